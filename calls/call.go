@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// A call is a caller and those whom it reaches. Only its mailbox reads and changes it,
-// except for the fixed members and visible.
+// A call connects a caller with the clients that the call reaches. Only its mailbox reads and
+// changes it, except for visible and the fields marked as fixed.
 type call struct {
 	mailbox
 	calls      *Calls
 	id         string // fixed: the caller leg's id
 	project    string // fixed
-	session    string // fixed: this meeting
+	session    string // fixed: identifies this meeting
 	roomID     string // fixed
 	echo       bool   // fixed: the caller hears itself
 	state      State
 	record     Record
 	legs       []*leg
-	taken      bool // by another node, which took this one for lost
+	taken      bool // another node took the call, because it considered this node lost
 	recordings recordings
 	ring       *time.Timer
 	longest    *time.Timer
 
-	controlsChanged bool       // and somebody will write them
+	controlsChanged bool       // and a goroutine is going to write them
 	controlsSaving  sync.Mutex // held while they are written, never by the mailbox
 
-	visible atomic.Value // state, for statistics
+	visible atomic.Value // holds state, for statistics
 }
 
 func (k *call) key() legKey { return legKey{k.project, k.id} }
@@ -38,7 +38,7 @@ func (k *call) key() legKey { return legKey{k.project, k.id} }
 // do runs f in the call's mailbox and returns its result. If ctx ends first, f still runs.
 func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	var r Reply
-	err := errFault // unless f returns
+	err := errFault // remains if f panics
 	done := make(chan struct{})
 	k.post(func() {
 		defer close(done)
@@ -55,8 +55,8 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 // caller returns the leg that dialed.
 func (k *call) caller() *leg { return k.legs[0] }
 
-// needs reports whether the call ends with a leg: it is the caller's or the callee's, or the
-// last one that rings.
+// needs reports whether the call ends when l ends: l is the caller's or the callee's leg, or the
+// last one that is ringing.
 func (k *call) needs(l *leg) bool {
 	if l.member.Type != Person {
 		return false
@@ -67,8 +67,8 @@ func (k *call) needs(l *leg) bool {
 	return !slices.ContainsFunc(k.legs, func(o *leg) bool { return o != l && o != k.caller() && !o.over })
 }
 
-// setState changes the state and writes the record. A call goes on if it cannot be written. If another
-// node has taken the call, its clients hear nothing more from this one.
+// setState changes the state and writes the record. If the record cannot be written, the call
+// continues. If another node has taken the call, this node stops sending events to its clients.
 func (k *call) setState(s State) {
 	err := k.trySetState(s)
 	if errors.Is(err, ErrTaken) {
@@ -91,7 +91,7 @@ func (k *call) trySetState(s State) error {
 	return k.save()
 }
 
-// measure notes what was measured of the caller's media.
+// measure copies the measurements of the caller's media into the record.
 func (k *call) measure() {
 	if k.caller().media == nil {
 		return
@@ -101,7 +101,7 @@ func (k *call) measure() {
 	k.record.Jitter, k.record.RoundTrip, k.record.Transport = q.Jitter, q.RoundTrip, q.Path.Transport
 }
 
-// saveTimeout bounds how long a record may take to write. A call does not wait for longer.
+// saveTimeout limits how long a call waits for its record to be written.
 const saveTimeout = 5 * time.Second
 
 func (k *call) save() error {
@@ -110,8 +110,7 @@ func (k *call) save() error {
 	return k.calls.store.SaveCall(ctx, k.record)
 }
 
-// end ends the call for everybody. by is the leg that hung up, which needs to be told
-// nothing; it may be nil.
+// end ends the call for all legs. by is the leg that hung up, or nil. Its client is not notified.
 func (k *call) end(c Cause, by *leg) {
 	if k.state == Completed {
 		return
@@ -130,7 +129,7 @@ func (k *call) end(c Cause, by *leg) {
 	k.calls.remove(k)
 }
 
-// causeFor returns the cause for one leg of a call that ended for the cause c.
+// causeFor returns the cause to send to leg l if its call ended with cause c.
 func (k *call) causeFor(l, by *leg, c Cause, answered bool) Cause {
 	if !answered && l.inbound && (by == k.caller() || c == NoAnswer) {
 		return OriginatorCancel
@@ -141,7 +140,7 @@ func (k *call) causeFor(l, by *leg, c Cause, answered bool) Cause {
 // tellMembers sends an event to the clients of all members.
 func (k *call) tellMembers(e Event) { k.tellOthers(nil, e) }
 
-// tellOthers sends an event to the clients of all members but one.
+// tellOthers sends an event to the clients of all members except but.
 func (k *call) tellOthers(but *leg, e Event) {
 	for _, l := range k.legs {
 		if l != but && l.active && !l.over {
@@ -150,7 +149,7 @@ func (k *call) tellOthers(but *leg, e Event) {
 	}
 }
 
-// room returns what members see of the call.
+// room returns the call as its members see it.
 func (k *call) room() *Room {
 	r := &Room{ID: k.roomID, Session: k.session, Name: k.record.To.Address, DisplayName: k.record.To.Name,
 		Recording: k.isRecorded()}
@@ -201,7 +200,7 @@ func (k *call) forget(l *leg) {
 	}
 }
 
-// stopRinging notes that a leg was answered.
+// stopRinging stops counting the call as ringing, once a leg has answered.
 func (k *call) stopRinging(l *leg) {
 	c := k.calls
 	c.mu.Lock()

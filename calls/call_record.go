@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A State is how far a call has come.
+// A State is the stage that a call has reached.
 type State string
 
 // The states.
@@ -23,13 +23,13 @@ const (
 	Completed State = "ended"
 )
 
-// A Record is what is kept of a call.
+// A Record is what the database stores about a call.
 type Record struct {
 	Key       string // sorts by Created
 	ID        string // the caller leg's id, which the caller's client chose
 	ProjectID string
 	From, To  Party
-	Dialed    string // the address as it was dialed
+	Dialed    string // the address as the caller dialed it
 	State     State
 	Cause     Cause // set once the call has ended
 	Node      string
@@ -41,18 +41,19 @@ type Record struct {
 	RecordingSid string // "" if it was not recorded
 	Video        bool
 
-	// By these, clients whose node was lost find the call again, as they left it.
+	// After a node is lost, its clients find their call by these fields, and its controls are
+	// restored.
 	Guest                          string // the id of the caller's token, if it is not a subscriber
 	CalleeLeg                      string // the id of the leg that answered; "" before
 	CallerControls, CalleeControls Controls
 
-	// What was measured of the caller's media.
+	// Measurements of the caller's media.
 	Received, Lost    int64 // packets
 	Jitter, RoundTrip time.Duration
 	Transport         string // udp or tcp; "" if no media came
 }
 
-// Duration returns how long the parties were connected until now.
+// Duration returns how long the parties were connected before now.
 func (r Record) Duration(now time.Time) time.Duration {
 	switch {
 	case r.Answered.IsZero():
@@ -63,7 +64,7 @@ func (r Record) Duration(now time.Time) time.Duration {
 	return r.Ended.Sub(r.Answered)
 }
 
-// A Document is a call as webhooks, the command line and the API show it.
+// A Document is a call as shown by webhooks, the command line and the API.
 type Document struct {
 	ID           string  `json:"id"`
 	ProjectID    string  `json:"project_id"`
@@ -84,7 +85,7 @@ type Document struct {
 	Quality      *Report `json:"quality,omitempty"`
 }
 
-// A Report is the quality of the caller's media, once the call has ended.
+// A Report describes the quality of the caller's media. It is set once the call has ended.
 type Report struct {
 	Transport   string  `json:"transport"`
 	Packets     int64   `json:"packets"`
@@ -94,7 +95,7 @@ type Report struct {
 	MOS         float64 `json:"mos"` // estimated mean opinion score, 1 to 4.5
 }
 
-// Document returns the call as it is shown.
+// Document returns the call's Document.
 func (r Record) Document() Document {
 	d := Document{
 		ID: r.ID, ProjectID: r.ProjectID, State: r.State, Cause: r.Cause.Text,
@@ -125,8 +126,8 @@ func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z")
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// mos estimates the mean opinion score by the E-model (ITU-T G.107) for Opus, from delay and
-// loss alone.
+// mos estimates the mean opinion score with the E-model (ITU-T G.107) for Opus. It considers only
+// delay and loss.
 func (r Record) mos() float64 {
 	delay := milliseconds(r.RoundTrip)/2 + 2*milliseconds(r.Jitter) + 20
 	loss := 100 * float64(r.Lost) / float64(r.Received+r.Lost)
@@ -139,10 +140,10 @@ func (r Record) mos() float64 {
 	return float64(int(score*100+0.5)) / 100
 }
 
-// EventOf returns the webhook event of a state.
+// EventOf returns the name of the webhook event for s.
 func EventOf(s State) fabric.EventName { return fabric.EventName("call." + string(s)) }
 
-// Event returns the webhook event of the call's present state.
+// Event returns the webhook event for the call's present state.
 func (r Record) Event() (fabric.Event, error) {
 	at := r.Created
 	switch r.State {
@@ -166,14 +167,15 @@ type ReportedRecording struct {
 	Duration float64 `json:"duration"` // seconds
 }
 
-// RecordingEvent returns the event of a recording of the call that was completed at a time.
+// RecordingEvent returns the webhook event for a recording of the call that was completed at the
+// given time.
 func (r Record) RecordingEvent(sid string, length time.Duration, at time.Time) (fabric.Event, error) {
 	return fabric.NewEvent(fabric.CallRecordingCompleted, r.ProjectID, r.ID, at,
 		RecordingReport{r.told(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})
 }
 
-// told returns the call as webhooks receive it. They need no scope for recordings, so they see
-// the beginning of a Sid: a whole one may suffice to fetch the media.
+// told returns the call as webhooks receive it. Webhooks need no scope for recordings, so they
+// receive only the beginning of a Sid: a complete one may suffice to fetch the media.
 func (r Record) told() Document {
 	d := r.Document()
 	if d.RecordingSid != "" {
@@ -184,18 +186,18 @@ func (r Record) told() Document {
 
 // A Filter selects calls. Empty fields select all.
 type Filter struct {
-	SubscriberID string // who called or was called
+	SubscriberID string // calls that this subscriber made or received
 	Guest        string // the id of the caller's token, if it is not a subscriber
 	State        State
 	Running      bool   // only calls that have not ended
 	Result       Result // only calls that ended like this
 	From, To     string // addresses
 
-	CreatedFrom, CreatedBefore time.Time // when the call began: From is included, Before is not
-	EndedFrom, EndedBefore     time.Time // likewise; if either is set, running calls are left out
+	CreatedFrom, CreatedBefore time.Time // when the call began; CreatedBefore is exclusive
+	EndedFrom, EndedBefore     time.Time // when it ended, likewise; if either is set, running calls are left out
 }
 
-// FirstKey returns the smallest key of calls that began at a time or later.
+// FirstKey returns the smallest key of calls that began at the given time or later.
 func FirstKey(at time.Time) string {
 	var u uuid.UUID
 	ms := uint64(max(0, at.UnixMilli()))
@@ -204,55 +206,57 @@ func FirstKey(at time.Time) string {
 	return u.String()
 }
 
-// An Asked holds the wishes of backends and operators about a call, for the node that carries it.
+// An Asked holds what backends and operators have requested for a call. The node that carries the
+// call reads it.
 type Asked struct {
 	ProjectID, CallID string
 	HangUp            bool // end it
-	Record            bool // follow its recordings
+	Record            bool // apply the changes to its recordings
 }
 
-// A Store keeps the records of calls.
+// A Store stores the records of calls.
 type Store interface {
-	// SaveCall writes a record and its webhook event. It replaces the previous record of the
-	// call, unless the call had already ended. A new record whose call
-	// id the project has already is problem.Conflict. If another node has taken the call, nothing
-	// is written and the error is ErrTaken.
+	// SaveCall writes a record and its webhook event. It replaces the previous record of the call,
+	// unless the call had already ended. If a record is new and the project already has a call with
+	// its id, the error is problem.Conflict. If another node has taken the call, nothing is written
+	// and the error is ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
-	// SaveControls writes the controls of both sides alone. It returns ErrTaken if the call has
+	// SaveControls writes only the controls of both sides. It returns ErrTaken if the call has
 	// ended, or another node has taken it.
 	SaveControls(ctx context.Context, r Record) error
-	// FindLeg returns the answered call with a leg, if it has not ended.
+	// FindLeg returns the answered call that has the given leg, unless the call has ended.
 	FindLeg(ctx context.Context, projectID, leg string) (Record, error)
 	// TakeCall changes the node that carries a call. It returns ErrTaken if the node in the
 	// record no longer carries it.
 	TakeCall(ctx context.Context, r Record, node string) error
 	FindCall(ctx context.Context, projectID, id string) (Record, error)
-	// ListCalls is newest first.
+	// ListCalls returns a page of calls, newest first.
 	ListCalls(ctx context.Context, projectID string, f Filter, q page.Query) (page.Page[Record], error)
-	// RunningCalls returns some calls of a node that have not ended, oldest first.
+	// RunningCalls returns up to most of the node's calls that have not ended, oldest first.
 	RunningCalls(ctx context.Context, node string, most int) ([]Record, error)
-	// RunningNodes returns the nodes that have calls which have not ended.
+	// RunningNodes returns the nodes with calls that have not ended.
 	RunningNodes(ctx context.Context) ([]string, error)
-	// AskHangUp notes that a running call is to end, and AskRecord that its recordings have
-	// changed. They return problem.NotFound if the project has no such call, or it has ended.
+	// AskHangUp requests that a running call ends. AskRecord reports that its recordings have
+	// changed. Both return problem.NotFound if the project has no such call, or it has ended.
 	AskHangUp(ctx context.Context, projectID, id string) error
 	AskRecord(ctx context.Context, projectID, id string) error
-	// TakeAsked returns the wishes about the calls of a node. It returns a change of recordings
-	// once, and the wish to end a call until the call has ended.
+	// TakeAsked returns the requests for the calls of a node. It returns a change of recordings
+	// once, but a request to end a call until the call has ended.
 	TakeAsked(ctx context.Context, node string) ([]Asked, error)
-	// PruneCalls deletes the records of calls that ended before a time, in short transactions.
+	// PruneCalls deletes the records of calls that ended before the given time, in short
+	// transactions.
 	PruneCalls(ctx context.Context, before time.Time) error
 }
 
-// Records are the calls of all nodes, running and past, as their rows show them. A process
-// that carries no calls has them as well. They are safe for concurrent use.
+// Records gives access to the stored calls of all nodes, running and past. It also works in a
+// process that carries no calls, and is safe for concurrent use.
 type Records struct{ store Store }
 
-// NewRecords returns the calls that a store keeps.
+// NewRecords returns the Records in s.
 func NewRecords(s Store) *Records { return &Records{s} }
 
-// Find returns a call of a project. If subscriberID is set, only a call that this subscriber
-// made or received is found.
+// Find returns a call of a project. If subscriberID is set, Find only returns calls that this
+// subscriber made or received.
 func (r *Records) Find(ctx context.Context, projectID, subscriberID, id string) (Record, error) {
 	if _, err := uuid.Parse(id); err != nil {
 		return Record{}, problem.NoSuch("call")
@@ -272,7 +276,7 @@ func (r *Records) List(ctx context.Context, projectID string, f Filter, q page.Q
 	return r.store.ListCalls(ctx, projectID, f, q)
 }
 
-// HangUp ends a project's call for everybody, on whichever node it is, within a second. It
+// HangUp ends a project's call for all members within a second, no matter which node carries it. It
 // returns problem.NotFound if the call is unknown or has ended.
 func (r *Records) HangUp(ctx context.Context, projectID, id string) error {
 	if _, err := uuid.Parse(id); err != nil {
@@ -281,13 +285,13 @@ func (r *Records) HangUp(ctx context.Context, projectID, id string) error {
 	return r.store.AskHangUp(ctx, projectID, id)
 }
 
-// Record asks the node that carries a running call to follow the recordings that lists show of
-// it. A call that is unknown or has ended is problem.NotFound.
+// Record asks the node that carries a running call to apply the stored status of the call's
+// recordings. It returns problem.NotFound if the call is unknown or has ended.
 func (r *Records) Record(ctx context.Context, projectID, id string) error {
 	return r.store.AskRecord(ctx, projectID, id)
 }
 
-// Prune deletes the records of calls that ended before a time. Their recordings stay.
+// Prune deletes the records of calls that ended before the given time, but not their recordings.
 func (r *Records) Prune(ctx context.Context, before time.Time) error {
 	return r.store.PruneCalls(ctx, before)
 }

@@ -19,18 +19,18 @@ type Config struct {
 	Sessions session.Store
 	Nodes    Nodes // nil if this is the only node
 
-	// Recorder records calls; nil means that none can be recorded. IsRecorded reports whether
-	// a call is to be recorded from its beginning. Both are nil if there is no place for recordings.
+	// Recorder records calls. IsRecorded reports whether to record a call from its beginning. Both
+	// are nil if there is no storage for recordings.
 	Recorder   Recorder
 	IsRecorded func(ctx context.Context, r Record) (bool, error)
-	RecordTone time.Duration // how often members of a recorded call hear a tone; 0 means never
+	RecordTone time.Duration // interval of the tone that members of a recorded call hear; 0 means no tone
 
 	Node   string       // the name of this node
 	Log    *slog.Logger // nil means slog.Default()
 	Limits Limits
 }
 
-// Clients sends events to clients. Events of one leg reach its client in order.
+// Clients sends events to clients. Each client receives the events of a leg in order.
 type Clients interface {
 	// Tell sends an event to a client. It does not block. An event for a socket that is
 	// closed is dropped.
@@ -47,7 +47,7 @@ type Calls struct {
 	clients    Clients
 	store      Store
 	sessions   session.Store
-	nodes      Nodes // nil if there are no others
+	nodes      Nodes // nil if this is the only node
 	recorder   Recorder
 	isRecorded func(ctx context.Context, r Record) (bool, error)
 	recordTone time.Duration
@@ -59,16 +59,16 @@ type Calls struct {
 
 	mu       sync.Mutex
 	draining bool
-	calls    map[legKey]*call // by their callers' legs
+	calls    map[legKey]*call // by the caller's leg
 	legs     map[legKey]*leg
-	remote   map[legKey]remoteLeg // the legs of this node's clients that other nodes have
-	met      map[string]time.Time // when another node last showed that it is alive
-	lost     map[string]time.Time // when another node last did not answer
+	remote   map[legKey]remoteLeg // legs whose clients are connected here, but whose calls other nodes carry
+	met      map[string]time.Time // when each other node last showed that it is alive
+	lost     map[string]time.Time // when each other node last failed to answer
 	holders  map[string]*holder   // by account
-	projects map[string]int       // legs by project
+	projects map[string]int       // number of legs by project
 }
 
-// New returns Calls without a call.
+// New returns Calls without any calls.
 func New(c Config) *Calls {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -88,14 +88,14 @@ func New(c Config) *Calls {
 	return all
 }
 
-// Stats holds the numbers of calls.
+// Stats counts calls and legs.
 type Stats struct {
 	Calls, Legs int
-	Elsewhere   int // legs of this node's clients that other nodes have
+	Elsewhere   int // legs whose clients are connected here, but whose calls other nodes carry
 	ByState     map[State]int
 }
 
-// Stats returns the current numbers of calls.
+// Stats returns the current counts.
 func (c *Calls) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,12 +106,12 @@ func (c *Calls) Stats() Stats {
 	return s
 }
 
-// Do executes a client's command. A command for a leg that the client does not hold, or no
-// longer holds, has no effect; the client then receives the end of its leg. SDKs would
-// repeat a command that returns an error.
+// Do executes a client's command. A command for a leg that the client does not hold, or no longer
+// holds, has no effect, and the client then receives the end of its leg. Do does not return an
+// error in this case, because SDKs would repeat the command.
 //
-// Invite returns an error if the call cannot begin: problem.Invalid for an offer that
-// cannot be answered, problem.RateLimited above a limit.
+// Invite returns an error if the call cannot begin: problem.Invalid for an offer that cannot be
+// answered, problem.RateLimited above a limit.
 func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, error) {
 	if cmd.Op == Invite && cmd.Attach {
 		if err := c.takeOver(ctx, client, cmd.Leg); err != nil {
@@ -131,7 +131,7 @@ func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, erro
 	return r, err
 }
 
-// doHere executes a command for a leg of this node.
+// doHere executes a command for a leg that this node carries.
 func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, error) {
 	l := c.legOf(client, cmd.Leg)
 	switch {
@@ -158,7 +158,7 @@ func (c *Calls) legOf(client Client, id string) *leg {
 	return l
 }
 
-// tellGone notifies a client that a leg which it believes to have is over.
+// tellGone notifies a client that the leg named in its command has ended.
 func (c *Calls) tellGone(client Client, cmd Command) {
 	if cmd.Op == Hangup || cmd.Leg == "" {
 		return
@@ -183,11 +183,12 @@ func (c *Calls) legsAt(s Socket) (all []*leg) {
 	return all
 }
 
-// watchEvery is how often Run looks for ended tokens and lost clients. Together with the
-// period of the revocations it keeps a revocation well within a second.
+// watchEvery is the interval at which Run looks for ended tokens and lost clients. It is short
+// enough that a revocation takes effect well within a second, even after the delay until this node
+// learns of it.
 const watchEvery = 250 * time.Millisecond
 
-// Run ends the legs of ended tokens and of clients that do not come back, until ctx ends.
+// Run ends legs whose token has ended or whose client does not come back. It returns when ctx ends.
 func (c *Calls) Run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -207,7 +208,7 @@ func (c *Calls) Run(ctx context.Context) {
 	}
 }
 
-// doAsked does what backends and operators ask of this node's calls.
+// doAsked carries out what backends and operators have requested for this node's calls.
 func (c *Calls) doAsked(ctx context.Context) {
 	asked, err := c.store.TakeAsked(ctx, c.node)
 	if err != nil && ctx.Err() == nil {
@@ -222,7 +223,7 @@ func (c *Calls) doAsked(ctx context.Context) {
 			k.post(func() { k.end(managerRequest, nil) })
 		}
 		if a.Record && c.recorder != nil {
-			go k.changeRecordings(nil) // which logs its error
+			go k.changeRecordings(nil) // it logs its own errors
 		}
 	}
 }

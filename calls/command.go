@@ -2,16 +2,16 @@ package calls
 
 import "github.com/selvage/selvage/fabric"
 
-// A Client acts: the holder of a token, behind a socket.
+// A Client is the holder of a token, connected by a socket. It sends commands.
 type Client struct {
 	Token  fabric.Token
 	Socket Socket
 }
 
-// An Op is what a client wants to do.
+// An Op is the operation that a command requests.
 type Op string
 
-// The operations. Each names the members of Command that it reads besides Leg.
+// The operations. The comment of each names the fields of Command that it reads in addition to Leg.
 const (
 	Invite    Op = "invite"     // To, From, SDP, Attach, Parent, Type
 	Answer    Op = "answer"     // SDP
@@ -27,15 +27,15 @@ const (
 	RaiseHand Op = "raise_hand" // Target
 	LowerHand Op = "lower_hand" // Target
 	List      Op = "list"       // the reply has the room
-	End       Op = "end"        // for everybody
-	Subscribe Op = "subscribe"  // the client has taken the call's invitation from elsewhere
+	End       Op = "end"        // ends the call for all members
+	Subscribe Op = "subscribe"  // the client received the call's invitation on another channel
 )
 
-// A Command is what a client asks for.
+// A Command is a request from a client.
 type Command struct {
 	Op     Op
 	Leg    string // the call's id as the client knows it
-	Node   string // the call's owner, as events named it; may be ""
+	Node   string // the node that carries the call, as named by events; may be ""
 	To     string `json:",omitempty"` // the address as it was dialed
 	SDP    string `json:",omitempty"`
 	Attach bool   `json:",omitempty"` // the leg exists, and its client has come back
@@ -53,7 +53,7 @@ type Command struct {
 
 // A Reply is the result of a command.
 type Reply struct {
-	Node string // the call's owner
+	Node string // the node that carries the call
 	SDP  string `json:",omitempty"`
 	Held bool   `json:",omitempty"`
 	Room *Room  `json:",omitempty"`

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// Controls are what the client of a leg has switched. They are kept with the record, so that a muted
-// leg stays muted when another node takes the call over.
+// Controls are the switches that a leg's client has set, such as mute. The record stores them, so
+// that a muted leg stays muted when another node takes the call over.
 type Controls int64
 
 // The controls.
@@ -18,7 +18,7 @@ const (
 	HandRaised
 )
 
-// controls returns what the leg's client has switched.
+// controls returns the switches that the leg's client has set.
 func (l *leg) controls() (c Controls) {
 	for _, s := range l.switches() {
 		if *s.on {
@@ -28,7 +28,8 @@ func (l *leg) controls() (c Controls) {
 	return c
 }
 
-// restore switches what the client had switched before its node was lost. Media follows in renew.
+// restore sets the switches that the client had set before its node was lost. renew applies them to
+// the media.
 func (l *leg) restore(c Controls) {
 	for _, s := range l.switches() {
 		*s.on = c&s.control != 0
@@ -46,18 +47,18 @@ func (l *leg) switches() []controlSwitch {
 		{OnHold, &l.held}, {HandRaised, &m.HandRaised}}
 }
 
-// applyControls makes new media follow the controls. Whether a leg is held, link knows.
+// applyControls applies the controls to new media, except for hold, which link applies.
 func (l *leg) applyControls() {
 	l.media.Mute(Audio, l.member.AudioMuted)
 	l.media.Mute(Video, l.member.VideoMuted)
 	l.media.Deafen(l.member.Deaf)
 }
 
-// keepControls writes the controls of both sides into the record. Clients do not wait for it. However
-// often controls change, one goroutine writes and at most one waits for it.
+// keepControls writes the controls of both sides into the record without making clients wait.
+// However fast controls change, one goroutine writes and at most one more waits for its turn.
 func (k *call) keepControls() {
 	if k.controlsChanged {
-		return // the goroutine that waits will see the change
+		return // the waiting goroutine will write this change, too
 	}
 	k.controlsChanged = true
 	go func() {
@@ -82,7 +83,7 @@ func (k *call) keepControls() {
 	}()
 }
 
-// noteControls notes the controls of both sides in the record.
+// noteControls copies the controls of both sides into the record.
 func (k *call) noteControls() {
 	for _, l := range k.legs {
 		switch l.id {

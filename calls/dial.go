@@ -14,21 +14,22 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxDialed bounds a dialed address, in bytes. Records keep it.
+// maxDialed limits the bytes of a dialed address, because records store it.
 const maxDialed = 256
 
-// EchoAddress is an address of each project, at which callers hear and see themselves.
+// EchoAddress is an address in each project where callers hear and see themselves.
 const EchoAddress = "/public/echo"
 
 // invite begins a call. In this order, it
 //
 //   - checks the limits,
 //   - finds the address and decides whether the client may call it,
-//   - opens the caller's media, so that SDKs have an answer at once,
-//   - rings whom the address leads to, or answers by itself.
+//   - opens the caller's media, so that the SDK receives its answer immediately,
+//   - rings the subscriber at the address, or answers the echo itself.
 //
-// A call that may not be, for whatever reason but the client's own offer, begins and ends at
-// once with a cause. SDKs show a cause to their apps, while they repeat some errors.
+// invite returns an error if the client's offer is invalid. If the call is refused for any other
+// reason, it begins and immediately ends with a cause. SDKs show causes to their apps, but repeat
+// commands after some errors.
 func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
 	if !isCanonical(cmd.Leg) {
 		return problem.BadParam("callID", "callID must be a UUID in lower case")
@@ -67,12 +68,12 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
 	return err
 }
 
-// isInvisible reports whether a character cannot be seen, or changes how others are shown: in lists of
-// calls, an address with one could look like another.
+// isInvisible reports whether r is invisible or changes how other characters are displayed. In
+// lists of calls, an address that contains r could look like another one.
 func isInvisible(r rune) bool { return !unicode.IsPrint(r) }
 
-// checkUnused returns an error if a leg of an answered call has the id, on whichever node. A lost call
-// could not be taken over where another leg has its ids.
+// checkUnused returns an error if any node has an answered call with a leg of this id. A lost call
+// could not be taken over by a node where another leg has the same id.
 func (c *Calls) checkUnused(ctx context.Context, projectID, leg string) error {
 	_, err := c.store.FindLeg(ctx, projectID, leg)
 	switch {
@@ -107,8 +108,8 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	return k
 }
 
-// begin opens the caller's media and goes where the call leads. If cause is set, the call
-// ends with it.
+// begin opens the caller's media and connects the call to its destination. If cause is set, it ends
+// the call with that cause instead.
 func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c := k.calls
 	l := k.newLeg(cmd.Leg, client, k.record.From, false)
@@ -205,11 +206,11 @@ func (k *call) ringSubscriber() {
 	k.caller().tellState(Ringing)
 }
 
-// mostRung is the most sockets of a subscriber that ring: the newest.
+// mostRung limits how many sockets of a subscriber ring. The newest ones are chosen.
 const mostRung = 10
 
-// isRungOut reports whether enough calls ring a subscriber already. One caller may use all places but
-// one, so that it cannot keep everybody else from calling.
+// isRungOut reports whether the maximum number of calls is already ringing the subscriber. A single
+// caller may use all places except one, so that it cannot keep all others from calling.
 func (c *Calls) isRungOut(subscriberID string, sockets int, callers []account) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,8 +226,8 @@ func (c *Calls) isRungOut(subscriberID string, sockets int, callers []account) b
 
 // ringSocket rings one socket of the callee.
 func (k *call) ringSocket(s fabric.SocketPresence) {
-	// It stands for the token of the client, which is not known before it answers. Revocations of
-	// before do not end it.
+	// This token represents the client's real one, which is unknown until the client answers.
+	// Revocations from before now do not end the leg.
 	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID,
 		IssuedAt: time.Now()}
 	l := k.newLeg(newID(), Client{Token: token, Socket: Socket{Node: s.Node, ID: s.ID}}, k.record.To, true)
@@ -247,8 +248,8 @@ func (k *call) giveUp() {
 	}
 }
 
-// destination returns what an address leads to. cause is set if the call cannot be made; the
-// party then has only what is known.
+// destination returns the party at an address. If the call cannot be made, cause is set, and the
+// party contains only what is known.
 func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) (to Party, cause Cause, err error) {
 	path, _, _ := strings.Cut(dialed, "?")
 	to = Party{Address: path, Name: path}
@@ -262,7 +263,7 @@ func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) 
 	case errors.Is(err, problem.NotFound) && t.Kind == fabric.SAT:
 		return to, UnallocatedNumber, nil
 	case errors.Is(err, problem.NotFound):
-		return to, CallRejected, nil // a guest learns nothing about addresses that it may not reach
+		return to, CallRejected, nil // a guest must not learn whether an unreachable address exists
 	case err != nil:
 		return to, Cause{}, err
 	}
@@ -278,11 +279,11 @@ func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) 
 	return to, Cause{}, nil
 }
 
-// CanReach reports whether calls to an address can be answered: only subscribers answer calls.
+// CanReach reports whether calls to an address can be answered. Only subscribers answer calls.
 func CanReach(a fabric.Address) bool { return a.Type == fabric.TypeSubscriber }
 
-// partyOf returns the holder of a token as others see it. wish is the id of the address
-// that the client wants to be seen as; any but its own are ignored.
+// partyOf returns the holder of a token as others see it. wish is the id of the address that the
+// client wants to show. It is ignored unless it is an address of the holder.
 func (c *Calls) partyOf(ctx context.Context, t fabric.Token, wish string) (Party, error) {
 	if t.Kind != fabric.SAT {
 		return Party{Name: "Guest"}, nil

@@ -8,12 +8,12 @@ import "time"
 // Errors that a client caused, such as an offer with no usable codec, are problem.Invalid and say
 // what is wrong.
 type Engine interface {
-	// Answer opens the media of a leg whose client made an offer, and returns the answer.
+	// Answer opens the media of a leg for an offer from its client, and returns the answer.
 	Answer(w Watcher, offer string) (m Media, answer string, err error)
 
-	// Offer opens the media of a leg whose client is to be rung, and returns the offer. It has the
-	// same sections as other, with the same codecs, so that packets pass between the two without
-	// transcoding.
+	// Offer opens the media of a leg whose client is going to be rung, and returns the offer. The
+	// offer has the same sections as other, with the same codecs, so that packets pass between the
+	// two without transcoding.
 	Offer(w Watcher, other Media) (m Media, offer string, err error)
 
 	// Close ends all media and frees the port.
@@ -26,8 +26,8 @@ type Media interface {
 	// Accept takes the client's answer to the engine's offer.
 	Accept(answer string) error
 
-	// Update takes a later offer from the same client: sections added, directions changed, or ICE
-	// restarted. After an error the media is as it was before.
+	// Update takes a later offer from the same client, which adds sections, changes directions or
+	// restarts ICE. After an error, the media is unchanged.
 	Update(offer string) (answer string, err error)
 
 	// Renew takes the offer of a client that has come back, for example after a reload of its page.
@@ -49,7 +49,7 @@ type Media interface {
 	// Dial sends digits (0-9, *, #, A-D) to the linked leg as telephone events (RFC 4733).
 	Dial(digits string)
 
-	// Beep plays a short tone to the client. Others are not heard for as long as it lasts.
+	// Beep plays a short tone to the client. Meanwhile, the client does not hear the others.
 	Beep()
 
 	// Record copies the client's packets to t from now on. A nil t stops it.
@@ -76,36 +76,36 @@ const (
 // A Watcher is notified of what happens to the media of a leg. Its methods are called from the
 // engine's goroutines and must not block.
 type Watcher interface {
-	// Connected: a section of the client has its keys, so media can pass. It is called again
-	// after each Renew, and when the client comes back after Lost.
+	// Connected is called when a section of the client has its keys, so media can flow. It is
+	// called again after each Renew, and when the client comes back after Lost.
 	Connected(p Path)
-	// Lost: no packet has arrived from the client for [LostAfter]. Connected is called if the
-	// client comes back.
+	// Lost is called when no packet has arrived from the client for [LostAfter]. If the client
+	// comes back, Connected is called.
 	Lost()
-	// Talking: the client started or stopped speaking, judging by the audio level that it reports
-	// (RFC 6464).
+	// Talking is called when the client starts or stops speaking, judging by the audio level that
+	// it reports (RFC 6464).
 	Talking(talking bool)
-	// Failed: an internal error ended the media. It is already closed.
+	// Failed is called after an internal error ended the media, which is then already closed.
 	Failed(err error)
 }
 
-// LostAfter is how long no packet may arrive from a client before it counts as lost. Browsers check
-// their path several times a second.
+// LostAfter is how long a client may send no packet before it counts as lost. Browsers check their
+// path several times a second.
 const LostAfter = 8 * time.Second
 
-// A Path is how media reaches a client.
+// A Path describes how media reaches a client.
 type Path struct {
 	Transport string // udp or tcp
 	Local     string // our address and port
-	Remote    string // the client's, as we see it
+	Remote    string // the client's address and port, as the engine sees them
 }
 
 // A Tap receives the packets of one leg, decrypted. Its methods are called for each packet
 // by the goroutine that forwards it: they must not block and must not keep Payload.
 type Tap interface {
 	Packet(p Packet)
-	// Clock relates the sender's RTP clock of a kind to its wall clock (RTCP sender report,
-	// RFC 3550, section 6.4.1).
+	// Clock relates the sender's RTP clock for kind to its wall clock (RTCP sender report, RFC
+	// 3550, section 6.4.1).
 	Clock(kind Kind, rtp uint32, wall time.Time)
 }
 
@@ -115,17 +115,17 @@ type Packet struct {
 	Codec   string // opus, G722, PCMU, PCMA, telephone-event, VP8
 	SSRC    uint32
 	Seq     uint16
-	Time    uint32 // RTP timestamp, in the codec's clock rate (RFC 3551): G722 counts 8000 a second
+	Time    uint32 // RTP timestamp, at the codec's clock rate (RFC 3551): 8000 Hz for G722
 	Arrived time.Time
 	Payload []byte
 }
 
 // Quality holds measurements of the media that a client sends and receives.
 type Quality struct {
-	Received, Lost uint64        // packets from the client; those missing between them
+	Received, Lost uint64        // packets that arrived from the client, and that are missing between them
 	Sent           uint64        // packets to the client
 	Jitter         time.Duration // of audio from the client (RFC 3550, section 6.4.1)
-	RoundTrip      time.Duration // to the client, by its reports; 0 if unknown
+	RoundTrip      time.Duration // to the client, according to its reports; 0 if unknown
 	LostThere      float64       // share of our audio packets that the client misses, 0 to 1
 	Path           Path
 }

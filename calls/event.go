@@ -2,30 +2,31 @@ package calls
 
 import "time"
 
-// A Socket is where a client receives events: a connection to one of the nodes.
+// A Socket identifies the connection through which a client receives events, and its node.
 type Socket struct {
 	Node string `json:"n"`
 	ID   string `json:"id"`
 }
 
-// An EventKind is what happened.
+// An EventKind says what happened.
 type EventKind string
 
-// The kinds of events. Each names the members of Event that it has besides Leg and Room.
+// The kinds of events. The comment of each names the fields of Event that it sets in addition to
+// Leg and Room.
 const (
 	Invited       EventKind = "invited"        // Leg rings: SDP, From, To
 	EarlyMedia    EventKind = "early_media"    // media may flow before the answer: SDP
 	Answered      EventKind = "answered"       // Leg is connected
 	StateChanged  EventKind = "state_changed"  // State, From, To
-	Joined        EventKind = "joined"         // Leg is a member now: Room, Capabilities
+	Joined        EventKind = "joined"         // Leg is now a member: Room, Capabilities
 	MemberJoined  EventKind = "member_joined"  // Member
 	MemberUpdated EventKind = "member_updated" // Member, Updated
 	MemberTalking EventKind = "member_talking" // Member
 	MemberLeft    EventKind = "member_left"    // Member, Cause
 	RoomUpdated   EventKind = "room_updated"   // Room
-	Left          EventKind = "left"           // Leg is no member any more: Cause
+	Left          EventKind = "left"           // Leg is no longer a member: Cause
 	HungUp        EventKind = "hung_up"        // Leg has ended: Cause
-	Lost          EventKind = "lost"           // Leg has lost its node; its client may attach again
+	Lost          EventKind = "lost"           // the node of Leg was lost; the client may attach again
 )
 
 // An Event is sent to the client of a leg.
@@ -33,10 +34,10 @@ type Event struct {
 	Kind         EventKind
 	Project      string
 	Leg          string // the call's id as the client knows it
-	MemberID     string // of the client itself
+	MemberID     string // of the receiving client
 	RoomSession  string
 	RoomID       string
-	Node         string // the call's owner, to be sent back with each command
+	Node         string // the node that carries the call; clients return it in each command
 	At           time.Time
 	SDP          string    `json:",omitempty"`
 	State        State     `json:",omitempty"`
@@ -50,16 +51,16 @@ type Event struct {
 	Created      time.Time `json:",omitzero"`
 }
 
-// A Party is one side of a call, as the server knows it. What clients say about themselves
-// is not believed.
+// A Party is one side of a call. The server fills it in and ignores what clients claim about
+// themselves.
 type Party struct {
 	Name         string // to be shown
 	Address      string // /<context>/<name>; "" for guests
 	AddressID    string
-	SubscriberID string // "" for guests and for addresses of other things
+	SubscriberID string // "" for guests and for addresses that are not a subscriber's
 }
 
-// A Room is what the members of a call see of it. A call between two is a room as well.
+// A Room is a call as its members see it. A call between two is a room as well.
 type Room struct {
 	ID, Name, DisplayName string
 	Session               string
@@ -74,7 +75,7 @@ type MemberType string
 // The types of members.
 const (
 	Person MemberType = "member"
-	Screen MemberType = "screen" // what a member shares, with media of its own
+	Screen MemberType = "screen" // a screen that a member shares, with its own media
 	Device MemberType = "device" // a further microphone or camera of a member
 )
 

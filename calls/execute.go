@@ -10,16 +10,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// firstAddresses are those of its addresses that a caller can be seen as.
+// firstAddresses selects the addresses that a caller may choose to show: the first 20 of its own.
 var firstAddresses = page.Query{Size: 20}
 
-// capabilities are what members of a call between two may do to it, in the SDK's language.
-// Nobody mutes another, and volumes would need the audio to be decoded.
+// capabilities lists what members of a call between two may do, in the SDK's terms. Members cannot
+// mute each other. Changing volumes is missing, because it would require decoding the audio.
 var capabilities = []string{
 	"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "digit", "device", "screenshare", "end",
 }
 
-// execute carries out a command of the leg's client.
+// execute carries out a command from the leg's client.
 func (l *leg) execute(cmd Command) (Reply, error) {
 	switch {
 	case l.over:
@@ -33,12 +33,12 @@ func (l *leg) execute(cmd Command) (Reply, error) {
 		l.hungUp(causeOf(cmd.Cause))
 		return Reply{}, nil
 	case !l.active || l.media == nil:
-		return Reply{}, nil // it rings, or its client has not come back: nothing else can be done
+		return Reply{}, nil // the leg is ringing, or its client has not come back: other commands have no effect
 	}
 	return l.act(cmd)
 }
 
-// act carries out a command of a member.
+// act carries out a command from a member.
 func (l *leg) act(cmd Command) (Reply, error) {
 	switch cmd.Op {
 	case Update:
@@ -60,11 +60,11 @@ func (l *leg) act(cmd Command) (Reply, error) {
 	return Reply{}, nil
 }
 
-// answer connects a leg that rings, unless another one was faster.
+// answer connects a ringing leg, unless another one answered first.
 func (l *leg) answer(sdp string) error {
 	k := l.call
 	if l.active {
-		return nil // SDK 3.27.0 answers twice if it connected twice
+		return nil // SDK 3.27.0 answers twice if it has connected twice
 	}
 	if err := l.media.Accept(sdp); err != nil {
 		l.hangUp(NormalClearing)
@@ -84,7 +84,7 @@ func (l *leg) answer(sdp string) error {
 	k.record.CalleeLeg = l.id
 	k.setState(InCall)
 
-	// The callee's SDK needs an Answered of its own: without, mute does not stop its microphone.
+	// The callee's SDK also needs an Answered event: without it, mute does not stop its microphone.
 	for _, m := range []*leg{k.caller(), l} {
 		m.tell(Event{Kind: Answered})
 		m.join()
@@ -99,7 +99,7 @@ func (l *leg) join() {
 	l.tell(Event{Kind: Joined, Room: l.call.room(), Capabilities: capabilities})
 }
 
-// comeBack takes the offer of a client that has lost its page or its media.
+// comeBack takes the offer of a client that has reloaded its page or lost its media.
 func (l *leg) comeBack(sdp string) error {
 	if !l.active {
 		return problem.Taken("callID", "a call with this callID exists")
@@ -127,7 +127,7 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 		return l.media.Renew(sdp)
 	}
 
-	// Another node had the media, and was lost.
+	// The media was on another node, which was lost.
 	k := l.call
 	if l.media, answer, err = k.calls.engine.Answer(watcher{l}, sdp); err != nil {
 		l.media = nil
@@ -139,8 +139,8 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 	return answer, nil
 }
 
-// hungUp ends the leg because its client hung up. A callee that rejects a call does so for
-// all its devices.
+// hungUp ends the leg because its client hung up. If a callee rejects the call, the legs of all its
+// devices end.
 func (l *leg) hungUp(c Cause) {
 	if l.member.Type != Person {
 		l.leave(c, false)
@@ -150,7 +150,7 @@ func (l *leg) hungUp(c Cause) {
 	l.call.end(c, l)
 }
 
-// hold stops media between the leg and the others, or starts it again.
+// hold stops media between the leg and the others, or resumes it.
 func (l *leg) hold(held bool) {
 	l.held = held
 	l.call.link()
@@ -174,7 +174,7 @@ func (l *leg) dial(digits string) error {
 	return nil
 }
 
-// change changes how the client itself takes part, and notifies all members.
+// change applies a change that the client makes to its own leg, and notifies all members.
 func (l *leg) change(cmd Command) error {
 	if cmd.Target != "" && cmd.Target != l.member.ID && cmd.Target != "all" {
 		target := l.call.child(l, cmd.Target)
@@ -214,11 +214,12 @@ func (l *leg) change(cmd Command) error {
 	return nil
 }
 
-// changeLimit returns how often the members of a call hear that one has changed.
+// changeLimit returns the rate limit for notifying members that one of them has changed.
 func changeLimit() *rate.Limiter { return rate.NewLimiter(10, 20) }
 
-// tellChange notifies all members that the leg has changed. Changes beyond the limit are told later, as
-// one. Otherwise a client with many sockets could fill those of the others, which are then closed.
+// tellChange notifies all members that the leg has changed. Changes beyond the limit are collected
+// and sent later as one event. Otherwise, a client with many sockets could fill the queues of the
+// other members' sockets, which are then closed.
 func (l *leg) tellChange(names []string) {
 	waits := len(l.untold) > 0
 	for _, name := range names {
@@ -236,7 +237,7 @@ func (l *leg) tellChange(names []string) {
 	l.tellUntold()
 }
 
-// tellUntold notifies all members of what has changed since they were last told.
+// tellUntold notifies all members of the changes collected since the last notification.
 func (l *leg) tellUntold() {
 	names, member := l.untold, l.member
 	l.untold = nil

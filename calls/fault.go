@@ -6,10 +6,10 @@ import (
 	"runtime/debug"
 )
 
-// errFault is the result of a command that met a fault of the server.
+// errFault is the result of a command that caused a panic.
 var errFault = errors.New("a fault of the server ended the call")
 
-// post runs f in the call's mailbox. A fault in f ends this call and no other.
+// post runs f in the call's mailbox. If f panics, only this call ends.
 func (k *call) post(f func()) {
 	k.mailbox.post(func() {
 		defer func() { k.handlePanic(recover()) }()
@@ -17,8 +17,8 @@ func (k *call) post(f func()) {
 	})
 }
 
-// handlePanic ends the call after a fault. cause is the result of recover, nil if nothing
-// happened. If the call cannot even be ended in order, handlePanic discards it.
+// handlePanic ends the call after a panic. cause is the result of recover, which is nil if there
+// was no panic. If ending the call panics as well, handlePanic discards the call.
 func (k *call) handlePanic(cause any) {
 	if cause == nil {
 		return
@@ -32,7 +32,7 @@ func (k *call) handlePanic(cause any) {
 	k.end(TemporaryFailure, nil)
 }
 
-// discard closes what the call holds. It sends no events and writes no record.
+// discard releases the call's resources. It sends no events and writes no record.
 func (k *call) discard() {
 	k.state = Completed
 	k.ring.Stop()
@@ -49,7 +49,7 @@ func (k *call) discard() {
 	k.calls.remove(k)
 }
 
-// holds reports whether the leg is among the present ones.
+// holds reports whether the leg still exists.
 func (c *Calls) holds(l *leg) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

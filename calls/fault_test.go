@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestFault shows that a fault in one call discards that call, returns an error to whoever caused
-// it, and leaves the other calls as they are. The calls have no store, so neither can be ended in
-// order.
+// TestFault shows that a panic in one call discards that call, returns an error to the client whose
+// command caused it, and leaves the other calls unchanged. The calls have no store, so they cannot
+// be ended normally.
 func TestFault(t *testing.T) {
 	all := New(Config{})
 	faulty, other := newBareCall(all, "1"), newBareCall(all, "2")
@@ -30,7 +30,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// newBareCall returns a call of one leg, without media.
+// newBareCall returns a call that has one leg and no media.
 func newBareCall(all *Calls, id string) *call {
 	never := time.NewTimer(time.Hour)
 	k := &call{calls: all, id: id, state: InCall, ring: never, longest: never}

@@ -12,23 +12,24 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A call lives on one node, its owner: the one of the caller's socket. Other nodes pass the
-// commands of their clients on to it, and it sends the events of those clients back. Media needs
-// no node in between: browsers send it straight to the owner.
+// One node carries each call: the owner, to which the caller's socket is connected. Other nodes
+// forward their clients' commands to the owner, and it sends events for those clients back. Media
+// does not pass through other nodes: browsers send it straight to the owner.
 
-// Nodes reaches the other nodes; see package bus.
+// Nodes exchanges messages with the other nodes; see package bus.
 type Nodes interface {
-	// Send sends a message without waiting. It may be lost, but never overtakes an earlier one.
+	// Send sends a message without waiting. A message may be lost, but messages never arrive out of
+	// order.
 	Send(node, kind string, v any)
 	// Ask sends a request and decodes its answer.
 	Ask(ctx context.Context, node, kind string, v, answer any) error
-	// Handle says what becomes of messages from other nodes.
+	// Handle sets the handler for messages of one kind from other nodes.
 	Handle(kind string, h func(ctx context.Context, from string, body json.RawMessage) (any, error))
 }
 
 // The kinds of messages between nodes.
 const (
-	commandMessage = "call.command" // a forwarded; answered by a Reply
+	commandMessage = "call.command" // has a forwarded; the answer is a Reply
 	eventMessage   = "call.event"   // a delivery
 	movedMessage   = "call.moved"   // a move
 	closedMessage  = "call.closed"  // a Socket
@@ -50,10 +51,10 @@ type move struct {
 	To   Client
 }
 
-// errNotHere is the answer of a node that does not have the leg of a command.
+// errNotHere is what a node answers if it does not have the leg that a command is for.
 var errNotHere = problem.NoSuch("leg")
 
-// join makes this node one of several.
+// join connects this node with the others.
 func (c *Calls) join(n Nodes) {
 	n.Handle(commandMessage, func(ctx context.Context, from string, body json.RawMessage) (any, error) {
 		var f forwarded
@@ -81,7 +82,7 @@ func (c *Calls) join(n Nodes) {
 	n.Handle(closedMessage, handler(func(_ string, s Socket) { c.closedHere(s) }))
 }
 
-// handler returns a handler of messages that have no answer.
+// handler returns a handler for messages that have no answer.
 func handler[T any](do func(from string, v T)) func(context.Context, string, json.RawMessage) (any, error) {
 	return func(_ context.Context, from string, body json.RawMessage) (any, error) {
 		var v T
@@ -93,7 +94,7 @@ func handler[T any](do func(from string, v T)) func(context.Context, string, jso
 	}
 }
 
-// tell sends an event to a socket of any node. holder is that of the leg.
+// tell sends an event to a socket on any node. holder is the holder of the event's leg.
 func (c *Calls) tell(to Socket, holder string, e Event) {
 	switch {
 	case to.Node == c.node || to.Node == "":
@@ -103,8 +104,8 @@ func (c *Calls) tell(to Socket, holder string, e Event) {
 	}
 }
 
-// isHere reports whether this node has the leg that a command is for. The leg of a new screen or
-// device is its member's.
+// isHere reports whether this node has the leg that a command is for. For a new screen or device,
+// that is the leg of its member.
 func (c *Calls) isHere(client Client, cmd Command) bool {
 	return c.legOf(client, cmd.Leg) != nil || isSource(cmd) && c.legOf(client, cmd.Parent) != nil
 }
@@ -154,18 +155,19 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 	return Reply{}, false, nil
 }
 
-// noteForwarded notes that a node has carried out a command, and so has its leg.
+// noteForwarded records that a node has carried out a command, and therefore has the leg.
 func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
 	holder := client.Token.Caller()
-	if cmd.Op == Hangup { // nobody tells of its end
+	if cmd.Op == Hangup { // no event reports the end of this leg
 		c.forgetRemote(cmd.Leg, holder)
 		return
 	}
 	c.addRemote(cmd.Leg, remoteLeg{node, client.Socket, holder, client.Token.ProjectID})
 }
 
-// owners returns the nodes that may have the leg of a command. A client that has come back after a
-// reload does not know its node. All of them are asked then, as often as the client may dial.
+// owners returns the nodes that may have the leg of a command. A client that comes back after a
+// reload does not know its node, so owners returns all nodes that have calls. This is subject to
+// the same rate limit as dialing.
 func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {
 	if cmd.Op == Invite {
 		if err := c.admitCall(client); err != nil {
@@ -181,8 +183,7 @@ func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]strin
 	return c.store.RunningNodes(ctx)
 }
 
-// isCanonical reports whether an id of a client is a UUID in the form in which this server writes
-// them.
+// isCanonical reports whether an id from a client is a UUID in the form that this server writes.
 func isCanonical(id string) bool {
 	u, err := uuid.Parse(id)
 	return err == nil && u.String() == id

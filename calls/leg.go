@@ -18,27 +18,28 @@ type leg struct {
 	id      string    // fixed
 	holder  string    // fixed: Token.Caller of its client
 	inbound bool      // fixed: the client was rung
-	counted []account // fixed: those that it counts for
-	callers []account // fixed: those of the caller, while this leg rings
+	counted []account // fixed: the accounts that it counts against
+	callers []account // fixed: the caller's accounts, while this leg rings
 	at      atomic.Value
 	member  Member
 	party   Party
 	media   Media
 
 	client     Client
-	heard      int64     // Tokens.Heard when the token was last checked
+	heard      int64     // result of Tokens.Heard when the token was last checked
 	socketLost time.Time // zero while it has a socket
 	mediaLost  time.Time // zero while packets arrive
 
-	changes *rate.Limiter // of what the members are told; a screen has that of its owner
-	untold  []string      // what has changed and is told later, as in Event.Updated
+	changes *rate.Limiter // limits notifications to members; a screen shares its owner's
+	untold  []string      // changes to be sent later, as in Event.Updated
 
-	active bool // it is a member: it dialed, or it answered
+	active bool // the leg is a member: it dialed, or it answered
 	held   bool
 	over   bool
 }
 
-// A legKey identifies a leg. Clients choose the ids of most legs, so those of two projects may be equal.
+// A legKey identifies a leg. Clients choose most ids, so legs in two projects may have the same
+// one.
 type legKey struct{ project, id string }
 
 func (l *leg) key() legKey { return legKey{l.call.project, l.id} }
@@ -57,7 +58,7 @@ func (k *call) newLeg(id string, client Client, party Party, inbound bool) *leg 
 	return l
 }
 
-// rebind makes events go to another socket of the client, or notes its new token.
+// rebind sends the leg's events to another socket of the client from now on, or updates its token.
 func (l *leg) rebind(to Client) {
 	l.client, l.socketLost = to, time.Time{}
 	l.heard = l.call.calls.fabric.Tokens.Heard() - 1 // check the token at the next tick
@@ -81,7 +82,7 @@ func (l *leg) tellState(s State) {
 	l.tell(Event{Kind: StateChanged, State: s, From: l.call.record.From, To: l.call.record.To})
 }
 
-// watch ends the leg if its token or its client is gone. heard is the present result of
+// watch ends the leg if its token was revoked or its client is gone. heard is the current result of
 // Tokens.Heard.
 func (l *leg) watch(now time.Time, heard int64) {
 	if l.over {
@@ -100,8 +101,8 @@ func (l *leg) watch(now time.Time, heard int64) {
 	}
 }
 
-// isRevoked checks the token after something was revoked. If the node cannot tell because it
-// receives no revocations, isRevoked returns false and is called again at the next tick.
+// isRevoked checks the token after any revocation. If the node cannot know because it receives no
+// revocations, isRevoked returns false and is called again at the next tick.
 func (l *leg) isRevoked(heard int64) bool {
 	if l.heard == heard {
 		return false
@@ -113,7 +114,7 @@ func (l *leg) isRevoked(heard int64) bool {
 	return errors.Is(err, problem.Unauthenticated)
 }
 
-// hangUp ends the leg, and with it the call if the others cannot go on alone.
+// hangUp ends the leg. It also ends the call if the call needs the leg.
 func (l *leg) hangUp(c Cause) {
 	if l.call.needs(l) {
 		l.call.end(c, nil)
@@ -122,8 +123,7 @@ func (l *leg) hangUp(c Cause) {
 	l.leave(c, true)
 }
 
-// leave ends the leg alone. told is false if the client hung up by itself and needs no
-// event.
+// leave ends only this leg. told is false if the client hung up and needs no event.
 func (l *leg) leave(c Cause, told bool) {
 	if l.over {
 		return
@@ -134,7 +134,7 @@ func (l *leg) leave(c Cause, told bool) {
 	}
 	l.call.forget(l)
 
-	// SDKs forget the call at HungUp, so everything else comes first.
+	// SDKs forget the call when they receive HungUp, so all other events come first.
 	if told {
 		l.tellState(Completed)
 		if l.active {
@@ -148,7 +148,7 @@ func (l *leg) leave(c Cause, told bool) {
 	}
 }
 
-// A watcher passes what the engine sees on to the call's mailbox.
+// A watcher passes what the engine observes to the call's mailbox.
 type watcher struct{ leg *leg }
 
 func (w watcher) Connected(Path) {

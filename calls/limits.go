@@ -9,31 +9,31 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Limits bound what one caller may cause. 0 means the default, a negative value no limit.
+// Limits limits what one caller may do. 0 means the default; a negative value means no limit.
 type Limits struct {
 	PerHolder  int // legs of one subscriber or of one guest token of a backend or embed key; 10
 	PerEmbed   int // legs of one embed key; 100
 	PerProject int // legs of one project; 1,000
-	Ringing    int // calls that ring one subscriber at once; 3
+	Ringing    int // calls that ring one subscriber at the same time; 3
 
 	Ring time.Duration // how long a call rings; 1 minute
 	Most time.Duration // how long a call may last; 4 hours
 }
 
-// These bound how long a client may be away.
+// How long a client may be unreachable before its leg ends.
 const (
 	comeBack  = 60 * time.Second // without a socket, for example while a laptop sleeps
 	goneAfter = 15 * time.Second // without a socket and without media
 	noMedia   = 30 * time.Second // without media, while the call is answered
 )
 
-// dialLimit returns how often one account may dial: a few times at once, and then so often a second.
+// dialLimit returns the limit on how fast one account may dial: once a second, with bursts of 5.
 func dialLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 
-// embedLimit is dialLimit for an embed key.
+// embedLimit returns the limit for an embed key: twice a second, with bursts of 20.
 func embedLimit() *rate.Limiter { return rate.NewLimiter(2, 20) }
 
-// legsOf returns the most legs of an account.
+// legsOf returns the maximum number of legs for an account.
 func (l Limits) legsOf(a account) int {
 	if a.embed {
 		return l.PerEmbed
@@ -62,15 +62,15 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// An account is counted for what its tokens do.
+// An account is what limits apply to: a holder of tokens, or an embed key.
 type account struct {
 	id    string
-	embed bool // an embed key, behind which are many people
+	embed bool // an embed key, which many people use
 }
 
-// accountsOf returns the accounts that a token counts for. Invites and guest tokens that a subscriber
-// made count as the subscriber, and those of an embed key for the key as well: anybody with the key
-// can make more.
+// accountsOf returns the accounts that a token counts against. Invites and guest tokens made by a
+// subscriber count against the subscriber. Those made with an embed key also count against the key,
+// since anyone who has the key can make more.
 func accountsOf(t fabric.Token) []account {
 	switch {
 	case t.SubscriberID != "":
@@ -81,14 +81,14 @@ func accountsOf(t fabric.Token) []account {
 	return []account{{id: t.Caller()}}
 }
 
-// A holder counts what one account does. It is guarded by Calls.mu.
+// A holder counts the activity of one account. It is guarded by Calls.mu.
 type holder struct {
 	legs, ringing   int
 	ringingBy       map[string]int // by the account of the caller
 	dials, rejected *rate.Limiter
 }
 
-// ring counts n more, or fewer, legs that ring the account.
+// ring adds n, which may be negative, to the number of legs that ring the account.
 func (h *holder) ring(l *leg, n int) {
 	h.ringing += n
 	for _, caller := range l.callers {
@@ -101,7 +101,7 @@ func (h *holder) ring(l *leg, n int) {
 	}
 }
 
-// holderOf returns the holder of an account. c.mu is held.
+// holderOf returns the holder for an account. The caller holds c.mu.
 func (c *Calls) holderOf(a account) *holder {
 	h := c.holders[a.id]
 	if h == nil {
@@ -114,13 +114,13 @@ func (c *Calls) holderOf(a account) *holder {
 	return h
 }
 
-// isIdle reports whether nothing is lost by forgetting the holder.
+// isIdle reports whether the holder can be forgotten without losing a count.
 func (h *holder) isIdle(now time.Time) bool {
 	return h.legs == 0 && h.ringing == 0 &&
 		isFull(h.dials, now) && isFull(h.rejected, now)
 }
 
-// isFull reports whether a limit is as if it had never been used.
+// isFull reports whether l is in its initial state, with all of its tokens.
 func isFull(l *rate.Limiter, now time.Time) bool { return l.TokensAt(now) >= float64(l.Burst()) }
 
 // admitCall returns an error if the holder of a token may not begin another call now.
@@ -152,14 +152,14 @@ func (c *Calls) admitCall(client Client) error {
 	return nil
 }
 
-// looksPerCall is how many holders are looked at when a call begins. A call adds three at most, so the map
-// stops growing before a fifth of it is idle.
+// looksPerCall is how many holders forgetIdle examines when a call begins. A call adds at most
+// three, so the map stops growing before a fifth of it is idle.
 const looksPerCall = 16
 
-// forgetIdle forgets some holders that are idle, so that the map does not grow. c.mu is held.
+// forgetIdle removes some idle holders, so that the map does not grow. The caller holds c.mu.
 func (c *Calls) forgetIdle(now time.Time) {
 	looks := 0
-	for name, h := range c.holders { // in an order that is different each time
+	for name, h := range c.holders { // the order differs each time
 		if h.isIdle(now) {
 			delete(c.holders, name)
 		}
@@ -169,9 +169,9 @@ func (c *Calls) forgetIdle(now time.Time) {
 	}
 }
 
-// admitRejected returns an error if the holder of a token may not dial another address now that
-// cannot be called. The record of each such call is kept, and pages with an embed key have no reason
-// to dial many.
+// admitRejected returns an error if the holder of a token has dialed too many addresses that cannot
+// be called. Each of these calls leaves a record, and pages with an embed key have no reason to
+// dial many.
 func (c *Calls) admitRejected(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestAccounts shows what the calls of each kind of token count for.
+// TestAccounts shows which accounts the calls of each kind of token count against.
 func TestAccounts(t *testing.T) {
 	for name, tt := range map[string]struct {
 		token fabric.Token

@@ -3,14 +3,14 @@ package calls
 import "sync"
 
 // A mailbox runs functions one after the other, in the order in which they were posted. Its
-// goroutine runs only while something waits. The zero value is ready to use.
+// goroutine exists only while functions are waiting. The zero value is ready to use.
 type mailbox struct {
 	mu      sync.Mutex
 	waiting []func()
 	running bool
 }
 
-// post appends a function and returns at once.
+// post appends a function and returns immediately.
 func (m *mailbox) post(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

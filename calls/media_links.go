@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// link connects the media of the members as the call now is: each of two hears and sees the
-// other, a shared screen takes the place of its owner's camera, and held legs are apart.
+// link connects the members' media according to the state of the call. Each of two members hears
+// and sees the other, a shared screen replaces its owner's camera, and held legs are not linked.
 func (k *call) link() {
 	people := slices.DeleteFunc(slices.Clone(k.legs), func(l *leg) bool {
 		return l.over || !l.active || l.media == nil || l.member.Type != Person
@@ -35,7 +35,7 @@ func (k *call) linkTo(l, other *leg) {
 		}
 	}
 
-	// The last source of a kind is the one that is seen.
+	// The last source of a kind is the one that the other side sees.
 	video := l
 	for _, s := range k.legs {
 		if s.member.Parent == l.member.ID && !s.over && slices.Contains(s.media.Kinds(), Video) {
@@ -62,9 +62,9 @@ func (k *call) child(l *leg, memberID string) *leg {
 	return nil
 }
 
-// addSource adds a screen or a further device of a member to its call.
+// addSource adds a screen or an additional device of a member to the call.
 func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error {
-	parent := c.legOf(client, cmd.Parent) // a member's id is its leg's
+	parent := c.legOf(client, cmd.Parent) // a member has the same id as its leg
 	if parent == nil {
 		return problem.New(problem.Invalid, "no_such_member", "memberId must name a member of a call of yours")
 	}
@@ -99,6 +99,6 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	s.join()
 	s.tellState(InCall)
 	m := s.member
-	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // startScreenShare waits for this
+	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // the SDK's startScreenShare waits for this event
 	return nil
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A node shows that it is alive by an entry of the session store, which it renews. The store may
-// lose entries, for example when a replica of Redis takes over, so a node is dead only if nothing
-// has been seen of it for aliveFor. The calls of a dead node are over: their media went through it.
+// A node shows that it is alive by an entry in the session store, which it renews. The store may
+// lose entries, for example when a replica of Redis takes over. A node therefore counts as dead
+// only after no sign of it was seen for aliveFor. The calls of a dead node have ended, because
+// their media went through it.
 const (
 	renewEvery = 3 * time.Second
 	entryFor   = 3 * renewEvery
@@ -24,7 +25,7 @@ const (
 
 func nodeKey(node string) session.Key { return session.Key{Kind: "node", ID: node} }
 
-// meet notes that another node was alive at a time.
+// meet records that another node was alive at the given time.
 func (c *Calls) meet(node string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,8 +34,8 @@ func (c *Calls) meet(node string, at time.Time) {
 	}
 }
 
-// isAlive reports whether a node has an entry, or was alive within aliveFor as far as this node has
-// noticed.
+// isAlive reports whether a node has an entry, or this node knows that it was alive within
+// aliveFor.
 func (c *Calls) isAlive(ctx context.Context, node string) (bool, error) {
 	_, err := c.sessions.Get(ctx, nodeKey(node))
 	switch {
@@ -49,8 +50,8 @@ func (c *Calls) isAlive(ctx context.Context, node string) (bool, error) {
 	return time.Since(c.met[node]) < aliveFor, nil
 }
 
-// deadNodes returns those of other nodes that are dead. A node that this one looks at for the first
-// time is not.
+// deadNodes returns which of the other nodes are dead. A node that is checked for the first time
+// does not count as dead.
 func (c *Calls) deadNodes(ctx context.Context, nodes []string) (map[string]bool, error) {
 	dead := make(map[string]bool)
 	slices.Sort(nodes)
@@ -69,7 +70,7 @@ func (c *Calls) deadNodes(ctx context.Context, nodes []string) (map[string]bool,
 	return dead, nil
 }
 
-// isKnown reports whether this node has ever looked at a node. From now on, it has.
+// isKnown reports whether this node has checked the given node before, and records that it has now.
 func (c *Calls) isKnown(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +81,7 @@ func (c *Calls) isKnown(node string) bool {
 	return known
 }
 
-// forgetAfter is how long a node stays known of which nothing has been seen.
+// forgetAfter is how long this node remembers another node without a sign of it.
 const forgetAfter = time.Hour
 
 func (c *Calls) forgetNodes(now time.Time) {
@@ -89,8 +90,8 @@ func (c *Calls) forgetNodes(now time.Time) {
 	maps.DeleteFunc(c.met, func(_ string, at time.Time) bool { return now.Sub(at) > forgetAfter })
 }
 
-// RunNode keeps this node alive for the others, and ends the records of nodes that died,
-// until ctx ends.
+// RunNode renews this node's entry and ends the records of nodes that died. It returns when ctx
+// ends.
 func (c *Calls) RunNode(ctx context.Context) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()

@@ -9,22 +9,22 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// recordTimeout bounds how long a change of a call's recordings may take. The call does not wait
+// recordTimeout limits how long a change to a call's recordings may take. The call does not wait
 // for it.
 const recordTimeout = 10 * time.Second
 
-// recordings are the recordings of one call that are under way, at most one for each track.
+// recordings are the recordings of one call that are in progress, at most one per track.
 type recordings struct {
-	// changing is held while the recordings are being changed. Databases and disks are asked
-	// meanwhile, so the call's mailbox never waits for it.
+	// changing is held while the recordings are being changed, which uses the database and the
+	// disk. The call's mailbox therefore never waits for it.
 	changing sync.Mutex
 
-	// Only the mailbox reads and changes the following.
+	// Only the mailbox reads and changes the following fields.
 	bySid map[string]Recording
 	tone  *time.Timer // until the next tone; nil if there is none
 }
 
-// recordIfWanted begins to record an answered call, if its parties or their project chose that.
+// recordIfWanted begins to record an answered call, if its parties or their project chose this.
 func (k *call) recordIfWanted() {
 	c := k.calls
 	if c.recorder == nil || k.echo {
@@ -42,8 +42,8 @@ func (k *call) recordIfWanted() {
 	})
 }
 
-// recordOn goes on recording a call that this node has taken over, in a new recording. The node that
-// was lost finishes the other one once it is back.
+// recordOn continues recording a call that this node has taken over, in a new recording. The lost
+// node finishes the previous recording once it is back.
 func (k *call) recordOn() {
 	c, r, started := k.calls, k.record, time.Now()
 	if c.recorder == nil || k.echo {
@@ -59,7 +59,7 @@ func (k *call) recordOn() {
 	})
 }
 
-// recorded describes the recording of the whole call from a time on.
+// recorded describes a recording of both sides of the call that begins at started.
 func (r Record) recorded(started time.Time) RecordedCall {
 	return RecordedCall{
 		Project: r.ProjectID, CallID: r.ID, From: r.From.Address, To: r.To.Address, Direction: "inbound",
@@ -67,8 +67,8 @@ func (r Record) recorded(started time.Time) RecordedCall {
 	}
 }
 
-// changeRecordings calls before, which may be nil, and then makes the recorder follow the
-// recordings that lists show. It returns the error that it logs.
+// changeRecordings calls before, which may be nil, and then makes the recorder match the stored
+// status of the recordings. It returns the error that it logs.
 func (k *call) changeRecordings(before func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
@@ -88,7 +88,8 @@ func (k *call) changeRecordings(before func(context.Context) error) error {
 	return err
 }
 
-// followRecordings starts, pauses, resumes and stops recordings until they are as in lists.
+// followRecordings starts, pauses, resumes and stops recordings until they match their stored
+// status.
 func (k *call) followRecordings(ctx context.Context) error {
 	wanted, err := k.calls.recorder.Wanted(ctx, k.project, k.id)
 	if err != nil {
@@ -113,7 +114,7 @@ func (k *call) followRecordings(ctx context.Context) error {
 }
 
 // setRecordings replaces the recordings of the call, and tells its members whether there are any.
-// listening is whether one of them is not paused.
+// listening reports whether any of them is not paused.
 func (k *call) setRecordings(running map[string]Recording, listening bool) error {
 	for sid, rec := range k.recordings.bySid {
 		if running[sid] == nil {
@@ -151,7 +152,8 @@ func (k *call) setRecordings(running map[string]Recording, listening bool) error
 
 func (k *call) isRecorded() bool { return len(k.recordings.bySid) > 0 }
 
-// tapOf returns the tap of a leg for all recordings. It is nil if the call is not recorded.
+// tapOf returns the tap that passes a leg's packets to all recordings, or nil if the call is not
+// recorded.
 func (k *call) tapOf(l *leg) Tap {
 	side := CallerSide
 	if l.inbound {
@@ -179,7 +181,7 @@ func (k *call) stopRecordings() {
 	k.setTone(false)
 }
 
-// setTone starts or stops the tone by which members hear that the call is being recorded.
+// setTone starts or stops the tone that tells members that the call is being recorded.
 func (k *call) setTone(on bool) {
 	r := &k.recordings
 	switch {
@@ -192,7 +194,7 @@ func (k *call) setTone(on bool) {
 	}
 }
 
-// playTone plays the tone to all members, now and again.
+// playTone plays the tone to all members and schedules the next one.
 func (k *call) playTone() {
 	for _, l := range k.legs {
 		if l.active && !l.over && l.media != nil && l.member.Type == Person {
@@ -225,15 +227,15 @@ func (t taps) Clock(kind Kind, rtp uint32, wall time.Time) {
 	}
 }
 
-// Subscribers returns the ids of the subscribers who take part in the call.
+// Subscribers returns the ids of the subscribers in the call.
 func (r Record) Subscribers() []string {
 	both := []string{r.From.SubscriberID, r.To.SubscriberID}
 	return slices.DeleteFunc(both, func(id string) bool { return id == "" })
 }
 
-// Record makes the recorder of a running call follow the recordings that lists show of it. If
-// this node carries the call, Record returns once that is done; another node does it within a
-// second. A call that is unknown or has ended is problem.NotFound.
+// Record makes the recorder of a running call match the stored status of the call's recordings. If
+// this node carries the call, Record returns when that is done; another node does it within a
+// second. If the call is unknown or has ended, Record returns problem.NotFound.
 func (c *Calls) Record(ctx context.Context, projectID, id string) error {
 	k := c.find(projectID, id)
 	if k == nil || c.recorder == nil {

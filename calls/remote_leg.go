@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A remoteLeg is a leg whose client is connected to this node and whose call is on another.
+// A remoteLeg is a leg whose client is connected to this node but whose call is on another node.
 type remoteLeg struct {
 	node    string
 	socket  Socket
@@ -19,7 +19,7 @@ func (c *Calls) addRemote(leg string, a remoteLeg) {
 	c.remote[legKey{a.project, leg}] = a
 }
 
-// takeRemote returns the legs that other nodes have and that match, and forgets them.
+// takeRemote removes and returns the matching legs whose calls are on other nodes.
 func (c *Calls) takeRemote(matches func(leg string, a remoteLeg) bool) map[legKey]remoteLeg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,13 +33,13 @@ func (c *Calls) takeRemote(matches func(leg string, a remoteLeg) bool) map[legKe
 	return found
 }
 
-// forgetRemote forgets a leg of a holder, which has ended.
+// forgetRemote removes a holder's leg, which has ended.
 func (c *Calls) forgetRemote(leg, holder string) {
 	c.takeRemote(func(id string, a remoteLeg) bool { return id == leg && a.holder == holder })
 }
 
-// Moved moves the legs of a client to its new socket, or gives them its new token on the same
-// socket. The old socket may have been on any node. Legs of other holders stay where they are.
+// Moved moves a client's legs to its new socket or, if the socket is the same, gives them its new
+// token. The old socket may have been on any node. Legs of other holders are not moved.
 func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 	c.movedHere(from, to)
 	if from.ID != to.Socket.ID {
@@ -55,7 +55,7 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 		a.socket = to.Socket
 		c.addRemote(leg.id, a)
 	}
-	if from.ID != to.Socket.ID && len(owners) == 0 { // it was on another node, so its legs are not known
+	if from.ID != to.Socket.ID && len(owners) == 0 { // legs on another node are unknown here
 		for _, node := range c.runningNodes(ctx) {
 			owners[node] = node != c.node
 		}
@@ -82,14 +82,14 @@ func (c *Calls) movedHere(from Socket, to Client) {
 			l.call.post(func() { l.rebind(to) })
 		}
 	}
-	for _, l := range c.legsAt(Socket{}) { // of calls that this node has taken over
+	for _, l := range c.legsAt(Socket{}) { // legs of calls that this node has taken over
 		if l.holder == to.Token.Caller() {
 			c.tellLost(to.Socket, l.holder, to.Token.ProjectID, l.id)
 		}
 	}
 }
 
-// Closed lets the legs of a closed socket of this node wait for their client to come back.
+// Closed makes the legs of a closed socket on this node wait for their client to come back.
 func (c *Calls) Closed(s Socket) {
 	c.closedHere(s)
 	owners := make(map[string]bool)
@@ -111,8 +111,8 @@ func (c *Calls) closedHere(s Socket) {
 	}
 }
 
-// lose treats the sockets of dead nodes as closed, and ends the legs of this node's clients that
-// dead nodes had.
+// lose treats sockets on dead nodes as closed. It also ends legs of this node's clients whose calls
+// were on dead nodes.
 func (c *Calls) lose(dead map[string]bool) {
 	for _, l := range c.allLegs() {
 		if s := l.at.Load().(Socket); dead[s.Node] {
@@ -125,7 +125,7 @@ func (c *Calls) lose(dead map[string]bool) {
 	}
 }
 
-// partners returns the nodes that this one shares calls with. Some may be named twice.
+// partners returns the nodes with which this node shares calls. It may contain a node twice.
 func (c *Calls) partners() (nodes []string) {
 	for _, l := range c.allLegs() {
 		nodes = append(nodes, l.at.Load().(Socket).Node)

@@ -2,8 +2,8 @@ package calls
 
 import "testing"
 
-// TestRemoteLegs shows that a leg which another node has is kept apart from one of another project with
-// the same id, since clients choose ids.
+// TestRemoteLegs shows that legs of two projects on other nodes are kept apart, even if their
+// clients chose the same id.
 func TestRemoteLegs(t *testing.T) {
 	c := New(Config{})
 	c.addRemote("1", remoteLeg{node: "a", holder: "alice", project: "p"})

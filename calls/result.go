@@ -2,7 +2,7 @@ package calls
 
 import "slices"
 
-// A Result is what became of a call that has ended.
+// A Result is the outcome of a call that has ended.
 type Result string
 
 // The results.
@@ -10,12 +10,11 @@ const (
 	Connected Result = "connected"
 	Busy      Result = "busy"     // the callee rejected it, or was in too many calls
 	Missed    Result = "missed"   // nobody answered, or the callee was offline
-	Canceled  Result = "canceled" // it was ended before anybody answered
-	Failed    Result = "failed"   // it could not or must not be made
+	Canceled  Result = "canceled" // it was ended before it was answered
+	Failed    Result = "failed"   // it could not be made, or was not allowed
 )
 
-// unanswered maps the causes of calls that nobody answered to their results. All other causes
-// mean Failed.
+// unanswered maps the causes of unanswered calls to their results. All other causes mean Failed.
 var unanswered = map[string]Result{
 	UserBusy.Text:          Busy,
 	"REJECT_ALL":           Busy,
@@ -26,7 +25,7 @@ var unanswered = map[string]Result{
 	managerRequest.Text:    Canceled,
 }
 
-// Result returns what became of the call, or "" while it runs.
+// Result returns the outcome of the call, or "" while it is running.
 func (r Record) Result() Result {
 	switch result, known := unanswered[r.Cause.Text]; {
 	case r.Ended.IsZero():
@@ -39,8 +38,8 @@ func (r Record) Result() Result {
 	return Failed
 }
 
-// Causes returns the causes of unanswered calls with a result. If others is true, the result is
-// that of all causes but these.
+// Causes returns the causes of unanswered calls that lead to the result. If others is true, all
+// causes except the returned ones do.
 func (r Result) Causes() (causes []string, others bool) {
 	for cause, result := range unanswered {
 		if result == r || r == Failed {
@@ -51,7 +50,7 @@ func (r Result) Causes() (causes []string, others bool) {
 	return causes, r == Failed
 }
 
-// reasons describe the causes to people.
+// reasons describes the causes for display.
 var reasons = map[string]string{
 	NormalClearing.Text:    "Hung up",
 	UserBusy.Text:          "Busy or rejected",
@@ -71,7 +70,7 @@ var reasons = map[string]string{
 	managerRequest.Text:    "Ended by a backend or an operator",
 }
 
-// Reason describes to people why the call ended. It is "" while the call runs.
+// Reason describes for display why the call ended. It is "" while the call is running.
 func (r Record) Reason() string {
 	reason, known := reasons[r.Cause.Text]
 	switch {

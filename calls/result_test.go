@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestResult shows what becomes of a call for each cause, and the words for it.
+// TestResult shows the result and the displayed reason for each cause.
 func TestResult(t *testing.T) {
 	at := time.Unix(1795255200, 0)
 	tests := []struct {
@@ -48,7 +48,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestReasons shows that each cause of a call that a client or the server can give has words.
+// TestReasons shows that each cause that a client or the server can set has a description.
 func TestReasons(t *testing.T) {
 	for _, c := range causes {
 		if reasons[c.Text] == "" {

@@ -12,18 +12,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The media of a call goes through one node, and is lost with it. Clients notice that after a quarter
-// of a minute at best, so nodes watch each other and tell them earlier, by [Lost]. A client that then
-// attaches to its leg with a new offer finds the call again: the first node that it or the other side
-// reaches takes the call over, under the same ids and with the same record.
+// The media of a call passes through one node, and is lost with it. On their own, clients notice
+// that after 15 seconds at best. Nodes therefore watch each other and send clients [Lost] sooner. A
+// client then attaches to its leg with a new offer. The first node reached by it or by the other
+// side takes the call over, with the same ids and the same record.
 
-// ErrTaken is the error of a change to a call that another node has taken over.
+// ErrTaken is returned for a change to a call that another node has taken over.
 var ErrTaken = errors.New("another node carries the call")
 
-// pingMessage asks a node whether it runs. Its answer is empty.
+// pingMessage asks a node whether it is running. The answer is empty.
 const pingMessage = "call.ping"
 
-// These bound how soon a silent node counts as lost.
+// How soon a silent node counts as lost.
 const (
 	pingFor   = 700 * time.Millisecond
 	pings     = 2
@@ -31,16 +31,16 @@ const (
 	lostFor   = 5 * time.Second // before a lost node is asked again
 )
 
-// tellFor bounds how long it takes to find the calls that a client has lost.
+// tellFor limits how long the search for a client's lost calls may take.
 const tellFor = 10 * time.Second
 
 // takeOver makes this node carry the call that a client attaches to, if the node that carried it is
-// lost. Otherwise it changes nothing.
+// lost. Otherwise it does nothing.
 func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	c.taking.Lock()
 	defer c.taking.Unlock()
 	if c.legOf(client, leg) != nil {
-		return nil // the other side was faster
+		return nil // the other side attached first
 	}
 	r, err := c.store.FindLeg(ctx, client.Token.ProjectID, leg)
 	if errors.Is(err, problem.NotFound) || err == nil && !r.isHeldBy(client.Token, leg) {
@@ -56,7 +56,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	}
 	err = c.store.TakeCall(ctx, r, c.node)
 	if errors.Is(err, ErrTaken) {
-		return nil // forward finds the node that did
+		return nil // another node took the call over, and forward finds it
 	}
 	if err != nil {
 		return err
@@ -86,14 +86,14 @@ func (r Record) caller() string {
 	return r.From.SubscriberID
 }
 
-// has reports whether this node has a leg with one of the ids.
+// has reports whether this node has a leg with any of the ids.
 func (c *Calls) has(projectID string, ids ...string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.ContainsFunc(ids, func(id string) bool { return c.legs[legKey{projectID, id}] != nil })
 }
 
-// revive adds a call that has been answered. Its clients have to attach to it.
+// revive adds a call that was answered on a lost node. Its clients have to attach to it.
 func (c *Calls) revive(r Record) {
 	k := &call{calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
 		echo: r.To.Address == EchoAddress, state: InCall, record: r}
@@ -122,8 +122,8 @@ func (c *Calls) revive(r Record) {
 	k.recordOn()
 }
 
-// await adds a leg whose client has not come back yet. The token stands for the client's, which is not
-// known before; revocations of earlier tokens do not end it.
+// await adds a leg whose client has not come back yet. t represents the client's real token, which
+// is unknown until the client comes back. Revocations of earlier tokens do not end the leg.
 func (k *call) await(id string, t fabric.Token, p Party, inbound bool, c Controls) {
 	t.ProjectID, t.IssuedAt = k.project, time.Now()
 	l := k.newLeg(id, Client{Token: t}, p, inbound)
@@ -134,10 +134,10 @@ func (k *call) await(id string, t fabric.Token, p Party, inbound bool, c Control
 	}
 }
 
-// isLost reports whether a node does not answer although messages between nodes arrive.
+// isLost reports whether a node does not answer although the bus delivers messages.
 func (c *Calls) isLost(ctx context.Context, node string) bool {
 	if c.nodes == nil {
-		return true // an earlier process of the only node
+		return true // this is the only node, so the call belongs to an earlier process
 	}
 	c.mu.Lock()
 	since := time.Since(c.lost[node])
@@ -152,7 +152,7 @@ func (c *Calls) isLost(ctx context.Context, node string) bool {
 		}
 	}
 	if !c.ping(ctx, c.node) {
-		return false // messages are lost, not the node
+		return false // messages are being lost, so the node may be alive
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +171,8 @@ func (c *Calls) ping(ctx context.Context, node string) bool {
 	return c.nodes.Ask(ctx, node, pingMessage, struct{}{}, &struct{}{}) == nil
 }
 
-// WatchNodes sends [Lost] to this node's clients when the nodes of their calls are lost, until ctx ends.
+// WatchNodes sends [Lost] to this node's clients when the nodes that carry their calls are lost. It
+// returns when ctx ends.
 func (c *Calls) WatchNodes(ctx context.Context) {
 	if c.nodes == nil {
 		return
@@ -201,7 +202,7 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 	}
 }
 
-// remoteLegs returns the legs of this node's clients that other nodes have, by node.
+// remoteLegs returns the legs of this node's clients whose calls are on other nodes, by node.
 func (c *Calls) remoteLegs() map[string]map[legKey]remoteLeg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -215,15 +216,16 @@ func (c *Calls) remoteLegs() map[string]map[legKey]remoteLeg {
 	return nodes
 }
 
-// tellLost notifies a client that its leg has lost its node.
+// tellLost notifies a client that its leg's node is lost.
 func (c *Calls) tellLost(to Socket, holder, project, leg string) {
 	c.tell(to, holder, Event{Kind: Lost, Project: project, Leg: leg, Node: c.node, At: time.Now()})
 }
 
-// mostLost is how many calls of a client are looked at when it comes back, the newest first.
+// mostLost is how many of a client's calls are checked when it comes back, newest first.
 const mostLost = 20
 
-// findLost sends [Lost] to a client whose socket has come back, for each of its legs whose node is lost.
+// findLost sends [Lost] to a client whose socket has come back, once for each of its legs whose
+// node is lost.
 func (c *Calls) findLost(client Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
 	defer cancel()
@@ -247,8 +249,8 @@ func (c *Calls) findLost(client Client) {
 	}
 }
 
-// lacksMedia reports whether a leg has no media. lost is whether its node was lost; meanwhile, this node may
-// have taken the call over because the other side came back.
+// lacksMedia reports whether a leg has no media. lost says whether the leg's node was lost. Since
+// then, this node may have taken the call over because the other side came back.
 func (c *Calls) lacksMedia(client Client, leg string, lost bool) bool {
 	if l := c.legOf(client, leg); l != nil {
 		return l.at.Load().(Socket) == Socket{}

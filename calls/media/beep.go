@@ -10,8 +10,9 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// beeps has a file for each codec, named after it, with the same tone: 1400 Hz for 0.4 s. Its packets
-// last 20 ms each and have the same size. ffmpeg made them, with "-f data" and these options for Opus:
+// beeps has a file for each codec, named after it, with the same tone: 1400 Hz for 0.4 s. All
+// packets in a file have the same size and last 20 ms. The files were made by ffmpeg with "-f data"
+// and, for Opus, these options:
 //
 //	sine=frequency=1400:sample_rate=48000:duration=0.4,volume=2,afade=t=in:d=0.02,afade=t=out:st=0.38:d=0.02
 //	-c:a libopus -b:a 24k -vbr off -frame_duration 20 -application voip
@@ -21,15 +22,15 @@ var beeps embed.FS
 
 const (
 	beepStep = 20 * time.Millisecond
-	opusBeep = 60  // bytes of a packet
-	g711Beep = 160 // also of G.722
+	opusBeep = 60  // bytes per packet
+	g711Beep = 160 // also for G.722
 )
 
-// beepFor returns the packets of the tone in a codec, or nil.
+// beepFor returns the packets of the tone in a codec, or nil if it has none.
 func beepFor(codec string) [][]byte {
 	tone, err := beeps.ReadFile("beep/" + codec)
 	if err != nil {
-		return nil // a codec without a tone
+		return nil // no file for this codec
 	}
 	size := g711Beep
 	if codec == sdp.Opus {
@@ -55,7 +56,7 @@ func (l *leg) Beep() {
 	}
 }
 
-// beep sends the packets of the tone in time.
+// beep sends the packets of the tone, one every 20 ms.
 func (l *leg) beep(o *sender, codec sdp.Codec, packets [][]byte) {
 	w := l.engine.newWorker()
 	at := o.now(time.Now())
@@ -72,7 +73,7 @@ func (l *leg) beep(o *sender, codec sdp.Codec, packets [][]byte) {
 	}
 }
 
-// play sends a packet of the engine's own. The marker begins a sound.
+// play sends a packet that the engine generates. marker is set for the first packet of a sound.
 func (o *sender) play(w *worker, codec sdp.Codec, marker bool, at uint32, payload []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,8 +91,9 @@ func (o *sender) play(w *worker, codec sdp.Codec, marker bool, at uint32, payloa
 	o.send(w, b, time.Now())
 }
 
-// inject runs f, which sends packets of the engine's own. Meanwhile the stream leaves out its source,
-// which begins a new epoch afterwards. Others that inject packets wait.
+// inject runs f, which sends packets that the engine generates. Meanwhile, packets from the
+// stream's source are dropped; afterwards, the source begins a new epoch. Concurrent calls of
+// inject wait for each other.
 func (o *sender) inject(f func()) {
 	o.turn.Lock()
 	defer o.turn.Unlock()

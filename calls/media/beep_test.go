@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestBeep plays a tone to a client while the other one talks: it comes without a gap in numbers, as a
-// part of the stream that the client receives anyway, and speech goes on afterwards.
+// TestBeep plays a tone to a client while the other one talks. The tone is part of the stream that
+// the client already receives, without a gap in sequence numbers, and speech continues after it.
 func TestBeep(t *testing.T) {
 	for name, tt := range map[string]struct {
 		codec   webrtc.RTPCodecParameters
@@ -58,8 +58,8 @@ func TestBeep(t *testing.T) {
 	}
 }
 
-// wantNext fails the test unless a packet is the next one of its stream. Its time is step later, or
-// later by any time.
+// wantNext fails the test unless p follows before in the stream. Its timestamp must be greater by
+// step, or by any amount if step is 0 or p has a marker.
 func wantNext(t *testing.T, before, p *rtp.Packet, step uint32) {
 	t.Helper()
 	later := p.Timestamp - before.Timestamp
@@ -70,7 +70,7 @@ func wantNext(t *testing.T, before, p *rtp.Packet, step uint32) {
 	}
 }
 
-// TestBeepSounds shows that the packets of the tone are one: 1400 Hz.
+// TestBeepSounds shows that the packets contain a tone of 1400 Hz.
 func TestBeepSounds(t *testing.T) {
 	packets, err := os.ReadFile("beep/opus")
 	must(t, err)
@@ -96,7 +96,8 @@ func TestBeepSounds(t *testing.T) {
 	}
 }
 
-// crossings returns the frequency of the middle half of n samples at 48 kHz, by their signs.
+// crossings returns the frequency of the middle half of n samples at 48 kHz, by counting sign
+// changes.
 func crossings(n int, positive func(i int) bool) (hz float64) {
 	changes := 0
 	for i := n/4 + 1; i < n*3/4; i++ {

@@ -6,25 +6,25 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// Limits of what one section may send. More is dropped and counted.
+// Limits on what one section may send. Packets beyond them are dropped and counted.
 const (
 	audioPackets = 200       // a second; browsers send 50, or 100 with frames of 10 ms
 	videoBytes   = 2e6 / 8   // a second
 	rtcpPackets  = 50        // a second
 	smallPacket  = 250       // a smaller packet of video counts as this many bytes
 	burst        = 2         // seconds
-	maxBitrate   = 1_800_000 // of video, as clients are told: below the limit
+	maxBitrate   = 1_800_000 // of video, as advertised to clients: below the limit
 )
 
-// A bucket is a token bucket. Its zero value never lets anything pass.
+// A bucket is a token bucket. Its zero value is empty and stays so.
 type bucket struct {
-	rate, burst float64 // tokens a second, and at most
+	rate, burst float64 // tokens per second, and the most that it holds
 	level       float64
 	last        time.Time
 }
 
-// limits returns the buckets of a section: RTP counts packets of audio or bytes of video,
-// RTCP counts packets.
+// limits returns the buckets of a section. The bucket for RTP counts packets of audio or bytes of
+// video, and that for RTCP counts packets.
 func limits(kind calls.Kind) (rtp, rtcp bucket) {
 	rate := float64(audioPackets)
 	if kind == calls.Video {
@@ -33,7 +33,7 @@ func limits(kind calls.Kind) (rtp, rtcp bucket) {
 	return bucket{rate: rate, burst: burst * rate}, bucket{rate: rtcpPackets, burst: burst * rtcpPackets}
 }
 
-// cost returns the tokens of an RTP packet.
+// cost returns how many tokens an RTP packet takes.
 func cost(kind calls.Kind, size int) float64 {
 	if kind == calls.Video {
 		return float64(max(size, smallPacket))

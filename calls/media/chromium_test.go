@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// page holds peers that are named by the test. It uses WebRTC as the stock SDK does.
+// page contains WebRTC peers, which tests refer to by name. It uses WebRTC in the same way as the
+// SDK.
 const page = `<!doctype html><body><script>
 const peers = {}
 const gathered = pc => new Promise(done => {
@@ -66,7 +67,7 @@ async function stats(name) {
 }
 </script>`
 
-// A browser is a page in Chromium with fake devices: a beep and a moving picture.
+// A browser is a page in Chromium with fake devices: a beep and a moving image.
 type browser struct {
 	t   *testing.T
 	ctx context.Context
@@ -123,13 +124,13 @@ func (b *browser) run(result any, function string, arguments ...any) {
 	}
 }
 
-// inbound is what a peer receives of a kind.
+// inbound holds statistics of the media of one kind that a peer receives.
 type inbound struct {
 	Packets, Lost, Frames, Pli int
 	Energy, RTT                float64
 }
 
-// until polls the statistics of a peer until they are as wanted.
+// until polls the statistics of a peer until wanted returns true for them.
 func (b *browser) until(name, what string, wanted func(map[string]inbound) bool) map[string]inbound {
 	b.t.Helper()
 	var raw json.RawMessage
@@ -154,7 +155,7 @@ func plays(all map[string]inbound) bool {
 	return all["audio"].Packets > 20 && all["audio"].Energy > 0 && all["video"].Frames > 10
 }
 
-// TestChromium calls with Chromium: an echo, then two peers with sound and pictures.
+// TestChromium makes calls with Chromium: an echo, then two peers with audio and video.
 func TestChromium(t *testing.T) {
 	b := newBrowser(t)
 	e := newEngine(t)
@@ -220,7 +221,7 @@ func TestChromiumUpdate(t *testing.T) {
 	b.until("again", "sound and pictures come back after Renew", plays)
 }
 
-// TestChromiumTCP calls with Chromium where UDP is blocked.
+// TestChromiumTCP makes a call with Chromium while UDP is blocked.
 func TestChromiumTCP(t *testing.T) {
 	b := newBrowser(t)
 	e := newEngine(t, func(c *media.Config) { c.NoUDP = true })

@@ -44,17 +44,17 @@ type part struct {
 	seq uint16
 	ts  uint32
 
-	level []byte // audio level extension of what is said, if any
+	level []byte // audio level extension of sent packets, if any
 
 	packets chan *rtp.Packet   // received
-	reports chan []rtcp.Packet // about what is sent
+	reports chan []rtcp.Packet // about the media that the part sends
 	remote  chan *webrtc.TrackRemote
 }
 
-// levelID is the id of the audio level extension, the only one that clients have.
+// levelID is the id of the audio level extension, the only extension that clients use.
 const levelID = 1
 
-// A setup changes how a client behaves.
+// A setup holds options for a client.
 type setup struct {
 	codecs  []webrtc.RTPCodecParameters // of audio; nil is Opus with telephone events
 	network webrtc.NetworkType          // 0 is UDP over IPv4
@@ -72,7 +72,7 @@ var (
 			{Type: "goog-remb"}, {Type: "nack"}, {Type: "nack", Parameter: "pli"}, {Type: "ccm", Parameter: "fir"}}}}
 )
 
-// newEngine returns an engine on loopback that ends with the test.
+// newEngine returns an engine on loopback that is closed at the end of the test.
 func newEngine(t *testing.T, change ...func(*media.Config)) *media.Engine {
 	t.Helper()
 	cfg := media.Config{Listen: "127.0.0.1:0"}
@@ -91,7 +91,7 @@ func newEngine(t *testing.T, change ...func(*media.Config)) *media.Engine {
 	return e
 }
 
-// newClient returns a client that sends and receives the kinds.
+// newClient returns a client that sends and receives the given kinds.
 func newClient(t *testing.T, s setup, kinds ...string) *client {
 	t.Helper()
 	m, i := &webrtc.MediaEngine{}, &interceptor.Registry{}
@@ -123,7 +123,7 @@ func newClient(t *testing.T, s setup, kinds ...string) *client {
 	return c
 }
 
-// quiet discards the logs of pion.
+// quiet discards pion's logs.
 type quiet struct{}
 
 func (quiet) NewLogger(string) logging.LeveledLogger {
@@ -143,7 +143,7 @@ func (c *client) close() {
 	}
 }
 
-// add adds a section that the client opens itself, or that it answers.
+// add adds a section. If opens is true, the client offers it; otherwise it answers.
 func (c *client) add(kind string, opens bool) *part {
 	c.t.Helper()
 	pc, err := c.api.NewPeerConnection(webrtc.Configuration{})
@@ -180,7 +180,7 @@ func (c *client) add(kind string, opens bool) *part {
 	return p
 }
 
-// codec returns the codec of a kind that tracks of the client have.
+// codec returns the codec that the client's tracks of the given kind use.
 func (c *client) codec(kind string) webrtc.RTPCodecCapability {
 	if kind == "video" {
 		return vp8.RTPCodecCapability
@@ -188,7 +188,7 @@ func (c *client) codec(kind string) webrtc.RTPCodecCapability {
 	return c.audio[0].RTPCodecCapability
 }
 
-// send adds a track.
+// send adds a track to the part.
 func (p *part) send(t *testing.T, codec webrtc.RTPCodecCapability) {
 	t.Helper()
 	var err error
@@ -224,7 +224,7 @@ func (c *client) connected() {
 	}
 }
 
-// say sends a packet whose payload can be recognized.
+// say sends a packet with a payload that the receiver can recognize.
 func (p *part) say(t *testing.T, payload string) {
 	t.Helper()
 	p.mu.Lock()
@@ -239,8 +239,8 @@ func (p *part) say(t *testing.T, payload string) {
 	must(t, p.track.WriteRTP(packet))
 }
 
-// hear sends a payload from one part until the other has received it, and returns the
-// packet. A first packet may be lost while the other side gets its keys.
+// hear sends a payload from one part until the other has received it, and returns the packet. The
+// first packets may be lost while the other side is still getting its keys.
 func hear(t *testing.T, from, to *part, payload string) *rtp.Packet {
 	t.Helper()
 	end := time.After(deadline)

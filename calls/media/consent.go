@@ -9,36 +9,37 @@ import (
 )
 
 const (
-	maxPeers = 8 // addresses of one transport that are known; the one that is silent for longest is forgotten
+	maxPeers = 8 // known addresses of one transport; the one silent for longest is forgotten
 
-	// Checks of a client from addresses that are not proven, for each second. Agents send twenty a
-	// second (RFC 8445, section 14.2), in bursts with several networks. Those beyond get no answer.
+	// unprovenChecks is how many checks a second a client may send from unproven addresses. Agents
+	// send twenty a second (RFC 8445, section 14.2), in bursts if they have several networks.
+	// Further checks get no answer.
 	unprovenChecks = 50
 
-	checkPause   = 50 * time.Millisecond  // between two sendings of a check (RFC 8445, section 14.2)
+	checkPause   = 50 * time.Millisecond  // shortest time before a check is sent again (RFC 8445, section 14.2)
 	checkRepeats = 2                      // of a check, while the client sends none itself
-	repeatPause  = 400 * time.Millisecond // before each of them
+	repeatPause  = 400 * time.Millisecond // before each repetition
 
-	consentInterval = 5 * time.Second  // between two checks of the path in use, give or take a fifth
-	consentTimeout  = 30 * time.Second // without an answer, nothing more is sent (RFC 7675, section 5.1)
+	consentInterval = 5 * time.Second  // between two checks of the path in use, plus or minus a fifth
+	consentTimeout  = 30 * time.Second // sending stops after this time without an answer (RFC 7675, section 5.1)
 )
 
 // A transaction is the id of a STUN request.
 type transaction = [stun.TransactionIDSize]byte
 
-// A peer is a UDP address from which a client proved that it knows our password. That a packet
-// names an address as its source does not mean that the client is there. So the engine sends a
-// check of its own to the address, and uses it as a path once the check has been answered.
+// A peer is a UDP address from which a client proved that it knows our password. The source address
+// of a packet may be forged, so it does not prove that the client is there. The engine therefore
+// sends a check to the address, and uses the address as a path once the check has been answered.
 type peer struct {
-	path        path         // to the address, with the client's wishes about it
-	credentials *credentials // that the client last used from there
+	path        path         // to the address, with what the client requested for it
+	credentials *credentials // the ones that the client last used from this address
 	heard       time.Time    // when it did
 
-	check   transaction // the check that awaits an answer; zero for none
+	check   transaction // the unanswered check, or zero
 	asked   time.Time   // when it was last sent
-	repeats int         // how often it was sent again since the client was heard
-	next    time.Time   // when consent is checked again, if the path is in use
-	consent time.Time   // when the last check that was answered had been sent; zero for never
+	repeats int         // how many times it was repeated since the client was last heard
+	next    time.Time   // when to check consent again, if the path is in use
+	consent time.Time   // when the last answered check was sent; zero if none was answered
 }
 
 // hasConsent reports whether media may be sent to the address.
@@ -46,8 +47,8 @@ func (p *peer) hasConsent(now time.Time) bool {
 	return !p.consent.IsZero() && now.Sub(p.consent) <= consentTimeout
 }
 
-// meet takes note of a client's check by UDP. It returns a check to send to the client, or nil, and
-// reports whether the path may be used already. ok is false if there were too many.
+// meet records a check that a client sent by UDP. It returns a check to send to the client, or nil,
+// and reports whether the path may be used already. ok is false if the client sent too many checks.
 func (t *transport) meet(from *path, c *credentials, now time.Time) (request []byte, consent, ok bool) {
 	owned := t.engine.table.hear(from.remote, t, now)
 	t.mu.Lock()
@@ -70,7 +71,7 @@ func (t *transport) meet(from *path, c *credentials, now time.Time) (request []b
 	return request, consent, true
 }
 
-// peer returns the peer with an address, or nil. The caller holds mu.
+// peer returns the peer whose address is a, or nil. The caller holds mu.
 func (t *transport) peer(a netip.AddrPort) *peer {
 	for _, p := range t.peers {
 		if p.path.remote == a {
@@ -80,7 +81,7 @@ func (t *transport) peer(a netip.AddrPort) *peer {
 	return nil
 }
 
-// addPeer returns a new peer. The caller holds mu.
+// addPeer adds a peer with address a and returns it. The caller holds mu.
 func (t *transport) addPeer(a netip.AddrPort) *peer {
 	if len(t.peers) == maxPeers {
 		oldest := 0
@@ -97,8 +98,8 @@ func (t *transport) addPeer(a netip.AddrPort) *peer {
 	return p
 }
 
-// ask returns a check to send to a peer (RFC 8445, section 7.2.2), or nil as long as the client's
-// password is unknown. A check that awaits an answer is repeated. The caller holds mu.
+// ask returns a check to send to a peer (RFC 8445, section 7.2.2), or nil while the client's
+// password is unknown. It repeats a check that is still unanswered. The caller holds mu.
 func (t *transport) ask(p *peer, now time.Time) []byte {
 	c := p.credentials
 	if c.clientUfrag == "" || t.ctx.Err() != nil {
@@ -123,12 +124,12 @@ func (t *transport) ask(p *peer, now time.Time) []byte {
 	return m.Raw
 }
 
-// checkPriority is the PRIORITY of our checks: that of a peer-reflexive candidate (RFC 8445,
+// checkPriority is the PRIORITY of our checks: the one for a peer-reflexive candidate (RFC 8445,
 // section 5.1.2.1).
 var checkPriority = []byte{110, 255, 255, 255}
 
-// confirm takes an answer to a check. It proves the address if the answer came from there and is
-// signed with the client's password.
+// confirm handles an answer to a check. The answer proves the address that it came from, if the
+// check was sent there and the answer is signed with the client's password.
 func (t *transport) confirm(m *stun.Message, from *path, now time.Time) bool {
 	t.mu.Lock()
 	p := t.peer(from.remote)
@@ -149,7 +150,7 @@ func (t *transport) confirm(m *stun.Message, from *path, now time.Time) bool {
 	return true
 }
 
-// greet sends checks to the addresses from which the client was heard before its password was
+// greet sends checks to the addresses from which the client sent its own before its password was
 // known.
 func (t *transport) greet(now time.Time) {
 	t.mu.Lock()
@@ -161,8 +162,8 @@ func (t *transport) greet(now time.Time) {
 	}
 }
 
-// renewConsent checks the path in use now and then, repeats checks that may be lost, and stops using
-// a path whose client does not answer.
+// renewConsent periodically checks the path in use, repeats checks that may have been lost, and
+// stops using a path if the client does not answer.
 func (t *transport) renewConsent(now time.Time) {
 	current := t.path.Load()
 	t.mu.Lock()
@@ -173,7 +174,7 @@ func (t *transport) renewConsent(now time.Time) {
 		consent = consent || used && p.hasConsent(now)
 		switch {
 		case used && !now.Before(p.next):
-			t.engine.table.removeCheck(p.check) // RFC 7675, section 5.1: each has an id of its own
+			t.engine.table.removeCheck(p.check) // RFC 7675, section 5.1: each check has its own id
 			p.check = transaction{}
 			p.path.send(t.ask(p, now))
 		case !used && p.check != (transaction{}) && p.repeats < checkRepeats && now.Sub(p.asked) >= repeatPause:

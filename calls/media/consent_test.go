@@ -12,12 +12,12 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// nominate is a signed request of the client to use the path that it comes by.
+// nominate returns a signed request in which the client nominates the path that the request takes.
 func (c *light) nominate() []byte {
 	return c.request(c.ufrag, c.password, attr{stun.AttrUseCandidate, nil}, attr{stun.AttrPriority, []byte{9, 9, 9, 9}})
 }
 
-// receive returns the next packet of a socket, or nil if none comes for a moment.
+// receive returns the next packet from a socket, or nil if none arrives within a short time.
 func receive(t *testing.T, conn *net.UDPConn) []byte {
 	t.Helper()
 	b := make([]byte, 2048)
@@ -35,8 +35,8 @@ func isCheck(b []byte) (*stun.Message, bool) {
 	return m, m.Decode() == nil && m.Type == stun.BindingRequest
 }
 
-// TestSpoofedSource shows that a client cannot aim its media at an address that does not answer,
-// and that such an address gets little.
+// TestSpoofedSource shows that a client cannot direct its media to an address that does not answer,
+// and that this address receives few packets.
 func TestSpoofedSource(t *testing.T) {
 	e := newEngine(t)
 	c, victim := echo(t, e), stranger(t, e)
@@ -63,8 +63,8 @@ func TestSpoofedSource(t *testing.T) {
 	}
 }
 
-// TestSpoofedFlood shows that the requests of a client from addresses that never answer get a bounded
-// number of packets.
+// TestSpoofedFlood shows that the engine sends a bounded number of packets if a client's requests
+// come from addresses that never answer.
 func TestSpoofedFlood(t *testing.T) {
 	e := newEngine(t)
 	c, victim := echo(t, e), stranger(t, e)
@@ -80,11 +80,11 @@ func TestSpoofedFlood(t *testing.T) {
 	if packets == 0 || packets > 2*200 {
 		t.Errorf("the victim got %d packets, want some, and an answer and a check for each of 200 at most", packets)
 	}
-	c.prove() // from its own address, without a limit
+	c.prove() // its own address has no limit
 }
 
-// TestForgedAnswers shows that only a signed answer with the right id, from the address itself,
-// makes it a path.
+// TestForgedAnswers shows that an address becomes a path only by a signed answer with the right id
+// that comes from the address itself.
 func TestForgedAnswers(t *testing.T) {
 	e := newEngine(t)
 	c, victim, other := echo(t, e), stranger(t, e), stranger(t, e)
@@ -168,8 +168,8 @@ func TestSilentClient(t *testing.T) {
 	}
 }
 
-// TestEarlyCheck shows that a callee can check its path before its answer has come, as it may if
-// media is faster than signaling.
+// TestEarlyCheck shows that a callee can check its path before its answer has arrived. This happens
+// if media is faster than signaling.
 func TestEarlyCheck(t *testing.T) {
 	e := newEngine(t)
 	caller := echo(t, e)
@@ -195,8 +195,8 @@ func TestEarlyCheck(t *testing.T) {
 	}
 }
 
-// TestTakenAddress shows that a client cannot take the address of another one that is there, even
-// if it gets its checks answered from that address.
+// TestTakenAddress shows that a client cannot take over the address of another client that still
+// uses it, even if checks to that address are answered for it.
 func TestTakenAddress(t *testing.T) {
 	e := newEngine(t)
 	c := echo(t, e)
@@ -216,7 +216,7 @@ func TestTakenAddress(t *testing.T) {
 	}
 }
 
-// TestManySources shows that a client with many sources has a bounded part of the table.
+// TestManySources shows that a client with many source addresses uses a bounded part of the table.
 func TestManySources(t *testing.T) {
 	e := newEngine(t)
 	c := echo(t, e)
@@ -235,7 +235,7 @@ func TestManySources(t *testing.T) {
 	if _, addresses, checks := e.Known(); addresses != 1 || checks > 8 {
 		t.Errorf("the engine knows %d addresses and %d checks, want 1, and 8 at most", addresses, checks)
 	}
-	c.prove() // the client's own address was pushed out, and is found again
+	c.prove() // the client's own address was forgotten, and is learned again
 	c.write(c.packet("still here"))
 	if heard := c.hear(); heard != "still here" {
 		t.Errorf("heard %q, want still here", heard)

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// nacks returns a datagram that asks for nearly all packets before a number, many times over.
+// nacks returns a datagram that requests nearly all packets before last, each of them many times.
 func nacks(t testing.TB, ssrc uint32, last uint16) []byte {
 	t.Helper()
 	var all []rtcp.Packet
@@ -31,8 +31,8 @@ func nacks(t testing.TB, ssrc uint32, last uint16) []byte {
 	return plain
 }
 
-// unagreed is transport-wide feedback, which no client has agreed on: a few bytes that claim to be
-// about 65,535 packets.
+// unagreed returns transport-wide feedback, which no client has negotiated: a few bytes that claim
+// to describe 65,535 packets.
 func unagreed() []byte {
 	b := make([]byte, 20)
 	b[0], b[1] = 0x8f, byte(rtcp.TypeTransportSpecificFeedback)
@@ -44,8 +44,8 @@ func unagreed() []byte {
 	return b
 }
 
-// TestRepeatBound shows that a datagram repeats each packet once at most, and that what is repeated
-// has a limit in bytes.
+// TestRepeatBound shows that one datagram causes each packet to be repeated at most once, and that
+// the bytes of repeated packets are limited.
 func TestRepeatBound(t *testing.T) {
 	const profile = srtp.ProtectionProfileAeadAes128Gcm
 	p := newPair(t, calls.Video, profile)
@@ -88,7 +88,7 @@ func TestRepeatBound(t *testing.T) {
 	}
 }
 
-// FuzzRTCP parses decrypted RTCP, which a client may form as it likes.
+// FuzzRTCP parses decrypted RTCP, whose content clients control.
 func FuzzRTCP(f *testing.F) {
 	f.Add(unagreed())
 	f.Add(nacks(f, 1, 2))

@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	maxDigits   = 64 // that wait to be sent
+	maxDigits   = 64 // pending digits
 	digitStep   = 20 * time.Millisecond
 	digitSteps  = 5 // a digit lasts 100 ms
-	digitEnds   = 3 // the end is sent this often (RFC 4733, section 2.5.1.4)
+	digitEnds   = 3 // the end is sent this many times (RFC 4733, section 2.5.1.4)
 	digitPause  = 80 * time.Millisecond
 	digitVolume = 10 // -10 dBm0
 )
 
-// keys are the digits in the order of their events (RFC 4733, section 3.2).
+// keys lists the digits in the order of their event codes (RFC 4733, section 3.2).
 const keys = "0123456789*#ABCD"
 
-// A dialer sends digits to the linked leg, one after the other.
+// A dialer holds the digits to be sent to the linked leg, one after the other.
 type dialer struct {
 	mu      sync.Mutex
 	waiting []byte // events
@@ -52,7 +52,7 @@ func (l *leg) Dial(digits string) {
 	}
 }
 
-// next removes and returns the next event. It ends the dialer if there is none.
+// next removes and returns the next event. If there is none, it stops the dialer.
 func (d *dialer) next() (event byte, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +65,7 @@ func (d *dialer) next() (event byte, ok bool) {
 	return event, true
 }
 
-// tryDial is dial, but a panic ends only the leg.
+// tryDial calls dial. A panic ends only the leg.
 func (l *leg) tryDial() {
 	defer func() { l.engine.handlePanic(l, recover()) }()
 	l.dial()
@@ -124,7 +124,7 @@ func (l *leg) press(w *worker, o *sender, event byte) bool {
 	return true
 }
 
-// now returns the timestamp of the stream.
+// now returns the timestamp that the stream has at the given time.
 func (o *sender) now(at time.Time) uint32 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,7 +144,7 @@ func (o *sender) event(w *worker, event byte, start time.Time, at uint32, step i
 	clear(b)
 	b[0], b[1] = 0x80, codec.Type
 	if step == 1 {
-		b[1] |= 0x80 // the marker begins an event
+		b[1] |= 0x80 // the marker is set on the first packet of an event
 	}
 	binary.BigEndian.PutUint16(b[2:], o.lastSeq+1)
 	binary.BigEndian.PutUint32(b[4:], at)
@@ -155,6 +155,7 @@ func (o *sender) event(w *worker, event byte, start time.Time, at uint32, step i
 	duration := time.Duration(step) * digitStep
 	binary.BigEndian.PutUint16(b[14:], uint16(duration.Seconds()*float64(codec.Clock)))
 
-	// The stream goes on from the beginning of the event, at which its timestamp stands.
+	// All packets of an event carry its start as their timestamp, so the stream continues from
+	// there.
 	o.send(w, b, start)
 }

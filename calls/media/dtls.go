@@ -6,7 +6,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	_ "crypto/sha512" // fingerprints of clients
+	_ "crypto/sha512" // for fingerprints of clients
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
@@ -28,7 +28,7 @@ import (
 const (
 	rotation         = 24 * time.Hour   // of the engine's certificate
 	handshakeTimeout = 20 * time.Second // of one handshake
-	maxHandshakes    = 3                // tries of one transport
+	maxHandshakes    = 3                // attempts per transport
 )
 
 // An identity is a certificate of the engine and its fingerprint.
@@ -38,7 +38,7 @@ type identity struct {
 	made        time.Time
 }
 
-// rotate makes a new certificate for transports that begin from now on.
+// rotate makes a new certificate for transports that are created from now on.
 func (e *Engine) rotate(now time.Time) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -65,7 +65,7 @@ func (e *Engine) rotate(now time.Time) error {
 	return nil
 }
 
-// digest returns a fingerprint as descriptions write it (RFC 8122, section 5).
+// digest returns a certificate's fingerprint as written in descriptions (RFC 8122, section 5).
 func digest(h crypto.Hash, certificate []byte) string {
 	sum := h.New()
 	sum.Write(certificate)
@@ -76,10 +76,10 @@ func digest(h crypto.Hash, certificate []byte) string {
 	return strings.Join(pairs, ":")
 }
 
-// hashes are those of fingerprints that clients may use.
+// hashes are the hash functions that clients' fingerprints may use.
 var hashes = map[string]crypto.Hash{"sha-256": crypto.SHA256, "sha-384": crypto.SHA384, "sha-512": crypto.SHA512}
 
-// verify reports whether the client's certificate is the one that its description names.
+// verify returns an error unless the client's certificate has the fingerprint in its description.
 func (t *transport) verify(certificates [][]byte, _ [][]*x509.Certificate) error {
 	f := t.fingerprint()
 	h, ok := hashes[f.Hash]
@@ -101,7 +101,7 @@ func (t *transport) receiveDTLS(b []byte, now time.Time) {
 	t.shake()
 }
 
-// shake starts a handshake if none is under way, the client has sent something and its
+// shake starts a handshake if none is running, the client has sent a DTLS packet and its
 // fingerprint is known.
 func (t *transport) shake() {
 	if t.shaking.Load() || t.pipe.empty() || t.fingerprint().Hash == "" || t.ctx.Err() != nil {
@@ -111,17 +111,17 @@ func (t *transport) shake() {
 		return
 	}
 	if t.attempts.Add(1) > maxHandshakes {
-		return // shaking stays set: no further try
+		return // shaking stays set, so no further attempt is made
 	}
 	t.engine.group.Go(t.handshake)
 }
 
-// handshake makes the keys of the transport and then keeps the DTLS association, which
-// repeats its last flight if the client missed it, until the transport is closed.
+// handshake establishes the transport's keys. It then keeps the DTLS association until the
+// transport is closed, so that the last flight is repeated if the client missed it.
 func (t *transport) handshake() {
 	defer func() {
 		if cause := recover(); cause != nil {
-			_ = t.pipe.Close() // ends what the association left running
+			_ = t.pipe.Close() // ends the association's goroutines
 			t.engine.handlePanic(t.owner(), cause)
 		}
 	}()

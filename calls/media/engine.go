@@ -1,17 +1,18 @@
-// Package media is the built-in engine of calls: it carries sound and pictures between
-// browsers without another server.
+// Package media is the built-in engine for calls. It carries audio and video between browsers
+// without another server.
 //
-// Every media section of a leg has a transport of its own: ICE as a lite agent (RFC 8445),
-// DTLS-SRTP (RFC 5764) and one RTP stream each way. All transports share one UDP port and,
-// for networks that block UDP, the TCP port of the same number (RFC 6544). A packet of a
-// client is decrypted, rewritten to continue the stream that the linked client receives,
-// encrypted and sent by the goroutine that read it, without waiting and without allocating
-// memory. Package media never decodes a payload.
+// Every media section of a leg has its own transport: ICE as a lite agent (RFC 8445), DTLS-SRTP
+// (RFC 5764) and one RTP stream in each direction. All transports share one UDP port and, for
+// networks that block UDP, the TCP port with the same number (RFC 6544). A packet from a client is
+// decrypted, rewritten to continue the stream that the linked client receives, encrypted and sent.
+// The goroutine that read the packet does all this without waiting and without allocating memory.
+// Package media never decodes a payload.
 //
-// Nobody can aim the engine at a third party: it ignores the candidates in descriptions, and sends
-// media, keys and reports by UDP only to addresses that answered a STUN check of its own with the
-// client's password, again and again while they are used (RFC 7675). Any other
-// address receives only such checks, and answers to signed requests from there.
+// The engine cannot be made to send media to a third party. It ignores the candidates in
+// descriptions. By UDP, it sends media, keys and reports only to addresses that answered a STUN
+// check with the client's password, and it repeats these checks while an address is in use (RFC
+// 7675). Any other address receives only checks, and answers to signed requests that came from
+// there.
 package media
 
 import (
@@ -30,18 +31,18 @@ import (
 
 // Config configures an Engine. The zero value listens on a free port of all addresses.
 type Config struct {
-	// Listen is the address of the UDP and the TCP port, such as ":8444". Port 0 is a port
-	// that is free for both.
+	// Listen is the address for UDP and TCP, such as ":8444". Port 0 selects a port that is free
+	// for both.
 	Listen string
 
-	// Advertise lists the addresses that clients are told, the best first. Port 0 is the
-	// port listened on. Empty means the address listened on or, if that is unspecified,
-	// the addresses of this machine.
+	// Advertise lists the addresses that descriptions offer to clients, the best first. Port 0
+	// means the port listened on. If the list is empty, the address listened on is advertised or,
+	// if that is unspecified, the addresses of this machine.
 	Advertise []netip.AddrPort
 
 	NoUDP, NoTCP bool
 
-	// Log receives failures of the network. Nil discards them.
+	// Log receives network failures. Nil discards them.
 	Log *slog.Logger
 }
 
@@ -57,13 +58,13 @@ type Engine struct {
 	identity atomic.Pointer[identity]
 	counters counters
 	unproven limit.Connections // TCP connections that belong to no section yet
-	panicked atomic.Int64      // when a panic that belongs to no leg was last logged, in ns since 1970
+	panicked atomic.Int64      // when a panic outside a leg was last logged, in ns since 1970
 
 	streamsMu sync.Mutex
 	streams   map[*stream]struct{} // all TCP connections; nil once the engine closes
 
-	// mu guards the legs, their sections and their links: all that changes rarely. Packets
-	// are forwarded without it.
+	// mu guards the legs, their sections and their links, which all change rarely. Forwarding a
+	// packet does not lock it.
 	mu     sync.Mutex
 	legs   map[*leg]struct{}
 	closed bool
@@ -74,10 +75,10 @@ type Engine struct {
 
 var _ calls.Engine = (*Engine)(nil)
 
-// errClosed is the error of an engine that is shutting down.
+// errClosed is returned by an engine that is shutting down.
 var errClosed = errors.New("the media engine is closed")
 
-// New opens the ports and starts an engine.
+// New opens the ports and starts the engine.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{log: cfg.Log, legs: map[*leg]struct{}{}, streams: map[*stream]struct{}{}, done: make(chan struct{}),
 		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork}}
@@ -177,5 +178,5 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// Port returns the number of the UDP and TCP port.
+// Port returns the number of the UDP and TCP ports.
 func (e *Engine) Port() int { return e.port }

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A tap keeps what was recorded.
+// A tap stores what was recorded.
 type tap struct {
 	packets chan calls.Packet
 	clocks  chan time.Time
@@ -37,14 +37,14 @@ func TestRecord(t *testing.T) {
 	r := newTap()
 	c.leg.Record(r)
 
-	// A leg that is linked to nobody is recorded, too.
+	// A leg that is linked to no other leg is recorded, too.
 	p := await(t, c.parts[0], "recorded", r.packets)
 	if p.Kind != calls.Audio || p.Codec != "opus" || string(p.Payload) != "recorded" || p.SSRC == 0 || p.Time == 0 {
 		t.Errorf("recorded %+v", p)
 	}
 
 	wall := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
-	const ntp = 4_004_413_200 << 32 // the same in seconds since 1900
+	const ntp = 4_004_413_200 << 32 // the same time, in seconds since 1900
 	must(t, c.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.SenderReport{SSRC: p.SSRC, NTPTime: ntp, RTPTime: p.Time}}))
 	select {
 	case got := <-r.clocks:
@@ -66,7 +66,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// await sends a payload until something has come of it.
+// await sends a payload repeatedly until a result arrives, and returns the result.
 func await[T any](t *testing.T, p *part, payload string, results <-chan T) T {
 	t.Helper()
 	end := time.After(deadline)
@@ -91,7 +91,7 @@ func TestTalking(t *testing.T) {
 	c.connected()
 	p := c.parts[0]
 
-	// A whisper is no speech; a loud voice is, until it is quiet again.
+	// A whisper does not count as speech. A loud voice does, until it becomes quiet again.
 	for _, level := range []byte{100, 20, 110} {
 		p.mu.Lock()
 		p.level = []byte{0x80 | level}
@@ -137,7 +137,7 @@ func TestDial(t *testing.T) {
 		t.Errorf("events come as %d of source %d, want the next of %d", last.SequenceNumber, last.SSRC, before.SSRC)
 	}
 
-	// Afterwards, speech goes on.
+	// Afterwards, speech continues.
 	if p := hear(t, alice.parts[0], bob.parts[0], "goodbye"); p.SSRC != before.SSRC {
 		t.Errorf("the source is %d, want %d", p.SSRC, before.SSRC)
 	}
@@ -153,7 +153,7 @@ func TestPressedDigit(t *testing.T) {
 	alice.connected()
 	bob.connected()
 
-	digit := "\x05\x8a\x12\xc0" // 5, end, -10 dBm0, 4800
+	digit := "\x05\x8a\x12\xc0" // digit 5, end bit, -10 dBm0, duration 4800
 	if p := hear(t, alice.parts[0], bob.parts[0], digit); p.PayloadType != uint8(events.PayloadType) {
 		t.Errorf("the payload type is %d, want %d", p.PayloadType, events.PayloadType)
 	}

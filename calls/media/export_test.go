@@ -17,7 +17,7 @@ func (e *Engine) Unproven() int {
 	return e.unproven.Networks()
 }
 
-// Known returns how many names, addresses and checks of its own the engine knows.
+// Known returns how many names, addresses and own checks are in the engine's table.
 func (e *Engine) Known() (names, addresses, checks int) {
 	e.table.mu.Lock()
 	defer e.table.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// receiveRTP handles an SRTP packet of a proven client: it decrypts the packet, shows it to
-// the recording and forwards it to the linked leg.
+// receiveRTP handles an SRTP packet from a proven client: it decrypts the packet, passes it to the
+// recording and forwards it to the linked leg.
 func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
 	s := t.section
 	loudness, ok := w.forward(t, b, now)
@@ -87,5 +87,5 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 	return loudness, true
 }
 
-// nowhere maps all header extensions to padding.
+// nowhere maps all header extensions to 0, which turns them into padding.
 var nowhere [16]uint8

@@ -17,19 +17,19 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A pair is two legs whose keys are made up, and packets of the first.
+// A pair is two linked legs with made-up keys. The test encrypts packets as the first client.
 type pair struct {
 	engine *Engine
 	worker *worker
-	client *srtp.Context // what the first client encrypts with
+	client *srtp.Context // encrypts as the first client
 	source netip.AddrPort
 	seq    uint16
 	kind   calls.Kind
-	sink   *net.UDPConn // the second client
+	sink   *net.UDPConn // stands for the second client
 }
 
-// newPair links two legs with a section of a kind. Packets to the second go to a socket that
-// nobody reads.
+// newPair links two legs, each with a section of the given kind. Packets to the second leg go to a
+// socket that is not read.
 func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pair {
 	t.Helper()
 	e, err := New(Config{Listen: "127.0.0.1:0", NoTCP: true})
@@ -70,7 +70,7 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 	return p
 }
 
-// contexts returns keys that are the same each time.
+// contexts returns a context whose keys are always the same.
 func contexts(t testing.TB, profile srtp.ProtectionProfile) *srtp.Context {
 	t.Helper()
 	salt, err := profile.SaltLen()
@@ -84,7 +84,7 @@ func contexts(t testing.TB, profile srtp.ProtectionProfile) *srtp.Context {
 	return c
 }
 
-// packets returns encrypted packets of the first client.
+// packets returns n encrypted packets from the first client.
 func (p *pair) packets(t testing.TB, n, size int) [][]byte {
 	t.Helper()
 	all := make([][]byte, n)
@@ -143,8 +143,8 @@ func raceDetector() bool {
 	})
 }
 
-// BenchmarkForward measures what a packet of 20 ms of Opus costs from the socket on: keys,
-// headers, and the system call that sends it.
+// BenchmarkForward measures the cost of a 20 ms Opus packet after it was read: decryption, headers,
+// encryption, and the system call that sends it.
 func BenchmarkForward(b *testing.B) {
 	p := newPair(b, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	b.ReportAllocs()
@@ -163,7 +163,7 @@ func BenchmarkForward(b *testing.B) {
 	b.ReportMetric(float64(cpu.Nanoseconds())/float64(b.N), "cpu-ns/packet")
 }
 
-// processorTime returns what the process has used.
+// processorTime returns the CPU time that the process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -172,8 +172,8 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestEpochs shows that no number is used twice, whatever the sources do, and that late
-// packets of an earlier epoch are dropped.
+// TestEpochs shows that no sequence number is used twice, whatever the sources send, and that late
+// packets from an earlier epoch are dropped.
 func TestEpochs(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	from, to := p.linked()

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzDatagram looks for packets of strangers that break the engine.
+// FuzzDatagram looks for packets from unknown senders that break the engine.
 func FuzzDatagram(f *testing.F) {
 	p := newPair(f, calls.Audio, 7)
 	for _, b := range p.packets(f, 2, 20) {
@@ -32,8 +32,8 @@ func FuzzDatagram(f *testing.F) {
 	})
 }
 
-// FuzzPacket looks for decrypted packets, which a client may form as it likes, that break the
-// code that rewrites them.
+// FuzzPacket looks for decrypted packets that break the code that rewrites them. Clients control
+// their content.
 func FuzzPacket(f *testing.F) {
 	f.Add([]byte("\x90\x6f\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\xbe\xde\x00\x01\x10\x1e\x00\x00\x90\x80\x01\x00"))
 	f.Add([]byte("\xb0\x6f\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01" +

@@ -8,7 +8,7 @@ type packet struct {
 	seq    uint16
 	time   uint32
 	ssrc   uint32
-	fixed  int // length of the header without the extension
+	fixed  int // length of the header without its extensions
 	offset int // of the payload
 	end    int // of the payload, without padding
 }

@@ -29,7 +29,7 @@ func echo(t *testing.T, e *media.Engine) *light {
 	return c
 }
 
-// waitFor polls until a condition holds.
+// waitFor polls until holds returns true.
 func waitFor(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(deadline); !holds(); {
@@ -43,7 +43,7 @@ func waitFor(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// stranger returns a socket that has proved nothing.
+// stranger returns a socket that has proved nothing to the engine.
 func stranger(t *testing.T, e *media.Engine) *net.UDPConn {
 	t.Helper()
 	conn, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: e.Port()})
@@ -60,7 +60,7 @@ func TestSpoofedAndReplayed(t *testing.T) {
 		t.Fatalf("heard %q, want one", got)
 	}
 
-	// A stranger sends a packet of the client before the client does.
+	// A stranger sends the client's packet before the client does.
 	two, other := c.packet("two"), stranger(t, e)
 	_, err := other.Write(two)
 	must(t, err)
@@ -70,7 +70,7 @@ func TestSpoofedAndReplayed(t *testing.T) {
 		t.Fatalf("heard %q, want two", got)
 	}
 
-	// The client's packet comes again, changed and unchanged.
+	// The client's packet arrives again, first changed and then unchanged.
 	changed := append([]byte(nil), c.packet("three")...)
 	changed[len(changed)-1] ^= 1
 	c.write(two)
@@ -103,7 +103,7 @@ func TestGarbageSTUN(t *testing.T) {
 		}
 	}
 
-	// The first packet that is answered is the good one, which came last.
+	// The first answer is for the valid request, which came last.
 	c.prove()
 	if got := e.Stats().BadSTUN; got != 2 {
 		t.Errorf("BadSTUN = %d, want 2", got)
@@ -146,13 +146,13 @@ func TestFloods(t *testing.T) {
 	for i := range 2000 {
 		_, err := rand.Read(junk[:40])
 		must(t, err)
-		junk[0] = []byte{22, 0x80, 0x90, 0, 255}[i%5] // DTLS, RTP, RTP, STUN, anything
+		junk[0] = []byte{22, 0x80, 0x90, 0, 255}[i%5] // DTLS, RTP, RTP, STUN, other
 		_, err = other.Write(junk[:40+i%1000])
 		must(t, err)
 		if i%4 == 0 {
 			c.write(junk[:40+i%1000])
 		}
-		if i%200 == 0 { // let the engine keep up: loopback drops what it cannot queue
+		if i%200 == 0 { // let the engine catch up: loopback drops what it cannot queue
 			c.prove()
 		}
 	}
@@ -227,7 +227,7 @@ func dialFrom(t *testing.T, e *media.Engine, ip net.IP, n int) (all []net.Conn) 
 	return all
 }
 
-// isOpen reports whether the engine holds a TCP connection on which nothing was sent.
+// isOpen reports whether the engine keeps a TCP connection open on which nothing was sent.
 func isOpen(t *testing.T, c net.Conn) bool {
 	t.Helper()
 	must(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
@@ -235,13 +235,13 @@ func isOpen(t *testing.T, c net.Conn) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// TestManyUnprovenTCP shows that connections that prove nothing have a limit, for all networks and
-// for each one.
+// TestManyUnprovenTCP shows that the number of unproven connections is limited in total and for
+// each network.
 func TestManyUnprovenTCP(t *testing.T) {
 	const limit, share, networks = 256, 32, 9
 	e := newEngine(t)
 	all := dialFrom(t, e, net.IPv4(127, 0, 0, 1), share+10)
-	all = append(all, dialFrom(t, e, net.IPv4(127, 0, 0, 2), 10)...) // of the same network
+	all = append(all, dialFrom(t, e, net.IPv4(127, 0, 0, 2), 10)...) // the same network
 	waitFor(t, "the connections of one network to be refused", func() bool { return e.Stats().RefusedTCP == 20 })
 	if c := dialFrom(t, e, net.IPv4(127, 0, 1, 1), 1)[0]; !isOpen(t, c) {
 		t.Error("a connection from another network is refused")
@@ -263,13 +263,13 @@ func TestManyUnprovenTCP(t *testing.T) {
 	}
 }
 
-// A faultyTap fails at each packet, as a fault of the code that handles packets would.
+// A faultyTap panics at each packet, like a bug in the code that handles packets.
 type faultyTap struct{}
 
 func (faultyTap) Packet(calls.Packet)                 { panic("a fault") }
 func (faultyTap) Clock(calls.Kind, uint32, time.Time) {}
 
-// TestPanic shows that a panic while a packet is handled ends the leg that sent it, and no other.
+// TestPanic shows that a panic while a packet is handled ends only the leg that sent it.
 func TestPanic(t *testing.T) {
 	e := newEngine(t)
 	c, other := echo(t, e), echo(t, e)
@@ -292,7 +292,7 @@ func TestPanic(t *testing.T) {
 	if got := other.hear(); got != "three" {
 		t.Errorf("heard %q, want three", got)
 	}
-	c.leg.Quality() // takes the locks that were held
+	c.leg.Quality() // takes the locks that were held during the panic
 	if len(c.watch.failed) > 0 {
 		t.Error("Failed was called twice")
 	}

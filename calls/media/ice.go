@@ -9,8 +9,8 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// Credentials of a section: 48 and 192 random bits (RFC 8445, section 5.3 wants 24 and 128), and those
-// of its client that belong to them.
+// A credentials holds our credentials for a section, 48 and 192 random bits (RFC 8445, section 5.3
+// requires 24 and 128), and the client's credentials that belong with them.
 type credentials struct {
 	ufrag, password string
 	key             stun.MessageIntegrity
@@ -26,8 +26,8 @@ func newCredentials() *credentials {
 	return c
 }
 
-// nominationHold is how long a path keeps its place against one of lower priority. Agents
-// that nominate all pairs at once (RFC 5245, section 8.1.1.2) would otherwise make it flap.
+// nominationHold is how long a path is kept before one of lower priority may replace it. Otherwise,
+// agents that nominate all pairs at the same time (RFC 5245, section 8.1.1.2) would make it flap.
 const nominationHold = time.Second
 
 // isSTUN reports whether a packet looks like STUN (RFC 8489, section 5; RFC 7983).
@@ -35,14 +35,15 @@ func isSTUN(b []byte) bool {
 	return len(b) >= 20 && b[0] < 4 && b[4] == 0x21 && b[5] == 0x12 && b[6] == 0xa4 && b[7] == 0x42
 }
 
-// check handles a STUN packet that came by a path. It returns the transport whose client sent it,
-// or nil if the sender did not prove that it knows the password.
+// check handles a STUN packet that arrived on a path. It returns the transport whose client sent
+// it, or nil if the sender did not prove that it knows the password.
 //
-// A request by UDP is answered by a check of ours too, and only the answer to that makes its source
-// a path. The check goes out before the answer: the client answers it before it sends anything else.
+// If the request came by UDP, the engine also sends a check of its own, and only the answer to that
+// check makes the source a path. The check is sent before the answer to the request, so that the
+// client answers it before it sends anything else.
 //
-// Nothing is answered to a packet without a known user name fragment and valid integrity:
-// a scanner learns nothing, and a spoofed address receives nothing.
+// A packet without a known user name fragment and valid integrity gets no answer. So a scanner
+// learns nothing, and a spoofed address receives nothing.
 func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	m := &w.request
@@ -74,13 +75,14 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 	t = named
 	t.heard.Store(now.UnixNano())
 	if m.Contains(stun.AttrICEControlled) {
-		// A lite agent never controls (RFC 8445, section 6.1.1): the client has to.
+		// A lite agent is never the controlling one (RFC 8445, section 6.1.1), so the client must
+		// be.
 		w.respond(m, from, c, stun.BindingError, stun.CodeRoleConflict)
 		return t
 	}
 
 	from.priority, from.nominated = priority(m), m.Contains(stun.AttrUseCandidate)
-	consent := true // a TCP connection has made a round trip
+	consent := true // a TCP connection already proves a round trip
 	if from.tcp == nil {
 		request, known, ok := t.meet(from, c, now)
 		if !ok {
@@ -98,7 +100,7 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 	return t
 }
 
-// confirm handles an answer to a check of ours.
+// confirm handles an answer to one of our checks.
 func (w *worker) confirm(m *stun.Message, from *path, now time.Time) *transport {
 	t := w.engine.table.check(m.TransactionID)
 	if t == nil || !t.confirm(m, from, now) {
@@ -107,7 +109,7 @@ func (w *worker) confirm(m *stun.Message, from *path, now time.Time) *transport 
 	return t
 }
 
-// priority returns the PRIORITY of a request (RFC 8445, section 7.1.1).
+// priority returns the PRIORITY attribute of a request (RFC 8445, section 7.1.1).
 func priority(m *stun.Message) uint32 {
 	b, err := m.Get(stun.AttrPriority)
 	if err != nil || len(b) != 4 {
@@ -133,8 +135,8 @@ func (w *worker) respond(m *stun.Message, to *path, c *credentials, kind stun.Me
 	}
 }
 
-// choose takes a path at whose end the client is. The path that the client nominated last is used;
-// until then, the last proven one.
+// choose decides whether to use a path on which the client proved itself. The path that the client
+// nominated last is used, and before any nomination, the path proven last.
 func (t *transport) choose(from *path, now time.Time) {
 	current := t.path.Load()
 	if current != nil && current.same(from) && current.nominated {
@@ -154,7 +156,7 @@ func (t *transport) choose(from *path, now time.Time) {
 	t.setPath(from, now)
 }
 
-// setPath makes a path the one that packets are sent by.
+// setPath sends packets on the path from now on.
 func (t *transport) setPath(from *path, now time.Time) {
 	p := *from
 	p.at = now

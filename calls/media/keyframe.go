@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	keyframePatience = 3 * time.Second        // after it, video passes without a key frame
+	keyframePatience = 3 * time.Second        // after this time, video is sent without a key frame
 	keyframeInterval = 300 * time.Millisecond // between two requests
 )
 
-// A keyframe holds video back until it begins with a picture that can be decoded alone.
+// A keyframe holds video back until a key frame arrives, which can be decoded by itself.
 type keyframe struct {
 	wanted       bool
 	since, asked time.Time
 }
 
-// want holds back what follows until the next key frame.
+// want holds back packets until the next key frame.
 func (k *keyframe) want(now time.Time) { k.wanted, k.since = true, now }
 
-// passes reports whether a packet of a source may be sent.
+// passes reports whether a packet from a source may be sent.
 func (k *keyframe) passes(from *section, codec string, payload []byte, now time.Time) bool {
 	if !k.wanted {
 		return true
 	}
 	if startsKeyframe(codec, payload) {
-		from.asked.Store(0) // this answers the last request; another one is a new need
+		from.asked.Store(0) // the last request is answered: the next one may be sent immediately
 	} else if now.Sub(k.since) < keyframePatience {
 		return false
 	}
@@ -57,8 +57,7 @@ func startsKeyframe(codec string, b []byte) bool {
 	return true
 }
 
-// startsVP8 reads the payload descriptor of RFC 7741, section 4.2, and the P bit that
-// follows it.
+// startsVP8 reads the payload descriptor (RFC 7741, section 4.2) and the P bit after it.
 func startsVP8(b []byte) bool {
 	if len(b) < 2 || b[0]&0x17 != 0x10 { // S=1, PID=0
 		return false
@@ -103,8 +102,8 @@ func startsH264(b []byte) bool {
 	return false
 }
 
-// askKeyframe asks the client for a key frame of what it sends (RFC 4585, section 6.3.1).
-// Requests follow each other by keyframeInterval at least.
+// askKeyframe asks the client for a key frame of the video that it sends (RFC 4585, section 6.3.1),
+// at most once per keyframeInterval.
 func (s *section) askKeyframe(now time.Time) {
 	source := s.source.Load()
 	if source == 0 || s.kind != calls.Video {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// TestNothingLeft shows that legs leave nothing behind, however they end.
+// TestNothingLeft shows that legs release all resources, however they end.
 func TestNothingLeft(t *testing.T) {
 	const legs = 1000
 	e := newEngine(t)
@@ -28,10 +28,10 @@ func TestNothingLeft(t *testing.T) {
 			must(t, c.connect())
 			c.write(c.packet("hello"))
 			c.leg.Dial("1")
-		case 1: // a client that begins a handshake and goes
+		case 1: // a client that disappears during the handshake
 			c.prove()
 			c.write(append([]byte{22, 0xfe, 0xfd}, make([]byte, 40)...))
-		case 2: // a client that is reached by ICE alone
+		case 2: // a client that completes only ICE
 			c.prove()
 		case 3: // a callee that never answers
 			m, _, err := e.Offer(newWatcher(), c.leg)
@@ -54,7 +54,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// TestClose shows that an engine that closes with open legs leaves nothing behind.
+// TestClose shows that an engine that is closed with open legs releases all resources.
 func TestClose(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	e, err := media.New(media.Config{Listen: "127.0.0.1:0"})

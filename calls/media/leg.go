@@ -21,8 +21,8 @@ type leg struct {
 	session  uint64
 	version  uint64
 	sections []*section          // in the order of our description
-	to       map[calls.Kind]*leg // who receives what the client sends
-	from     map[calls.Kind]*leg // whose clients this client receives from
+	to       map[calls.Kind]*leg // legs whose clients receive what this client sends
+	from     map[calls.Kind]*leg // legs from whose clients this client receives
 
 	closed    atomic.Bool
 	done      chan struct{} // closed with the leg
@@ -32,7 +32,7 @@ type leg struct {
 	tap       atomic.Pointer[calls.Tap]
 	reporter  reporter
 	digits    dialer
-	past      totals // of sections that are gone; guarded by the engine's mu
+	past      totals // of closed sections; guarded by the engine's mu
 }
 
 var _ calls.Media = (*leg)(nil)
@@ -46,12 +46,12 @@ func (e *Engine) newLeg(w calls.Watcher) *leg {
 	return l
 }
 
-// A step is what an offer does to one section.
+// A step is the effect of an offer on one section.
 type step struct {
 	offer   *sdp.Section
 	answer  sdp.Section
 	old     *section // nil for a new one
-	replace bool     // the client has another DTLS association
+	replace bool     // the client uses a new DTLS association
 	restart bool     // of ICE
 }
 
@@ -89,7 +89,7 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 	return steps, nil
 }
 
-// usable returns an error unless a client's section has everything that a transport needs.
+// usable returns an error unless a client's section has everything that a transport requires.
 func usable(s *sdp.Section, setup string) error {
 	_, hash := hashes[s.Fingerprint.Hash]
 	switch {
@@ -103,8 +103,8 @@ func usable(s *sdp.Section, setup string) error {
 	return nil
 }
 
-// codecs returns the codecs that an answer should prefer: those in use, or those of the leg
-// at the other end. The caller holds the engine's mu.
+// codecs returns the codecs that an answer should prefer: those in use, or else those of the linked
+// leg. The caller holds the engine's mu.
 func (l *leg) codecs(old *section, kind string) (names []string) {
 	if to := l.to[calls.Kind(kind)]; old == nil && to != nil {
 		old = to.nth(calls.Kind(kind), 0)
@@ -118,7 +118,7 @@ func (l *leg) codecs(old *section, kind string) (names []string) {
 	return names
 }
 
-// apply replaces the sections by those that steps lead to. The caller holds the engine's mu.
+// apply replaces the sections by the results of steps. The caller holds the engine's mu.
 func (l *leg) apply(steps []step) {
 	before := l.sections
 	l.sections = nil
@@ -135,7 +135,7 @@ func (l *leg) apply(steps []step) {
 	l.rerouteAll()
 }
 
-// rank puts audio first.
+// rank orders audio sections before others.
 func rank(s *section) int {
 	if s.kind == calls.Audio {
 		return 0
@@ -143,7 +143,7 @@ func rank(s *section) int {
 	return 1
 }
 
-// applyStep returns the section that a step leads to.
+// applyStep returns the section that results from a step.
 func (l *leg) applyStep(s step) *section {
 	if s.answer.Rejected {
 		return &section{leg: l, kind: calls.Kind(s.answer.Kind), mid: s.answer.Mid, agreed: s.answer}
@@ -190,7 +190,7 @@ func (l *leg) find(mid string) *section {
 	return nil
 }
 
-// nth returns the n-th live section of a kind, counted from 0, or nil.
+// nth returns the live section of a kind with index n, or nil.
 func (l *leg) nth(kind calls.Kind, n int) *section {
 	for _, s := range l.sections {
 		if s.kind != kind || !s.live() {
@@ -204,7 +204,7 @@ func (l *leg) nth(kind calls.Kind, n int) *section {
 	return nil
 }
 
-// describe returns our description. The caller holds the engine's mu.
+// describe returns the engine's description for the leg. The caller holds the engine's mu.
 func (l *leg) describe() string {
 	d := sdp.Description{Session: l.session, Version: l.version, Lite: true}
 	for _, s := range l.sections {

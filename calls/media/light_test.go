@@ -27,8 +27,8 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// A light is a client that is made of a socket and keys alone: it is quick, and can do what
-// browsers never do.
+// A light is a client made only of a socket and keys. It is fast, and can do what browsers never
+// do.
 type light struct {
 	t               testing.TB
 	leg             calls.Media
@@ -40,13 +40,13 @@ type light struct {
 	ssrc            uint32
 	seq             uint16
 
-	silent     atomic.Bool // it does not answer checks
+	silent     atomic.Bool // do not answer checks
 	checks     atomic.Int32
 	stun, srtp chan []byte
 	handshake  *queue
 }
 
-// A queue is a net.PacketConn that reads what was pushed and writes to a socket.
+// A queue is a net.PacketConn that returns pushed packets and writes to a socket.
 type queue struct {
 	*net.UDPConn
 	packets chan []byte
@@ -85,7 +85,7 @@ var lightCertificate = sync.OnceValue(func() tls.Certificate {
 // lightPassword is the ICE password of all light clients.
 const lightPassword = "abcdefghijklmnopqrstuv"
 
-// lightOffer returns an offer of an audio section.
+// lightOffer returns an offer with one audio section.
 func lightOffer(fingerprint string) string {
 	if fingerprint == "" {
 		sum := sha256.Sum256(lightCertificate().Certificate[0])
@@ -115,7 +115,7 @@ func newLight(t testing.TB, e *media.Engine, offer string) *light {
 	return c
 }
 
-// read sorts the packets that come.
+// read reads packets and dispatches them by kind.
 func (c *light) read() {
 	buffer := make([]byte, 2048)
 	for {
@@ -141,7 +141,7 @@ func (c *light) read() {
 	}
 }
 
-// answer answers a check of the engine.
+// answer answers a check that the engine sent.
 func (c *light) answer(m *stun.Message) {
 	if !c.silent.Load() {
 		_, _ = c.conn.Write(answerTo(m, lightPassword))
@@ -184,7 +184,7 @@ type attr struct {
 
 func (a attr) AddTo(m *stun.Message) error { m.Add(a.kind, a.value); return nil }
 
-// prove shows the engine that the client knows the password, and takes its answer.
+// prove proves to the engine that the client knows the password, and checks the engine's answer.
 func (c *light) prove() {
 	c.t.Helper()
 	c.write(c.request(c.ufrag, c.password,
@@ -201,7 +201,7 @@ func (c *light) write(b []byte) {
 	}
 }
 
-// response waits for a STUN packet.
+// response waits for a STUN packet and returns it.
 func (c *light) response() *stun.Message {
 	c.t.Helper()
 	select {
@@ -217,7 +217,7 @@ func (c *light) response() *stun.Message {
 	}
 }
 
-// connect makes the keys.
+// connect does the DTLS handshake and derives the keys.
 func (c *light) connect() error {
 	c.prove()
 	conn, err := dtls.ClientWithOptions(c.handshake, c.conn.RemoteAddr(),
@@ -262,7 +262,7 @@ func (c *light) packet(payload string) []byte {
 	return sealed
 }
 
-// hear returns the next payload that comes.
+// hear returns the payload of the next packet that arrives.
 func (c *light) hear() string {
 	c.t.Helper()
 	select {

@@ -8,7 +8,7 @@ import (
 
 // Link implements calls.Media.
 func (l *leg) Link(kind calls.Kind, to calls.Media) {
-	target, _ := to.(*leg) // nil, or a leg of another engine, which cannot be reached
+	target, _ := to.(*leg) // nil if to is nil or a leg of another engine, which cannot be reached
 
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
@@ -18,7 +18,7 @@ func (l *leg) Link(kind calls.Kind, to calls.Media) {
 	l.link(kind, target)
 }
 
-// link sets who receives what the client sends of a kind. The caller holds the engine's mu.
+// link sets which leg receives the client's media of one kind. The caller holds the engine's mu.
 func (l *leg) link(kind calls.Kind, to *leg) {
 	if old := l.to[kind]; old != nil {
 		delete(old.from, kind)
@@ -33,7 +33,7 @@ func (l *leg) link(kind calls.Kind, to *leg) {
 	l.reroute()
 }
 
-// rerouteAll computes the routes from and to the leg. The caller holds the engine's mu.
+// rerouteAll computes the routes to and from the leg. The caller holds the engine's mu.
 func (l *leg) rerouteAll() {
 	l.reroute()
 	for _, f := range l.from {
@@ -41,8 +41,8 @@ func (l *leg) rerouteAll() {
 	}
 }
 
-// reroute computes where the packets of each section go: to the section of the linked leg
-// with the same kind and position. The caller holds the engine's mu.
+// reroute computes where each section sends its packets: to the section with the same kind and
+// position in the linked leg. The caller holds the engine's mu.
 func (l *leg) reroute() {
 	counts := map[calls.Kind]int{}
 	for _, s := range l.sections {
@@ -59,7 +59,7 @@ func (l *leg) reroute() {
 	}
 }
 
-// setRoute changes where the packets of a section go.
+// setRoute changes where the section's packets go.
 func (s *section) setRoute(r *route) {
 	old := s.route.Swap(r)
 	if old != nil && (r == nil || r.to != old.to) {

@@ -108,8 +108,8 @@ func (e *Engine) addresses(configured []netip.AddrPort) ([]netip.AddrPort, error
 	return all, nil
 }
 
-// own returns the address listened on or, if that is unspecified, those of the machine.
-// Loopback is used only if there is no other.
+// own returns the address listened on or, if that is unspecified, the addresses of this machine.
+// Loopback addresses are included only if there are no others.
 func (e *Engine) own() (all []netip.AddrPort, err error) {
 	var bound net.Addr
 	if e.udp != nil {

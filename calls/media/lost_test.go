@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A lostCount counts the events of a leg.
+// A lostCount counts a leg's events.
 type lostCount struct{ lost, connected int }
 
 func (c *lostCount) Connected(calls.Path) { c.connected++ }
@@ -21,7 +21,7 @@ func (c *lostCount) Talking(bool)         {}
 func (c *lostCount) Failed(error)         {}
 
 // TestLostConsent shows that a leg is lost when the engine gives up the path to its client, even if
-// the client is heard: otherwise its call would go on in silence.
+// the client still sends packets. Otherwise, its call would continue in silence.
 func TestLostConsent(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	s, _ := p.linked()
@@ -49,8 +49,8 @@ func TestLostConsent(t *testing.T) {
 	}
 }
 
-// toSink returns the check among the packets that the second client has got, or nil, and how many
-// were media.
+// toSink returns the check among the packets that the second client received, or nil, and the
+// number of media packets among them.
 func (p *pair) toSink(t *testing.T) (check *stun.Message, media int) {
 	t.Helper()
 	for {
@@ -77,11 +77,11 @@ func (p *pair) toSink(t *testing.T) (check *stun.Message, media int) {
 }
 
 // TestConsent shows that nothing more is sent to a client that stops answering checks, even if it
-// is heard, until it answers again.
+// still sends packets, until it answers again.
 func TestConsent(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	from, to := p.linked()
-	from.transport.path.Store(nil) // only the path to the second client is looked at
+	from.transport.path.Store(nil) // only the path to the second client matters here
 	remote := p.sink.LocalAddr().(*net.UDPAddr).AddrPort()
 	const password = "abcdefghijklmnopqrstuv"
 	to.transport.expect(&sdp.Section{Ufrag: "abcd", Password: password})
@@ -104,7 +104,7 @@ func TestConsent(t *testing.T) {
 			stun.NewShortTermIntegrity(password), stun.Fingerprint)
 		p.worker.datagram(m.Raw, remote, start.Add(at))
 	}
-	// hears reports whether the client gets media, and returns the last check that it got.
+	// hears reports whether the client receives media, and returns the last check that it received.
 	hears := func(at time.Duration) (heard bool, check *stun.Message) {
 		t.Helper()
 		p.worker.datagram(p.packets(t, 1, 20)[0], p.source, start.Add(at))
@@ -149,7 +149,8 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// TestClaims shows that an address passes to another client only once its owner is silent there.
+// TestClaims shows that another client can take over an address only after its owner has been
+// silent there.
 func TestClaims(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	from, to := p.linked()

@@ -53,8 +53,8 @@ func (l *leg) Accept(answer string) error {
 	return nil
 }
 
-// accept applies a section of an answer to one that we offered. The caller holds the
-// engine's mu.
+// accept applies a section of the client's answer to the section that we offered. The caller holds
+// the engine's mu.
 func (l *leg) accept(s *section, a *sdp.Section) {
 	if !s.offered || !s.live() {
 		return
@@ -80,7 +80,7 @@ func (l *leg) Update(offer string) (string, error) { return l.change(offer, fals
 // Renew implements calls.Media.
 func (l *leg) Renew(offer string) (string, error) { return l.change(offer, true) }
 
-// change takes a later offer. renew replaces all sections.
+// change handles a later offer. If renew is true, it replaces all sections.
 func (l *leg) change(offer string, renew bool) (string, error) {
 	d, err := sdp.Parse(offer)
 	if err != nil {
@@ -119,7 +119,7 @@ func (l *leg) Mute(kind calls.Kind, muted bool) {
 	}
 }
 
-// muted returns the switch of a kind.
+// muted returns the mute switch for a kind.
 func (l *leg) muted(kind calls.Kind) *atomic.Bool {
 	if kind == calls.Video {
 		return &l.muteVideo
@@ -127,7 +127,8 @@ func (l *leg) muted(kind calls.Kind) *atomic.Bool {
 	return &l.muteAudio
 }
 
-// resume makes the streams of those who receive from this leg begin again without a gap.
+// resume begins a new epoch in the streams that carry this leg's media, so that they continue
+// without a gap.
 func (l *leg) resume(kind calls.Kind) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()

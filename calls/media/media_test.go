@@ -32,13 +32,13 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// link sends all that one client sends to another.
+// link forwards all media from one client to another.
 func link(from, to *client) {
 	from.leg.Link(calls.Audio, to.leg)
 	from.leg.Link(calls.Video, to.leg)
 }
 
-// talk returns two clients that hear each other.
+// talk returns two clients that receive each other's media.
 func talk(t *testing.T, e *media.Engine, kinds ...string) (alice, bob *client) {
 	t.Helper()
 	alice, bob = newClient(t, setup{}, kinds...), newClient(t, setup{})

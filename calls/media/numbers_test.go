@@ -11,15 +11,15 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// TestKeystreams shows that no two packets are encrypted alike, however a client jumps with its
-// numbers. The keystream of a packet is what it is before encryption, XORed with what it is after:
-// it is the same for two packets of one stream if, and only if, they have the same index (RFC 3711,
-// section 9.1).
+// TestKeystreams shows that no two packets are encrypted with the same keystream, however a
+// client's sequence numbers jump. A packet's keystream is its plaintext XORed with its ciphertext.
+// Two packets of one stream have the same keystream if, and only if, they have the same index (RFC
+// 3711, section 9.1).
 func TestKeystreams(t *testing.T) {
 	const jump = 1 << 15
 	tests := []struct {
 		name  string
-		first uint16 // our first number
+		first uint16 // first sequence number that we send
 		seqs  []uint32
 	}{
 		{"half of the numbers back", 1, []uint32{1, 2, jump - 1, jump, jump + 1, 1, 2, 3, jump + 2, jump + 3}},
@@ -38,7 +38,7 @@ func TestKeystreams(t *testing.T) {
 			plain := make([]byte, 12+payloadSize)
 			plain[0], plain[1] = 0x80, 111
 			binary.BigEndian.PutUint16(plain[2:], uint16(seq))
-			plain[12] = byte(i) // each packet is another one
+			plain[12] = byte(i) // makes each packet different
 			header, _ := parse(plain)
 			before := to.out.sent
 			to.out.forward(p.worker, from, plain, header, sdp.Opus, time.Now())
@@ -61,10 +61,10 @@ func TestKeystreams(t *testing.T) {
 	}
 }
 
-// payloadSize is the size of the payloads whose keystreams are compared.
+// payloadSize is the size of the payloads whose keystreams the test compares.
 const payloadSize = 16
 
-// linked returns the sections between which packets pass.
+// linked returns the section that sends and the section that receives.
 func (p *pair) linked() (from, to *section) {
 	for l := range p.engine.legs {
 		if r := l.sections[0].route.Load(); r != nil {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// panicPause is the shortest time between two logs of panics that belong to no leg.
+// panicPause is the shortest time between two log entries about panics outside legs.
 const panicPause = time.Second
 
-// handlePanic keeps a fault in the handling of what one client sent from ending the process. It
-// closes the leg and notifies its watcher. cause is the result of recover, nil if nothing happened;
+// handlePanic keeps a panic caused by one client's packet from ending the process. It closes the
+// leg and notifies its watcher. cause is the result of recover, which is nil if there was no panic.
 // l is nil if the sender is unknown.
 func (e *Engine) handlePanic(l *leg, cause any) {
 	if cause == nil {

@@ -8,21 +8,22 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A path is how packets reach a client: from our UDP socket to an address, or over a TCP
-// connection that the client opened. It does not change.
+// A path is the way in which packets reach a client: from our UDP socket to an address, or over a
+// TCP connection that the client opened. It is immutable.
 type path struct {
 	udp    *net.UDPConn
 	tcp    *stream // nil for UDP
 	remote netip.AddrPort
 	local  netip.AddrPort
 
-	// What the client wants of the path (RFC 8445, section 8.1.1), and since when it is used.
+	// What the client requested for the path (RFC 8445, section 8.1.1), and since when it has been
+	// used.
 	nominated bool
 	priority  uint32
 	at        time.Time
 }
 
-// write sends a packet. It never waits: what a slow TCP connection cannot take is dropped.
+// write sends a packet. It never waits: if a TCP connection is too slow, the packet is dropped.
 func (p *path) write(packet []byte) bool {
 	if p.tcp != nil {
 		return p.tcp.send(packet)
@@ -38,10 +39,10 @@ func (p *path) send(packet []byte) {
 	}
 }
 
-// same reports whether two paths lead to the same place.
+// same reports whether two paths have the same destination.
 func (p *path) same(q *path) bool { return p.tcp == q.tcp && p.remote == q.remote }
 
-// describe returns the path as package calls names it.
+// describe returns the path as a calls.Path.
 func (p *path) describe() calls.Path {
 	if p == nil {
 		return calls.Path{}

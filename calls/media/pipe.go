@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// queueLength is how many DTLS packets may wait. A flight of a browser has at most four.
+// queueLength is how many DTLS packets may be queued. A flight from a browser has at most four.
 const queueLength = 16
 
-// A pipe is the net.PacketConn of a DTLS association: it reads the packets that the workers
-// pushed, and writes on the path of its transport.
+// A pipe is the net.PacketConn for a DTLS association. It reads packets that workers pushed, and
+// writes to the path of its transport.
 type pipe struct {
 	transport *transport
 	queue     chan []byte
@@ -20,7 +20,7 @@ type pipe struct {
 
 	mu      sync.Mutex
 	rate    bucket
-	expired chan struct{} // closed while the read deadline has passed
+	expired chan struct{} // closed once the read deadline has passed
 	past    bool
 }
 
@@ -29,8 +29,8 @@ func newPipe(t *transport) *pipe {
 		expired: make(chan struct{}), rate: bucket{rate: 100, burst: 100}}
 }
 
-// push queues a copy of a packet. It reports false if the queue is full or the client sends
-// too many.
+// push queues a copy of a packet. It returns false if the queue is full or the client sends too
+// many packets.
 func (p *pipe) push(b []byte, now time.Time) bool {
 	p.mu.Lock()
 	ok := p.rate.take(1, now)
@@ -65,7 +65,7 @@ func (p *pipe) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // WriteTo implements net.PacketConn.
 func (p *pipe) WriteTo(b []byte, _ net.Addr) (int, error) {
-	p.transport.send(b) // a packet that is lost here is repeated like any other
+	p.transport.send(b) // pion repeats a packet that is lost here like any other
 	return len(b), nil
 }
 
@@ -75,8 +75,8 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// SetReadDeadline implements net.PacketConn for what pion/dtls does: it ends reading by a
-// deadline in the past and allows it again by none.
+// SetReadDeadline implements net.PacketConn as far as pion/dtls uses it: a deadline in the past
+// makes reads fail, and a zero deadline allows them again.
 func (p *pipe) SetReadDeadline(t time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

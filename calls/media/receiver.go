@@ -10,10 +10,10 @@ type receiver struct {
 	highest  int64
 	received uint64 // of the current source
 
-	pastExpected uint64 // of sources before
+	pastExpected uint64 // of earlier sources
 	pastReceived uint64
 
-	jitter   float64 // in units of the clock
+	jitter   float64 // in RTP clock units
 	clock    uint32
 	transit  int64
 	lastTime uint32
@@ -32,7 +32,8 @@ func (r *receiver) measure(p packet, clock uint32, now time.Time) {
 	r.highest = max(r.highest, extended)
 	r.first = min(r.first, extended)
 
-	// Packets with the same timestamp, such as those of one picture, say nothing.
+	// Packets with the same timestamp, such as those of one video frame, cannot be used to measure
+	// jitter.
 	r.clock = clock
 	arrival := int64(float64(now.UnixNano()%(1<<50)) / 1e9 * float64(clock))
 	transit := arrival - int64(p.time)
@@ -44,7 +45,7 @@ func (r *receiver) measure(p packet, clock uint32, now time.Time) {
 	r.transit, r.lastTime = transit, p.time
 }
 
-// extend returns a sequence number with the roll-overs counted.
+// extend returns a sequence number extended by its roll-overs.
 func (r *receiver) extend(seq uint16) int64 {
 	return r.highest + int64(int16(seq-uint16(r.highest)))
 }
@@ -57,10 +58,10 @@ func (r *receiver) expected() uint64 {
 	return r.pastExpected + uint64(r.highest-r.first+1)
 }
 
-// total returns how many packets have come.
+// total returns how many packets have arrived.
 func (r *receiver) total() uint64 { return r.pastReceived + r.received }
 
-// duration returns the jitter.
+// duration returns the jitter as a duration.
 func (r *receiver) duration() time.Duration {
 	if r.clock == 0 {
 		return 0

@@ -20,7 +20,7 @@ const (
 type reporter struct {
 	watcher calls.Watcher
 
-	// mu keeps events in order: it is held while the watcher is called. No other lock is.
+	// mu keeps events in order. It is held while the watcher is called, and no other lock is.
 	mu        sync.Mutex
 	connected bool
 	lost      bool

@@ -12,13 +12,13 @@ import (
 
 const (
 	maxSourcesRTCP = 8   // senders of RTCP in one section; each costs memory
-	maxRepeated    = 128 // packets asked for again by one datagram
+	maxRepeated    = 128 // packets that one datagram may request again
 )
 
-// receiveRTCP handles an SRTCP packet of a proven client. Reports and requests about what
-// the client receives go to the source of it, with the source's numbers; reports of what
-// the client sends go to those who receive it. Nothing is invented: a leg without a link
-// gets no reports.
+// receiveRTCP handles an SRTCP packet from a proven client. Reports and requests about media that
+// the client receives go to its source, translated to the source's numbers. Reports about media
+// that the client sends go to the clients that receive it. The engine makes up no reports, so a leg
+// without a link receives none.
 func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	packets, ok := w.openRTCP(t, b, now)
 	if !ok {
@@ -70,8 +70,8 @@ func (w *worker) openRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Packet,
 	return parseRTCP(plain)
 }
 
-// parseRTCP parses the packets of a datagram that the engine uses. It skips all others: some of
-// them are small and expand to a lot.
+// parseRTCP parses those packets of a datagram that the engine uses. It skips all others, because
+// some kinds are small but expand to a lot of memory.
 func parseRTCP(b []byte) (packets []rtcp.Packet, ok bool) {
 	for len(b) > 0 {
 		var h rtcp.Header
@@ -93,7 +93,8 @@ func parseRTCP(b []byte) (packets []rtcp.Packet, ok bool) {
 	return packets, true
 }
 
-// newRTCP returns an empty packet of the kind in a header, or nil if the engine has no use for it.
+// newRTCP returns an empty packet of the kind that h names, or nil if the engine does not use that
+// kind.
 func newRTCP(h rtcp.Header) rtcp.Packet {
 	switch h.Type {
 	case rtcp.TypeSenderReport:
@@ -117,7 +118,7 @@ func newRTCP(h rtcp.Header) rtcp.Packet {
 	return nil
 }
 
-// toSource fills in the SSRCs of reports and requests as the source knows them.
+// toSource sets the SSRCs in reports and requests to those that the source uses.
 func toSource(back []rtcp.Packet, from *section) []rtcp.Packet {
 	source := from.source.Load()
 	for _, p := range back {
@@ -137,8 +138,8 @@ func toSource(back []rtcp.Packet, from *section) []rtcp.Packet {
 	return back
 }
 
-// passReport passes a sender report to the linked leg with our numbers, and to the
-// recording as it is.
+// passReport forwards a sender report to the linked leg with our numbers, and to the recording
+// unchanged.
 func (s *section) passReport(p *rtcp.SenderReport, now time.Time) {
 	if p.SSRC != s.source.Load() {
 		return
@@ -151,14 +152,14 @@ func (s *section) passReport(p *rtcp.SenderReport, now time.Time) {
 	}
 }
 
-// wall returns the time of an NTP timestamp (RFC 3550, section 4).
+// wall converts an NTP timestamp (RFC 3550, section 4) to a time.
 func wall(ntp uint64) time.Time {
 	const since1900 = 2_208_988_800 // seconds from 1900 to 1970
 	seconds := int64(ntp>>32) - since1900
 	return time.Unix(seconds, int64(ntp&0xffffffff*1e9>>32))
 }
 
-// report sends a source's sender report to the client.
+// report sends a sender report from the source to the client.
 func (o *sender) report(from *section, p *rtcp.SenderReport, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -172,8 +173,8 @@ func (o *sender) report(from *section, p *rtcp.SenderReport, now time.Time) {
 	})
 }
 
-// feedback measures by the client's report how our stream arrives, and returns the report
-// in the numbers of the source.
+// feedback records from the client's report how well our stream arrives, and returns the report
+// translated to the source's numbers.
 func (s *section) feedback(e *Engine, blocks []rtcp.ReceptionReport, now time.Time) (back []rtcp.Packet) {
 	o := &s.out
 	o.mu.Lock()
@@ -193,15 +194,15 @@ func (s *section) feedback(e *Engine, blocks []rtcp.ReceptionReport, now time.Ti
 	return back
 }
 
-// extended returns a number of the client's with its roll-overs, as far as they are known.
+// extended returns a sequence number from the client extended by its known roll-overs.
 func (s *section) extended(seq uint16) uint32 {
 	high := s.highest.Load()
 	return high + uint32(int32(int16(seq-uint16(high))))
 }
 
-// repeat sends packets again that the client missed. It returns a request for those that
-// never came, to be sent to their source (RFC 4585, section 6.2.1). budget is how many more the
-// client may ask for.
+// repeat resends packets that the client missed. It returns a request for packets that never
+// arrived here, to be sent to their source (RFC 4585, section 6.2.1). budget is how many more
+// packets the client may request.
 func (s *section) repeat(e *Engine, p *rtcp.TransportLayerNack, budget *int, now time.Time) []rtcp.Packet {
 	o := &s.out
 	o.mu.Lock()
@@ -233,15 +234,15 @@ func (s *section) repeat(e *Engine, p *rtcp.TransportLayerNack, budget *int, now
 	return []rtcp.Packet{&rtcp.TransportLayerNack{Nacks: rtcp.NackPairsFromSequenceNumbers(missing)}}
 }
 
-// sendRTCP sends packets about the client's stream to it.
+// sendRTCP sends the client packets about the stream that it sends.
 func (o *sender) sendRTCP(e *Engine, packets ...rtcp.Packet) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.sendRTCPLocked(e, packets...)
 }
 
-// sendRTCPLocked sends a compound packet, which begins with a report (RFC 3550,
-// section 6.1). The caller holds mu.
+// sendRTCPLocked sends a compound packet, which begins with a report (RFC 3550, section 6.1). The
+// caller holds mu.
 func (o *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
 	if o.ctx == nil {
 		return
@@ -263,7 +264,7 @@ func (o *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
 	}
 }
 
-// reports are what a client reports of our stream.
+// reports holds what a client reports about our stream.
 type reports struct {
 	lastReport uint32 // middle bits of the NTP time of our last sender report
 	lastAt     time.Time
@@ -271,10 +272,10 @@ type reports struct {
 	lost       float64
 }
 
-// sent remembers a sender report.
+// sent records that a sender report was sent.
 func (r *reports) sent(middle uint32, now time.Time) { r.lastReport, r.lastAt = middle, now }
 
-// received takes a report block (RFC 3550, section 6.4.1).
+// received processes a report block (RFC 3550, section 6.4.1).
 func (r *reports) received(b rtcp.ReceptionReport, now time.Time) {
 	r.lost = float64(b.FractionLost) / 256
 	if b.LastSenderReport == 0 || b.LastSenderReport != r.lastReport {
@@ -284,7 +285,7 @@ func (r *reports) received(b rtcp.ReceptionReport, now time.Time) {
 	r.roundTrip = max(0, now.Sub(r.lastAt)-delay)
 }
 
-// quality is the part of calls.Quality that reports contain.
+// quality fills in the fields of q that come from reports.
 func (r *reports) quality(q *calls.Quality) {
 	q.RoundTrip, q.LostThere = r.roundTrip, r.lost
 }

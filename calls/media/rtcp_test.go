@@ -8,8 +8,8 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// await waits for an RTCP packet that fits. It calls again every 20 ms, as clients repeat what they
-// send: a packet may be lost.
+// await waits for an RTCP packet for which fits returns true. Since packets may be lost, it calls
+// again every 20 ms, as clients repeat theirs.
 func (p *part) await(t *testing.T, what string, fits func(rtcp.Packet) bool, again func()) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -37,7 +37,7 @@ func TestKeyframeRequest(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "video")
 	asks := func(p rtcp.Packet) bool { _, ok := p.(*rtcp.PictureLossIndication); return ok }
 
-	// What cannot be decoded alone is held back, and alice is asked for a key frame.
+	// Video that cannot be decoded by itself is held back, and alice is asked for a key frame.
 	alice.parts[0].await(t, "a request of the engine for a key frame", asks, func() {
 		alice.parts[0].say(t, "\x10\x01delta")
 	})
@@ -52,13 +52,14 @@ func TestRepeat(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "video")
 	first := hear(t, alice.parts[0], bob.parts[0], key)
 
-	// Bob gets a packet again without asking alice: his client has it already, so it is
-	// told apart by the engine's count.
+	// Bob gets a packet again without asking alice. His client drops it as a duplicate, so the
+	// engine's count shows that it was sent.
 	before := bob.leg.Quality()
 	must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.TransportLayerNack{MediaSSRC: first.SSRC,
 		Nacks: rtcp.NackPairsFromSequenceNumbers([]uint16{first.SequenceNumber})}}))
 
-	// One that alice's client never sent to the engine is asked for with alice's number.
+	// A packet that alice's client never sent to the engine is requested from alice, by her own
+	// number.
 	p := alice.parts[0]
 	p.mu.Lock()
 	p.seq++
@@ -86,7 +87,7 @@ func TestReports(t *testing.T) {
 	packet := hear(t, alice.parts[0], bob.parts[0], "hello")
 	source := uint32(alice.parts[0].sender.GetParameters().Encodings[0].SSRC)
 
-	// A sender report arrives with the numbers of the stream that bob knows.
+	// A sender report arrives with the numbers of the stream that bob receives.
 	const ntp = 0xe0000000_80000000
 	bob.parts[0].await(t, "alice's sender report", func(p rtcp.Packet) bool {
 		r, ok := p.(*rtcp.SenderReport)
@@ -94,7 +95,7 @@ func TestReports(t *testing.T) {
 			r.PacketCount > 0
 	}, alice.parts[0].sending(t, &rtcp.SenderReport{SSRC: source, NTPTime: ntp, RTPTime: alice.parts[0].ts}))
 
-	// A receiver report arrives with the numbers of the stream that alice knows.
+	// A receiver report arrives with the numbers of the stream that alice sends.
 	report := &rtcp.ReceiverReport{SSRC: 1, Reports: []rtcp.ReceptionReport{{
 		SSRC: packet.SSRC, FractionLost: 64, LastSequenceNumber: uint32(packet.SequenceNumber),
 		LastSenderReport: ntp >> 16 & 0xffffffff, Delay: 0}}}

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A section is one media section of a leg: a transport, what the client sends in it and
-// what it receives.
+// A section is one media section of a leg: a transport, the media that the client sends in it and
+// the media that the client receives.
 type section struct {
 	leg  *leg
 	kind calls.Kind
@@ -18,15 +18,15 @@ type section struct {
 
 	// Guarded by the engine's mu.
 	agreed    sdp.Section // as in our last description, without the transport
-	ufrag     string      // the client's; another one restarts ICE
-	offered   bool        // we offered, and the client has not answered yet
+	ufrag     string      // the client's; a new one restarts ICE
+	offered   bool        // we sent an offer, and the client has not answered yet
 	transport *transport  // nil if the section was rejected or closed
 
-	formats atomic.Pointer[formats] // what the client sends
-	route   atomic.Pointer[route]   // where it goes; nil is nowhere
+	formats atomic.Pointer[formats] // of the client's media
+	route   atomic.Pointer[route]   // where the client's media goes; nil if nowhere
 	source  atomic.Uint32           // SSRC of the client's stream, 0 before its first packet
 	asked   atomic.Int64            // when the client was last asked for a key frame, in ns since 1970
-	highest atomic.Uint32           // extended sequence number of its newest packet
+	highest atomic.Uint32           // extended sequence number of the client's newest packet
 
 	receiver receiver // guarded by the transport's in.mu
 	out      sender
@@ -35,19 +35,19 @@ type section struct {
 // live reports whether the section carries media. The caller holds the engine's mu.
 func (s *section) live() bool { return s.transport != nil }
 
-// A formats describes what a client sends. It does not change.
+// A formats describes the media that a client sends. It is immutable.
 type formats struct {
-	names   [128]string // of codecs by payload type; empty for those that are not agreed on
+	names   [128]string // codecs by payload type; empty for types not agreed on
 	clock   uint32
 	level   uint8 // id of the audio level extension, 0 if there is none
 	accepts bool  // the client may send
 }
 
-// A route leads from one section to the section of another leg. It does not change.
+// A route leads from one section to the section of another leg. It is immutable.
 type route struct {
 	to         *section
-	types      [128]int8 // payload types there; -1 for codecs that it has not
-	extensions [16]uint8 // ids there; 0 for extensions that it has not
+	types      [128]int8 // payload types at the destination; -1 for codecs that it lacks
+	extensions [16]uint8 // extension ids at the destination; 0 for those that it lacks
 }
 
 // newSection returns a section with a transport.
@@ -59,7 +59,7 @@ func (l *leg) newSection(agreed sdp.Section) *section {
 	return s
 }
 
-// agree sets what the section carries. The caller holds the engine's mu.
+// agree sets the negotiated formats. The caller holds the engine's mu.
 func (s *section) agree(agreed sdp.Section) {
 	s.agreed = agreed
 	f := &formats{level: agreed.Extension(sdp.AudioLevel), accepts: agreed.Direction.Receives()}
@@ -73,7 +73,7 @@ func (s *section) agree(agreed sdp.Section) {
 	s.out.setFormat(agreed)
 }
 
-// routeTo returns the route to a section of another leg, or nil if nothing can pass.
+// routeTo returns the route to a section of another leg, or nil if no media can be sent to it.
 func (s *section) routeTo(to *section) *route {
 	if to == nil || !to.live() || !to.agreed.Direction.Sends() || !s.agreed.Direction.Receives() {
 		return nil
@@ -96,7 +96,7 @@ func (s *section) routeTo(to *section) *route {
 	return r
 }
 
-// describe returns the section as our description has it. The caller holds the engine's mu.
+// describe returns the section for our description. The caller holds the engine's mu.
 func (s *section) describe() sdp.Section {
 	d := s.agreed
 	if !s.live() {
@@ -118,7 +118,7 @@ func (s *section) describe() sdp.Section {
 	return d
 }
 
-// connected is called when the keys of the section's transport are there.
+// connected is called when the section's transport has its keys.
 func (s *section) connected(t *transport) {
 	p := t.path.Load()
 	if p != nil && p.tcp != nil {
@@ -128,7 +128,7 @@ func (s *section) connected(t *transport) {
 	}
 	s.leg.reportConnected(p)
 
-	// The client has missed what its source sent until now.
+	// The client has missed everything that its source sent so far.
 	s.leg.engine.mu.Lock()
 	defer s.leg.engine.mu.Unlock()
 	if from := s.leg.from[s.kind]; from != nil {
@@ -140,7 +140,7 @@ func (s *section) connected(t *transport) {
 	}
 }
 
-// close ends the section. The caller holds the engine's mu.
+// close closes the section. The caller holds the engine's mu.
 func (s *section) close() {
 	if !s.live() {
 		return

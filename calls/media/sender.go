@@ -13,19 +13,19 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A sender is the stream that a client receives in one section. Its SSRC never changes, and
-// its sequence numbers and timestamps go on without a gap when the source changes, so that
-// the client sees one stream all the time.
+// A sender is the stream that a client receives in one section. Its SSRC never changes, and its
+// sequence numbers and timestamps continue without a gap when the source changes. To the client, it
+// is always the same stream.
 //
-// Each time between two changes of source is an epoch. Within an epoch, numbers are those of
-// the source plus an offset; packets older than the epoch are dropped. A source whose numbers jump
-// back to some that were sent begins a new epoch. So no number is used twice, which would break the
-// encryption (RFC 3711, section 9.1).
+// An epoch is the time between two changes of the source. Within an epoch, sequence numbers are
+// those of the source plus an offset, and packets older than the epoch are dropped. A source whose
+// numbers jump back to numbers already sent begins a new epoch. So no number is used twice, which
+// would break the encryption (RFC 3711, section 9.1).
 type sender struct {
 	section *section
 	ssrc    uint32
 	track   string
-	turn    sync.Mutex // held while packets of the engine's own are sent
+	turn    sync.Mutex // held while packets that the engine generates are sent
 
 	mu        sync.Mutex
 	ctx       *srtp.Context
@@ -33,25 +33,25 @@ type sender struct {
 	clock     uint32
 	format    sdp.Section // guarded by mu: codecs for telephone events and feedback
 
-	// The epoch. Packets of the source are counted from 0, its first one.
+	// The current epoch. Packets are counted from 0, the first one in the epoch.
 	from       *section // nil between epochs
 	fromSSRC   uint32
-	highest    int64  // count of the newest packet; -1 before the first
-	highestSeq uint16 // its sequence number in the source's numbers
+	highest    int64  // count of the newest packet; -1 if there is none
+	highestSeq uint16 // its sequence number at the source
 	taken      window
-	base       uint16 // our sequence number of count 0
+	base       uint16 // our sequence number for count 0
 	timeOffset uint32
 
 	started  bool
-	lastSeq  uint16 // highest that was sent
+	lastSeq  uint16 // highest number sent
 	lastTime uint32 // timestamp of that packet
 	lastAt   time.Time
 
-	held     bool // packets of the engine's own replace the source's
+	held     bool // packets that the engine generates replace the source's
 	keyframe keyframe
 	sent     uint64
 	octets   uint32
-	history  *history // of video, to repeat lost packets
+	history  *history // for video, to repeat lost packets
 	reports  reports
 }
 
@@ -59,7 +59,7 @@ func (o *sender) init(s *section) {
 	o.section = s
 	o.ssrc, o.track = randomSSRC(), rand.Text()[:16]
 
-	// RFC 3711, section 3.3.1: beginning below 2^15 makes the roll-over counter certain.
+	// RFC 3711, section 3.3.1: starting below 2^15 makes the roll-over counter unambiguous.
 	o.lastSeq = uint16(mrand.Uint32()) >> 1
 	o.lastTime = mrand.Uint32()
 	if s.kind == calls.Video {
@@ -67,7 +67,7 @@ func (o *sender) init(s *section) {
 	}
 }
 
-// setFormat sets what the client can receive.
+// setFormat sets the formats that the client can receive.
 func (o *sender) setFormat(agreed sdp.Section) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +92,7 @@ func (o *sender) close() {
 	o.from, o.history = nil, nil
 }
 
-// leave ends the epoch of a source, or of any if it is nil.
+// leave ends the current epoch if its source is source, or if source is nil.
 func (o *sender) leave(source *section) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,15 +101,15 @@ func (o *sender) leave(source *section) {
 	}
 }
 
-// current returns the source of the epoch, or nil.
+// current returns the source of the current epoch, or nil.
 func (o *sender) current() *section {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.from
 }
 
-// forward sends a decrypted packet of a source, which it changes in place. It reports
-// whether the source should be asked for a key frame.
+// forward sends a decrypted packet from a source, which it changes in place. It reports whether the
+// source should be asked for a key frame.
 func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec string, now time.Time) (ask bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,8 +135,8 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 	return false
 }
 
-// count returns the count of a packet, with which it may begin an epoch. Packets from before the
-// epoch have a negative one.
+// count returns the count of a packet in its epoch. The packet may begin a new epoch. Packets from
+// before the epoch have a negative count.
 func (o *sender) count(from *section, p packet, now time.Time) int64 {
 	if o.from != from || o.fromSSRC != p.ssrc {
 		o.begin(from, p, now)
@@ -146,14 +146,14 @@ func (o *sender) count(from *section, p packet, now time.Time) int64 {
 		return count
 	}
 
-	// The client's keys accept no packet twice, so this one is new. Its number has gone around, at
-	// least by half: the packets in between were lost or not forwarded.
+	// The client's keys accept no packet twice, so this packet is new. Its number has moved on by
+	// at least half of the range: the packets in between were lost or not forwarded.
 	o.begin(from, p, now)
 	return 0
 }
 
-// begin starts an epoch with a packet of a source: it gets the next sequence number, and
-// the timestamp goes on by the time that has passed.
+// begin starts an epoch with a packet from a source. The packet gets the next sequence number, and
+// the timestamp advances by the time that has passed.
 func (o *sender) begin(from *section, p packet, now time.Time) {
 	o.from, o.fromSSRC = from, p.ssrc
 	o.highest, o.highestSeq = -1, p.seq-1
@@ -165,20 +165,20 @@ func (o *sender) begin(from *section, p packet, now time.Time) {
 	}
 }
 
-// skip moves the beginning of an epoch of which nothing was sent yet past a packet.
+// skip moves the start of an epoch past a packet. Nothing has been sent in this epoch yet.
 func (o *sender) skip(p packet, count int64) {
 	if count > o.highest {
 		o.highest, o.highestSeq = -1, p.seq
 	}
 }
 
-// sourceSeq returns the source's number of a packet that was sent in this epoch.
+// sourceSeq returns the source's sequence number for a packet that was sent in this epoch.
 func (o *sender) sourceSeq(seq uint16) (uint16, bool) {
 	count := o.highest + int64(int16(seq-(o.base+uint16(o.highest))))
 	return o.highestSeq - uint16(o.highest-count), o.from != nil && count >= 0 && count <= o.highest
 }
 
-// nextTime returns the timestamp of a packet sent now.
+// nextTime returns the timestamp for a packet sent now.
 func (o *sender) nextTime(now time.Time) uint32 {
 	if !o.started {
 		return o.lastTime
@@ -187,8 +187,8 @@ func (o *sender) nextTime(now time.Time) uint32 {
 	return o.lastTime + max(1, uint32(int64(max(0, elapsed))))
 }
 
-// send encrypts a packet whose number and time are set and writes it on the current path.
-// The caller holds mu.
+// send encrypts a packet whose sequence number and timestamp are set, and writes it to the current
+// path. The caller holds mu.
 func (o *sender) send(w *worker, b []byte, now time.Time) {
 	binary.BigEndian.PutUint32(b[8:], o.ssrc)
 	seq := binary.BigEndian.Uint16(b[2:])

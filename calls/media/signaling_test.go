@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// split returns what stands before the first section, without the bundle, and the sections.
+// split splits a description into its sections and the part before them, without the bundle
+// attribute.
 func split(sdp string) (head string, sections []string) {
 	parts := strings.Split(strings.TrimSuffix(sdp, "\r\n"), "\r\nm=")
 	for line := range strings.Lines(parts[0] + "\r\n") {
@@ -63,7 +64,7 @@ func (c *client) offer() string {
 	return text
 }
 
-// take sets the remote description of each part that has a section in it.
+// take sets the remote description of each part that has a section in text.
 func (c *client) take(kind webrtc.SDPType, text string) {
 	c.t.Helper()
 	head, sections := split(text)
@@ -86,7 +87,7 @@ func (c *client) take(kind webrtc.SDPType, text string) {
 	}
 }
 
-// call opens a leg with an offer.
+// call opens a leg with the client's offer.
 func (c *client) call(e *media.Engine) {
 	c.t.Helper()
 	leg, answer, err := e.Answer(c.watch, c.offer())
@@ -97,7 +98,7 @@ func (c *client) call(e *media.Engine) {
 	c.take(webrtc.SDPTypeAnswer, answer)
 }
 
-// ring opens a leg by an offer of the engine for what another leg carries.
+// ring opens a leg with an offer from the engine for the media of other's leg.
 func (c *client) ring(e *media.Engine, other *client) {
 	c.t.Helper()
 	leg, offer, err := e.Offer(c.watch, other.leg)

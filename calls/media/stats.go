@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// counters count what the engine has done since it began.
+// counters count the engine's activity since it started.
 type counters struct {
 	received, receivedBytes    atomic.Uint64
 	sent, sentBytes            atomic.Uint64
@@ -19,27 +19,27 @@ type counters struct {
 	consentLost                atomic.Uint64
 }
 
-// Stats are the figures of an engine for metrics. All but Legs and Sections only grow.
+// Stats holds an engine's metrics. All except Legs and Sections only increase.
 type Stats struct {
 	Legs     int // open now
 	Sections int // open now
 
-	Received, ReceivedBytes uint64 // RTP packets of clients
+	Received, ReceivedBytes uint64 // RTP packets from clients
 	Sent, SentBytes         uint64 // RTP and RTCP packets to clients
-	Dropped                 uint64 // packets of clients that were not accepted: broken, replayed, too many
-	Limited                 uint64 // those of them that were too many
-	Unsent                  uint64 // packets that a full queue or a dead path did not take
+	Dropped                 uint64 // packets from clients that were not accepted: malformed, replayed, too many
+	Limited                 uint64 // dropped packets that exceeded a limit
+	Unsent                  uint64 // packets that could not be sent: a queue was full, or a path dead
 	Unknown                 uint64 // packets from addresses that belong to no leg
-	BadSTUN                 uint64 // STUN with a wrong password
+	BadSTUN                 uint64 // STUN packets with a wrong password
 	ConsentLost             uint64 // paths given up because the client no longer answered checks
 
-	ConnectedUDP, ConnectedTCP uint64 // sections by the transport on which they connected
+	ConnectedUDP, ConnectedTCP uint64 // sections, by the protocol over which they connected
 	HandshakeFailures          uint64
-	RefusedTCP                 uint64 // TCP connections that did not prove themselves
-	Panics                     uint64 // faults of the engine, each of which ended a leg if it was one's
+	RefusedTCP                 uint64 // TCP connections that did not prove themselves in time or exceeded a limit
+	Panics                     uint64 // panics; each ended its leg, if any
 }
 
-// Stats returns the figures of the engine.
+// Stats returns the engine's current metrics.
 func (e *Engine) Stats() Stats {
 	c := &e.counters
 	s := Stats{
@@ -65,7 +65,7 @@ func (e *Engine) Stats() Stats {
 	return s
 }
 
-// totals are the counts of sections that are gone.
+// totals are the counts of closed sections.
 type totals struct {
 	received, expected, sent uint64
 }
@@ -79,7 +79,8 @@ func (t *totals) count(s *section, r *receiver) {
 	s.out.mu.Unlock()
 }
 
-// measured returns what the client sent in the section. The caller holds the engine's mu.
+// measured returns the measurements of what the client sent in the section. The caller holds the
+// engine's mu.
 func (s *section) measured() receiver {
 	s.transport.in.mu.Lock()
 	defer s.transport.in.mu.Unlock()

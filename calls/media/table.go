@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// maxProven is how many addresses may belong to a transport at once. A client has as many
-// as it has networks, times two while it moves from one to another.
+// maxProven is how many addresses may belong to a transport at the same time. A client has one for
+// each of its networks, and twice as many while it moves to other networks.
 const maxProven = 8
 
-// claimHold is how long an address belongs to a client that is silent there. Others cannot have it
-// before.
+// claimHold is how long an address still belongs to a client that has become silent there. Only
+// then can another client claim it.
 const claimHold = 10 * time.Second
 
-// A table finds the transport of a packet: STUN by our user name fragment or by the id of our check,
-// all else by an address that answered such a check.
+// A table finds the transport that a packet belongs to. STUN packets are matched by our user name
+// fragment or by the id of our check, and all others by an address that answered such a check.
 type table struct {
 	mu        sync.RWMutex
 	byName    map[string]*transport
@@ -26,7 +26,7 @@ type table struct {
 	checks   map[transaction]*transport
 }
 
-// A claim is whose an address is.
+// A claim says which transport owns an address.
 type claim struct {
 	owner *transport
 	heard atomic.Int64 // when the owner last sent STUN from there, in ns since 1970
@@ -38,14 +38,14 @@ func (t *table) init() {
 	t.checks = map[transaction]*transport{}
 }
 
-// name returns the transport with a user name fragment, or nil.
+// name returns the transport that has the user name fragment ufrag, or nil.
 func (t *table) name(ufrag []byte) *transport {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byName[string(ufrag)]
 }
 
-// address returns the transport whose client proved itself from an address, or nil.
+// address returns the transport whose client proved that it uses the address a, or nil.
 func (t *table) address(a netip.AddrPort) *transport {
 	t.mu.RLock()
 	found := t.byAddress[a]
@@ -56,7 +56,8 @@ func (t *table) address(a netip.AddrPort) *transport {
 	return found.owner
 }
 
-// hear takes note that a client was heard from an address, and reports whether the address is its.
+// hear records that a client sent STUN from an address, and reports whether its transport owns the
+// address.
 func (t *table) hear(a netip.AddrPort, by *transport, now time.Time) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -68,14 +69,14 @@ func (t *table) hear(a netip.AddrPort, by *transport, now time.Time) bool {
 	return true
 }
 
-// check returns the transport that awaits an answer to a check, or nil.
+// check returns the transport that awaits the answer to the check id, or nil.
 func (t *table) check(id transaction) *transport {
 	t.checksMu.Lock()
 	defer t.checksMu.Unlock()
 	return t.checks[id]
 }
 
-// addCheck makes a transport await an answer.
+// addCheck registers a check whose answer the transport awaits.
 func (t *table) addCheck(id transaction, to *transport) {
 	t.checksMu.Lock()
 	defer t.checksMu.Unlock()
@@ -89,7 +90,7 @@ func (t *table) removeCheck(id transaction) {
 	delete(t.checks, id)
 }
 
-// addName makes a transport known by a user name fragment.
+// addName registers a user name fragment of a transport.
 func (t *table) addName(ufrag string, to *transport) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -103,9 +104,9 @@ func (t *table) removeName(ufrag string) {
 	delete(t.byName, ufrag)
 }
 
-// prove makes an address belong to a transport. It reports false if the address is another client's,
-// which was heard from there within claimHold. The oldest address of a transport that has too many
-// is forgotten.
+// prove makes a transport the owner of an address. It returns false if another client owns the
+// address and was heard from there within claimHold. If the transport then has too many addresses,
+// its oldest one is forgotten.
 func (t *table) prove(a netip.AddrPort, to *transport, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -131,7 +132,7 @@ func (t *table) prove(a netip.AddrPort, to *transport, now time.Time) bool {
 	return true
 }
 
-// disown forgets an address if it belongs to a transport. The caller holds mu.
+// disown forgets an address if owner owns it. The caller holds mu.
 func (t *table) disown(a netip.AddrPort, owner *transport) {
 	if c := t.byAddress[a]; c != nil && c.owner == owner {
 		delete(t.byAddress, a)

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	proofTimeout  = 5 * time.Second  // for a new connection to prove whom it belongs to
-	idleTimeout   = 30 * time.Second // between two STUN checks of a connection
+	proofTimeout  = 5 * time.Second  // how long a new connection may take to prove which transport it belongs to
+	idleTimeout   = 30 * time.Second // longest time between two STUN checks on a connection
 	writeTimeout  = 5 * time.Second
-	maxStreams    = 4   // connections of one transport; the oldest is closed
+	maxStreams    = 4   // connections per transport; beyond it, the oldest is closed
 	maxUnproven   = 256 // connections that have not proved themselves
-	maxPerNetwork = 32  // of them from one network
-	streamQueue   = 128 // packets that wait for a slow connection
+	maxPerNetwork = 32  // unproven connections from one network
+	streamQueue   = 128 // packets queued for a slow connection
 )
 
-// A stream is a TCP connection of a client (RFC 6544): each packet follows its length in
+// A stream is a TCP connection from a client (RFC 6544). Each packet is preceded by its length in
 // two bytes (RFC 4571).
 type stream struct {
 	conn  *net.TCPConn
@@ -30,23 +30,23 @@ type stream struct {
 	once  sync.Once
 }
 
-// A frame is a packet with its length in front.
+// A frame is a packet preceded by its length.
 type frame struct {
 	buffer *[maxPacket + 2]byte
 	size   int
 }
 
-// frames keeps buffers that are not in use.
+// frames is a pool of unused buffers.
 var frames = sync.Pool{New: func() any { return new([maxPacket + 2]byte) }}
 
-// acceptTCP takes connections until the listener is closed.
+// acceptTCP accepts connections until the listener is closed.
 func (e *Engine) acceptTCP(l *net.TCPListener) {
 	for {
 		conn, err := l.AcceptTCP()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of file descriptors, say: others may end soon
+		if err != nil { // out of file descriptors, for example: retry, since other connections may end
 			select {
 			case <-e.done:
 				return
@@ -85,7 +85,7 @@ func (e *Engine) serveTCP(s *stream) {
 	if err != nil || !isSTUN(b) {
 		return
 	}
-	e.group.Go(s.write) // the answer to the check goes out while it is handled
+	e.group.Go(s.write) // sends the answer while the check is being handled
 	t := w.check(b, &w.from, time.Now())
 	if t == nil || !t.addStream(s) {
 		return
@@ -130,7 +130,7 @@ func (w *worker) frame(in *bufio.Reader) ([]byte, error) {
 	return w.raw[:n], err
 }
 
-// endWith ends a connection when the engine closes. The returned function ends the watch.
+// endWith closes a connection when the engine closes, unless stop has been called.
 func (e *Engine) endWith(s *stream) (stop func()) {
 	e.streamsMu.Lock()
 	defer e.streamsMu.Unlock()
@@ -146,7 +146,7 @@ func (e *Engine) endWith(s *stream) (stop func()) {
 	}
 }
 
-// closeStreams ends all connections, and those that come later.
+// closeStreams closes all connections, and makes later ones close immediately.
 func (e *Engine) closeStreams() {
 	e.streamsMu.Lock()
 	defer e.streamsMu.Unlock()
@@ -156,8 +156,7 @@ func (e *Engine) closeStreams() {
 	e.streams = nil
 }
 
-// addStream makes a connection belong to the transport. It reports false if the transport
-// is closed.
+// addStream adds a connection to the transport. It returns false if the transport is closed.
 func (t *transport) addStream(s *stream) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +171,7 @@ func (t *transport) addStream(s *stream) bool {
 	return true
 }
 
-// removeStream forgets a connection that has ended.
+// removeStream removes a connection that has ended.
 func (t *transport) removeStream(s *stream) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -184,7 +183,7 @@ func (t *transport) removeStream(s *stream) {
 	}
 }
 
-// send queues a packet. It reports false if the connection is too slow or has ended.
+// send queues a packet. It returns false if the connection is too slow or has ended.
 func (s *stream) send(packet []byte) bool {
 	if len(packet) > maxPacket {
 		return false
@@ -202,7 +201,7 @@ func (s *stream) send(packet []byte) bool {
 	return false
 }
 
-// write sends what is queued until the connection ends.
+// write sends queued packets until the connection ends.
 func (s *stream) write() {
 	for {
 		select {
@@ -220,7 +219,7 @@ func (s *stream) write() {
 	}
 }
 
-// finish ends the connection.
+// finish closes the connection.
 func (s *stream) finish() {
 	s.once.Do(func() {
 		close(s.done)
@@ -228,7 +227,7 @@ func (s *stream) finish() {
 	})
 }
 
-// addressOf returns an address of the net package as a value.
+// addressOf converts a net.Addr to a netip.AddrPort.
 func addressOf(a net.Addr) netip.AddrPort {
 	p, err := netip.ParseAddrPort(a.String())
 	if err != nil {

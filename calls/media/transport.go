@@ -15,37 +15,37 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A transport is the connection of one media section to its client: the credentials and
-// the path of ICE, the DTLS association and the keys that it made.
+// A transport is the connection between one media section and its client: the ICE credentials and
+// path, the DTLS association and the keys derived from it.
 type transport struct {
 	engine   *Engine
 	section  *section
-	identity *identity // the certificate that the description named
+	identity *identity // the certificate that our description names
 	made     time.Time
 
 	path  atomic.Pointer[path]
 	heard atomic.Int64 // when the client last proved itself, in ns since 1970
-	up    atomic.Bool  // the keys are there
+	up    atomic.Bool  // the keys exist
 
 	// Guarded by the engine's table.
 	proven    []netip.AddrPort
 	forgotten bool
 
-	// mu guards what descriptions change.
+	// mu guards the fields that descriptions change.
 	mu      sync.Mutex
 	ours    *credentials
-	before  *credentials    // valid until the client uses those that replaced them
+	before  *credentials    // valid until the client uses the ones that replaced them
 	remote  sdp.Fingerprint // of the client's certificate; empty until it is known
 	streams []*stream       // TCP connections of the client, the oldest first
 
-	peers    []*peer // UDP addresses of the client
-	unproven bucket  // checks of the client from addresses that are not proven
+	peers    []*peer // UDP addresses from which the client sent checks
+	unproven bucket  // limits the client's checks from unproven addresses
 
-	tiebreaker [8]byte // of our checks (RFC 8445, section 7.1.3)
+	tiebreaker [8]byte // for our checks (RFC 8445, section 7.1.3)
 
 	pipe     *pipe
-	attempts atomic.Int32 // handshakes begun
-	shaking  atomic.Bool  // a handshake is under way or done
+	attempts atomic.Int32 // handshakes started
+	shaking  atomic.Bool  // a handshake is running or done
 	ctx      context.Context
 	cancel   context.CancelFunc
 
@@ -62,11 +62,11 @@ type inbound struct {
 	rtcp      bucket
 }
 
-// maxSources bounds the SSRCs of a section, which each cost memory. A browser uses one, and
-// another after it replaced a transceiver.
+// maxSources limits the number of SSRCs per section, because each costs memory. A browser uses one,
+// and a second after it has replaced a transceiver.
 const maxSources = 8
 
-// newTransport returns a transport that clients can reach from now on.
+// newTransport returns a transport that clients can reach immediately.
 func (e *Engine) newTransport(s *section) *transport {
 	t := &transport{engine: e, section: s, identity: e.identity.Load(), ours: newCredentials(), made: time.Now()}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
@@ -79,7 +79,7 @@ func (e *Engine) newTransport(s *section) *transport {
 	return t
 }
 
-// owner returns the leg that a transport belongs to, or nil for none.
+// owner returns the leg that the transport belongs to, or nil.
 func (t *transport) owner() *leg {
 	if t == nil {
 		return nil
@@ -87,7 +87,7 @@ func (t *transport) owner() *leg {
 	return t.section.leg
 }
 
-// credential returns the credentials with a user name fragment of ours, or nil.
+// credential returns the credentials with our user name fragment ufrag, or nil.
 func (t *transport) credential(ufrag []byte) *credentials {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,8 +110,8 @@ func (t *transport) credentials() []*credentials {
 	return []*credentials{t.ours}
 }
 
-// restart replaces the credentials (RFC 8445, section 9). Those before are valid until the
-// client uses the new ones, so that packets flow on meanwhile.
+// restart replaces the credentials (RFC 8445, section 9). The old ones remain valid until the
+// client uses the new ones, so that packets keep flowing meanwhile.
 func (t *transport) restart() {
 	t.mu.Lock()
 	oldest := t.before
@@ -125,7 +125,8 @@ func (t *transport) restart() {
 	t.engine.table.addName(name, t)
 }
 
-// used ends the validity of replaced credentials.
+// used records that the client used c. If c is the current credentials, the replaced ones become
+// invalid.
 func (t *transport) used(c *credentials) {
 	t.mu.Lock()
 	old := t.before
@@ -138,17 +139,18 @@ func (t *transport) used(c *credentials) {
 	t.engine.table.removeName(old.ufrag)
 }
 
-// expect sets the certificate and the credentials that the client must have.
+// expect sets the certificate fingerprint and the credentials that the client must use.
 func (t *transport) expect(s *sdp.Section) {
 	t.mu.Lock()
 	t.remote = s.Fingerprint
 	t.ours.clientUfrag, t.ours.clientKey = s.Ufrag, stun.NewShortTermIntegrity(s.Password)
 	t.mu.Unlock()
 	t.greet(time.Now())
-	t.shake() // a ClientHello may wait already
+	t.shake() // a ClientHello may already be queued
 }
 
-// fingerprint returns the client's, or an empty one while it is unknown.
+// fingerprint returns the fingerprint of the client's certificate, which is empty while it is
+// unknown.
 func (t *transport) fingerprint() sdp.Fingerprint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -161,7 +163,7 @@ func (t *transport) send(packet []byte) bool {
 	return p != nil && p.write(packet)
 }
 
-// close ends the transport. The DTLS association says goodbye to the client.
+// close closes the transport. The DTLS association sends a close alert to the client.
 func (t *transport) close() {
 	t.engine.table.forget(t)
 	t.cancel()

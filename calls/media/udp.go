@@ -10,10 +10,11 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// maxPacket is the largest packet that is read. Browsers send at most 1,200 bytes of RTP.
+// maxPacket is the size of the largest packet that is read. Browsers send at most 1,200 bytes of
+// RTP.
 const maxPacket = 2048
 
-// A worker is what one goroutine needs to handle packets without allocating memory.
+// A worker holds what one goroutine needs to handle packets without allocating memory.
 type worker struct {
 	engine   *Engine
 	raw      [maxPacket]byte
@@ -22,7 +23,7 @@ type worker struct {
 	header   rtp.Header
 	request  stun.Message
 	response stun.Message
-	from     path // of the packet in work
+	from     path // of the packet being handled
 }
 
 func (e *Engine) newWorker() *worker { return &worker{engine: e} }
@@ -37,7 +38,7 @@ func (e *Engine) readUDP(udp *net.UDPConn) {
 			return
 		}
 		if err != nil || n == len(w.raw) {
-			continue // an ICMP error of an earlier packet, or a packet that was cut off
+			continue // an ICMP error for an earlier packet, or a truncated packet
 		}
 		remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
 		w.datagram(w.raw[:n], remote, time.Now())
@@ -58,7 +59,7 @@ func (w *worker) datagram(b []byte, remote netip.AddrPort, now time.Time) {
 	w.engine.counters.unknown.Add(1)
 }
 
-// dispatch handles a packet of a proven client by its first byte (RFC 7983, section 7).
+// dispatch handles a packet from a proven client according to its first byte (RFC 7983, section 7).
 func (w *worker) dispatch(t *transport, b []byte, now time.Time) {
 	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	switch {
@@ -73,7 +74,7 @@ func (w *worker) dispatch(t *transport, b []byte, now time.Time) {
 	}
 }
 
-// local returns the advertised address that fits a remote one.
+// local returns the advertised address to report for a client's address.
 func (e *Engine) local(remote netip.AddrPort) netip.AddrPort {
 	for _, a := range e.advertise {
 		if a.Addr().Is4() == remote.Addr().Is4() {

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// update sends a new offer of the client and takes the answer.
+// update sends a new offer from the client and applies the answer.
 func (c *client) update() string {
 	c.t.Helper()
 	answer, err := c.leg.Update(c.offer())
@@ -66,7 +66,7 @@ func TestDirections(t *testing.T) {
 	}
 }
 
-// hears reports whether a payload that a part sends comes back to it within a short time.
+// hears reports whether a payload that the part sends returns to it within a short time.
 func (c *client) hears(p *part, payload string) bool {
 	c.t.Helper()
 	for len(p.packets) > 0 {
@@ -114,7 +114,7 @@ func TestSwitches(t *testing.T) {
 		tt.on()
 		after := hear(t, p, p, "after "+tt.name)
 
-		// What was dropped leaves no gap, and the timestamp goes on by the time that passed.
+		// Dropped packets leave no gap, and the timestamp advances by the time that passed.
 		if lost := after.SequenceNumber - before.SequenceNumber; lost == 0 || lost > 10 {
 			t.Errorf("%s: numbers go from %d to %d", tt.name, before.SequenceNumber, after.SequenceNumber)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// voice returns seconds of a voice-like sound at 16 kHz: a buzz with a random pitch, in syllables
-// of random length and loudness. Two seeds have little in common.
+// voice returns audio at 16 kHz that resembles a voice: a buzz with a random pitch, in syllables of
+// random length and loudness. The results for two seeds have little in common.
 func voice(seed uint64, seconds int) []int16 {
 	random := rand.New(rand.NewPCG(seed, 1))
 	samples := make([]int16, 0, seconds*16000)
@@ -36,7 +36,7 @@ func voice(seed uint64, seconds int) []int16 {
 	return samples
 }
 
-// encode encodes audio of 16 kHz with ffmpeg and returns packets of 20 ms.
+// encode encodes 16 kHz audio with ffmpeg and returns packets of 20 ms.
 func encode(t testing.TB, codec string, samples []int16) [][]byte {
 	t.Helper()
 	args := map[string][]string{
@@ -54,7 +54,7 @@ func encode(t testing.TB, codec string, samples []int16) [][]byte {
 	return slices.Collect(slices.Chunk(out, 160))
 }
 
-// ffmpeg converts audio of 16 kHz.
+// ffmpeg converts 16 kHz audio.
 func ffmpeg(t testing.TB, samples []int16, args ...string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
@@ -95,30 +95,30 @@ func oggPackets(t testing.TB, b []byte) (packets [][]byte) {
 	return packets
 }
 
-// A stream is what one side sends, and what the network does to it.
+// A stream describes what one side sends, and what the network does to it.
 type stream struct {
 	codec   string // of encode
 	samples []int16
 
-	ppm       float64       // how much faster than the server's the sender's clock runs
-	jitter    time.Duration // of the delays
+	ppm       float64       // how much faster the sender's clock runs than the server's
+	jitter    time.Duration // of packet delays
 	loss, dup float64
 	first     uint32 // RTP timestamp of the first packet
 	seq       uint16
 	seed      uint64
 	reports   bool
 
-	// at changes a packet before it is sent; false drops it.
+	// at may change a packet before it is sent. If it returns false, the packet is dropped.
 	at func(i int, p *sent) bool
 }
 
-// A sent packet is one that a side sends.
+// A sent is a packet that a side sends.
 type sent struct {
 	calls.Packet
 	said    time.Duration // since the start of the recording
 	arrives time.Duration
 	side    calls.Side
-	report  bool // it is a sender's report
+	report  bool // the packet is a sender report
 }
 
 // packets returns the packets of a stream as they arrive.
@@ -152,8 +152,8 @@ func (s stream) packets(t testing.TB, side calls.Side) (all []sent) {
 	return all
 }
 
-// spoolOf writes a whole spool with the packets of both sides in the order of their arrival.
-// between is called before each packet with its time.
+// spoolOf writes a complete spool with the packets of both sides in the order of their arrival. It
+// calls between before each packet with the packet's time of arrival.
 func spoolOf(t testing.TB, between func(p *spool, at time.Duration), sides ...[]sent) *spool {
 	t.Helper()
 	all := slices.Concat(sides...)
@@ -175,17 +175,17 @@ func spoolOf(t testing.TB, between func(p *spool, at time.Duration), sides ...[]
 			t.Fatal("the spool was not written")
 		}
 	}
-	p.stopAt(length) // the test may take longer
+	p.stopAt(length) // the test itself may take longer
 	if !p.write() {
 		t.Fatal("the spool was not written")
 	}
 	return p
 }
 
-// feed hands a packet to the tap of its side.
+// feed passes a packet to the tap of its side.
 func feed(p *spool, s *sent) {
 	if s.report {
-		sender := time.Unix(1_700_000_000, 0).Add(s.said) // a clock that is off, but runs as ours does
+		sender := time.Unix(1_700_000_000, 0).Add(s.said) // a clock that is wrong, but runs at the right speed
 		p.Tap(s.side).Clock(calls.Audio, s.Time, sender)
 		return
 	}
@@ -193,7 +193,7 @@ func feed(p *spool, s *sent) {
 	p.Tap(s.side).Packet(s.Packet)
 }
 
-// rendered returns the channels of a spool's result.
+// rendered returns the channels of the rendered spool.
 func rendered(t testing.TB, p *spool) (left, right []int16, rate int) {
 	t.Helper()
 	plan, err := survey(p.file)
@@ -214,10 +214,10 @@ func rendered(t testing.TB, p *spool) (left, right []int16, rate int) {
 	return left, right, m.Rate()
 }
 
-// slot is the length of a step of an envelope.
+// slot is the length of one value in an envelope.
 const slot = 5 * time.Millisecond
 
-// envelope returns the loudness of audio in slots.
+// envelope returns the loudness of audio in each slot.
 func envelope(samples []int16, rate int) (loud []float64) {
 	n := rate / int(time.Second/slot)
 	for piece := range slices.Chunk(samples, n) {
@@ -230,8 +230,8 @@ func envelope(samples []int16, rate int) (loud []float64) {
 	return loud
 }
 
-// correlate returns how alike two pieces of audio are, 1 at most, and by how much the first
-// is behind the second, if they are most alike then. It tries up to half a second.
+// correlate returns the best correlation of two pieces of audio, at most 1, and the delay of a
+// after b at which it is reached. It tries delays of up to half a second.
 func correlate(a, b []float64) (best float64, behind time.Duration) {
 	most := int(500 * time.Millisecond / slot)
 	for lag := -most; lag <= most; lag++ {
@@ -244,7 +244,7 @@ func correlate(a, b []float64) (best float64, behind time.Duration) {
 	return best, behind
 }
 
-// alike returns the correlation of two rows of numbers.
+// alike returns the correlation of two series of numbers.
 func alike(x, y []float64) float64 {
 	var mx, my, xx, yy, xy float64
 	for i := range x {
@@ -261,7 +261,8 @@ func alike(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// sounds checks that a channel has a voice, in its place within most, in each ten seconds.
+// sounds checks that each ten seconds of a channel contain the voice want, misplaced by at most
+// most.
 func sounds(t *testing.T, what string, got []int16, rate int, want []int16, most time.Duration) {
 	t.Helper()
 	const part = 10 * int(time.Second/slot)

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// BenchmarkRender measures a minute of a call, from its spool to the bytes of its WAV.
+// BenchmarkRender measures rendering a minute of a call, from its spool to the bytes of its WAV.
 func BenchmarkRender(b *testing.B) {
 	for _, codec := range []string{"opus", "celt", "G722", "PCMU"} {
 		b.Run(codec, func(b *testing.B) {
@@ -39,7 +39,7 @@ func BenchmarkRender(b *testing.B) {
 	}
 }
 
-// processorTime returns what this process has used of processors, in user mode.
+// processorTime returns the CPU time that this process has spent in user mode.
 func processorTime(b *testing.B) time.Duration {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {

@@ -11,7 +11,7 @@ import (
 // TestDecodingBound shows that a client cannot cause much more audio to be decoded than the call
 // lasted, and that the other side's audio is unaffected.
 func TestDecodingBound(t *testing.T) {
-	const packets, every = 200 * 60, 5 * time.Millisecond // as many as one side may send in a minute
+	const packets, every = 200 * 60, 5 * time.Millisecond // the most that one side may send in a minute
 	const length = packets * every
 	long := append([]byte{0x1b, 2}, bytes.Repeat([]byte{0x55}, 40)...) // 120 ms: two frames of 60 ms
 	tests := []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A decoder decodes the packets of one sender, whichever codecs it changes to.
+// A decoder decodes the packets of one sender, even if the codec changes.
 type decoder struct {
 	opus    *opus.Decoder
 	pieces  [aLawCodec + 1]*wav.Decoder
@@ -16,13 +16,13 @@ type decoder struct {
 	narrow  []int16
 }
 
-// reset forgets what came before.
+// reset makes the decoder forget all earlier packets.
 func (d *decoder) reset() { *d = decoder{narrow: d.narrow} }
 
 // maxOpus is the longest Opus packet in milliseconds (RFC 6716, section 3.2.5).
 const maxOpus = 120
 
-// decode appends the samples of a packet. A packet that cannot be decoded has none.
+// decode appends the samples of a packet. It appends nothing if the packet cannot be decoded.
 func (d *decoder) decode(to []int16, c codec, payload []byte, rate int) []int16 {
 	if c == opusCodec {
 		return d.decodeOpus(to, payload, rate)
@@ -31,7 +31,7 @@ func (d *decoder) decode(to []int16, c codec, payload []byte, rate int) []int16 
 	if d.pieces[c] == nil {
 		piece, err := wav.NewDecoder(map[codec]string{g722Codec: "g722", muLawCodec: "mulaw", aLawCodec: "alaw"}[c])
 		if err != nil {
-			return to // wav has them all
+			return to // wav supports all codecs used here
 		}
 		d.pieces[c] = piece
 	}
@@ -47,8 +47,8 @@ func (d *decoder) decode(to []int16, c codec, payload []byte, rate int) []int16 
 	return d.doubled.double(to, d.narrow)
 }
 
-// decodeOpus appends the samples of an Opus packet. The packet comes from a client, which may
-// be hostile, so a panic of the decoder counts as an error.
+// decodeOpus appends the samples of an Opus packet. The packet comes from a client, which may be
+// hostile, so a panic in the decoder counts as an error.
 func (d *decoder) decodeOpus(to []int16, payload []byte, rate int) []int16 {
 	start := len(to)
 	to = grow(to, maxOpus*rate/1000)
@@ -76,7 +76,7 @@ func (d *decoder) tryOpus(to []int16, payload []byte, rate int) (n int, err erro
 	return d.opus.DecodeToInt16(payload, to)
 }
 
-// grow returns s with n more elements, whose content is that of its memory.
+// grow returns s with n more elements, whose content is undefined.
 func grow(s []int16, n int) []int16 {
 	for cap(s) < len(s)+n {
 		s = append(s[:cap(s)], 0)[:len(s)]
@@ -84,8 +84,8 @@ func grow(s []int16, n int) []int16 {
 	return s[:len(s)+n]
 }
 
-// halfBand interpolates between two samples: one half of a windowed sinc (Blackman), which is
-// symmetric, scaled so that all of it has the sum 2^15.
+// halfBand interpolates between two samples. It holds one half of a symmetric windowed sinc
+// (Blackman), scaled so that the whole has the sum 2^15.
 var halfBand = [8]int32{20531, -6023, 2783, -1322, 576, -212, 56, -5}
 
 // A doubler doubles the sample rate of audio that arrives in pieces.
@@ -93,8 +93,8 @@ type doubler struct {
 	past [16]int16
 }
 
-// double appends two samples for each of src. The result is delayed by eight samples of src,
-// one millisecond.
+// double appends two samples for each sample of src. The result is delayed by eight samples of src,
+// which is one millisecond.
 func (d *doubler) double(to, src []int16) []int16 {
 	for _, v := range src {
 		copy(d.past[:], d.past[1:])

@@ -9,12 +9,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// minFree is how many bytes of the disk recordings leave free: for the database, and to render what
-// was recorded. `selvage doctor` warns at the same number.
+// minFree is how many bytes of the disk recordings leave free, for the database and for rendering
+// what was recorded. `selvage doctor` warns at the same number.
 const minFree = 256 << 20
 
-// checkDisk returns an error if the disk of a file has too little room for recordings. If the
-// system does not tell, there is enough.
+// checkDisk returns an error if a file's disk has too little space for recordings. If the free
+// space is unknown, it returns nil.
 func (s *Spools) checkDisk(file *os.File) error {
 	var fs syscall.Statfs_t
 	if err := syscall.Fstatfs(int(file.Fd()), &fs); err != nil {
@@ -28,7 +28,7 @@ func (s *Spools) checkDisk(file *os.File) error {
 		problem.New(problem.Unavailable, "no_space", "the disk is nearly full"), free>>20, least>>20)
 }
 
-// measureDisk has packets dropped while the disk has too little room.
+// measureDisk makes taps drop packets while the disk has too little space.
 func (p *spool) measureDisk() {
 	err := p.owner.checkDisk(p.file)
 	p.mu.Lock()

@@ -8,9 +8,10 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A spool is a file of the magic and blocks. A block is the length of its entries, a checksum
-// and the entries. The checksum continues that of the block before, so that a block counts
-// only in its place: what a crash or a full disk leaves behind the last good block does not.
+// A spool is a file that consists of the magic and blocks. A block consists of the length of its
+// entries, a checksum and the entries. The checksum continues that of the previous block, so that a
+// block is valid only in its place. Data that a crash or a full disk leaves after the last good
+// block is therefore ignored.
 const (
 	magic     = "selvage spool 1\n"
 	blockHead = 8 // length and checksum, 32 bits each, little-endian like all numbers
@@ -30,27 +31,27 @@ func seal(block []byte, before uint32) uint32 {
 	return sum
 }
 
-// A kind is what an entry says. It is followed by the length of the body in 16 bits, the time
-// in microseconds since the start of the recording in 64, and the body.
+// A kind is the type of an entry. In the file, it is followed by the length of the body in 16 bits,
+// the time in microseconds since the start of the recording in 64 bits, and the body.
 type kind uint8
 
 const (
 	headerKind kind = iota + 1 // the call, as JSON; always the first entry
 	packetKind                 // an RTP packet: side and codec, SSRC, number, time, payload
-	clockKind                  // a side's RTP time and its wall clock in microseconds
-	pauseKind                  // packets stop; 1 if the pause is to be cut out
-	resumeKind                 // packets go on
-	lostKind                   // packets were dropped: how many, in 32 bits
-	stopKind                   // the recording ended as it should
+	clockKind                  // a side's RTP time and the matching wall-clock time in microseconds
+	pauseKind                  // a pause begins; 1 if it is to be cut out
+	resumeKind                 // the pause ends
+	lostKind                   // the number of dropped packets, in 32 bits
+	stopKind                   // the recording ended normally
 )
 
 const (
 	entryHead  = 1 + 2 + 8
 	packetHead = 1 + 4 + 2 + 4
-	maxPayload = 8 << 10 // of a packet with its entry: far more than a datagram, less than TCP allows
+	maxPayload = 8 << 10 // per packet, with its entry: far more than a datagram has, less than TCP allows
 )
 
-// A codec is a codec whose packets are kept. Its numbers are those in files.
+// A codec is a codec whose packets spools store. Files contain its numeric value.
 type codec uint8
 
 const (
@@ -60,8 +61,8 @@ const (
 	aLawCodec
 )
 
-// codecOf returns the codec with a name of [calls.Packet], or 0 for those that are not kept.
-// Among these are telephone events: digits may be secrets.
+// codecOf returns the codec for a name in [calls.Packet], or 0 if packets of that codec are not
+// stored. Telephone events are not, because digits may be secrets.
 func codecOf(name string) codec {
 	switch name {
 	case "opus":
@@ -76,8 +77,8 @@ func codecOf(name string) codec {
 	return 0
 }
 
-// clockRate returns how many RTP timestamps a second has. That of G.722 is 8000 by a mistake
-// that stayed (RFC 3551, section 4.5.2).
+// clockRate returns the RTP clock rate in Hz. For G.722 it is 8000 because of a mistake in an early
+// specification (RFC 3551, section 4.5.2).
 func (c codec) clockRate() int64 {
 	if c == opusCodec {
 		return 48000
@@ -85,7 +86,7 @@ func (c codec) clockRate() int64 {
 	return 8000
 }
 
-// An entry is one entry of a spool. Which fields count depends on its kind.
+// An entry is one entry of a spool. Its kind determines which fields are set.
 type entry struct {
 	kind    kind
 	at      time.Duration // since the start
@@ -94,9 +95,9 @@ type entry struct {
 	ssrc    uint32
 	seq     uint16
 	rtp     uint32
-	wall    int64  // microseconds of the sender's clock
+	wall    int64  // sender's clock, in microseconds
 	skip    bool   // of a pause
-	payload []byte // of a packet; the body of the header, and of lost packets
+	payload []byte // of a packet; for the other kinds, the body
 }
 
 // appendEntry appends an entry without its body.
@@ -134,8 +135,8 @@ func appendLost(b []byte, at time.Duration, count uint32) []byte {
 	return binary.LittleEndian.AppendUint32(appendEntry(b, lostKind, at, 4), count)
 }
 
-// parseEntry parses the first entry of a block and returns the rest. ok is false if there is
-// none that this version can have written. The payload is a part of b.
+// parseEntry parses the first entry of a block and returns the rest. ok is false if this version
+// cannot have written the entry. The entry's payload is a part of b.
 func parseEntry(b []byte) (e entry, rest []byte, ok bool) {
 	if len(b) < entryHead {
 		return entry{}, nil, false
@@ -150,10 +151,10 @@ func parseEntry(b []byte) (e entry, rest []byte, ok bool) {
 	return e, body[size:], e.parseBody(body[:size])
 }
 
-// maxLength bounds the times in a spool.
+// maxLength limits the times in a spool.
 const maxLength = 30 * 24 * time.Hour
 
-// parseBody parses what follows the head of an entry.
+// parseBody parses the body of an entry.
 func (e *entry) parseBody(b []byte) bool {
 	switch e.kind {
 	case headerKind:

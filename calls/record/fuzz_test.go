@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// FuzzSpool renders any file. It must end without a panic, with a length that follows from its
-// times.
+// FuzzSpool renders arbitrary files. Rendering must not panic, and the length of the result must
+// match the times in the file.
 func FuzzSpool(f *testing.F) {
 	p := newTestSpool(f)
 	speak(p, 0, 20)
@@ -33,7 +33,7 @@ func FuzzSpool(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, b []byte) {
 		render(t, b)
-		// What the fuzzer makes of the entries has no valid checksums, so it gets them here.
+		// The fuzzer's entries have no valid checksums, so they get them here.
 		render(t, sealed(b))
 	})
 }
@@ -46,7 +46,7 @@ func sealed(b []byte) []byte {
 	return append(append([]byte(magic), head...), block...)
 }
 
-// render renders at most a minute of a spool.
+// render renders at most a minute of the spool b.
 func render(t *testing.T, b []byte) {
 	plan, err := survey(bytes.NewReader(b))
 	if errors.Is(err, errNoSpool) {
@@ -59,7 +59,7 @@ func render(t *testing.T, b []byte) {
 		t.Fatalf("the length is %d frames", plan.frames)
 	}
 	if n := len(plan.pauses); n > 0 && plan.pauses[n-1].to > plan.toFrames(time.Hour.Microseconds()) {
-		return // what is cut out takes its time, too
+		return // parts that are cut out must be read, too
 	}
 	plan.limit(int64(plan.rate) * 60)
 
@@ -72,8 +72,8 @@ func render(t *testing.T, b []byte) {
 	}
 }
 
-// FuzzOpus decodes any packets as Opus. The decoder must not panic beyond what is caught, nor
-// return more than a packet can have.
+// FuzzOpus decodes arbitrary packets as Opus. Panics must be caught, and the result may not be
+// longer than a packet can be.
 func FuzzOpus(f *testing.F) {
 	for _, toc := range []byte{0x08, 0x48, 0x60, 0x78, 0xf8, 0xfb} {
 		f.Add([]byte{toc, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 0x11, 0x22})

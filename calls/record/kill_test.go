@@ -13,10 +13,10 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// killedCalls is how many calls are recorded when their process is killed.
+// killedCalls is how many calls are being recorded when their process is killed.
 const killedCalls = 20
 
-// TestMain lets the test binary record calls in a process of its own, to be killed.
+// TestMain lets the test binary record calls in a separate process, which the test kills.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("SELVAGE_TEST_SPOOLS"); dir != "" {
 		recordUntilKilled(dir, os.Getenv("SELVAGE_TEST_PROJECT"))
@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// recordUntilKilled records calls whose recordings are announced. It reads their Sids, and
-// prints how many seconds of each it has recorded.
+// recordUntilKilled records calls whose recordings were announced. It reads their Sids, and prints
+// how many seconds of each call it has recorded.
 func recordUntilKilled(dir, project string) {
 	s, err := Open(Config{Dir: dir})
 	if err != nil {
@@ -58,8 +58,8 @@ func recordUntilKilled(dir, project string) {
 	}
 }
 
-// TestKill shows that of twenty calls that are recorded when their process is killed, each is
-// there but for a second.
+// TestKill shows that if a process is killed while it records twenty calls, each recording loses at
+// most a second.
 func TestKill(t *testing.T) {
 	w := newWorld(t)
 	child := exec.Command(os.Args[0])

@@ -8,13 +8,13 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A mixer is the audio of a spool, the caller left and the callee right, with its pauses cut
-// out or silent. It is read once, from its start to its end.
+// A mixer is the audio of a spool as a [wav.Source]: the caller left and the callee right, with
+// pauses cut out or silent. It can be read once, from start to end.
 type mixer struct {
 	plan   *plan
 	legs   [2]*sideReader
 	at     int64 // frames returned
-	now    int64 // frames of the time of the recording read
+	now    int64 // frames read, on the time of the recording
 	pauses []pause
 	buf    [2][]int16
 	last   [2]int16 // the last frame returned
@@ -22,7 +22,7 @@ type mixer struct {
 
 var _ wav.Source = (*mixer)(nil)
 
-// mixed is how many frames of each side are read at once.
+// mixed is how many frames of each side are read at a time.
 const mixed = 1024
 
 func newMixer(file io.ReaderAt, p *plan) (*mixer, error) {
@@ -48,8 +48,8 @@ func (m *mixer) Frames() int64 { return m.plan.frames }
 
 var errBackwards = errors.New("rendering: a spool is read from its start to its end")
 
-// ReadFrames implements [wav.Source], for one position after the other. The last frame can be
-// read twice, as a reader of bytes does that stops within it.
+// ReadFrames implements [wav.Source] for sequential reads. The last frame can be read twice, for
+// readers of bytes that stop within a frame.
 func (m *mixer) ReadFrames(dst []int16, at int64) (n int, err error) {
 	switch {
 	case len(dst) == 0:
@@ -77,7 +77,7 @@ func (m *mixer) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// readSome reads at most as many frames as fit into dst, up to where a pause begins or ends.
+// readSome reads frames until dst is full or a pause begins or ends.
 func (m *mixer) readSome(dst []int16) (n int, err error) {
 	want, inside := int64(mixed), false
 	if len(m.pauses) > 0 {
@@ -115,10 +115,11 @@ func (m *mixer) readSome(dst []int16) (n int, err error) {
 	return int(want), nil
 }
 
-// quiet is the greatest sample of what counts as silence at the ends: 50 dB below full scale.
+// quiet is the greatest absolute value of a sample that counts as silence when the ends are
+// trimmed: 50 dB below full scale.
 const quiet = 104
 
-// soundOf returns the frames of a source from its first sound to its last.
+// soundOf returns the range of frames of a source from its first sound to its last.
 func soundOf(s wav.Source) (from, to int64, err error) {
 	from = s.Frames()
 	buf := make([]int16, mixed*s.Channels())
@@ -137,14 +138,14 @@ func soundOf(s wav.Source) (from, to int64, err error) {
 	return min(from, to), to, nil
 }
 
-// A cut is a part of a source.
+// A cut is a range of frames of a source.
 type cut struct {
 	wav.Source
 	from, to int64
 }
 
-// newCut returns the frames of a source from one to another, which is not included. The
-// frames before are read.
+// newCut returns the frames of s from from up to, but not including, to. It reads and discards the
+// frames before.
 func newCut(s wav.Source, from, to int64) (wav.Source, error) {
 	buf := make([]int16, mixed*s.Channels())
 	for at := int64(0); at < from; {

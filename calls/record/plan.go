@@ -8,9 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A plan is what the first pass over a spool finds out: all that must be known before the
-// first sample is written. Its size is bounded by the length of the call, about 100 KB an
-// hour.
+// A plan holds what the first pass over a spool finds: all that must be known before the first
+// sample is written. Its size is bounded by the length of the call, about 100 KB per hour.
 type plan struct {
 	rate   int // of the result
 	frames int64
@@ -19,13 +18,13 @@ type plan struct {
 	whole  bool // nothing is missing
 }
 
-// A pause is a part of the time of the recording without packets, in frames.
+// A pause is a time without packets in the recording, in frames.
 type pause struct {
 	from, to int64
 	skip     bool // it is cut out
 }
 
-// survey reads a spool once.
+// survey makes the first pass over a spool.
 func survey(file io.ReaderAt) (*plan, error) {
 	in, _, err := openReader(file)
 	if err != nil {
@@ -57,11 +56,11 @@ func survey(file io.ReaderAt) (*plan, error) {
 	return p, nil
 }
 
-// A surveyor holds what is known during the first pass.
+// A surveyor holds the state of the first pass.
 type surveyor struct {
-	end                 time.Duration // of the last entry
+	end                 time.Duration // time of the last entry
 	wide, lost, stopped bool
-	paused              bool // since the last of the spans
+	paused              bool // the last span has not ended yet
 	spans               []span
 }
 
@@ -71,7 +70,7 @@ type span struct {
 	skip     bool
 }
 
-// note takes note of an entry.
+// note processes an entry.
 func (s *surveyor) note(p *plan, e *entry) {
 	switch e.kind {
 	case packetKind:
@@ -84,7 +83,7 @@ func (s *surveyor) note(p *plan, e *entry) {
 	case stopKind:
 		s.stopped = true
 	case pauseKind:
-		s.resume(e.at) // a second pause may change how the time counts
+		s.resume(e.at) // a second pause may have another skip
 		s.spans, s.paused = append(s.spans, span{from: e.at, skip: e.skip}), true
 	case resumeKind:
 		s.resume(e.at)
@@ -118,7 +117,7 @@ func (p *plan) measure(s *surveyor) {
 // toFrames converts microseconds to frames, rounded down.
 func (p *plan) toFrames(micros int64) int64 { return micros * int64(p.rate) / 1_000_000 }
 
-// limit cuts the result to a number of frames, and reports whether it is whole.
+// limit limits the result to a number of frames, and reports whether nothing was cut off.
 func (p *plan) limit(frames int64) bool {
 	if p.frames > frames {
 		p.frames, p.whole = frames, false

@@ -12,18 +12,18 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A reader reads the entries of a spool in their order, up to the last block that is whole.
+// A reader reads the entries of a spool in order, up to the last complete block.
 type reader struct {
 	in    *bufio.Reader
 	sum   uint32 // of the last block
 	block []byte
-	rest  []byte // of the block, not yet parsed
+	rest  []byte // unparsed part of the block
 }
 
-// errNoSpool is returned for a file without a whole header. Nothing was recorded in it.
+// errNoSpool is returned for a file without a complete header, in which nothing was recorded.
 var errNoSpool = errors.New("not a spool")
 
-// openReader returns a reader that has read the header, and the header.
+// openReader reads the header of a spool, and returns a reader for the entries after it.
 func openReader(file io.ReaderAt) (*reader, calls.RecordedCall, error) {
 	r := &reader{in: bufio.NewReaderSize(io.NewSectionReader(file, 0, 1<<62), 64<<10), sum: firstSum()}
 	var start [len(magic)]byte
@@ -46,11 +46,11 @@ func openReader(file io.ReaderAt) (*reader, calls.RecordedCall, error) {
 	return r, c, nil
 }
 
-// cutShort reports whether an error means that the file ends.
+// cutShort reports whether an error means that the file ended.
 func cutShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// next returns the next entry, or io.EOF at the end of the last whole block. The payload is
-// valid until the next call.
+// next returns the next entry, or io.EOF after the last complete block. The payload is valid until
+// the next call.
 func (r *reader) next() (entry, error) {
 	for len(r.rest) == 0 {
 		if err := r.nextBlock(); err != nil {
@@ -65,7 +65,7 @@ func (r *reader) next() (entry, error) {
 	return e, nil
 }
 
-// nextBlock reads a block and checks its checksum.
+// nextBlock reads a block and verifies its checksum.
 func (r *reader) nextBlock() error {
 	var head [blockHead]byte
 	if err := r.fill(head[:]); err != nil {
@@ -91,7 +91,7 @@ func (r *reader) nextBlock() error {
 	return nil
 }
 
-// fill reads all of b. It returns io.EOF if the file ends before.
+// fill reads len(b) bytes. It returns io.EOF if the file ends before.
 func (r *reader) fill(b []byte) error {
 	_, err := io.ReadFull(r.in, b)
 	if err != nil && !cutShort(err) {

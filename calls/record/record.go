@@ -1,15 +1,15 @@
-// Package record turns calls into recordings that survive the death of the server.
+// Package record records calls, in a way that survives a crash of the server.
 //
-// While a call runs, the packets of both sides are appended to a spool: a file with the
-// packets as they came and their times, synced to disk every second. Nothing is decoded, and
-// a full or slow disk costs packets of the recording but never holds up the call. A part of
-// the disk is left free for everything else. After the call, the spool is decoded into one
-// stereo WAV, the caller left, which goes into package recordings as any upload does. The
-// spool is deleted once the recording is safe.
+// During a call, the packets of both sides are appended to a spool: a file with the packets as they
+// arrived and their times, synced to disk every second. Nothing is decoded meanwhile. A full or
+// slow disk costs packets of the recording but never holds up the call. A part of the disk is left
+// free for everything else. After the call, the spool is decoded into a stereo WAV with the caller
+// on the left, which package recordings ingests like any upload. The spool is deleted once the
+// recording is safe.
 //
-// [Spools.Run] takes up the spools that a killed process left: their recordings end with
-// their last packet. A process locks its spools (flock), so processes may share a directory.
-// Of one spool comes one recording, however often its rendering is interrupted.
+// [Spools.Run] renders the spools of killed processes: their recordings end with the last packet. A
+// process locks its spools (flock), so several processes may share a directory. Each spool becomes
+// one recording, even if its rendering is interrupted several times.
 package record
 
 import (
@@ -44,7 +44,7 @@ type Spools struct {
 	renders    background.Queue
 
 	mu     sync.Mutex
-	spools map[string]*spool  // under way, by Sid
+	spools map[string]*spool  // in progress, by Sid
 	delays map[string]attempt // of spools whose rendering failed, by file name
 	closed bool
 
@@ -109,8 +109,8 @@ func (s *Spools) Start(ctx context.Context, c calls.RecordedCall) (calls.Recordi
 	return p, nil
 }
 
-// abandon stops the recording of a call for which there is no spool. Its media never comes, so
-// it will be absent.
+// abandon stops the recording of a call that has no spool. Its media never arrives, so the
+// recording becomes absent.
 func (s *Spools) abandon(ctx context.Context, c calls.RecordedCall) error {
 	rec, err := s.find(ctx, c)
 	if err != nil {
@@ -120,9 +120,9 @@ func (s *Spools) abandon(ctx context.Context, c calls.RecordedCall) error {
 	return err
 }
 
-// announce announces the recording of a call and returns its Sid. If the call has one already
-// that this process does not make, then the process that did was killed. That recording ends,
-// and the call gets another one.
+// announce announces the recording of a call and returns its Sid. If the call already has a
+// recording that another process was making, that process was killed. announce then ends that
+// recording and announces a new one.
 func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string, err error) {
 	d := recordings.Description{
 		Metadata: recordings.Metadata{CallSid: c.CallID, From: c.From, To: c.To, Direction: c.Direction,
@@ -189,26 +189,26 @@ func (s *Spools) Interrupt(ctx context.Context, projectID, callID string) (recor
 	return recorded, nil
 }
 
-// mostPerCall is how many of a call's recordings are looked at, the newest first. Only one for
-// each track can run at a time.
+// mostPerCall is how many of a call's recordings are examined, newest first. Only one per track can
+// be in progress at a time.
 const mostPerCall = 100
 
-// has reports whether a recording is under way in this process.
+// has reports whether this process is making the recording.
 func (s *Spools) has(sid string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.spools[sid] != nil
 }
 
-// forget drops a recording that is no longer under way.
+// forget removes a recording that is no longer in progress.
 func (s *Spools) forget(sid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.spools, sid)
 }
 
-// Close stops all recordings under way, and waits until they are rendered or the context ends.
-// What is not rendered by then, Run takes up in the next process.
+// Close stops all recordings in progress, and waits until they are rendered or ctx ends. In the
+// next process, Run renders the remaining ones.
 func (s *Spools) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -231,14 +231,14 @@ func (s *Spools) Close(ctx context.Context) error {
 	return s.renders.Wait(ctx)
 }
 
-// Stats are figures about spools.
+// Stats holds metrics of spools.
 type Stats struct {
 	Recordings int    // under way
 	Bytes      uint64 // written since the process started
-	Lost       uint64 // packets dropped, since the disk was full, nearly full, or slow
+	Lost       uint64 // packets dropped because the disk was full, nearly full, or slow
 }
 
-// Stats returns the present figures.
+// Stats returns the current metrics.
 func (s *Spools) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestRecording shows a recording from its announcement to its file.
+// TestRecording follows a recording from its announcement to its file.
 func TestRecording(t *testing.T) {
 	w := newWorld(t)
 	alice := storetest.AddSubscriber(t, w.store, w.project, "alice", time.Now())
@@ -95,7 +95,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestOnce shows that a spool makes one recording, wherever its process is killed.
+// TestOnce shows that a spool makes one recording, no matter when its process is killed.
 func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	sid := w.interrupted(t, w.call(time.Hour), 50)
@@ -112,7 +112,7 @@ func TestOnce(t *testing.T) {
 	}
 	w.recover(t)
 
-	// Both were about to ingest.
+	// Two attempts are about to ingest.
 	if err := os.WriteFile(spool, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -130,8 +130,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestSpoolOutlives shows what becomes of a spool whose recording changed while no process
-// was there: deleted, it stays so; given up, it is completed.
+// TestSpoolOutlives shows what happens to a spool if its recording changed while no process was
+// running. A deleted recording stays deleted. A recording that was given up is completed.
 func TestSpoolOutlives(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) {
 		w := newWorld(t)
@@ -173,7 +173,7 @@ func TestSpoolOutlives(t *testing.T) {
 	})
 }
 
-// TestRetry shows that a spool stays until its recording is safe.
+// TestRetry shows that a spool is kept until its recording is safe.
 func TestRetry(t *testing.T) {
 	w := newWorld(t)
 	sid := w.interrupted(t, w.call(time.Hour), 50)
@@ -199,7 +199,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestLock shows that a process leaves the spools of others alone.
+// TestLock shows that a process does not touch the spools of other processes.
 func TestLock(t *testing.T) {
 	w := newWorld(t)
 	p := w.start(t, w.call(time.Second))
@@ -219,7 +219,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestForms shows the form of the file that each kind of recording has.
+// TestForms shows the format of the file for each kind of recording.
 func TestForms(t *testing.T) {
 	none, start := func(*calls.RecordedCall) {}, recordings.Start{}
 	tests := []struct {
@@ -291,7 +291,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestPause shows that a pause is silent or cut out, and that nothing said in it is kept.
+// TestPause shows that a pause is silent or cut out, and that nothing said during it is stored.
 func TestPause(t *testing.T) {
 	for _, skip := range []bool{false, true} {
 		said := stream{codec: "PCMU", samples: voice(1, 30)}.packets(t, calls.CallerSide)
@@ -342,7 +342,8 @@ func isSilent(samples []int16) bool {
 	return true
 }
 
-// TestLimit shows that a recording longer than an upload may be ends at that length, and says so.
+// TestLimit shows that a recording is cut off at the maximum length of an upload, and marked as
+// such.
 func TestLimit(t *testing.T) {
 	p := newTestSpool(t)
 	speak(p, 0, 100)
@@ -357,7 +358,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestStartFails shows that nothing stays of a recording that cannot begin.
+// TestStartFails shows that a recording that cannot begin leaves nothing behind.
 func TestStartFails(t *testing.T) {
 	w := newWorld(t)
 	call := w.call(0)

@@ -14,13 +14,13 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// extension is that of spools. Other files in the directory are left alone.
+// extension is the file name extension of spools. Other files in the directory are not touched.
 const extension = ".spool"
 
-// lookEvery is how often the directory is searched for spools that no process works on.
+// lookEvery is how often the directory is searched for spools that no process is using.
 const lookEvery = 15 * time.Second
 
-// An attempt is when a spool whose rendering failed is tried again.
+// An attempt says when to retry a spool whose rendering failed.
 type attempt struct {
 	failures int
 	next     time.Time
@@ -29,8 +29,8 @@ type attempt struct {
 // maxDelay is the longest time between two attempts.
 const maxDelay = 15 * time.Minute
 
-// Run renders the spools that no process works on, until the context ends: first those that
-// killed processes left, and those that could not be rendered before.
+// Run renders spools that no process is using, until ctx ends: those left by killed processes, and
+// those whose rendering failed before.
 func (s *Spools) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -46,7 +46,7 @@ func (s *Spools) Run(ctx context.Context) {
 	}
 }
 
-// takeUp has all spools rendered that are due and that nobody has locked.
+// takeUp starts rendering all spools that are due and not locked.
 func (s *Spools) takeUp(ctx context.Context) error {
 	entries, err := fs.ReadDir(s.dir.FS(), ".")
 	if err != nil {
@@ -69,14 +69,14 @@ func (s *Spools) takeUp(ctx context.Context) error {
 	return nil
 }
 
-// isDue reports whether a spool may be tried (again).
+// isDue reports whether a spool may be rendered now.
 func (s *Spools) isDue(sid string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.closed && !time.Now().Before(s.delays[sid].next)
 }
 
-// postpone delays the next attempt at a spool, twice as long after each failure.
+// postpone delays the next attempt at a spool. The delay doubles after each failure.
 func (s *Spools) postpone(sid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Spools) postpone(sid string) {
 	s.delays[sid] = a
 }
 
-// enqueue has a locked spool rendered. The file is closed afterwards.
+// enqueue queues a locked spool for rendering. The file is closed afterwards.
 func (s *Spools) enqueue(file *os.File, sid string) {
 	s.renders.Do(sid, func() {
 		defer file.Close()
@@ -105,8 +105,8 @@ func (s *Spools) enqueue(file *os.File, sid string) {
 	})
 }
 
-// createFile creates and locks the spool of a recording. It tries again if a search of another
-// process has found the file while it was not locked, and deleted it.
+// createFile creates and locks the spool of a recording. It tries again if another process found
+// the file before it was locked, and deleted it.
 func (s *Spools) createFile(sid string) (*os.File, error) {
 	for {
 		file, err := s.dir.OpenFile(sid+extension, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -124,9 +124,10 @@ func (s *Spools) createFile(sid string) (*os.File, error) {
 	}
 }
 
-// lockFile opens a spool and locks it. The file is nil if it is locked or gone.
+// lockFile opens a spool and locks it. It returns a nil file if the spool is locked already or
+// gone.
 func (s *Spools) lockFile(sid string) (*os.File, error) {
-	file, err := s.dir.OpenFile(sid+extension, os.O_RDWR, 0) // NFS locks only files open for writing
+	file, err := s.dir.OpenFile(sid+extension, os.O_RDWR, 0) // NFS locks only files opened for writing
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -144,7 +145,7 @@ func (s *Spools) lockFile(sid string) (*os.File, error) {
 	return nil, nil
 }
 
-// names reports whether the name of a spool still refers to an open file.
+// names reports whether the spool's name still refers to the open file.
 func (s *Spools) names(sid string, file *os.File) bool {
 	mine, err := file.Stat()
 	if err != nil {
@@ -154,7 +155,7 @@ func (s *Spools) names(sid string, file *os.File) bool {
 	return err == nil && os.SameFile(mine, named)
 }
 
-// discard deletes a spool in which nothing was recorded.
+// discard deletes a spool that contains no recording.
 func (s *Spools) discard(file *os.File, sid string) {
 	if err := s.remove(sid); err != nil {
 		s.log.Error("an empty spool stays", "recording", fabric.HideSid(sid), "error", err)
@@ -170,7 +171,7 @@ func (s *Spools) remove(sid string) error {
 	return nil
 }
 
-// syncDir makes the names in the directory durable.
+// syncDir makes changes to the directory durable.
 func (s *Spools) syncDir() error {
 	dir, err := s.dir.Open(".")
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// interrupt marks the recording of a spool that a killed process left as stopped, so that the
-// call can be recorded again before this one is rendered.
+// interrupt marks the recording of a killed process as stopped, so that the call can be recorded
+// again before this recording is rendered.
 func (s *Spools) interrupt(ctx context.Context, file *os.File) {
 	_, c, err := openReader(file)
 	if err != nil {
-		return // render handles it
+		return // render handles this error
 	}
 	rec, err := s.find(ctx, c)
 	if err == nil && isLive(rec) {
@@ -33,22 +33,22 @@ func (s *Spools) find(ctx context.Context, c calls.RecordedCall) (recordings.Rec
 	return s.recordings.Find(ctx, recordings.Owner{ProjectID: c.Project}, c.Sid)
 }
 
-// isLive reports whether lists show a recording as under way.
+// isLive reports whether the status of a recording says that it is under way.
 func isLive(rec recordings.Recording) bool {
 	return !rec.Waits.IsZero() && rec.Status != recordings.Stopped
 }
 
-// isMissing reports whether the media of a recording has not come.
+// isMissing reports whether the media of a recording has not arrived.
 func isMissing(rec recordings.Recording) bool {
 	return !rec.Waits.IsZero() || rec.Status == recordings.Absent && rec.Bytes == 0
 }
 
-// render makes the recording of a spool. When it returns nil, the spool is no longer needed:
-// the recording is safe, or was deleted, or nothing was recorded.
+// render makes a recording from a spool. When it returns nil, the spool is no longer needed: the
+// recording is safe or was deleted, or nothing was recorded.
 //
-// A process may be killed between the end of an ingest and the removal of the spool. The next
-// attempt then finds a recording whose media is there. If two attempts race, the key of the
-// spool lets only one ingest add media.
+// A process may be killed after ingesting a recording and before removing its spool. The next
+// attempt then finds a recording that already has media. If two attempts race, the key of the spool
+// lets only one of them add media.
 func (s *Spools) render(ctx context.Context, file *os.File) error {
 	_, c, err := openReader(file)
 	if errors.Is(err, errNoSpool) {
@@ -76,7 +76,7 @@ func (s *Spools) render(ctx context.Context, file *os.File) error {
 	return err
 }
 
-// ingest decodes a spool and hands it to package recordings.
+// ingest decodes a spool and passes it to package recordings.
 func (s *Spools) ingest(ctx context.Context, file *os.File, rec recordings.Recording) error {
 	plan, err := survey(file)
 	if err != nil {
@@ -107,8 +107,8 @@ const (
 	wavHead    = 100 // bytes before the audio, at most
 )
 
-// source returns the audio of a spool in the form that its recording has: both sides or one,
-// with or without the silence at its ends.
+// source returns the audio of a spool in the format of its recording: both sides or one, with or
+// without the silence at its ends.
 func (p *plan) source(file *os.File, rec recordings.Recording) (wav.Source, error) {
 	open := func() (wav.Source, error) {
 		stereo, err := newMixer(file, p)

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestRenderCodecs shows that each side sounds as it was said and when it was said, in every codec
-// and through every kind of network.
+// TestRenderCodecs shows that each side's speech is rendered intact and at the right time, for
+// every codec and kind of network.
 func TestRenderCodecs(t *testing.T) {
 	const seconds = 20
 	alice, bob := voice(1, seconds), voice(2, seconds)
@@ -50,8 +50,8 @@ func TestRenderCodecs(t *testing.T) {
 	}
 }
 
-// TestInterruptions shows that what is said after an interruption is in its place, whatever the
-// sender does to its timestamps, and that the interruption is silent.
+// TestInterruptions shows that speech after an interruption is in the right place, whatever the
+// sender does to its timestamps, and that the interruption itself is silent.
 func TestInterruptions(t *testing.T) {
 	const from, to = 5 * time.Second, 8 * time.Second
 	const packets = uint16((to - from) / (20 * time.Millisecond))
@@ -88,9 +88,9 @@ func TestInterruptions(t *testing.T) {
 	}
 }
 
-// TestDrift shows that senders with clocks that run too fast or too slow stay aligned with the
-// server's clock, and thereby with each other. Clocks are that far off only here, to be heard
-// within minutes; TestTimeline has those of real ones, for hours.
+// TestDrift shows that senders whose clocks run too fast or too slow stay aligned with the server's
+// clock, and therefore with each other. The clocks here are far worse than real ones, so that the
+// drift becomes audible within minutes. TestTimeline uses realistic clocks, for hours.
 func TestDrift(t *testing.T) {
 	const ppm = 600
 	alice, bob := voice(1, 180), voice(2, 180)
@@ -103,7 +103,7 @@ func TestDrift(t *testing.T) {
 	sounds(t, "right", gotRight, rate, warp(bob, -ppm), 70*time.Millisecond)
 }
 
-// warp returns audio as it sounds if its clock is too fast.
+// warp returns the audio as a clock that is too fast by ppm would play it.
 func warp(samples []int16, ppm float64) []int16 {
 	out := make([]int16, int(float64(len(samples))/(1+ppm/1e6)))
 	for i := range out {

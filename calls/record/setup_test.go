@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// openSpools opens spools in a directory of its own.
+// openSpools opens spools in a new directory.
 func openSpools(t testing.TB, r *recordings.Recordings) *Spools {
 	t.Helper()
 	s, err := Open(Config{Dir: t.TempDir(), Recordings: r, Log: slog.New(slog.DiscardHandler)})
@@ -28,13 +28,13 @@ func openSpools(t testing.TB, r *recordings.Recordings) *Spools {
 	return s
 }
 
-// A world has spools, and a real database and directory that the recordings go to.
+// A world has spools, and a real database and directory that receive the recordings.
 type world struct {
 	*Spools
 	store   *store.Store
 	media   string
 	project string
-	ahead   time.Duration // of the clock of recordings
+	ahead   time.Duration // how far the clock of recordings is ahead
 }
 
 func newWorld(t testing.TB) *world {
@@ -46,7 +46,7 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// call returns a call that began a while ago.
+// call returns a call that began ago before now.
 func (w *world) call(ago time.Duration) calls.RecordedCall {
 	return calls.RecordedCall{Project: w.project, CallID: "c", From: "/private/alice", To: "/private/bob",
 		Direction: "inbound", Started: time.Now().Add(-ago)}
@@ -83,7 +83,7 @@ func (w *world) all(t testing.TB) []recordings.Recording {
 	return listed.Items
 }
 
-// recover imitates the next process: it takes up all spools.
+// recover renders all spools, as the next process would.
 func (w *world) recover(t testing.TB) {
 	t.Helper()
 	if err := w.takeUp(t.Context()); err != nil {
@@ -134,8 +134,8 @@ func (w *world) samples(t testing.TB, sid string) []int16 {
 	return all
 }
 
-// interrupted starts a recording and imitates the death of the process: nothing is written
-// after the packets that are there, and the lock is gone.
+// interrupted starts a recording and simulates the death of the process: nothing is written after
+// the given number of packets, and the lock is released.
 func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (sid string) {
 	t.Helper()
 	sid, err := w.announce(t.Context(), c)
@@ -160,7 +160,7 @@ func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (si
 	return sid
 }
 
-// speak feeds packets of G.711 with sounds: each side has a square wave of its own.
+// speak feeds G.711 packets with sound. Each side has a different square wave.
 func speak(p *spool, from, to int) {
 	loud := map[bool]string{true: "\x20", false: "\xa0"}
 	for i := from; i < to; i++ {
@@ -173,7 +173,7 @@ func speak(p *spool, from, to int) {
 	}
 }
 
-// newWorldAt opens the recordings of a world again, as the next process does.
+// newWorldAt opens the recordings of a world again, as the next process would.
 func newWorldAt(t testing.TB, w *world) *recordings.Recordings {
 	t.Helper()
 	return recordings.New(recordings.Config{Store: w.store, Media: storetest.Media(t, w.media)})

@@ -9,41 +9,41 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A sideReader reads the audio of one side as one unbroken run of samples, on the time of the
-// recording without regard to pauses. It reads the spool as it goes and keeps about a second.
+// A sideReader reads the audio of one side as a continuous run of samples, on the time of the
+// recording including pauses. It reads the spool as needed and buffers about a second.
 type sideReader struct {
 	in      *reader
 	side    calls.Side
 	plan    *plan
 	tracker tracker
 	decoder decoder
-	ended   bool // the spool was read to its end
+	ended   bool // the end of the spool was reached
 
-	queue []packet // sorted by place; those that may still be overtaken
-	free  [][]byte // payloads to be used again
+	queue []packet // packets not yet decoded, because earlier ones may still arrive; sorted by place
+	free  [][]byte // payload buffers for reuse
 	last  place    // of the last packet decoded
 	next  int64    // its timestamp plus its length
 
 	decoded time.Duration // length of all packets decoded
 	arrived time.Duration // when the latest of them arrived
 
-	at      int64   // frames before those that wait
-	silence int64   // frames of silence that wait, then
-	samples []int16 // samples that wait
+	at      int64   // position of the pending silence and samples, in frames
+	silence int64   // pending frames of silence, returned before samples
+	samples []int16 // pending samples
 	buf     []int16
 }
 
-// A packet waits in its place until those before it have come.
+// A packet is queued at its place until the packets before it have arrived.
 type packet struct {
 	place   place
 	codec   codec
 	payload []byte
 }
 
-// queued is how many packets wait for those that they overtook: a second, at least.
+// queued is how many packets are held back in case earlier ones still arrive: at least a second.
 const queued = 50
 
-// read fills dst with the next samples. After the last packet, there is silence.
+// read fills dst with the next samples. After the last packet, it returns silence.
 func (l *sideReader) read(dst []int16) error {
 	for len(dst) > 0 {
 		switch {
@@ -85,8 +85,8 @@ func (l *sideReader) nextPacket() (p packet, ok bool, err error) {
 	return p, true, nil
 }
 
-// receive reads an entry and queues it if it is a packet of this side. Packets that come
-// twice, or after those behind them were decoded, are dropped.
+// receive reads an entry and queues it if it is a packet of this side. It drops a packet that
+// arrives twice, or after later packets were already decoded.
 func (l *sideReader) receive() error {
 	e, err := l.in.next()
 	if errors.Is(err, io.EOF) {
@@ -124,16 +124,16 @@ func (p place) compare(other place) int {
 	return int(p.seq - other.seq)
 }
 
-// mayDecode reports whether a packet is within what its side may have decoded: as much audio as the
-// time that has passed, a quarter more for a fast clock, and a burst. Beyond it are senders whose
-// packets overlap, or each of which lasts longer than the time to the next.
+// mayDecode reports whether the side may still have the packet decoded. The limit is as much audio
+// as the time that has passed, plus a quarter for a fast clock, plus a burst. Senders exceed it if
+// their packets overlap, or last longer than the time between them.
 func (l *sideReader) mayDecode(p packet) bool {
 	l.arrived = max(l.arrived, p.place.arrived)
 	return l.decoded <= l.arrived+l.arrived/4+maxLeap
 }
 
-// count counts a packet that was decoded to samples. One that could not be decoded counts as the
-// longest.
+// count counts a packet that was decoded to the given number of samples. A packet that could not be
+// decoded counts as the longest one possible.
 func (l *sideReader) count(samples int) {
 	length := time.Duration(samples) * time.Second / time.Duration(l.plan.rate)
 	if samples == 0 {
@@ -142,7 +142,7 @@ func (l *sideReader) count(samples int) {
 	l.decoded += length
 }
 
-// put decodes a packet and puts it in its place.
+// put decodes a packet and appends its samples at its place.
 func (l *sideReader) put(p packet) {
 	if !l.mayDecode(p) {
 		return
@@ -160,11 +160,12 @@ func (l *sideReader) put(p packet) {
 	l.align(l.plan.toFrames(l.plan.sides[l.side].at(p.place))-l.at, follows)
 }
 
-// align makes up for the difference of the place of the samples and the frames before them.
+// align corrects the difference off between the place of the samples and the number of frames
+// before them.
 //
-// Samples that do not follow the last ones begin after silence. Others may be off since the
-// sender's clock drifts, or since it was corrected: a few samples are added or taken away,
-// which cannot be heard, until they are in their place. Only what is far off is moved at once.
+// If the samples do not follow the previous ones, it inserts silence. Otherwise the difference
+// comes from clock drift or its correction. Then align adds or removes a few inaudible samples at a
+// time, until the samples are in their place. Only a large difference is corrected in one step.
 func (l *sideReader) align(off int64, follows bool) {
 	n, rate := int64(len(l.samples)), int64(l.plan.rate)
 	switch {
@@ -179,7 +180,7 @@ func (l *sideReader) align(off int64, follows bool) {
 	}
 }
 
-// stretch changes the number of samples, with linear interpolation between them.
+// stretch changes the number of samples to n by linear interpolation.
 func (l *sideReader) stretch(n int64) {
 	old := int64(len(l.samples))
 	if n == old || n < 2 || old < 2 {

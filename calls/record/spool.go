@@ -10,30 +10,31 @@ import (
 
 const (
 	firstBuffer = 16 << 10
-	maxBuffer   = 512 << 10 // of entries that wait for a slow disk: half a minute of two G.711 legs
+	maxBuffer   = 512 << 10 // entries waiting for a slow disk: half a minute of two G.711 legs
 )
 
-// A spool is a recording under way: a file, and the entries that wait to be written to it.
-// Taps append to one of two buffers under a short lock, while the other is being written.
+// A spool is a recording in progress: a file, and the entries waiting to be written to it. Taps
+// append to one of two buffers under a briefly held lock, while the other buffer is being written.
 type spool struct {
 	owner *Spools
 	call  calls.RecordedCall
 	file  *os.File
 	taps  [2]tap
 	stop  chan struct{} // closed by Stop
-	done  chan struct{} // closed when the last entry is on disk, or was given up
+	done  chan struct{} // closed once the last entry is on disk, or run has given up
 
 	mu      sync.Mutex
-	open    []byte // room for the head of a block, then its entries
+	open    []byte // space for a block's head, followed by its entries
 	used    [2]int64
-	lost    uint32 // packets dropped since the last entry about them
+	lost    uint32 // packets dropped since they were last noted in an entry
 	paused  bool
-	skip    bool // of the present pause
-	low     bool // the disk has too little room: packets are dropped
+	skip    bool // cut out the current pause
+	low     bool // the disk has too little space, so packets are dropped
 	stopped bool
 
-	// The following belong to the goroutine of run. Apart from open there is always exactly one other
-	// buffer: sealed while a block has to be written, and spare otherwise. The other one is nil.
+	// Only the goroutine of run uses the following fields. In addition to open there is always
+	// exactly one other buffer: sealed while a block is waiting to be written, and spare otherwise.
+	// The other field is nil.
 	spare  []byte
 	sealed []byte
 	offset int64  // of the next block
@@ -43,7 +44,7 @@ type spool struct {
 
 var _ calls.Recording = (*spool)(nil)
 
-// newSpool returns the spool of a call. It takes packets at once, even before it has a file.
+// newSpool returns the spool of a call. It accepts packets immediately, even before it has a file.
 func newSpool(owner *Spools, c calls.RecordedCall) *spool {
 	p := &spool{owner: owner, call: c, stop: make(chan struct{}), done: make(chan struct{}),
 		open: make([]byte, blockHead, firstBuffer), spare: make([]byte, blockHead, firstBuffer)}

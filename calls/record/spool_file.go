@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	writeEvery = 250 * time.Millisecond // a killed process loses this much at most
-	syncEvery  = 750 * time.Millisecond // a machine that loses power loses both together, a second
+	writeEvery = 250 * time.Millisecond // a killed process loses at most this much
+	syncEvery  = 750 * time.Millisecond // a machine that loses power loses at most the sum of both, one second
 
 	// lastTries is how many times run tries to write the end of a recording, once a second.
 	lastTries = 30
@@ -43,7 +43,7 @@ func (p *spool) create() error {
 	return nil
 }
 
-// writeHeader writes the beginning of the file, durably.
+// writeHeader writes the magic and the first block, durably.
 func (p *spool) writeHeader(block []byte) error {
 	n, err := p.file.Write(append([]byte(magic), block...))
 	p.offset = int64(n)
@@ -53,7 +53,8 @@ func (p *spool) writeHeader(block []byte) error {
 	return p.file.Sync()
 }
 
-// run writes what the taps bring until the recording stops, and then has it rendered.
+// run writes the entries from the taps until the recording stops, and then queues the spool for
+// rendering.
 func (p *spool) run() {
 	defer close(p.done)
 	ticker := time.NewTicker(writeEvery)
@@ -75,7 +76,7 @@ func (p *spool) run() {
 	}
 }
 
-// finish writes the end of the recording. If the disk does not take it, the recording ends at
+// finish writes the end of the recording. If the disk does not accept it, the recording ends with
 // the last block that is on disk.
 func (p *spool) finish(ticker *time.Ticker) {
 	ticker.Reset(time.Second)
@@ -92,7 +93,7 @@ func (p *spool) finish(ticker *time.Ticker) {
 // write writes the waiting entries, and reports whether all of them are in the file. If a block
 // cannot be written, the next call writes it to the same place.
 func (p *spool) write() bool {
-	for range 2 { // a block that failed before, and one with the later entries
+	for range 2 { // a block that failed before, and a block with the later entries
 		if p.sealed == nil && !p.takeBlock() {
 			return true
 		}
@@ -107,8 +108,8 @@ func (p *spool) write() bool {
 	return true
 }
 
-// takeBlock makes the taps fill the spare buffer, and seals the one that they have filled. It
-// reports false if that one is empty. sealed must be nil.
+// takeBlock makes the taps fill the spare buffer, and seals the buffer that they have filled. It
+// returns false if that buffer is empty. sealed must be nil.
 func (p *spool) takeBlock() bool {
 	p.mu.Lock()
 	block := p.open
@@ -131,7 +132,7 @@ func (p *spool) sync() bool {
 	return err == nil
 }
 
-// report logs when the disk begins to fail, and when it works again.
+// report logs when the disk starts to fail, and when it works again.
 func (p *spool) report(err error) {
 	switch {
 	case err != nil && !p.failed:

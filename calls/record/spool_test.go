@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// newTestSpool returns a spool that has a file and that nothing writes but the test.
+// newTestSpool returns a spool with a file to which only the test writes.
 func newTestSpool(t testing.TB) *spool {
 	t.Helper()
 	p := newSpool(openSpools(t, nil), calls.RecordedCall{Sid: "12345678-sid", Project: "p", CallID: "c",
@@ -28,7 +28,7 @@ func newTestSpool(t testing.TB) *spool {
 	return p
 }
 
-// audio returns the i-th packet of a side.
+// audio returns the i-th audio packet.
 func audio(p *spool, i int) calls.Packet {
 	return calls.Packet{Kind: calls.Audio, Codec: "PCMU", SSRC: 7, Seq: uint16(i), Time: uint32(i * 160),
 		Arrived: p.call.Started.Add(time.Duration(i) * 20 * time.Millisecond),
@@ -54,7 +54,7 @@ func readAll(file io.ReaderAt) (all []entry, err error) {
 	}
 }
 
-// TestSpool shows that a spool has what the taps brought, in its order, and nothing else.
+// TestSpool shows that a spool contains exactly what the taps received, in the same order.
 func TestSpool(t *testing.T) {
 	p := newTestSpool(t)
 	p.Tap(calls.CallerSide).Packet(audio(p, 1))
@@ -99,12 +99,12 @@ func TestSpool(t *testing.T) {
 	}
 }
 
-// TestTornTail cuts a spool at each byte, and replaces each byte. Reading ends at the last
-// block before, without an error.
+// TestTornTail cuts a spool off at each byte, and corrupts each byte. Reading ends without an error
+// at the last block before that byte.
 func TestTornTail(t *testing.T) {
 	p := newTestSpool(t)
 	ends := []int64{p.offset} // of blocks
-	counts := []int{0}        // entries up to there
+	counts := []int{0}        // entries up to each block
 	for i := range 8 {
 		for range i + 1 {
 			counts = append(counts[:i+1], counts[len(counts)-1]+1)
@@ -147,7 +147,7 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestStaleTail shows that blocks of an earlier try do not count after a shorter one.
+// TestStaleTail shows that blocks left from an earlier attempt are ignored after a shorter one.
 func TestStaleTail(t *testing.T) {
 	p := newTestSpool(t)
 	start, sum := p.offset, p.sum
@@ -165,8 +165,8 @@ func TestStaleTail(t *testing.T) {
 	}
 }
 
-// TestFullDisk shows that a full disk costs packets only once the buffer is full, and that
-// the spool says how many.
+// TestFullDisk shows that a full disk causes packets to be dropped only once the buffer is full,
+// and that the spool records how many.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -218,8 +218,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestLowDisk shows that a recording leaves its disk some room: it begins only if there is enough,
-// and keeps no packets while there is not. What it kept before is rendered.
+// TestLowDisk shows that a recording leaves some space on its disk free. It begins only if there is
+// enough space, and stores no packets while there is not. Packets stored before are rendered.
 func TestLowDisk(t *testing.T) {
 	const never = 1 << 62
 	w := newWorld(t)
@@ -258,7 +258,7 @@ func TestLowDisk(t *testing.T) {
 	}
 }
 
-// TestFlood shows that the file of a client that sends too much has a limit.
+// TestFlood shows that the file is limited in size if a client sends too much.
 func TestFlood(t *testing.T) {
 	p := newTestSpool(t)
 	packet := audio(p, 0)
@@ -277,7 +277,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// TestTapAllocatesNothing shows that taps do not allocate memory for a packet.
+// TestTapAllocatesNothing shows that taps allocate no memory when they receive a packet.
 func TestTapAllocatesNothing(t *testing.T) {
 	p := newTestSpool(t)
 	packet := audio(p, 0)
@@ -294,7 +294,7 @@ func TestTapAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkTap measures a packet of a G.711 call until it is in the file.
+// BenchmarkTap measures the cost of a packet of a G.711 call, from the tap to the file.
 func BenchmarkTap(b *testing.B) {
 	p := newTestSpool(b)
 	packet := audio(p, 0)

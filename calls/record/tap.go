@@ -7,14 +7,14 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// The packets of a side are dropped beyond maxRate bytes a second, after a burst of maxBurst. Opus
-// has at most 64 KB a second.
+// Packets from a side are dropped beyond maxRate bytes a second, after a burst of maxBurst bytes.
+// Opus has at most 64 KB a second.
 const (
 	maxRate  = 96 << 10
 	maxBurst = 1 << 20
 )
 
-// A tap takes the packets of one side.
+// A tap receives the packets of one side.
 type tap struct {
 	spool *spool
 	side  calls.Side
@@ -43,7 +43,7 @@ func (t *tap) Packet(packet calls.Packet) {
 	p.open = appendPacket(p.open, at, t.side, c, &packet)
 }
 
-// hasRoom reports whether a packet may be kept, and counts its bytes if so.
+// hasRoom reports whether a packet may be stored, and if so, counts its bytes.
 func (p *spool) hasRoom(side calls.Side, at time.Duration, size int) bool {
 	used := p.used[side] + int64(size)
 	if p.low || len(p.open)+size > maxBuffer || size > maxPayload || used > maxBurst+int64(at.Seconds()*maxRate) {

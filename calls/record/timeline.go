@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// A timeline places the packets of one side on the time of the recording, which is the
-// server's clock.
+// A timeline places the packets of one side on the time of the recording, which is the server's
+// clock.
 //
-// Packets arrive late by varying times, never early. So the least delay in some time shows
-// where the sender's clock stands, and how it drifts: both sides are aligned with the
-// server's clock, and thereby with each other. The least delays of neighboring windows are
-// joined by lines, which follow a drift of any direction.
+// Packets arrive late by varying times, but never early. The least delay within a window therefore
+// shows the offset of the sender's clock and, over several windows, its drift. Both sides are
+// aligned with the server's clock, and so with each other. The least delays of neighboring windows
+// are joined by lines, which follow drift in either direction.
 //
-// Where timestamps leap for good, for example because the sender's clock stood still while
-// it was muted, the line breaks. Where only the network held packets back, it does not: the
-// sender's reports (RFC 3550, section 6.4.1) tell the two apart, or, without reports, what
-// the delays are afterwards.
+// If timestamps leap permanently, for example because the sender's clock stood still while it was
+// muted, the line breaks. If only the network held packets back, the line does not break. The
+// sender's reports (RFC 3550, section 6.4.1) distinguish these cases or, without reports, the
+// delays that follow do.
 type timeline struct {
 	tracker  tracker
 	segments []segment
 	opened   time.Duration // arrival of the current window's first packet
 }
 
-// reach is how many windows before and after one its least delay is searched in.
+// reach is how many windows before and after a window are searched for its least delay.
 const reach = 30
 
-// add takes note of a packet. It reports whether the packet has a place.
+// add records a packet, and reports whether the packet can be placed.
 func (t *timeline) add(e *entry) bool {
 	p, ok := t.tracker.place(e)
 	if !ok {
@@ -42,10 +42,10 @@ func (t *timeline) add(e *entry) bool {
 	if t.tracker.started || age >= windowLength || t.tracker.leapt && age >= minWindow {
 		w := window{rtp: p.rtp, base: base, leap: t.tracker.leapt}
 		if w.leap {
-			w.rtp = min(w.rtp, t.tracker.before+1) // others may have been overtaken
+			w.rtp = min(w.rtp, t.tracker.before+1) // other packets may have been overtaken
 		}
 		if n := len(s.windows); n > 0 {
-			w.rtp = max(w.rtp, s.windows[n-1].rtp) // the packet may be a late one
+			w.rtp = max(w.rtp, s.windows[n-1].rtp) // the packet may be late
 		}
 		s.windows = append(s.windows, w)
 		t.opened = e.at
@@ -55,7 +55,7 @@ func (t *timeline) add(e *entry) bool {
 	return true
 }
 
-// report takes note of a sender's report.
+// report records a sender report.
 func (t *timeline) report(e *entry) {
 	sender, ok := t.tracker.report(e)
 	if !ok {
@@ -67,7 +67,7 @@ func (t *timeline) report(e *entry) {
 	}
 }
 
-// settle replaces the delays by those of the line, once all packets are known.
+// settle replaces the measured delays by those of the line, once all packets are known.
 func (t *timeline) settle() {
 	for i := range t.segments {
 		t.segments[i].settle()
@@ -140,9 +140,9 @@ func firstReport(w []window) (sender int64, ok bool) {
 	return 0, false
 }
 
-// at returns when the packet at a place was said, as seen by the server, in microseconds
-// since the start of the recording. That is at most ten seconds before it arrived, whatever
-// its sender claims.
+// at returns the time at which the packet at a place was said, as seen by the server, in
+// microseconds since the start of the recording. Whatever the sender claims, this is at most ten
+// seconds before the packet arrived.
 func (t *timeline) at(p place) int64 {
 	s := &t.segments[p.segment]
 	w := s.windows

@@ -7,14 +7,16 @@ import (
 	"time"
 )
 
-// A line is a packet as it was said, to be found again on a timeline.
+// A line is a packet with the time at which it was said, to be compared with its place on a
+// timeline.
 type line struct {
 	e    entry
 	said time.Duration
 }
 
-// lines returns the packets of a sender of Opus for some time, in the order of their arrival.
-// say changes each before it is sent and returns false to drop it; reports come every five seconds.
+// lines returns the packets that an Opus sender sends within length, in the order of their arrival.
+// It calls say before each packet is sent; say may change the packet, or return false to drop it.
+// Reports are sent every five seconds.
 func lines(length time.Duration, ppm float64, jitter time.Duration, reports bool, say func(l *line) bool) []line {
 	random := rand.New(rand.NewPCG(1, 1))
 	var all []line
@@ -36,7 +38,8 @@ func lines(length time.Duration, ppm float64, jitter time.Duration, reports bool
 	return all
 }
 
-// TestTimeline shows where packets are placed: when they were said, plus the least delay.
+// TestTimeline shows where packets are placed: at the time when they were said, plus the least
+// delay.
 func TestTimeline(t *testing.T) {
 	const ms = time.Millisecond
 	during := func(l *line, from, to time.Duration) bool { return l.said >= from && l.said < to }
@@ -151,8 +154,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestHostileTimeline shows that neither memory nor length grow with what a sender writes into
-// its packets.
+// TestHostileTimeline shows that a sender cannot increase memory use or length by what it writes
+// into its packets.
 func TestHostileTimeline(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var line timeline

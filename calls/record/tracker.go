@@ -4,21 +4,21 @@ import "time"
 
 const (
 	windowLength = time.Second            // of a window
-	minWindow    = 250 * time.Millisecond // bounds windows and segments that a hostile sender makes
+	minWindow    = 250 * time.Millisecond // limits how many windows and segments a hostile sender can cause
 
-	// A sender's timestamps leap if they move this much more or less than the time between two
-	// packets. The network may be the cause, or the sender: its clock stood still while it sent
-	// nothing, for example.
+	// leap is by how much the change of a timestamp must differ from the time between two packets
+	// to count as a leap. The cause may be the network, or the sender: for example, its clock stood
+	// still while it sent nothing.
 	leap = 100 * time.Millisecond
 
-	// Beyond these, a sender has begun again (RFC 3550, appendix A.1, has 3000 and 100).
+	// Beyond these limits, a sender has restarted (RFC 3550, appendix A.1, has 3000 and 100).
 	maxLeap    = 10 * time.Second
 	maxDropout = 3000
 	maxReorder = 100
 	maxLate    = 2 * time.Second
 )
 
-// A place is where a packet belongs among those of its side.
+// A place is the position of a packet among those of its side.
 type place struct {
 	segment int   // counted from 0
 	seq     int64 // number within the segment, without wrapping
@@ -26,44 +26,44 @@ type place struct {
 	arrived time.Duration
 }
 
-// A window is a second of packets of one side.
+// A window covers a second of one side's packets.
 type window struct {
-	rtp  int64 // timestamp of its first packet, or after a leap the least one after it
-	base int64 // least difference of arrival and timestamp of its packets, in microseconds
+	rtp  int64 // timestamp of its first packet or, after a leap, the least one after the leap
+	base int64 // least difference between arrival and timestamp of its packets, in microseconds
 	leap bool  // timestamps leapt at its first packet
 
-	// sender is the difference of the sender's wall clock and its timestamps in microseconds,
+	// sender is the difference between the sender's wall clock and its timestamps in microseconds,
 	// from the first report in this window. It does not depend on the network.
 	sender   int64
 	reported bool
 }
 
-// A segment is a run of packets with the same SSRC, clock rate and line of timestamps.
+// A segment is a run of packets with the same SSRC and clock rate, and continuous timestamps.
 type segment struct {
 	clock   int64 // timestamps a second
 	windows []window
 }
 
-// A tracker unwraps the numbers and timestamps of one side's packets. It decides by the
-// packets alone, so that each pass over a spool finds the same places.
+// A tracker unwraps the sequence numbers and timestamps of one side's packets. Its decisions depend
+// only on the packets, so that each pass over a spool finds the same places.
 type tracker struct {
 	segments int
 	ssrc     uint32
 	clock    int64
 	began    time.Duration // arrival of the segment's first packet
 
-	// The newest packet, by number.
+	// The newest packet, by sequence number.
 	seq, rtp       int64
 	seqRaw         uint16
 	rtpRaw         uint32
 	arrived        time.Duration
-	leapt, started bool // of the last packet placed: timestamps leapt before it; it began a segment
+	leapt, started bool // about the last packet placed: timestamps leapt before it; it started a segment
 
-	before int64 // the newest timestamp before that packet
+	before int64 // newest timestamp before the last packet placed
 }
 
-// place returns the place of a packet. ok is false if the packet cannot be placed: it is
-// from before a change of the sender, or one of a sender that changes all the time.
+// place returns the place of a packet. ok is false if the packet cannot be placed: it was sent
+// before the sender restarted, or its sender restarts all the time.
 func (t *tracker) place(e *entry) (p place, ok bool) {
 	seq, rtp := t.seq+int64(int16(e.seq-t.seqRaw)), t.rtp+int64(int32(e.rtp-t.rtpRaw))
 	t.leapt, t.started = false, false
@@ -95,19 +95,20 @@ func (t *tracker) continues(e *entry, seq, rtp int64) bool {
 		abs(t.drift(e, rtp)) <= maxLeap
 }
 
-// drift returns how much more the timestamps moved since the newest packet than the clock did.
+// drift returns how much more the timestamps have advanced since the newest packet than the clock
+// has.
 func (t *tracker) drift(e *entry, rtp int64) time.Duration {
 	return time.Duration(toMicros(rtp-t.rtp, t.clock))*time.Microsecond - (e.at - t.arrived)
 }
 
-// report returns the difference of the sender's wall clock and its timestamps. ok is false
+// report returns the difference between the sender's wall clock and its timestamps. ok is false
 // before the first packet.
 func (t *tracker) report(e *entry) (sender int64, ok bool) {
 	rtp := t.rtp + int64(int32(e.rtp-t.rtpRaw))
 	return e.wall - toMicros(rtp, t.clock), t.segments > 0
 }
 
-// toMicros converts a number of timestamps to microseconds.
+// toMicros converts a number of timestamp units to microseconds.
 func toMicros(rtp, clock int64) int64 {
 	if clock == 0 {
 		return 0

@@ -39,8 +39,7 @@ func (p *parser) attribute(name, value string) error {
 	return nil
 }
 
-// setTransport reads the attributes of ICE (RFC 8839, section 5.4) and DTLS (RFC 8122,
-// RFC 8842).
+// setTransport reads the attributes for ICE (RFC 8839, section 5.4) and DTLS (RFC 8122, RFC 8842).
 func (s *Section) setTransport(name, value string) error {
 	switch name {
 	case "ice-ufrag":
@@ -66,7 +65,7 @@ func (s *Section) setTransport(name, value string) error {
 		if err != nil || len(sum) == 0 || len(sum) > 64 || !token(hash) {
 			return invalid("a=fingerprint is malformed")
 		}
-		// A section may have several; sha-256 is the one that everybody supports.
+		// A section may have several fingerprints. All clients support sha-256.
 		if hash = strings.ToLower(hash); s.Fingerprint.Hash != "sha-256" || hash == "sha-256" {
 			s.Fingerprint = Fingerprint{hash, strings.ToUpper(digits)}
 		}
@@ -74,12 +73,12 @@ func (s *Section) setTransport(name, value string) error {
 	return nil
 }
 
-// format reads an attribute of a payload type.
+// format reads an attribute about a payload type.
 func (p *parser) format(name, value string) error {
 	number, rest, _ := strings.Cut(value, " ")
 	n, err := strconv.ParseUint(number, 10, 7)
 	if err != nil {
-		return nil // a=rtcp-fb:* and payload types that RTP does not have
+		return nil // a=rtcp-fb:*, or a payload type out of RTP's range
 	}
 	if len(p.maps) == 16*MaxCodecs {
 		return invalid("a section has too many codec attributes")

@@ -16,13 +16,13 @@ const (
 	H264   = "H264"
 )
 
-// preferred lists the codecs of each kind, the best first.
+// preferred lists the codecs for each kind, the best first.
 var preferred = map[string][]string{
 	Audio: {Opus, G722, PCMU, PCMA},
 	Video: {VP8, H264},
 }
 
-// Header extensions that pass through calls.
+// Header extensions that calls forward.
 const (
 	AudioLevel  = "urn:ietf:params:rtp-hdrext:ssrc-audio-level"                // RFC 6464
 	SendTime    = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time" // for REMB
@@ -34,13 +34,13 @@ var extensions = map[string][]string{
 	Video: {SendTime, Orientation},
 }
 
-// feedback lists the RTCP messages about video that calls pass on (RFC 4585, RFC 5104).
+// feedback lists the RTCP feedback for video that calls forward (RFC 4585, RFC 5104).
 var feedback = []string{"goog-remb", "ccm fir", "nack", "nack pli"}
 
-// Answer chooses what an offered section can carry: one codec, telephone events for audio,
-// and the header extensions that calls know, with the payload types and ids of the offer.
-// The codecs in first are preferred. The section is rejected if there is nothing to choose.
-// The caller adds the transport.
+// Answer selects what an offered section can carry: one codec, telephone events for audio, and the
+// header extensions that calls forward, with the payload types and ids from the offer. Codecs in
+// first are preferred. The section is rejected if no codec is suitable. The caller adds the
+// transport.
 func (s *Section) Answer(first ...string) Section {
 	a := Section{Kind: s.Kind, Protocol: s.Protocol, Mid: s.Mid, Formats: s.Formats}
 	codecs := s.choose(first)
@@ -60,15 +60,14 @@ func (s *Section) Answer(first ...string) Section {
 	return a
 }
 
-// Offer returns a section that offers what another section has agreed on, with the same
-// payload types and ids.
+// Offer returns a section that offers what s has agreed on, with the same payload types and ids.
 func (s *Section) Offer(mid string) Section {
 	o := Section{Kind: s.Kind, Protocol: "UDP/TLS/RTP/SAVPF", Mid: mid, Reduced: true, Setup: "actpass",
 		Extensions: slices.Clone(s.Extensions)}
 	o.setCodecs(slices.Clone(s.Codecs))
 
-	// What one client sends, the other receives. An inactive section may become active
-	// later, and the server cannot offer again.
+	// What one client sends, the other receives. An inactive section may become active later, and
+	// the server cannot send another offer.
 	o.Direction = s.Direction.Reverse()
 	if o.Direction == Inactive {
 		o.Direction = SendReceive
@@ -76,7 +75,7 @@ func (s *Section) Offer(mid string) Section {
 	return o
 }
 
-// setCodecs sets the codecs and the formats of the m= line.
+// setCodecs sets the codecs, and the formats in the m= line.
 func (s *Section) setCodecs(codecs []Codec) {
 	s.Codecs = codecs
 	types := make([]string, len(codecs))
@@ -107,7 +106,7 @@ func (s *Section) choose(first []string) []Codec {
 	return nil
 }
 
-// usable reports whether a codec of a known name has parameters that all browsers share.
+// usable reports whether a codec with a known name has parameters that all browsers support.
 func (c Codec) usable() bool {
 	switch {
 	case c.is(Opus):
@@ -142,7 +141,7 @@ func (c Codec) parameter(name string) string {
 	return ""
 }
 
-// agreed returns the codec as it stands in our descriptions.
+// agreed returns the codec as written in our descriptions.
 func (c Codec) agreed(name string) Codec {
 	a := Codec{Type: c.Type, Name: name, Clock: c.Clock, Channels: c.Channels}
 	switch name {
@@ -163,7 +162,7 @@ func (c Codec) agreed(name string) Codec {
 	return a
 }
 
-// events returns the telephone events of the section, by preference with the clock rate of
+// events returns the telephone events of the section. It prefers those with the same clock rate as
 // the codec that they interrupt (RFC 4733, section 2.1).
 func (s *Section) events(clock int) (best Codec, ok bool) {
 	if s.Kind != Audio {
@@ -181,8 +180,8 @@ func (s *Section) events(clock int) (best Codec, ok bool) {
 	return best, ok
 }
 
-// Accept returns the section after the client answered: what the offer s and the answer
-// have in common, with the payload types and the ids of the answer.
+// Accept returns the section after the client's answer: what the offer s and the answer have in
+// common, with the payload types and ids from the answer.
 func (s *Section) Accept(answer *Section) Section {
 	a := *s
 	a.Direction, a.Setup, a.Reduced = answer.Direction.Reverse(), "passive", answer.Reduced

@@ -8,8 +8,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// String writes the description. It has no a=group, so that each section keeps a transport
-// of its own, which the stock SDK needs: it waits for candidates of every section.
+// String formats the description. It contains no a=group, so that each section keeps its own
+// transport. The stock SDK requires this, because it waits for candidates from every section.
 func (d *Description) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "v=0\r\no=- %d %d IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n", d.Session, d.Version)
@@ -25,7 +25,7 @@ func (d *Description) String() string {
 
 // write writes one section.
 func (s *Section) write(b *strings.Builder) {
-	port, address := 9, "0.0.0.0" // RFC 8829, section 5.2.1: no candidate yet
+	port, address := 9, "0.0.0.0" // RFC 8829, section 5.2.1: no candidates yet
 	if len(s.Candidates) > 0 {
 		port, address = s.Candidates[0].Port, s.Candidates[0].Address
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Parse reads a description. An error is problem.Invalid and names what is wrong. The work
-// is linear in the length of text, which may be at most [MaxSize] bytes.
+// Parse parses a description. The error is problem.Invalid and says what is wrong. The work is
+// linear in the length of text, which may be at most [MaxSize] bytes.
 func Parse(text string) (*Description, error) {
 	if len(text) > MaxSize {
 		return nil, invalid("the description is longer than %d bytes", MaxSize)
@@ -48,7 +48,7 @@ func (p *parser) current() *Section {
 	return &p.session
 }
 
-// line reads one line, without its end.
+// line reads one line, without its line ending.
 func (p *parser) line(line string) error {
 	if line == "" {
 		return nil
@@ -65,7 +65,7 @@ func (p *parser) line(line string) error {
 		return p.media(value)
 	case 'b':
 		if kbits, ok := strings.CutPrefix(value, "AS:"); ok {
-			n, _ := strconv.ParseUint(kbits, 10, 24) // malformed is unlimited
+			n, _ := strconv.ParseUint(kbits, 10, 24) // a malformed value means unlimited
 			p.current().Bandwidth = int(n)
 		}
 	case 'a':
@@ -78,8 +78,8 @@ func (p *parser) line(line string) error {
 	return nil
 }
 
-// printable reports whether a line has no control characters, which could end a line of
-// the answer that repeats part of it.
+// printable reports whether a line has no control characters. Answers repeat parts of lines, and a
+// control character could end a line of the answer.
 func printable(line string) bool {
 	for i := range len(line) {
 		if line[i] < ' ' && line[i] != '\t' || line[i] == 0x7f {
@@ -96,7 +96,7 @@ func (p *parser) origin(value string) error {
 		return invalid("the o= line is incomplete")
 	}
 
-	// Clients may use numbers of any size; the values only matter in descriptions of ours.
+	// Clients may use numbers of any size. Only those in our own descriptions matter.
 	p.d.Session, _ = strconv.ParseUint(fields[1], 10, 64)
 	p.d.Version, _ = strconv.ParseUint(fields[2], 10, 64)
 	return nil
@@ -155,7 +155,7 @@ func (p *parser) finish() (*Description, error) {
 	return &p.d, nil
 }
 
-// endSection resolves the payload types of the section that was read last.
+// endSection resolves the payload types of the section that has just been read.
 func (p *parser) endSection() error {
 	if len(p.d.Sections) == 0 {
 		return nil
@@ -183,8 +183,8 @@ func (p *parser) endSection() error {
 	return nil
 }
 
-// resolve returns the codec of a payload type, by its attributes or the static assignments
-// of RFC 3551, section 6. The name is empty if it is unknown.
+// resolve returns the codec for a payload type, from its attributes or the static assignments (RFC
+// 3551, section 6). If the payload type is unknown, the codec has no name.
 func resolve(payloadType uint8, maps []Codec) Codec {
 	c := Codec{Type: payloadType, Clock: 8000}
 	switch payloadType {
@@ -211,8 +211,8 @@ func resolve(payloadType uint8, maps []Codec) Codec {
 	return c
 }
 
-// token reports whether a name consists of the characters that RFC 8866, section 9, allows
-// and is of reasonable length.
+// token reports whether a name consists of the characters that RFC 8866, section 9, allows and is
+// at most maxToken bytes long.
 func token(name string) bool {
 	if name == "" || len(name) > maxToken {
 		return false

@@ -1,11 +1,11 @@
-// Package sdp reads and writes the session descriptions (RFC 8866, RFC 8829) of calls, in
-// the form that browsers and the stock SDK need: every media section has a transport of
-// its own, and audio comes first.
+// Package sdp reads and writes the session descriptions (RFC 8866, RFC 8829) of calls, in the form
+// that browsers and the stock SDK require: every media section has its own transport, and audio
+// comes first.
 //
-// [Parse] reads a client's description within fixed limits, [Section.Answer] chooses what a
-// section can carry, and [Description.String] writes a description. The functions are pure:
-// credentials, addresses and keys come from the caller. Candidates of clients are not read,
-// because the engine sends only to addresses that proved themselves by STUN.
+// [Parse] reads a client's description within fixed limits, [Section.Answer] selects what a section
+// can carry, and [Description.String] formats a description. The functions are pure: credentials,
+// addresses and keys come from the caller. Clients' candidates are not read, because the engine
+// sends only to addresses that proved themselves by STUN.
 package sdp
 
 import (
@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// Limits of a client's description. Browsers stay far below all of them.
+// Limits on a client's description. Browsers stay far below all of them.
 const (
 	MaxSize       = 64 << 10
 	MaxSections   = 4
 	MaxCodecs     = 64 // of a section
-	MaxCandidates = 64 // of all sections
+	MaxCandidates = 64 // in all sections
 	maxAttributes = 1024
 	maxToken      = 64  // mids, credentials and other names
 	maxParameters = 512 // parameters of a codec
 )
 
-// The kinds of sections that carry calls. Sections of other kinds are rejected.
+// The kinds of sections that calls can carry. Sections of other kinds are rejected.
 const (
 	Audio = "audio"
 	Video = "video"
@@ -33,17 +33,17 @@ const (
 // A Description is an offer or an answer.
 type Description struct {
 	Session  uint64 // identifies the session (RFC 8866, section 5.2)
-	Version  uint64 // counts the descriptions of the session
+	Version  uint64 // increases with each description in the session
 	Lite     bool   // the sender is an ICE-lite agent (RFC 8839, section 5.3)
 	Sections []Section
 }
 
-// A Section is one media section with the attributes that selvage uses. Attributes that
-// stand for all sections of a description are copied into each.
+// A Section is one media section with the attributes that selvage uses. Attributes that apply to
+// all sections of a description are copied into each.
 type Section struct {
 	Kind     string // audio, video or another one
 	Protocol string // such as UDP/TLS/RTP/SAVPF
-	Formats  string // payload types as in the m= line
+	Formats  string // payload types as listed in the m= line
 	Mid      string
 	Rejected bool // port 0
 
@@ -51,22 +51,22 @@ type Section struct {
 	Codecs     []Codec // in the order of preference
 	Extensions []Extension
 	Reduced    bool // reduced-size RTCP (RFC 5506)
-	Bandwidth  int  // kbit/s that the author receives at most; 0 is unlimited
+	Bandwidth  int  // the most that the author receives, in kbit/s; 0 is unlimited
 
 	Ufrag, Password string
 	Fingerprint     Fingerprint
 	Setup           string // active, passive or actpass (RFC 8842)
 
-	// What the sender of the description sends in this section.
+	// The source that the author of the description sends in this section.
 	SSRC   uint32
 	Name   string // CNAME of the source
-	Stream string // groups the tracks that are played together
+	Stream string // groups tracks that are played together
 	Track  string
 
 	Candidates []Candidate // never filled by Parse
 }
 
-// A Direction is who sends in a section, as the author of the description sees it.
+// A Direction says who sends in a section, from the point of view of the description's author.
 type Direction string
 
 // The directions (RFC 8866, section 6.7).
@@ -83,7 +83,7 @@ func (d Direction) Sends() bool { return d == SendReceive || d == SendOnly }
 // Receives reports whether the author of the description receives.
 func (d Direction) Receives() bool { return d == SendReceive || d == ReceiveOnly }
 
-// Reverse returns the direction as the other side sees it.
+// Reverse returns the direction from the point of view of the other side.
 func (d Direction) Reverse() Direction {
 	switch d {
 	case SendOnly:
@@ -94,7 +94,7 @@ func (d Direction) Reverse() Direction {
 	return d
 }
 
-// A Codec is a payload format and the payload type that stands for it in one section.
+// A Codec is a payload format and its payload type in one section.
 type Codec struct {
 	Type       uint8  // RTP payload type
 	Name       string // as registered: opus, G722, PCMU, PCMA, telephone-event, VP8, H264
@@ -124,7 +124,7 @@ type Candidate struct {
 	Port       int
 }
 
-// Find returns the codec of a payload type.
+// Find returns the codec with the given payload type.
 func (s *Section) Find(payloadType uint8) (Codec, bool) {
 	for _, c := range s.Codecs {
 		if c.Type == payloadType {
@@ -134,7 +134,7 @@ func (s *Section) Find(payloadType uint8) (Codec, bool) {
 	return Codec{}, false
 }
 
-// Named returns the codec with a name.
+// Named returns the codec with the given name.
 func (s *Section) Named(name string) (Codec, bool) {
 	for _, c := range s.Codecs {
 		if c.is(name) {
@@ -154,8 +154,8 @@ func (s *Section) Extension(uri string) uint8 {
 	return 0
 }
 
-// Sort puts audio first. The stock SDK swaps the sections of an offer that begins with
-// video and expects the answer in that order.
+// Sort moves audio sections to the front. If an offer begins with video, the stock SDK swaps its
+// sections and expects the answer in that order.
 func (d *Description) Sort() {
 	slices.SortStableFunc(d.Sections, func(a, b Section) int {
 		switch {
@@ -170,5 +170,5 @@ func (d *Description) Sort() {
 	})
 }
 
-// is reports whether two names of codecs are the same; case does not matter.
+// is reports whether the codec has the given name, ignoring case.
 func (c Codec) is(name string) bool { return strings.EqualFold(c.Name, name) }

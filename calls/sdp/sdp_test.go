@@ -17,8 +17,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// offers returns the offers of browsers in testdata by their names. Those of Chromium 156 and Firefox
-// 153 were captured as the SDK sends them; that of Safari has the form that it writes.
+// offers returns the browsers' offers in testdata by name. Those from Chromium 156 and Firefox 153
+// were captured as the SDK sends them. The one from Safari was written in the form that Safari
+// uses.
 func offers(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.sdp")
@@ -36,7 +37,7 @@ func offers(t testing.TB) map[string]string {
 	return all
 }
 
-// summary writes sections in one line each.
+// summary formats each section as one line.
 func summary(sections []sdp.Section) string {
 	var lines []string
 	for _, s := range sections {
@@ -169,7 +170,7 @@ func TestOfferAccept(t *testing.T) {
 		t.Errorf("Offer = %+v, want what %+v has", offer, agreed)
 	}
 
-	// The answer has another payload type and no header extension.
+	// The answer uses a different payload type and no header extension.
 	answered := sdp.Section{Kind: "video", Direction: sdp.SendOnly,
 		Codecs: []sdp.Codec{{Type: 120, Name: "vp8", Clock: 90000}}}
 	got := offer.Accept(&answered)
@@ -178,8 +179,8 @@ func TestOfferAccept(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for descriptions that break the reader, or that change when they are
-// written and read again.
+// FuzzParse looks for descriptions that break the parser, or that change when they are written and
+// parsed again.
 func FuzzParse(f *testing.F) {
 	for _, text := range offers(f) {
 		f.Add(text)

@@ -13,11 +13,11 @@ import (
 	"github.com/pion/turn/v5"
 )
 
-// checkFor bounds how long a check takes.
+// checkFor limits how long a check may take.
 const checkFor = 10 * time.Second
 
-// Check returns an error unless a client that comes by the server's URL gets an allocation, and may
-// send from it to the media port.
+// Check returns an error unless a client that connects to the server's URL can get an allocation
+// and send from it to the media port.
 func (s *Server) Check(ctx context.Context) error {
 	if len(s.config.Own) == 0 {
 		return errors.New("this node has no media address for UDP")
@@ -46,7 +46,8 @@ func (s *Server) Check(ctx context.Context) error {
 	return nil
 }
 
-// Reach returns an error unless a server answers at a TURN URL. Nil roots are those of the system.
+// Reach returns an error unless a server answers at a TURN URL. If roots is nil, the system's are
+// used.
 func Reach(ctx context.Context, url string, roots *x509.CertPool) error {
 	client, end, err := connect(ctx, url, roots, turn.ClientConfig{})
 	if err != nil {

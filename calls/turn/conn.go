@@ -12,19 +12,20 @@ import (
 	"github.com/selvage/selvage/internal/limit"
 )
 
-// A connection must have an allocation within proofTimeout, so that strangers occupy nothing for
-// long. maxUnproven is how many connections may lack one, and maxPerNetwork how many of one network.
+// A connection must have an allocation within proofTimeout, so that unauthenticated clients do not
+// use resources for long. maxUnproven limits how many connections may lack one, and maxPerNetwork
+// limits how many of these one network may have.
 const (
 	proofTimeout  = 10 * time.Second
 	maxUnproven   = 1024
 	maxPerNetwork = 128
 )
 
-// A listener accepts connections of clients, and closes those that are too many.
+// A listener accepts connections from clients, and closes those that exceed a limit.
 type listener struct {
 	net.Listener
 	server   *Server
-	unproven limit.Connections // those without an allocation
+	unproven limit.Connections // connections without an allocation
 }
 
 // Accept implements [net.Listener].
@@ -34,7 +35,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if errors.Is(err, net.ErrClosed) {
 			return nil, err
 		}
-		if err != nil { // out of file descriptors, say: others may end soon
+		if err != nil { // out of file descriptors, for example: retry, since other connections may end
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -57,7 +58,7 @@ func (s *Server) proofDeadline() time.Time {
 	return time.Now().Add(time.Duration(s.proof.Load()))
 }
 
-// A conn is the connection of a client.
+// A conn is a connection from a client.
 type conn struct {
 	net.Conn
 	listener *listener
@@ -68,7 +69,7 @@ type conn struct {
 	closed bool
 }
 
-// prove notes that the client has an allocation.
+// prove records that the client has an allocation.
 func (c *conn) prove() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +81,7 @@ func (c *conn) prove() {
 	_ = c.SetReadDeadline(time.Time{}) // fails only if the connection has ended
 }
 
-// unprove closes the connection: its allocation has ended.
+// unprove closes the connection, because its allocation has ended.
 func (c *conn) unprove() { _ = c.Conn.Close() }
 
 // Close implements [net.Conn].
@@ -101,7 +102,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// quiet discards what the TURN library logs: strangers can cause any amount of it.
+// quiet discards the TURN library's logs, because unauthenticated clients can cause any amount of
+// them.
 type quiet struct{}
 
 // NewLogger implements [logging.LoggerFactory].

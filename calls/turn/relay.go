@@ -11,8 +11,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits of what a client may send through one allocation, in bytes: the most that the media port
-// takes of pictures, and room for sound.
+// Limits on what a client may send through one allocation, in bytes: as much video as the media
+// port accepts, and some room for audio.
 const (
 	bytesPerSecond = 300_000
 	burst          = 2 * bytesPerSecond
@@ -45,7 +45,8 @@ func (r relays) AllocatePacketConn(c turn.AllocateListenerConfig) (net.PacketCon
 
 var errNoTCP = errors.New("media is relayed by UDP alone")
 
-// AllocateListener implements [turn.RelayAddressGenerator]. There are no TCP allocations (RFC 6062).
+// AllocateListener implements [turn.RelayAddressGenerator]. TCP allocations (RFC 6062) are not
+// supported.
 func (relays) AllocateListener(turn.AllocateListenerConfig) (net.Listener, net.Addr, error) {
 	return nil, nil, errNoTCP
 }
@@ -53,7 +54,7 @@ func (relays) AllocateListener(turn.AllocateListenerConfig) (net.Listener, net.A
 // AllocateConn implements [turn.RelayAddressGenerator].
 func (relays) AllocateConn(turn.AllocateConnConfig) (net.Conn, error) { return nil, errNoTCP }
 
-// A relay is the UDP socket of an allocation. It exchanges packets with media ports alone.
+// A relay is the UDP socket of an allocation. It exchanges packets only with media ports.
 type relay struct {
 	*net.UDPConn
 	server *Server
@@ -61,8 +62,8 @@ type relay struct {
 	sent   *rate.Limiter
 }
 
-// WriteTo sends a client's packet. It drops packets to any address but media ports, and those that
-// exceed the rate.
+// WriteTo sends a packet from the client. It drops packets that exceed the rate, or whose
+// destination is not a media port.
 func (r *relay) WriteTo(p []byte, to net.Addr) (int, error) {
 	a := addressOf(to)
 	switch {
@@ -77,7 +78,7 @@ func (r *relay) WriteTo(p []byte, to net.Addr) (int, error) {
 	return r.WriteToUDPAddrPort(p, a)
 }
 
-// ReadFrom returns the next packet of a media port.
+// ReadFrom returns the next packet from a media port.
 func (r *relay) ReadFrom(p []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := r.ReadFromUDPAddrPort(p)
@@ -94,7 +95,7 @@ func (r *relay) ReadFrom(p []byte) (int, net.Addr, error) {
 	}
 }
 
-// addressOf returns an address of package net as one of package netip.
+// addressOf converts a net.Addr to a netip.AddrPort.
 func addressOf(a net.Addr) netip.AddrPort {
 	switch a := a.(type) {
 	case *net.UDPAddr:

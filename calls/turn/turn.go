@@ -1,9 +1,9 @@
-// Package turn relays the media of browsers whose network permits nothing but TLS.
+// Package turn relays the media of browsers in networks that permit nothing but TLS.
 //
-// It is a TURN server (RFC 8656) over TCP or TLS that leads to the media ports of this deployment
-// alone. To any other address it forwards nothing, so it is no way into the network behind it.
-// Clients get credentials when they connect, and only while the server has shown that it works: the
-// SDK fails calls whose TURN server does not answer.
+// It is a TURN server (RFC 8656) over TCP or TLS that forwards only to the media ports of this
+// deployment. So it gives no access to the network behind it. Clients get credentials when they
+// connect, but only while the server is known to work: the SDK fails calls whose TURN server does
+// not answer.
 package turn
 
 import (
@@ -25,11 +25,11 @@ import (
 	"github.com/selvage/selvage/internal/limit"
 )
 
-// Limits of what clients may use. The stock SDK lets Chromium gather ten candidates ahead for each
-// media section, and each is an allocation.
+// Limits for clients. With the stock SDK, Chromium gathers ten candidates in advance for each media
+// section, and each of them is an allocation.
 const (
-	maxAllocations = 4000 // of all clients
-	maxOfNetwork   = 1000 // of a network, which may be a company's
+	maxAllocations = 4000 // of all clients together
+	maxOfNetwork   = 1000 // from one network, which may be a company's
 	maxPerHolder   = 64
 )
 
@@ -43,17 +43,17 @@ type Config struct {
 	// URL is the server's URL for clients, such as turns:example.com:443?transport=tcp.
 	URL string
 
-	// Own lists the UDP media addresses of this node as clients see them, and Local is where this
-	// node itself reaches the port.
+	// Own lists the UDP media addresses of this node as clients see them. Local is the address at
+	// which this node itself reaches its media port.
 	Own   []netip.AddrPort
 	Local netip.AddrPort
 	// Others returns the UDP media addresses of the other nodes, which carry some of the calls. Nil
 	// means no other nodes.
 	Others func() []netip.AddrPort
 
-	// Secret signs the credentials. All nodes have the same.
+	// Secret signs the credentials. It is the same on all nodes.
 	Secret [32]byte
-	// Roots are the authorities of the certificate. Nil means those of the system.
+	// Roots are the authorities that verify the server's certificate. Nil means the system's.
 	Roots *x509.CertPool
 
 	Log *slog.Logger
@@ -70,11 +70,11 @@ type Server struct {
 	allocations map[string]int // of each user
 	networks    map[netip.Prefix]int
 	all         int
-	conns       map[string]*conn // by the client's address
+	conns       map[string]*conn // by client address
 }
 
-// New starts a server on the listener. Until [Server.Watch] has found that it works, clients are
-// cannot use it.
+// New starts a server on the listener. Clients cannot use it until [Server.Watch] has found that it
+// works.
 func New(c Config) (*Server, error) {
 	s := &Server{
 		config: c, allocations: map[string]int{}, networks: map[netip.Prefix]int{}, conns: map[string]*conn{},
@@ -100,7 +100,7 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the server and all allocations.
+// Close closes the server and all allocations.
 func (s *Server) Close() error {
 	s.works.Store(false)
 	err := s.server.Close()
@@ -108,20 +108,20 @@ func (s *Server) Close() error {
 	all := slices.Collect(maps.Values(s.conns))
 	s.mu.Unlock()
 	for _, c := range all {
-		_ = c.Conn.Close() // its reader ends, and the allocation with it
+		_ = c.Conn.Close() // ends its reader, which ends the allocation
 	}
 	return err
 }
 
-// An ICEServer is a server as RTCPeerConnection takes it (W3C WebRTC, section 4.2.4).
+// An ICEServer is a server in the format of RTCPeerConnection (W3C WebRTC, section 4.2.4).
 type ICEServer struct {
 	URLs       []string `json:"urls"`
 	Username   string   `json:"username"`
 	Credential string   `json:"credential"`
 }
 
-// ICEServers returns what the holder of a token is told: the server and credentials that are valid
-// as long as the token. It returns none while the server does not work.
+// ICEServers returns the server for the holder of a token, with credentials that are valid as long
+// as the token. It returns nil while the server does not work.
 func (s *Server) ICEServers(holder string, expires time.Time) []ICEServer {
 	if !s.works.Load() {
 		return nil
@@ -133,8 +133,8 @@ func (s *Server) ICEServers(holder string, expires time.Time) []ICEServer {
 // checkEvery is how often the server is checked.
 const checkEvery = time.Minute
 
-// Watch checks the server now and every minute until ctx ends. It logs when the server begins or
-// ceases to work.
+// Watch checks the server now and every minute until ctx ends. It logs when the server starts or
+// stops working.
 func (s *Server) Watch(ctx context.Context) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -148,8 +148,8 @@ func (s *Server) Watch(ctx context.Context) {
 	}
 }
 
-// update checks the server, and logs the result of the first check and of each that differs from the
-// one before.
+// update checks the server. It logs the result of the first check, and each result that differs
+// from the previous one.
 func (s *Server) update(ctx context.Context, first bool) {
 	err := s.Check(ctx)
 	if ctx.Err() != nil {
@@ -167,14 +167,14 @@ func (s *Server) update(ctx context.Context, first bool) {
 // URL returns the server's URL for clients.
 func (s *Server) URL() string { return s.config.URL }
 
-// Allocations returns how many allocations there are.
+// Allocations returns the number of allocations.
 func (s *Server) Allocations() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all
 }
 
-// permits reports whether a client may send to an IP address. The relay checks the port.
+// permits reports whether a client may send to an IP address. The relay also checks the port.
 func (s *Server) permits(_ net.Addr, peer net.IP) bool {
 	ip, ok := netip.AddrFromSlice(peer)
 	return ok && slices.ContainsFunc(s.peers(), func(a netip.AddrPort) bool { return a.Addr() == ip.Unmap() })
@@ -189,7 +189,7 @@ func (s *Server) peers() []netip.AddrPort {
 	return all
 }
 
-// admit reports whether a user may have another allocation.
+// admit reports whether a user may create another allocation.
 func (s *Server) admit(user, _ string, client net.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

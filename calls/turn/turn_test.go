@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/calls/turn"
 )
 
-// A media is a UDP port that sends back what it receives, as the media port answers a client.
+// A media is a UDP port that echoes packets, standing for the media port.
 type media struct {
 	*net.UDPConn
 	at netip.AddrPort
@@ -40,14 +40,14 @@ func (m media) echo() {
 		if err != nil {
 			return
 		}
-		_, _ = m.WriteToUDPAddrPort(b[:n], from) // the test waits for it
+		_, _ = m.WriteToUDPAddrPort(b[:n], from) // the test fails if the packet is lost
 	}
 }
 
-// told is the media address that clients know. This machine does not have it.
+// told is the media address that clients know. It is not an address of this machine.
 var told = netip.MustParseAddrPort("203.0.113.7:8444")
 
-// start starts a server before a media port.
+// start starts a server that relays to a media port.
 func start(t *testing.T, m media, others ...netip.AddrPort) (s *turn.Server, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -64,7 +64,7 @@ func start(t *testing.T, m media, others ...netip.AddrPort) (s *turn.Server, add
 	return s, l.Addr().String()
 }
 
-// connect connects a client with the credentials.
+// connect connects a client with the given credentials.
 func connect(t *testing.T, address, username, password string) *pion.Client {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -99,7 +99,7 @@ func allocate(t *testing.T, s *turn.Server, address string) (*pion.Client, net.P
 	return c, relay
 }
 
-// wantEcho sends a packet to an address, which answers.
+// wantEcho sends a packet to an address and expects it back.
 func wantEcho(t *testing.T, relay net.PacketConn, to netip.AddrPort, text string) {
 	t.Helper()
 	if _, err := relay.WriteTo([]byte(text), net.UDPAddrFromAddrPort(to)); err != nil {
@@ -112,7 +112,7 @@ func wantEcho(t *testing.T, relay net.PacketConn, to netip.AddrPort, text string
 	}
 }
 
-// TestRelay shows that clients reach the media ports of this deployment, and nothing else.
+// TestRelay shows that clients can reach only the media ports of this deployment.
 func TestRelay(t *testing.T) {
 	own, other, stranger := openMedia(t), openMedia(t), openMedia(t)
 	go own.echo()
@@ -128,7 +128,7 @@ func TestRelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantEcho(t, relay, other.at, "to another node")
-	// What was sent before has arrived by now, if it was forwarded.
+	// A forwarded packet would have arrived by now.
 	if err := stranger.SetReadDeadline(time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -167,14 +167,14 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestLimits shows that a holder has a limit of allocations, and that closed ones do not count.
+// TestLimits shows that the allocations of a holder are limited, and that closed ones do not count.
 func TestLimits(t *testing.T) {
 	s, address := start(t, openMedia(t))
 	relays := make([]net.PacketConn, turn.MaxPerHolder)
 	for i := range relays {
 		_, relays[i] = allocate(t, s, address)
 	}
-	username, password := s.Credentials("ada", time.Now().Add(2*time.Hour)) // of a later token
+	username, password := s.Credentials("ada", time.Now().Add(2*time.Hour)) // as from a later token
 	_, err := connect(t, address, username, password).Allocate()
 	if err == nil || !strings.Contains(err.Error(), "486") {
 		t.Errorf("one allocation more: %v, want 486", err)
