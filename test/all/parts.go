@@ -7,14 +7,13 @@ import (
 	"strings"
 )
 
-// allBackends are the ways to keep rows and sessions: SQLite for both; PostgreSQL for both;
-// PostgreSQL with sessions in Redis; PostgreSQL with sessions in a Redis Cluster.
+// allBackends are the combinations of database and session store: SQLite for both; PostgreSQL for
+// both; PostgreSQL with sessions in Redis; PostgreSQL with sessions in a Redis Cluster.
 var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 
-// A placement runs a suite on a backend. Scripts run on every backend. Another suite runs where
-// it can fail differently: attacks where rows are stored, nodes where sessions are stored,
-// clients on two of the four, media and conformance on one, since they do not depend on the
-// backend.
+// A placement runs a suite on a backend. Scripts run on every backend. The other suites run where
+// they can fail differently: attacks on each database, nodes on each session store, and clients on
+// two of the four backends. Media and conformance do not depend on the backend, so they run on one.
 type placement struct {
 	suite, backend string
 
@@ -26,16 +25,17 @@ type placement struct {
 	only string
 }
 
-// sessionAttacks are the attacks on what sessions keep: live logins, requests, and counts
-// of guesses. On Redis nothing else in that suite can fail differently than on PostgreSQL.
+// sessionAttacks are the attacks on what the session store holds: live logins, requests, and counts
+// of guesses. All other attacks give the same results on Redis as on PostgreSQL.
 const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 
-// measured are the attacks that compare times or measure what a request costs. They are a suite
-// of their own, times, and run alone when everything else has ended.
+// measured are the attacks that compare times or measure what a request costs. They form a separate
+// suite, times, and run alone after all other parts have ended.
 const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyPasswords|` +
 	`K08KeyTiming|I17HostileRequests)$`
 
-// inFirefox are the tests of clients with a Firefox in a network of its own. They are a suite, firefox.
+// inFirefox matches the tests of clients with a Firefox in its own network. They form a suite,
+// firefox.
 const inFirefox = `^TestFirefoxCalls$`
 
 var placements = []placement{
@@ -66,8 +66,8 @@ var placements = []placement{
 	{suite: "conformance", backend: "sqlite", seconds: 10},
 }
 
-// computing are packages that compute a lot and share hardly anything between goroutines:
-// the race detector would only make them slow.
+// computing are packages that compute a lot and share hardly anything between goroutines. The race
+// detector would only make them slow.
 var computing = []string{
 	"./recordings/wav", "./recordings/mp3", "./recordings/levels", "./recordings/audio", "./openapi/...",
 	"./cmd/selvage/internal/docsite", "./cmd/selvage/internal/cli", "./internal/brand", "./internal/words",
@@ -75,32 +75,33 @@ var computing = []string{
 	"./sdk/build", "./test/style",
 }
 
-// filling are tests that fill a database with rows to check how each is found, and one that
-// repeatedly starts a process to kill it. They run without the race detector, too.
+// filling are tests that fill a database with rows to check how queries find them, and a test that
+// repeatedly starts a process to kill it. They also run without the race detector.
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
-// computed are tests of packages with the race detector that do not need it, because a single
-// goroutine computes or reads rows.
+// computed are tests that do not need the race detector although their packages do, because a
+// single goroutine computes or reads rows.
 const computed = `^Test(AuditPages|SearchStops|RecordingsStop|AddressesStop|RenderCodecs|` +
 	`Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|RotationUnderLoad)$`
 
-// scripts is the test that the suite of that name consists of, on all backends but SQLite.
+// scripts is the only test in the suite of that name, on all backends except SQLite.
 const scripts = `^TestScripts$`
 
-// unwatched are packages that the race detector skips: they only compute, and would take ten
-// times as long. They are SQLite, which is translated from C, cryptography, and Opus. A package
-// that uses sync.Map or atomic values must not be here: the linker keeps one copy of generic code,
-// and if that one is not watched, what it orders is reported as a race elsewhere.
+// unwatched are packages that the race detector skips, because they only compute and would take ten
+// times as long: SQLite, which is translated from C, cryptography, and Opus. A package that uses
+// sync.Map or atomic values must not be listed here. The linker keeps one copy of generic code. If
+// that copy is not watched, the race detector misses the synchronization in it and reports races
+// elsewhere.
 var unwatched = []string{
 	"modernc.org/...", "golang.org/x/crypto/...", "crypto/internal/fips140/...", "github.com/pion/opus/...",
 }
 
-// A part is one process of the whole run, and what it needs.
+// A part is one process of the whole run, with its requirements.
 type part struct {
 	name    string
 	seconds int      // about how long it takes; see [placement]
 	after   string   // the part that has to end first, or ""
-	alone   bool     // it runs when all others have ended
+	alone   bool     // it runs after all others have ended
 	dir     string   // where it runs; "" is the top of the repository
 	env     []string // in addition to the environment
 	steps   [][]string
@@ -192,7 +193,7 @@ func (p placement) selection() []string {
 		return []string{"-test.run", inFirefox}
 	case p.suite == "clients":
 		return []string{"-test.skip", inFirefox}
-	case p.suite == "scripts" && p.backend != "sqlite": // where the other tests of the command run
+	case p.suite == "scripts" && p.backend != "sqlite": // on SQLite, the other tests of the command run, too
 		return []string{"-test.run", scripts}
 	}
 	return nil
@@ -236,7 +237,7 @@ func hasRaceDetector() bool {
 	return err == nil
 }
 
-// withCgo is the environment of what the race detector compiles.
+// withCgo is the environment for compiling with the race detector.
 var withCgo = []string{"CGO_ENABLED=1"}
 
 // raceFlags returns the flags that turn the race detector on, or nil without a C compiler.
@@ -251,7 +252,7 @@ func raceFlags() []string {
 	return flags
 }
 
-// goTest returns the command that tests packages. They are vetted by lint.
+// goTest returns the command that tests packages. It skips vet, which lint runs.
 func goTest(flags, packages []string) []string {
 	args := append([]string{"go", "test", "-timeout", "30m", "-count=1", "-vet=off"}, flags...)
 	return append(args, packages...)

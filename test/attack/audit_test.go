@@ -57,8 +57,8 @@ func TestK05Audited(t *testing.T) {
 	}
 }
 
-// TestK05Flood shows that refused attempts of a key are recorded once a minute, and that the
-// limits of keys stop them.
+// TestK05Flood shows that refused attempts with a key are recorded once a minute, and that the rate
+// limits for keys stop them.
 func TestK05Flood(t *testing.T) {
 	p := limited(t, "API_REQUESTS=5")
 	keys := []string{p.NewKey(t, "Voice"), p.NewKey(t, "Voice")}
@@ -156,8 +156,8 @@ func TestI08AuditCanaries(t *testing.T) {
 	}
 }
 
-// TestI07AuditLines shows that strangers cannot write control characters, long lines or spreadsheet
-// formulas into the audit trail.
+// TestI07AuditLines shows that unauthenticated clients cannot write control characters, long lines
+// or spreadsheet formulas into the audit trail.
 func TestI07AuditLines(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMailServerAway shows that a mail requested while the mail server is down is delivered
-// once it is back, with a valid link. The page does not change meanwhile.
+// TestMailServerAway shows that an email requested while the mail server is down is delivered once
+// it is back, with a valid link. Meanwhile, the page looks the same as always.
 func TestMailServerAway(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)

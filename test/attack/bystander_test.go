@@ -13,18 +13,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// bystanderLimit is how long the verification of a token may take a bystander while the attacks
-// run: 99 of 100 take less. It counts where SELVAGE_TEST_BYSTANDER is set, as by `make attack`,
-// which runs one part at a time.
+// bystanderLimit is the 99th percentile that a bystander's token verifications may take during the
+// attacks. It is enforced if SELVAGE_TEST_BYSTANDER is set, as by `make attack`, which runs one
+// part at a time.
 const bystanderLimit = 25 * time.Millisecond
 
-// A bystander is a project on the shared server that no attack aims at. One of its tokens is
-// verified fifty times a second as long as the attacks run.
+// A bystander is a project on the shared server that is not attacked. One of its tokens is verified
+// fifty times a second during the attacks.
 type bystander struct {
 	start sync.Once
 	end   chan struct{} // closed when the attacks have ended
 	ended sync.WaitGroup
-	took  []time.Duration // by each verification; read it after ended
+	took  []time.Duration // duration of each verification; read it after ended
 	wrong error           // the last verification that did not return 200
 }
 
@@ -76,8 +76,8 @@ func verifyOnce(client *http.Client, request *http.Request) error {
 	return nil
 }
 
-// report ends the verifications, prints how long they took, and returns an error if one of them
-// failed or 1 % took longer than the limit.
+// report stops the verifications and prints how long they took. It returns an error if any of them
+// failed, or 1 % took longer than the limit.
 func (b *bystander) report() error {
 	close(b.end)
 	b.ended.Wait()
@@ -100,7 +100,7 @@ func (b *bystander) report() error {
 	return nil
 }
 
-// watched runs the tests and then reports what the bystander noticed.
+// watched runs the tests and then the bystander's report.
 type watched struct{ *testing.M }
 
 func (w watched) Run() int {

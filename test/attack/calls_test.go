@@ -14,8 +14,7 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// TestCallInput shows that calls with odd ids and addresses are refused, and that nothing of them
-// is kept.
+// TestCallInput shows that calls with unusual ids and addresses are refused, and leave no records.
 func TestCallInput(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -49,8 +48,8 @@ func TestCallInput(t *testing.T) {
 	}
 }
 
-// TestMuteFlood shows that a command with many kinds of media does not close the sockets of the
-// others in a call.
+// TestMuteFlood shows that a command with many kinds of media does not make the server close the
+// sockets of the other members.
 func TestMuteFlood(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -67,8 +66,8 @@ func TestMuteFlood(t *testing.T) {
 	phone.Hear(from, at)
 }
 
-// TestRingAfterRevocation shows that a call rings on although earlier tokens of the callee were
-// revoked, and another subscriber's token is revoked meanwhile.
+// TestRingAfterRevocation shows that a call keeps ringing although earlier tokens of the callee
+// were revoked, and another subscriber's token is revoked while it rings.
 func TestRingAfterRevocation(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -83,7 +82,7 @@ func TestRingAfterRevocation(t *testing.T) {
 	at := bob.WaitRing()
 
 	s.Command(t, carol.Token, "token", "revoke")
-	harness.Eventually(t, time.Minute, "carol's call to end", func() error { // then all have been checked
+	harness.Eventually(t, time.Minute, "carol's call to end", func() error { // all legs have been checked by then
 		var call struct{ Status string }
 		p.Get(t, p.LaML("/Calls/"+echo.ID+".json"), p.Basic()).Want(t, 200).Read(t, &call)
 		if call.Status != "completed" {
@@ -96,8 +95,8 @@ func TestRingAfterRevocation(t *testing.T) {
 	phone.Hear(from, at)
 }
 
-// dial dials an address with a description that no call can begin with, and returns the code of the
-// answer: 400, or 429 above a limit.
+// dial dials an address with an invalid description, and returns the code of the answer: 400, or
+// 429 above a limit.
 func dial(t *testing.T, s *harness.Socket, to string) string {
 	t.Helper()
 	id := uuid.NewString()
@@ -111,8 +110,8 @@ func dial(t *testing.T, s *harness.Socket, to string) string {
 	return result.Code
 }
 
-// TestMintedCallers shows that limits of calls are not multiplied by tokens that somebody can mint:
-// each dials once.
+// TestMintedCallers shows that a client cannot exceed the limits on calls by creating more tokens
+// and dialing once with each.
 func TestMintedCallers(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)

@@ -17,18 +17,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A process is what a server has used so far.
+// A process holds the resources that a server has used so far.
 type process struct {
 	cpu  time.Duration // of all its threads, and of its children
-	heap uint64        // bytes that it has allocated
+	heap uint64        // bytes allocated
 }
 
 func (p process) since(before process) process {
 	return process{p.cpu - before.cpu, p.heap - before.heap}
 }
 
-// processOf returns what a server has used: from proc(5), /proc/PID/task/TID/schedstat, which
-// counts nanoseconds, and from the server's metrics.
+// processOf returns what a server has used so far. It reads CPU time in nanoseconds from proc(5)
+// (/proc/PID/task/TID/schedstat), and the rest from the server's metrics.
 func processOf(t *testing.T, s *harness.Server) (p process) {
 	t.Helper()
 	for _, pid := range harness.Family(s.PID()) {
@@ -69,9 +69,9 @@ const (
 	mostMore = 20 * time.Millisecond
 )
 
-// TestI17HostileRequests sends requests that are made to be costly. Each costs less than 50 ms of
-// processor time and 5 MiB. A hostile password costs at most 20 ms more than an ordinary one, whose
-// hash is expensive by intent.
+// TestI17HostileRequests sends requests that are designed to be costly. Each costs less than 50 ms
+// of CPU time and 5 MiB. A hostile password costs at most 20 ms more than an ordinary one, whose
+// hash is intentionally expensive.
 func TestI17HostileRequests(t *testing.T) {
 	harness.OneBackend(t)
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
@@ -144,7 +144,7 @@ func TestI17HostileRequests(t *testing.T) {
 		"a page token": {"GET", "/api/fabric/resources?page_token=PA" + wide("0", 30_000), []harness.Option{p.Basic()}},
 	}
 
-	// A resource has half of the bytes that another body has.
+	// The limit for resource bodies is half of that for other bodies.
 	for name, body := range map[string]func(n int) string{
 		"nested JSON":         func(n int) string { return `{"display_name":` + wide("[", n/2) },
 		"many members":        func(n int) string { return "{" + wide(`"a":1,`, n/6) + `"b":1}` },
@@ -196,15 +196,15 @@ func TestI17HostileRequests(t *testing.T) {
 	t.Logf("the cost of each request, with that of measuring it:%s", table.String())
 }
 
-// leastCost returns the least that a request costs in up to five tries, since others can only add to
-// a measurement. It stops at a try that is within the bounds.
+// leastCost returns the lowest cost of a request in up to five attempts, because other requests can
+// only add to a measurement. It stops at the first attempt within the bounds.
 func leastCost(t *testing.T, s *harness.Server, most time.Duration, request func() error) process {
 	t.Helper()
 	least := process{time.Hour, 1 << 40}
 	for range 5 {
 		before := processOf(t, s)
 		if err := request(); err != nil {
-			continue // the server has closed the connection before it read everything
+			continue // the server closed the connection before it read everything
 		}
 		cost := processOf(t, s).since(before)
 		least = process{min(least.cpu, cost.cpu), min(least.heap, cost.heap)}

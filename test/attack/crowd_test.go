@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP09ParallelLogins signs in 300 times at once. Each password hash takes 19 MiB, which would
-// be 5.7 GB together. Logins wait for one another or are told to retry. The server stays below
-// 512 MiB and verifies tokens meanwhile, without waiting for the logins.
+// TestP09ParallelLogins starts 300 logins at the same time. Each password hash takes 19 MiB, which
+// would be 5.7 GB together. Logins wait for one another or are told to retry. The server stays
+// below 512 MiB, and still verifies tokens without waiting for the logins.
 func TestP09ParallelLogins(t *testing.T) {
 	harness.OneBackend(t)
 	const crowd, most = 300, 512 << 10 // most in KiB
@@ -44,7 +44,7 @@ func TestP09ParallelLogins(t *testing.T) {
 
 	// Verify tokens until all logins are answered.
 	var took []time.Duration
-	tick := time.NewTicker(20 * time.Millisecond) // leaves the processor to the logins
+	tick := time.NewTicker(20 * time.Millisecond) // leaves the CPU to the logins
 	defer tick.Stop()
 	for going := true; going; {
 		began := time.Now()

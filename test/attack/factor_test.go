@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestS09FirstFactor has many people who know only the password set up the first second factor
-// of an account at once. One of them succeeds. The others must sign in again and show that
+// TestS09FirstFactor lets many clients that know only the password set up the first second factor
+// of an account at the same time. One of them succeeds. The others must sign in again with that
 // factor.
 func TestS09FirstFactor(t *testing.T) {
 	p := project(t)

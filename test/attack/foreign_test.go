@@ -16,9 +16,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestK10ForeignIDs sends every operation that names a thing to another project's things, with keys and
-// tokens that may do everything in their own project. None is found, shown or changed. Where a path names
-// several things, the first is also the stranger's own.
+// TestK10ForeignIDs sends every operation whose path names an object to another project's objects,
+// with keys and tokens that have all rights in their own project. No object is found, shown or
+// changed. If a path names several objects, the test also tries it with the first being the
+// stranger's own.
 func TestK10ForeignIDs(t *testing.T) {
 	victim := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", harness.AllowLocal)
 	theirs, own := newThings(t, victim), newThings(t, victim.Server.NewProject(t))
@@ -28,7 +29,7 @@ func TestK10ForeignIDs(t *testing.T) {
 	for _, o := range operations(t) {
 		parameters := strings.Count(o.path, "{")
 		if parameters == 0 || slices.Contains(o.accepts, "none") {
-			continue // what anybody may fetch by its id, such as public media
+			continue // anyone may fetch this by its id, such as public media
 		}
 
 		paths := []string{theirs.fill(o.path)}
@@ -40,7 +41,7 @@ func TestK10ForeignIDs(t *testing.T) {
 			for _, by := range []harness.Option{own.key, harness.Bearer(own.sat.Token)} {
 				n++
 				a := victim.Do(t, o.method, path, by, example(o))
-				isEmpty := a.Status == 200 && o.method == "GET" // a list of what the stranger has by that id
+				isEmpty := a.Status == 200 && o.method == "GET" // a list of the stranger's own objects with that id
 				if (a.Status < 400 && !isEmpty) || a.Status >= 500 || theirs.isShown(a.Body, path) {
 					t.Errorf("%s %s of another project = %d %.300s", o.method, path, a.Status, a.Body)
 				}
@@ -58,7 +59,7 @@ func TestK10ForeignIDs(t *testing.T) {
 	t.Logf("%d things, %d requests", len(theirs.ids), n)
 }
 
-// example returns the body of the document's example, which would change something, or of [body].
+// example returns the document's example of a body, which would change something, or else [body].
 func example(o operation) harness.Option {
 	if o.example == nil {
 		return body(o)
@@ -66,21 +67,22 @@ func example(o operation) harness.Option {
 	return harness.JSON(o.example)
 }
 
-// canary is a name of a project's things, by which answers that show them are found.
+// canary is a name that a project's objects have, to find answers that show them.
 const canary = "canary-of-the-victim"
 
-// things are one thing of each kind that operations name, in a project.
+// things holds one object of each kind that operations name, in a project.
 type things struct {
 	*harness.Project
-	key     harness.Option // of all scopes
+	key     harness.Option // has all scopes
 	sat     harness.SAT
 	account harness.Subscriber
 
-	// ids are by the path before them, in which each parameter is {}.
+	// ids are the ids of the objects. The key is the path before the id, with {} for each
+	// parameter.
 	ids map[string]string
 }
 
-// newThings creates the things of a project.
+// newThings creates the objects in a project.
 func newThings(t *testing.T, p *harness.Project) *things {
 	t.Helper()
 	th := &things{Project: p, key: harness.Basic(p.ID, p.NewKey(t, allScopes...)), account: p.NewSubscriber(t),
@@ -95,8 +97,8 @@ func newThings(t *testing.T, p *harness.Project) *things {
 	return th
 }
 
-// addAccount adds a subscriber with a second factor and a consent, and two logins. One of them ends,
-// which its app learns.
+// addAccount adds a subscriber with a second factor, a consent and two logins. One login ends, and
+// its app is notified.
 func (th *things) addAccount(t *testing.T) {
 	t.Helper()
 	const subscribers = "/api/fabric/resources/subscribers/"
@@ -135,7 +137,7 @@ func (th *things) addDevice(t *testing.T) {
 	th.ids["/api/fabric/addresses/"] = th.Address(t, th.account.ID)
 }
 
-// addResources adds a resource of each kind, from the examples of the document.
+// addResources adds a resource of each kind, from the document's examples.
 func (th *things) addResources(t *testing.T) {
 	t.Helper()
 	var of string
@@ -164,8 +166,8 @@ func (th *things) addDeliveries(t *testing.T) {
 	th.ids["/api/fabric/webhooks/{}/deliveries/"] = th.first(t, "/api/fabric/webhooks/"+hook+"/deliveries", "id")
 }
 
-// addRecording adds a recording of a conference and of a call. [TestForeignCalls] asks for calls of another
-// project themselves, which need a phone.
+// addRecording adds a recording of a conference and of a call. [TestForeignCalls] tests the calls
+// of another project, because these need a phone.
 func (th *things) addRecording(t *testing.T) {
 	t.Helper()
 	const prefix, short = "/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"
@@ -183,13 +185,13 @@ func (th *things) addRecording(t *testing.T) {
 	}
 }
 
-// made creates a thing and returns its id.
+// made creates an object and returns its id.
 func (th *things) made(t *testing.T, path string, in any) string {
 	t.Helper()
 	return fmt.Sprint(th.Post(t, path, th.key, harness.JSON(in)).Want(t, 200, 201).Object(t)["id"])
 }
 
-// first returns a member of the first thing in a list.
+// first returns a member of the first object in a list.
 func (th *things) first(t *testing.T, path, member string) string {
 	t.Helper()
 	var list struct{ Data []map[string]any }
@@ -200,10 +202,10 @@ func (th *things) first(t *testing.T, path, member string) string {
 	return fmt.Sprint(list.Data[0][member])
 }
 
-// fill replaces the parameters of a path by the ids, or by unknown ones.
+// fill replaces the parameters of a path by the ids in th, or by unknown ids.
 func (th *things) fill(path string) string { return th.fillFrom(path, 0) }
 
-// fillFrom returns the part of a path from a position, filled.
+// fillFrom returns the part of a path that begins at from, with its parameters replaced.
 func (th *things) fillFrom(path string, from int) string {
 	var filled strings.Builder
 	at := from
@@ -221,21 +223,22 @@ func (th *things) fillFrom(path string, from int) string {
 	return filled.String() + path[at:]
 }
 
-// isShown reports whether an answer shows something of the project that its request did not name.
+// isShown reports whether an answer shows data of the project that the request did not contain.
 func (th *things) isShown(answer []byte, path string) bool {
 	text := string(answer)
 	return strings.Contains(text, canary) || strings.Contains(text, th.account.Email) ||
 		!strings.Contains(path, th.ID) && strings.Contains(text, th.ID)
 }
 
-// unread are the operations on things that this test cannot create: calls, and resources of the
+// unread matches the operations on objects that this test cannot create: calls, and resources of
 // kinds that the API does not create.
 var unread = regexp.MustCompile(`/Calls/\{Sid\}(\.json)?$|/(cxml_applications|dialogflow_agents)/`)
 
-// moments are what differs each time something is shown.
+// moments matches values that differ each time an object is shown.
 var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"`)
 
-// show returns everything that its own project reads by an id, by path. Each of these exists.
+// show returns what the project reads by each operation that names an id, by path. All these
+// objects exist.
 func (th *things) show(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -256,7 +259,7 @@ func (th *things) show(t *testing.T) map[string]string {
 	return all
 }
 
-// settled returns what show does, once deliveries have ended.
+// settled calls show repeatedly until all deliveries have ended, and returns the result.
 func (th *things) settled(t *testing.T) (all map[string]string) {
 	t.Helper()
 	all = th.show(t)

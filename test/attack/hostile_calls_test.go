@@ -15,13 +15,13 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// An envelope is the answer to a message of the verto protocol.
+// An envelope is the answer to a verto message.
 type envelope struct {
 	Code, Message string
 	Result        struct{ Result struct{ Message string } }
 }
 
-// verto sends a message of the verto protocol and returns its answer. Any error fails the test.
+// verto sends a verto message and returns its answer. Any error fails the test.
 func verto(t *testing.T, s *harness.Socket, method, call string, params map[string]any) (e envelope) {
 	t.Helper()
 	dialog, _ := params["dialogParams"].(map[string]any)
@@ -38,7 +38,7 @@ func verto(t *testing.T, s *harness.Socket, method, call string, params map[stri
 	return e
 }
 
-// offer is what a browser sends for a call with sound, and more lines of its section.
+// offer returns a browser's offer for an audio call, with more as additional lines of its section.
 func offer(more ...string) string {
 	return strings.Join(append([]string{
 		"v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0",
@@ -48,8 +48,9 @@ func offer(more ...string) string {
 	}, more...), "\r\n") + "\r\n"
 }
 
-// TestHostileDescriptions sends hostile descriptions of media while others talk. Each is refused in
-// words or makes an ordinary call, no call of a refused one is kept, and the others do not notice.
+// TestHostileDescriptions sends hostile media descriptions while two others talk. Each is refused
+// with a reason or starts an ordinary call. Refused calls leave no record, and the others are not
+// affected.
 func TestHostileDescriptions(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -91,8 +92,8 @@ func TestHostileDescriptions(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestStrangeCallIDs sends commands for calls that are unknown, or that others have. Each is answered
-// with 200, as SDKs repeat any other, and changes nothing.
+// TestStrangeCallIDs sends commands for unknown calls and for other clients' calls. Each is
+// answered with 200, since SDKs repeat any other answer, and changes nothing.
 func TestStrangeCallIDs(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -129,8 +130,8 @@ func TestStrangeCallIDs(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestInviteFlood dials as fast as a socket can. All but a few are refused in words, and a call of
-// others does not notice.
+// TestInviteFlood dials as fast as a socket can. All but a few attempts are refused with a reason,
+// and another call is not affected.
 func TestInviteFlood(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -150,8 +151,8 @@ func TestInviteFlood(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestForeignCalls shows that a call of another project is not found by its id over LaML.
-// [TestStrangeCallIDs] shows the same for the relay, package dashboard for the dashboard.
+// TestForeignCalls shows that a call of another project cannot be found by its id over LaML.
+// [TestStrangeCallIDs] shows the same for the relay, and package dashboard for the dashboard.
 func TestForeignCalls(t *testing.T) {
 	s := harness.Shared(t)
 	victim, stranger := s.NewProject(t), s.NewProject(t)
@@ -187,8 +188,8 @@ func TestForeignCalls(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestMemberFlood raises and lowers a hand in a call from many sockets of one subscriber, faster than
-// the other side could read it. The other side's socket stays open.
+// TestMemberFlood raises and lowers a hand in a call from many sockets of one subscriber, faster
+// than the other side can read the events. The other side's socket stays open.
 func TestMemberFlood(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -206,7 +207,7 @@ func TestMemberFlood(t *testing.T) {
 				_ = socket.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%d","method":%q,"params":{"self":{"call_id":%q}}}`,
 					i, method, from.ID)) // fails only if the server closed the socket
 			}
-			_, _ = socket.TryCall("signalwire.ping", map[string]any{}) // which is answered after all others
+			_, _ = socket.TryCall("signalwire.ping", map[string]any{}) // answered after all the others
 		})
 	}
 	flood.Wait()
@@ -214,8 +215,9 @@ func TestMemberFlood(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestForeignLegs begins media under the ids of the legs of a call, which its members know, after the
-// server of the call was killed. None begins, and the call goes on once both sides attach again.
+// TestForeignLegs kills the server of a call. Other clients then try to attach to the call's legs
+// by their ids, which members know. None succeeds, and the call continues once both sides attach
+// again.
 func TestForeignLegs(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)

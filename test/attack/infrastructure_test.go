@@ -130,7 +130,7 @@ func TestI04Compressed(t *testing.T) {
 	}
 }
 
-// TestI10PublicPort shows that the public port serves nothing of the ops listener or the data
+// TestI10PublicPort shows that the public port serves nothing from the ops listener or the data
 // directory, and that the ops listener serves no public endpoint.
 func TestI10PublicPort(t *testing.T) {
 	s := harness.Shared(t)
@@ -158,8 +158,8 @@ func TestI10PublicPort(t *testing.T) {
 	s.Get(t, s.Ops+"/oauth/jwks").Want(t, 404)
 }
 
-// TestErrorPageLog shows that the request id on an error page leads to its cause in a log of
-// level info, which has no parameters of the request.
+// TestErrorPageLog shows that the request id on an error page identifies its cause in a log at
+// level info. This log contains no parameters of the request.
 func TestErrorPageLog(t *testing.T) {
 	s := harness.Start(t)
 	page := s.Browser().Open(t,
@@ -181,8 +181,8 @@ func TestErrorPageLog(t *testing.T) {
 	}
 }
 
-// TestErrorPageCause shows that an error page names its cause to developers on this machine, and
-// to nobody else. The log names it in either case.
+// TestErrorPageCause shows that an error page names its cause only in requests from this machine,
+// for developers. The log names the cause in either case.
 func TestErrorPageCause(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
@@ -224,8 +224,8 @@ func TestErrorPageCause(t *testing.T) {
 	}
 }
 
-// TestI10OpsOfOtherSites shows that the ops listener refuses requests that a page of another
-// site makes in an operator's browser.
+// TestI10OpsOfOtherSites shows that the ops listener refuses requests that another site's page
+// makes in an operator's browser.
 func TestI10OpsOfOtherSites(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap", "/metrics"} {
@@ -242,8 +242,8 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 	}
 }
 
-// TestI15CipherSuites offers the HTTPS listener each suite of TLS 1.2 on its own. It accepts only
-// those with forward secrecy and AES-GCM.
+// TestI15CipherSuites offers the HTTPS listener each TLS 1.2 suite by itself. It accepts only
+// suites with forward secrecy and AES-GCM.
 func TestI15CipherSuites(t *testing.T) {
 	s := harness.Shared(t)
 	address := strings.TrimPrefix(s.HTTPS, "https://")

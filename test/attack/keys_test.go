@@ -105,8 +105,8 @@ func TestK05Escalation(t *testing.T) {
 	p.Get(t, p.LaML("/Recordings"), boss).Want(t, 401)
 }
 
-// TestK08KeyTiming shows that a key which is wrong from its first byte is refused as fast as
-// one that differs in its last.
+// TestK08KeyTiming shows that a key that is wrong from its first byte is refused as quickly as a
+// key that is wrong only in its last byte.
 func TestK08KeyTiming(t *testing.T) {
 	p := project(t)
 	first, last := "XX"+p.Key[2:], p.Key[:len(p.Key)-1]+"x"
@@ -119,7 +119,7 @@ func TestK08KeyTiming(t *testing.T) {
 			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, key)).Want(t, 401)
 			took[i%2] = append(took[i%2], time.Since(began))
 		}
-		return slices.Min(took[0]), slices.Min(took[1]) // the least times, which nothing else prolonged
+		return slices.Min(took[0]), slices.Min(took[1]) // the shortest times, which other work did not prolong
 	})
 }
 

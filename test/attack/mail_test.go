@@ -35,7 +35,7 @@ func newMailed(t *testing.T, env ...string) mailed {
 	return mailed{p, in, p.NewClient(t, "spa", "--first-party")}
 }
 
-// next waits for the n-th mail to an address and returns it.
+// next waits for the n-th email to an address and returns it.
 func (m mailed) next(t *testing.T, to string, n int) inbox.Mail {
 	t.Helper()
 	harness.Eventually(t, time.Minute, fmt.Sprintf("mail %d to %s", n, to), func() error {
@@ -47,8 +47,8 @@ func (m mailed) next(t *testing.T, to string, n int) inbox.Mail {
 	return m.inbox.To(to)[n-1]
 }
 
-// link waits for the n-th mail to an address that contains a link, and returns the link. Notices
-// contain none and do not count.
+// link waits for the n-th email to an address that contains a link, and returns the link. Notices
+// contain no link and do not count.
 func (m mailed) link(t *testing.T, to string, n int) string {
 	t.Helper()
 	var links []string
@@ -67,7 +67,7 @@ func (m mailed) link(t *testing.T, to string, n int) string {
 	return links[n-1]
 }
 
-// about waits for a mail to an address whose subject contains words, and returns it.
+// about waits for an email to an address whose subject contains words, and returns it.
 func (m mailed) about(t *testing.T, to, words string) (found inbox.Mail) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, fmt.Sprintf("a mail to %s about %q", to, words), func() error {
@@ -83,7 +83,7 @@ func (m mailed) about(t *testing.T, to, words string) (found inbox.Mail) {
 	return found
 }
 
-// subjects waits until the queue is empty, and returns the subjects of the mails to an address.
+// subjects waits until the queue is empty, and returns the subjects of the emails to an address.
 func (m mailed) subjects(t *testing.T, to string) (all []string) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, "the queue to be empty", func() error {
@@ -107,8 +107,8 @@ func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.P
 		map[string]string{"username": email})
 }
 
-// TestMailReset shows that the link of a mail sets a new password once: opening it does not use it
-// up, and of many concurrent posts one wins. All earlier logins and tokens end.
+// TestMailReset shows that an emailed link sets a new password once. Opening the link does not use
+// it up, and of many concurrent posts one succeeds. All earlier logins and tokens end.
 func TestMailReset(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -190,8 +190,7 @@ func TestMailReset(t *testing.T) {
 	}
 }
 
-// TestMailResetGoesOn shows that after a reset the login during which it was requested
-// continues.
+// TestMailResetGoesOn shows that after a reset, the login during which it was requested continues.
 func TestMailResetGoesOn(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -219,8 +218,8 @@ func TestMailResetGoesOn(t *testing.T) {
 	}
 }
 
-// TestMailUnknownAddress shows that requesting a reset gets the same answer for every address,
-// and that only an enabled account with a password gets a mail.
+// TestMailUnknownAddress shows that requesting a reset gets the same answer for every address, and
+// that only an enabled account with a password gets an email.
 func TestMailUnknownAddress(t *testing.T) {
 	m := newMailed(t)
 	known := m.NewSubscriber(t)
@@ -354,7 +353,7 @@ func TestMailHost(t *testing.T) {
 	}
 }
 
-// TestMailFlood shows that mails are limited per address, in any spelling, and per network.
+// TestMailFlood shows that emails are limited per address, in any spelling, and per network.
 func TestMailFlood(t *testing.T) {
 	m := newMailed(t, "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2", "SELVAGE_LIMITS__MAIL_PER_NETWORK=8")
 	sub := m.NewSubscriber(t)
@@ -373,8 +372,8 @@ func TestMailFlood(t *testing.T) {
 	}
 }
 
-// TestMailbox shows that the mailbox for development opens only on this machine, under its own
-// name, without a proxy, and on a server without a mail server.
+// TestMailbox shows that the development mailbox opens only on this machine, under its own name,
+// without a proxy, and only if no mail server is set.
 func TestMailbox(t *testing.T) {
 	s := harness.Start(t)
 	s.Command(t, "", "mail", "test", "--to", "ada@example.com")
@@ -414,7 +413,7 @@ func TestMailbox(t *testing.T) {
 	harness.Start(t, "--listen-tls=off", "--public-url", "https://id.example.org").Get(t, "/dev/mail").Want(t, 404)
 }
 
-// TestMailKept shows that without a mail server mails are stored, and cannot be retried.
+// TestMailKept shows that without a mail server, emails are stored and cannot be retried.
 func TestMailKept(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", "grace@example.com")

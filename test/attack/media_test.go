@@ -174,7 +174,7 @@ func TestR11ManyMP3(t *testing.T) {
 		})
 	}
 
-	// No time is asserted: it is enough that these requests are answered while the encoders are
+	// The test asserts no time: it suffices that these requests are answered while the encoders are
 	// busy.
 	for range 10 {
 		p.Get(t, short+".wav").Want(t, 200)

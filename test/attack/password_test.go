@@ -29,8 +29,9 @@ func TestP01Timing(t *testing.T) {
 	})
 }
 
-// TestP12ImportedHashes shows that failed logins take the same time whatever kind of hash an account
-// has: none, ours, a costly imported one, or a cheap one. Right passwords of disabled accounts do, too.
+// TestP12ImportedHashes shows that failed logins take the same time whatever kind of hash an
+// account has: none, ours, a costly imported one, or a cheap one. Correct passwords for disabled
+// accounts also do.
 func TestP12ImportedHashes(t *testing.T) {
 	p := limited(t, "LOGIN_PER_ACCOUNT=0", "LOGIN_PER_NETWORK=0", "LOGIN_PER_RANGE=0")
 	c := p.NewClient(t, "spa", "--first-party")
@@ -76,8 +77,8 @@ func TestP12ImportedHashes(t *testing.T) {
 	c.SignIn(t, other, loginScope)
 }
 
-// wantAlike compares the least times that two actions take over all measurements. A real
-// difference persists, unlike the noise of a busy machine. A quarter of the time may differ.
+// wantAlike compares the shortest times of two actions over all measurements. A real difference
+// persists, unlike the noise of a busy machine. The times may differ by a quarter.
 func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Duration)) {
 	t.Helper()
 	var differences []string
@@ -93,9 +94,9 @@ func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Durati
 	t.Errorf("each time: %s", strings.Join(differences, "; "))
 }
 
-// failedLogins returns the least times of two kinds of failed logins. The least time is the one that
-// nothing else on the machine prolonged. The kinds follow each other as in the Thue-Morse sequence:
-// if they alternated, the garbage collection after every second hash would always meet the same one.
+// failedLogins returns the shortest times of two kinds of failed logins, which other work on the
+// machine did not prolong. The kinds follow each other as in the Thue-Morse sequence. If they
+// alternated, the garbage collection after every second hash would always affect the same kind.
 func failedLogins(
 	t *testing.T, b *harness.Browser, page harness.Page, sub harness.Subscriber,
 ) (wrong, unknown time.Duration) {

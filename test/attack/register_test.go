@@ -65,9 +65,9 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestRegisterElsewhere opens the link in a browser that did not request the account. It must
-// choose another password, so that nobody can prepare an account for somebody else and keep the
-// password.
+// TestRegisterElsewhere opens the link in a browser that did not request the account. The person
+// must choose another password there. Otherwise, an attacker could prepare an account for someone
+// else and know its password.
 func TestRegisterElsewhere(t *testing.T) {
 	m := newOpen(t)
 	stranger := m.Browser()
@@ -98,7 +98,7 @@ func TestRegisterElsewhere(t *testing.T) {
 var requestIn = regexp.MustCompile(`id=[A-Z0-9]+`)
 
 // TestRegisterKnown shows that requesting an account gets the same answer whether or not the
-// address has one. Only a mail to its owner reveals the difference.
+// address has one. Only an email to the owner of the address reveals the difference.
 func TestRegisterKnown(t *testing.T) {
 	m := newOpen(t)
 	known, disabled := m.NewSubscriber(t), m.NewSubscriber(t)
@@ -179,8 +179,7 @@ func TestRegisterClosed(t *testing.T) {
 	})
 }
 
-// TestRegisterFlood shows that registrations are limited per network, and their mails per
-// address.
+// TestRegisterFlood shows that registrations are limited per network, and their emails per address.
 func TestRegisterFlood(t *testing.T) {
 	m := newOpen(t, "SELVAGE_LIMITS__REGISTER_PER_NETWORK=5", "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2")
 	for range 4 {

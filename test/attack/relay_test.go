@@ -107,7 +107,7 @@ func TestF11RelayForeign(t *testing.T) {
 }
 
 // TestI01Sockets opens sockets that never authenticate. Only 200 of them may be open from one
-// address at a time, they are closed in time, and others are served meanwhile.
+// address at a time, and they are closed in time. Other clients are served meanwhile.
 func TestI01Sockets(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -115,8 +115,8 @@ func TestI01Sockets(t *testing.T) {
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 
-	// Count the sockets that were certainly open together with each one: they opened before it
-	// was dialed, and were too young to be closed when it opened.
+	// Count the sockets that were certainly open together with each one: they opened before it was
+	// dialed, and were too young to be closed when it opened.
 	began := time.Now()
 	silent := dialUntilRefused(t, s)
 	for _, last := range silent {

@@ -16,22 +16,22 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The table of rights is the OpenAPI document: each operation names the kinds of credentials that it
-// accepts (security) and the scopes of which they need one (x-scopes). The tests here send each kind
-// of credentials to each operation and compare what happens with the table.
+// The table of rights is the OpenAPI document. Each operation names the kinds of credentials that
+// it accepts (security), and the scopes of which these credentials need one (x-scopes). The tests
+// here send each kind of credentials to each operation and compare the result with the table.
 
 // An operation is an operation of the table.
 type operation struct {
 	method, path string
 	accepts      []string // kinds of credentials: basic, service, login, sat, guest, invite, none
 	of           *openapi3.Operation
-	example      any // of the body; nil if it has none
+	example      any // of the body; nil if the operation has none
 }
 
 func (o operation) String() string { return o.method + " " + o.path }
 
-// operations returns the table, without what is not about the rights of a project or a subscriber:
-// pages, and the endpoints that authenticate OAuth clients.
+// operations returns the operations in the table, except for those unrelated to the rights of a
+// project or a subscriber: pages, and the endpoints that authenticate OAuth clients.
 func operations(t *testing.T) (all []operation) {
 	t.Helper()
 	for path, item := range openapitest.Ours().Paths.Map() {
@@ -62,15 +62,15 @@ func exampleOf(op *openapi3.Operation) any {
 	return op.RequestBody.Value.Content["application/json"].Example
 }
 
-// credentials are one kind of credentials of a project.
+// A credentials holds credentials of one kind for a project.
 type credentials struct {
 	name   string
-	kind   string   // as the table names it, or "" for credentials that nothing accepts
+	kind   string   // as in the table, or "" for credentials that no operation accepts
 	scopes []string // of keys, services and logins
 	send   []harness.Option
 }
 
-// may reports whether the table lets the credentials use an operation.
+// may reports whether the table permits the credentials to use an operation.
 func (c credentials) may(o operation) bool {
 	if slices.Contains(o.accepts, "none") {
 		return true
@@ -83,8 +83,9 @@ func (c credentials) may(o operation) bool {
 	return !scoped || openapitest.MayUse(o.of, c.scopes...)
 }
 
-// isRefused reports whether an answer refuses the credentials. Subscribers who may read recordings are
-// known to the operations that change them, which answer 403.
+// isRefused reports whether an answer refuses the credentials. For operations that change
+// recordings, subscribers who may read recordings are authenticated but not permitted, so the
+// answer is 403.
 func (c credentials) isRefused(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden && c.kind == "login"
 }
@@ -93,8 +94,8 @@ func (c credentials) isRefused(status int) bool {
 var allScopes = []string{"Voice", "Messaging", "Fax", "Video", "Management", "Numbers", "Chat", "Storage", "Tasking",
 	"Datasphere", "Pubsub"}
 
-// eachCredentials returns every kind of credentials: keys and services with each single scope and with
-// all, the tokens of a subscriber and of guests, and what nothing accepts.
+// eachCredentials returns every kind of credentials: keys and services with each single scope and
+// with all scopes, tokens of a subscriber and of guests, and credentials that no operation accepts.
 func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	add := func(name, kind string, scopes []string, send ...harness.Option) {
@@ -150,7 +151,8 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
-// fill replaces the parameters of a path. ids has ids by parameter; others are unknown ids.
+// fill replaces the parameters of a path by the results of ids, or by unknown ids where these are
+// empty.
 func fill(path string, ids func(parameter string) string) string {
 	return inPath.ReplaceAllStringFunc(path, func(m string) string {
 		if id := ids(strings.Trim(m, "{}")); id != "" {
@@ -160,13 +162,13 @@ func fill(path string, ids func(parameter string) string) string {
 	})
 }
 
-// TestK09Rights sends every kind of credentials to every operation, about things that do not exist.
-// Exactly those that the table does not list are refused.
+// TestK09Rights sends every kind of credentials to every operation, for objects that do not exist.
+// Exactly the credentials that the table does not list are refused.
 func TestK09Rights(t *testing.T) {
 	p := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", "LOGIN_PER_NETWORK=0")
 	everyone, table := eachCredentials(t, p), operations(t)
 
-	// The operations of the browser SDK are authorized by credentials that the walk must not end.
+	// Operations of the browser SDK are authorized by credentials that this test must not end.
 	ids := func(parameter string) string {
 		if parameter == "AccountSid" {
 			return p.ID

@@ -20,8 +20,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestI02SmuggledBytes sends requests whose end two servers could see in different places. Each is
-// refused or ends the connection, so that nothing behind it is taken for a request.
+// TestI02SmuggledBytes sends requests whose end two servers could find in different places. Each is
+// refused or ends the connection, so that bytes after it are never treated as a request.
 func TestI02SmuggledBytes(t *testing.T) {
 	s := harness.Shared(t)
 	const post, hidden = "POST /oauth/token HTTP/1.1\r\nHost: x\r\n", "GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -52,15 +52,16 @@ func TestI02SmuggledBytes(t *testing.T) {
 		})
 	}
 
-	// Lines may end in a bare line feed (RFC 9112, section 2.2). The body is the same then.
+	// Lines may end in a bare line feed (RFC 9112, section 2.2). The body is then the same.
 	statuses, _ := answers(t, s, strings.ReplaceAll(post+"Content-Length: 0\r\n\r\n"+hidden, "\r\n", "\n"))
 	if len(statuses) != 2 && (len(statuses) != 1 || statuses[0] != 400) {
 		t.Errorf("requests with bare line feeds are answered with %v, want two answers or a refusal", statuses)
 	}
 }
 
-// TestRefusedUpgrades hides a request behind one for a WebSocket that is refused. A proxy that takes the
-// connection for a WebSocket then would not see it, so the connection ends with the refusal.
+// TestRefusedUpgrades hides a request after a refused WebSocket upgrade. A proxy that then treats
+// the connection as a WebSocket would not see the hidden request, so the server closes the
+// connection when it refuses.
 func TestRefusedUpgrades(t *testing.T) {
 	s := harness.Shared(t)
 	const hidden = "GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -93,7 +94,7 @@ func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, 
 
 	in := bufio.NewReader(conn)
 	for {
-		// After the first answer, the server closes soon or never.
+		// After the first answer, the server either closes the connection soon or not at all.
 		wait := time.Minute
 		if len(statuses) > 0 {
 			wait = 2 * time.Second
@@ -114,7 +115,7 @@ func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, 
 }
 
 // TestI01SlowClients keeps connections busy with a byte a second: of a header, of a body, and of an
-// answer that is not read. Each is closed in time, and others are served meanwhile.
+// answer that is not read. Each is closed in time, and other clients are served meanwhile.
 func TestI01SlowClients(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -165,12 +166,12 @@ func drip(s *harness.Server, first, each string, most time.Duration) time.Durati
 		return 0
 	}
 	defer conn.Close()
-	_, _ = io.WriteString(conn, first) // an error shows below
+	_, _ = io.WriteString(conn, first) // errors are detected below
 
 	reads := strings.HasPrefix(first, "GET") && each == ""
 	buf := make([]byte, 1)
 	for time.Since(began) < most+time.Second {
-		if reads { // the answer is not read, so a closed connection shows when it is written to
+		if reads { // the answer is not read, so only a write can detect a closed connection
 			time.Sleep(time.Second)
 			if _, err := io.WriteString(conn, "\r\n"); err != nil {
 				break
@@ -190,7 +191,8 @@ func drip(s *harness.Server, first, each string, most time.Duration) time.Durati
 }
 
 // TestI09Floods floods an HTTP/2 connection with frames that cost the client little. The server
-// closes the connection or keeps up, its memory does not grow, and others are served meanwhile.
+// closes the connection or keeps up, its memory does not grow, and other clients are served
+// meanwhile.
 func TestI09Floods(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)
@@ -213,7 +215,7 @@ func TestI09Floods(t *testing.T) {
 			if i == 0 {
 				return f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: header})
 			}
-			return f.WriteContinuation(1, false, bytes.Repeat([]byte{0x82}, 8<<10)) // :method, again and again
+			return f.WriteContinuation(1, false, bytes.Repeat([]byte{0x82}, 8<<10)) // :method, many times
 		}},
 		{"settings", func(f *http2.Framer, _ uint32) error {
 			return f.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 65535})
@@ -254,7 +256,7 @@ func encodeHeader(s *harness.Server) []byte {
 	e := hpack.NewEncoder(&b)
 	for _, f := range []hpack.HeaderField{{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "https"},
 		{Name: ":authority", Value: strings.TrimPrefix(s.HTTPS, "https://")}, {Name: ":path", Value: "/oauth/jwks"}} {
-		_ = e.WriteField(f) // a buffer takes everything
+		_ = e.WriteField(f) // writing to a buffer cannot fail
 	}
 	return b.Bytes()
 }
@@ -314,8 +316,8 @@ func floodConnection(
 	return sent, false
 }
 
-// TestI16Spoofing sends hosts and forwarded addresses of an attacker's choice. Nothing that others
-// see leads there: no redirect, link, cookie, cache key or log line.
+// TestI16Spoofing sends hosts and forwarded addresses that an attacker chose. They appear in
+// nothing that others see: no redirect, link, cookie, cache key or log line.
 func TestI16Spoofing(t *testing.T) {
 	s := harness.Shared(t)
 	for _, spoofed := range []harness.Option{

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// declared lists where a secret may be found as it is, and why.
+// declared lists where a secret may be found in plain text, and why.
 var declared = []struct{ secret, place, reason string }{
 	{"recording Sid", "rows", "it is the name of the recording, which the LaML API requires"},
 	{"recording Sid", "export of a subscriber", "the subscriber may fetch the recording"},
@@ -27,7 +27,7 @@ func isDeclared(secret, place string) bool {
 	return false
 }
 
-// find returns how a secret is written in a text; "" if it is not in the text.
+// find returns the form in which text contains secret, or "" if it does not.
 func find(text, secret string) string {
 	written := forms(secret)
 	for _, how := range slices.Sorted(maps.Keys(written)) {
@@ -38,8 +38,8 @@ func find(text, secret string) string {
 	return ""
 }
 
-// TestCanaries uses secrets rightly, then sends each to places where it does not belong, and
-// looks for all of them everywhere, while the server runs and after it has stopped.
+// TestCanaries uses secrets as intended, then sends each to places where it does not belong, and
+// searches for all of them everywhere, while the server runs and after it has stopped.
 func TestCanaries(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug", harness.AllowLocal}})
 	n := plant(t, s)

@@ -34,7 +34,7 @@ const (
 	wrongPassword    = "canary-wrong-heddle-4715"
 )
 
-// plant makes secrets of every kind and uses each as it is meant.
+// plant creates secrets of every kind and uses each as intended.
 func plant(t *testing.T, s *harness.Server) *nest {
 	t.Helper()
 	p := s.NewProject(t)
@@ -85,7 +85,7 @@ func plant(t *testing.T, s *harness.Server) *nest {
 	return n
 }
 
-// plantFabric makes the secrets of the Call Fabric API.
+// plantFabric creates the secrets of the Call Fabric API.
 func (n *nest) plantFabric(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	sat := n.NewSAT(t, "ada")
@@ -115,7 +115,7 @@ func (n *nest) plantFabric(t *testing.T, add func(name, secret string)) {
 	n.NewSubscriber(t)
 }
 
-// plantRecording uploads a recording and makes a link to it.
+// plantRecording uploads a recording and creates a link to it.
 func (n *nest) plantRecording(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	n.sid = n.Upload(t, harness.Tone(8000, 8))
@@ -157,7 +157,7 @@ func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	add("new password", newPassword)
 }
 
-// forms returns how a secret may be written.
+// forms returns the forms in which a secret may be written.
 func forms(secret string) map[string]string {
 	all := map[string]string{
 		"as it is": secret, "in hexadecimal": hex.EncodeToString([]byte(secret)),
@@ -165,7 +165,7 @@ func forms(secret string) map[string]string {
 		"in base64url": base64.RawURLEncoding.EncodeToString([]byte(secret)),
 		"URL-encoded":  url.QueryEscape(secret),
 	}
-	if parts := strings.Split(secret, "."); len(parts) > 2 { // a token, whose header is no secret
+	if parts := strings.Split(secret, "."); len(parts) > 2 { // a token, whose header is not secret
 		for i, part := range parts[1:] {
 			if len(part) >= 20 {
 				all[fmt.Sprintf("its part %d", i+2)] = part
@@ -175,8 +175,8 @@ func forms(secret string) map[string]string {
 	return all
 }
 
-// ownPath matches the field in which the language form of a page has the page's own URL. It
-// leads the caller back to the path that the caller has asked for.
+// ownPath matches the field in a page's language form that contains the page's own URL, which is
+// the path that the client requested.
 var ownPath = regexp.MustCompile(`name="back" value="[^"]*"`)
 
 // spray sends each secret to where it does not belong, and returns the answers by request.

@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// exports returns what callers with the right get of the project's data.
+// exports returns the project data that authorized callers can export.
 func (n *nest) exports(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{

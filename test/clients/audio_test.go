@@ -108,7 +108,7 @@ new Promise((done, failed) => {
 	}
 })`
 
-// playAt seeks and plays, and half a second later returns the loudness and the position.
+// playAt seeks and plays. Half a second later, it returns the loudness and the position.
 const playAt = `
 new Promise(async (done, failed) => {
 	audio.pause()
@@ -125,7 +125,7 @@ new Promise(async (done, failed) => {
 	}
 })`
 
-// TestChromiumSeeksInTenHours shows that Chromium knows the length of an MP3 at once and plays
+// TestChromiumSeeksInTenHours shows that Chromium knows the length of an MP3 immediately and plays
 // the right part after a seek, although the MP3 is never stored.
 func TestChromiumSeeksInTenHours(t *testing.T) {
 	harness.OneBackend(t)

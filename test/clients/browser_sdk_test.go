@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// came is the outcome of a promise in the app.
+// A came is the outcome of a promise in the app.
 type came struct {
 	Value               json.RawMessage
 	Code, Hint, Message string
@@ -179,7 +179,7 @@ func (b tab) wantCode(promise, code string) came {
 	return o
 }
 
-// TestBrowserSDKPopup shows that an app can sign in in a popup window, and that a blocked or
+// TestBrowserSDKPopup shows that an app can sign in with a popup window, and that a blocked or
 // closed window is an error.
 func TestBrowserSDKPopup(t *testing.T) {
 	harness.NotStorage(t)
@@ -204,7 +204,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	in := b.beside(chromedp.WithTargetID(<-windows))
 	in.until("the login page", "document.querySelector('#login-submit')")
 	in.do(write("#username", sub.Email), write("#password", sub.Password))
-	// A click through the DevTools protocol would not finish before the window is gone.
+	// A click through the DevTools protocol would not finish before the window closes.
 	in.leave("document.querySelector('#login-submit').click()")
 	if o := eval[came](b, "login"); o.Code != "" || eval[string](b, "app.user?.sub ?? ''") != sub.ID {
 		t.Errorf("the login in a window returned %+v", o)
@@ -263,8 +263,8 @@ func TestBrowserSDKTabs(t *testing.T) {
 	}
 }
 
-// TestBrowserSDKErrors shows that the app gets an error with the documented code when something
-// is wrong.
+// TestBrowserSDKErrors shows that the app gets an error with the documented code for each kind of
+// failure.
 func TestBrowserSDKErrors(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -305,8 +305,8 @@ func TestBrowserSDKErrors(t *testing.T) {
 	}
 }
 
-// TestBrowserSDKFabric shows that our SDK reaches the fabric at its own host, over HTTPS that
-// the browser trusts, and the subscriber's recordings.
+// TestBrowserSDKFabric shows that our SDK reaches the fabric at its own host and the subscriber's
+// recordings, over HTTPS that the browser trusts.
 func TestBrowserSDKFabric(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)

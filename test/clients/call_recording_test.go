@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// callRecord shows that a backend records a call while it runs, that both sides know it, and that
-// the recording is there after the call, the caller on the left.
+// callRecord shows that a backend can record a running call, that both sides are notified, and that
+// the recording is available after the call, with the caller on the left.
 func callRecord(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	id := connect(alice, bob, false)
@@ -57,10 +57,10 @@ func callRecord(alice, bob *phone) {
 	wantTone(t, "the callee's channel", right, bob.hz, alice.hz)
 }
 
-// recordedRate is the sample rate at which recordings are looked at.
+// recordedRate is the sample rate to which recordings are decoded for the checks.
 const recordedRate = 16000
 
-// channels decodes a stereo recording by ffmpeg.
+// channels decodes a stereo recording with ffmpeg.
 func channels(t *testing.T, wav []byte) (left, right []float64) {
 	t.Helper()
 	cmd := exec.Command("ffmpeg", "-v", "error", "-i", "-", "-ac", "2", "-ar", fmt.Sprint(recordedRate),
@@ -77,7 +77,8 @@ func channels(t *testing.T, wav []byte) (left, right []float64) {
 	return left, right
 }
 
-// wantLength fails the test unless a recording lasts between two times, but for 200 ms.
+// wantLength fails the test unless the length of a recording is between least and most, give or
+// take 200 ms.
 func wantLength(t *testing.T, samples int, least, most time.Duration) {
 	t.Helper()
 	const off = 200 * time.Millisecond
@@ -86,7 +87,7 @@ func wantLength(t *testing.T, samples int, least, most time.Duration) {
 	}
 }
 
-// wantTone fails the test unless a channel has one tone and not the other.
+// wantTone fails the test unless a channel has the tone has and not the tone lacks.
 func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	if got, other := power(samples, has), power(samples, lacks); got < 1e4 || other > got/100 {
@@ -95,8 +96,8 @@ func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
 	}
 }
 
-// power returns the mean power of a frequency, by Goertzel's algorithm over blocks of a tenth of a
-// second.
+// power returns the mean power of a frequency, computed by Goertzel's algorithm over blocks of a
+// tenth of a second.
 func power(samples []float64, hz int) float64 {
 	const block = recordedRate / 10
 	factor := 2 * math.Cos(2*math.Pi*float64(hz)/recordedRate)
@@ -113,8 +114,8 @@ func power(samples []float64, hz int) float64 {
 	return sum / float64(max(1, blocks))
 }
 
-// callRecordAlways shows that each answered call of a project that records its calls is recorded
-// without a request.
+// callRecordAlways shows that each answered call is recorded without a request if its project
+// records all calls.
 func callRecordAlways(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	setting := func(value string) {

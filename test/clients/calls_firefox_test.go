@@ -10,8 +10,9 @@ import (
 	"github.com/selvage/selvage/test/network"
 )
 
-// TestFirefoxCalls shows that subscribers talk to each other in Firefox, also where UDP is blocked,
-// and that Firefox and Chromium talk to each other. Firefox sends no media to loopback.
+// TestFirefoxCalls shows that subscribers can talk to each other in Firefox, even if UDP is
+// blocked, and that Firefox and Chromium can talk to each other. It needs its own network, because
+// Firefox sends no media to loopback.
 func TestFirefoxCalls(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, firefox.Command, "chromium", "certutil")
@@ -56,10 +57,10 @@ func TestFirefoxCalls(t *testing.T) {
 		}
 		net, args := network.OpenAt(t, network.Address, network.OtherAddress)
 		net.Set(network.Faults{Blocked: true})
-		s := harness.StartConfig(t, harness.Config{Data: s.Data, Args: args}) // of the same authority
+		s := harness.StartConfig(t, harness.Config{Data: s.Data, Args: args}) // uses the same certificate authority
 		alice, bob := firefoxPhones(t, s, b, "3.30.0")
 		callTalk(alice, bob)
-		if got := connected(t, s, "tcp"); got != 6 { // of each side, twice sound and once pictures
+		if got := connected(t, s, "tcp"); got != 6 { // from each side, audio twice and video once
 			t.Errorf("%v media sections connected by TCP, want 6", got)
 		}
 	})
@@ -74,8 +75,8 @@ func firefoxPhones(t *testing.T, s *harness.Server, b *firefox.Browser, version 
 	return alice, bob
 }
 
-// inFirefox returns a version of the SDK that a page loads in a new tab of Firefox. The tab has yet
-// to open the page, by reload.
+// inFirefox returns a version of the SDK that a page loads in a new tab of Firefox. The caller must
+// then open the page with reload.
 func inFirefox(t *testing.T, b *firefox.Browser, version, page string) sdk {
 	t.Helper()
 	window := b.NewTab(t)
@@ -96,9 +97,9 @@ func inFirefox(t *testing.T, b *firefox.Browser, version, page string) sdk {
 	}}
 }
 
-// callMicrophone shows that a caller hears the microphone of the browser at the echo address.
+// callMicrophone shows that a caller hears the browser's microphone at the echo address.
 func callMicrophone(alice, _ *phone) {
-	alice.reload(alice.T) // without a tone of its own
+	alice.reload(alice.T) // the microphone instead of a tone
 	alice.enter(false)
 	alice.do("dial('/public/echo')", nil)
 	alice.do(fmt.Sprintf("hear(%d)", firefox.FakeTone), nil)

@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// lostNodes starts nodes, and phones whose clients reach alice's node and bob's node first.
+// lostNodes starts nodes, and two phones. Alice's clients prefer the first node and bob's the
+// second.
 func lostNodes(t *testing.T, nodes int) (n *harness.Nodes, alice, bob *phone) {
 	t.Helper()
 	if servers.BackendName(t) == "sqlite" {
@@ -21,7 +22,7 @@ func lostNodes(t *testing.T, nodes int) (n *harness.Nodes, alice, bob *phone) {
 	return n, alice, bob
 }
 
-// meet calls bob at the second node from alice at the first.
+// meet connects alice at the first node with bob at the second, and returns the id of the call.
 func meet(n *harness.Nodes, alice, bob *phone) (id string) {
 	alice.Helper()
 	n.Prefer(0)
@@ -33,8 +34,8 @@ func meet(n *harness.Nodes, alice, bob *phone) (id string) {
 	return id
 }
 
-// TestCallsOutliveTheirNode kills the node of a call. With our SDK, the call goes on at the other node: the
-// same id, the same record, and each hears the other.
+// TestCallsOutliveTheirNode kills the node that carries a call. With our SDK, the call continues at
+// the other node with the same id and the same record, and both sides hear each other.
 func TestCallsOutliveTheirNode(t *testing.T) {
 	n, alice, bob := lostNodes(t, 2)
 	id := meet(n, alice, bob)
@@ -50,8 +51,8 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 	bob.do("until(() => states.includes('destroy'))", nil)
 }
 
-// wantMoved waits until the phone's call has changed to another node. id is that of the call, or "" if
-// it is not known.
+// wantMoved waits until the phone's call has moved to another node. id is the id of the call, or ""
+// if it is unknown.
 func (f *phone) wantMoved(id string) {
 	f.Helper()
 	f.do("until(() => states.includes('media.reconnecting') && states.lastIndexOf('media.connected') > "+

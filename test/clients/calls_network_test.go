@@ -11,7 +11,7 @@ import (
 )
 
 // TestCallsByNetwork shows that two subscribers hear and see each other over networks that lose and
-// delay packets, that block UDP, and that change the addresses of clients during a call.
+// delay packets, that block UDP, or that change clients' addresses during a call.
 func TestCallsByNetwork(t *testing.T) {
 	harness.OneBackend(t)
 	net, args := network.Open(t)
@@ -31,7 +31,7 @@ func TestCallsByNetwork(t *testing.T) {
 			net.Set(tt.faults)
 			before := connected(t, s, tt.by)
 			talkAgain(t, alice, bob)
-			if got := connected(t, s, tt.by) - before; got != 4 { // each side, sound and pictures
+			if got := connected(t, s, tt.by) - before; got != 4 { // from each side, audio and video
 				t.Errorf("%v media sections connected by %s, want 4", got, tt.by)
 			}
 			hangUp(alice, bob)
@@ -43,7 +43,7 @@ func TestCallsByNetwork(t *testing.T) {
 		talkAgain(t, alice, bob)
 		net.Rebind()
 		harness.Eventually(t, patience, "media to the new addresses", func() error {
-			if n := net.Returned(); n < 500 { // answers to checks are a few
+			if n := net.Returned(); n < 500 { // more than answers to checks
 				return fmt.Errorf("%d packets came", n)
 			}
 			return nil
@@ -54,7 +54,7 @@ func TestCallsByNetwork(t *testing.T) {
 	})
 }
 
-// talkAgain connects the phones in pages of their own.
+// talkAgain connects the phones in new pages.
 func talkAgain(t *testing.T, alice, bob *phone) {
 	t.Helper()
 	for _, f := range []*phone{alice, bob} {
@@ -71,7 +71,7 @@ func hangUp(alice, bob *phone) {
 	alice.do("until(() => states.includes('destroy'))", nil)
 }
 
-// connected returns how many media sections have connected by a transport.
+// connected returns how many media sections have connected over a transport.
 func connected(t *testing.T, s *harness.Server, by string) (n int) {
 	t.Helper()
 	for line := range strings.Lines(string(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body)) {

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestCallUnanswered shows that a call that nobody answers ends by itself, and that both sides and
-// the record of the call know why.
+// TestCallUnanswered shows that an unanswered call ends by itself, and that both sides and the
+// record of the call state the reason.
 func TestCallUnanswered(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RING=2s"}})
@@ -46,8 +46,8 @@ func (f *phone) wantRecord(status string) {
 	}
 }
 
-// callDevices shows that a call rings on each device of the callee. The first to answer has the call,
-// and the other one learns that it came too late, even if it answers nevertheless.
+// callDevices shows that a call rings on each of the callee's devices. The first one to answer gets
+// the call. The other one is told that it was too late, even if it still answers.
 func callDevices(alice, bob *phone) {
 	second := bob.beside(1500, "lime")
 	alice.enter(false)
@@ -69,7 +69,7 @@ func callDevices(alice, bob *phone) {
 	second.do("until(() => states.includes('destroy'))", nil)
 }
 
-// callGuest shows that a guest calls the addresses of its token, and no others.
+// callGuest shows that a guest can call only the addresses in its token.
 func callGuest(alice, bob *phone) {
 	p := alice.project
 	bob.enter(true)
@@ -87,7 +87,7 @@ func callGuest(alice, bob *phone) {
 }
 
 // callRevoked shows that a call ends within a second after one side's token, login or account has
-// ended. The other side learns the cause.
+// ended. The other side receives the cause.
 func callRevoked(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	wantEnd := func(what string, victim, other *phone) {
@@ -121,7 +121,7 @@ func callRevoked(alice, bob *phone) {
 	p.Do(t, "DELETE", sessions+tokens.SessionOf(t), p.Basic()).Want(t, 204)
 	wantEnd("the login ends", bob, alice)
 
-	connect(alice, bob, false) // the last one: tokens of the next seconds would be refused
+	connect(alice, bob, false) // comes last, because tokens issued in the next seconds would be refused
 	hear(alice, bob)
 	p.Command(t, "", "subscriber", "update", alice.person.ID, "--disabled")
 	wantEnd("the account is disabled", alice, bob)

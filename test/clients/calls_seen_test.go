@@ -14,8 +14,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestCallsSeen shows how running and ended calls are seen: by operators in the dashboard, by
-// backends through clients of the LaML API, and by webhooks. Each of the first two ends a call.
+// TestCallsSeen shows that running and ended calls are visible to operators in the dashboard, to
+// backends through clients of the LaML API, and to webhooks. Operators and backends each end a
+// call.
 func TestCallsSeen(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
@@ -55,8 +56,8 @@ func begin(alice, bob *phone) (id string) {
 	return id
 }
 
-// callInDashboard shows a call as an operator sees it. The list reports that a call began, the
-// operator hangs up, the page of the call says why it ended, and its recording is there.
+// callInDashboard shows a call as an operator sees it. The list shows that a call began, and the
+// operator hangs up. The page of the call then states why it ended, and has its recording.
 func callInDashboard(alice, bob *phone) {
 	p, b := alice.project, alice.window.beside()
 	b.do(goTo(p.CLI(alice.T, "", "operator", "setup-link")["url"].(string)))

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A phone is a subscriber with the stock SDK in a tab: it sends a tone and a color of its own.
+// A phone is a subscriber with the stock SDK in a tab. It sends its own tone and color.
 type phone struct {
 	sdk
 	window  tab // only in Chromium
@@ -21,7 +21,7 @@ type phone struct {
 	page    string
 	hz      int
 	color   string
-	kept    bool   // its calls outlive their server, by our SDK
+	kept    bool   // its calls outlive their server, because it uses our SDK
 	token   string // set by enter
 }
 
@@ -61,7 +61,8 @@ func callTab(t *testing.T, home string) tab {
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
 		chromedp.Flag("disable-renderer-backgrounding", true))
-	// As of a page that has used its microphone: until then, Chromium hides the machine's addresses.
+	// Grant what a page gets once it has used its microphone: before, Chromium hides the machine's
+	// addresses.
 	for _, device := range []string{"microphone", "camera"} {
 		if _, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{
 			Permission: &browser.PermissionDescriptor{Name: device}, Setting: "granted"}); err != nil {
@@ -87,17 +88,17 @@ func newPhone(t *testing.T, p *harness.Project, app sdk, page string, hz int, co
 	return f
 }
 
-// use makes the phone report to another test.
+// use makes the phone report its failures to another test.
 func (f *phone) use(t *testing.T) { f.T, f.window.T = t, t }
 
-// load opens the page again, as a reload does.
+// load opens or reloads the page.
 func (f *phone) load() {
 	f.Helper()
 	f.reload(f.T)
 	f.eval(f.T, fmt.Sprintf("wear(%d, %q)", f.hz, f.color), new(int))
 }
 
-// enter connects with a token of its subscriber.
+// enter connects with a new token of its subscriber.
 func (f *phone) enter(reachable bool) {
 	f.Helper()
 	f.enterWith(f.project.NewSAT(f.T, f.person.Email).Token, reachable)
@@ -110,7 +111,7 @@ func (f *phone) enterWith(token string, reachable bool) {
 	f.do(fmt.Sprintf("enter(%q, %v, %v)", token, reachable, f.kept), nil)
 }
 
-// beside returns another device of the same subscriber, in a tab of its own.
+// beside returns another device of the same subscriber, in a new tab.
 func (f *phone) beside(hz int, color string) *phone {
 	f.Helper()
 	other := newTabPhone(f.T, f.project, f.window.beside(), f.version, f.page, hz, color)
@@ -118,7 +119,7 @@ func (f *phone) beside(hz int, color string) *phone {
 	return other
 }
 
-// address returns the path at which the subscriber is called.
+// address returns the address at which the subscriber can be called.
 func (f *phone) address() string {
 	f.Helper()
 	id := f.project.Address(f.T, f.person.ID)
@@ -128,7 +129,7 @@ func (f *phone) address() string {
 	return "/private/" + a.Name
 }
 
-// journeys are what two subscribers do with calls.
+// journeys are the things that two subscribers do with calls.
 var journeys = []struct {
 	name string
 	walk func(alice, bob *phone)
@@ -140,7 +141,8 @@ var journeys = []struct {
 	{"revoked", callRevoked},
 }
 
-// TestCalls shows that subscribers talk to each other by each version of the stock browser SDK.
+// TestCalls shows that subscribers can talk to each other with each version of the stock browser
+// SDK.
 func TestCalls(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)
@@ -155,7 +157,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// walkAgain runs a journey as a subtest, with the pages of both loaded again.
+// walkAgain runs a journey as a subtest, after reloading both pages.
 func walkAgain(t *testing.T, name string, alice, bob *phone, walk func(alice, bob *phone)) {
 	t.Run(name, func(t *testing.T) {
 		alice.use(t)
@@ -178,7 +180,7 @@ func callEcho(alice, _ *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// connect calls bob by alice, and bob answers. It returns the id of the call.
+// connect connects both phones, has alice call bob and bob answer, and returns the id of the call.
 func connect(alice, bob *phone, video bool) (id string) {
 	alice.Helper()
 	alice.enter(false)
@@ -186,7 +188,8 @@ func connect(alice, bob *phone, video bool) (id string) {
 	return talk(alice, bob, video)
 }
 
-// talk calls bob by alice once both have connected, and bob answers. It returns the id of the call.
+// talk has alice call bob and bob answer, once both are connected to the server. It returns the id
+// of the call.
 func talk(alice, bob *phone, video bool) (id string) {
 	alice.Helper()
 	channel := "audio"
@@ -199,7 +202,7 @@ func talk(alice, bob *phone, video bool) (id string) {
 	return id
 }
 
-// has reports whether calls of this version have a method.
+// has reports whether calls in this version of the SDK have a method.
 func (f *phone) has(method string) (has bool) {
 	f.Helper()
 	f.enter(false)
@@ -210,21 +213,21 @@ func (f *phone) has(method string) (has bool) {
 	return has
 }
 
-// hear fails the test unless each hears the other.
+// hear fails the test unless each phone hears the other.
 func hear(alice, bob *phone) {
 	alice.Helper()
 	alice.do(fmt.Sprintf("hear(%d)", bob.hz), nil)
 	bob.do(fmt.Sprintf("hear(%d)", alice.hz), nil)
 }
 
-// see fails the test unless each sees the other.
+// see fails the test unless each phone sees the other.
 func see(alice, bob *phone) {
 	alice.Helper()
 	alice.do(fmt.Sprintf("see('%c')", bob.color[0]), nil)
 	bob.do(fmt.Sprintf("see('%c')", alice.color[0]), nil)
 }
 
-// callTalk shows that two subscribers hear and see each other, and that one who hangs up ends the
+// callTalk shows that two subscribers hear and see each other, and that a hangup by one ends the
 // call for both.
 func callTalk(alice, bob *phone) {
 	connect(alice, bob, true)
@@ -241,7 +244,7 @@ func callTalk(alice, bob *phone) {
 	bob.do("until(() => states.includes('destroy'))", nil)
 }
 
-// callReject shows that a caller is told that the callee does not want to talk.
+// callReject shows that a caller is told that the callee rejected the call.
 func callReject(alice, bob *phone) {
 	alice.enter(false)
 	bob.enter(true)
@@ -250,7 +253,7 @@ func callReject(alice, bob *phone) {
 	alice.wantCause("USER_BUSY")
 }
 
-// wantCause fails the test unless the call that causeOf began ends with a cause.
+// wantCause fails the test unless the call that causeOf began ends with the cause want.
 func (f *phone) wantCause(want string) {
 	f.Helper()
 	var cause string
@@ -259,8 +262,8 @@ func (f *phone) wantCause(want string) {
 	}
 }
 
-// callCancel shows that a callee is told that the caller gave up, and that a late answer does no
-// harm.
+// callCancel shows that a callee is told that the caller gave up, and that answering too late does
+// no harm.
 func callCancel(alice, bob *phone) {
 	alice.enter(false)
 	bob.enter(true)
@@ -302,7 +305,7 @@ func callMute(alice, bob *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// callHold shows that nobody hears anybody while a call is held.
+// callHold shows that neither side hears the other while a call is on hold.
 func callHold(alice, bob *phone) {
 	if !alice.has("hold") {
 		return
@@ -317,7 +320,7 @@ func callHold(alice, bob *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// callUpgrade shows that a call gets pictures while it runs, and loses them again.
+// callUpgrade shows that video can be added to a running call, and removed again.
 func callUpgrade(alice, bob *phone) {
 	if !alice.has("updateMedia") {
 		return
@@ -333,7 +336,7 @@ func callUpgrade(alice, bob *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// callScreen shows that a shared screen takes the place of the camera.
+// callScreen shows that a shared screen replaces the camera.
 func callScreen(alice, bob *phone) {
 	connect(alice, bob, true)
 	bob.do("see('r')", nil)
@@ -345,10 +348,10 @@ func callScreen(alice, bob *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// callReload shows that a call goes on after a reload of the page.
+// callReload shows that a call continues after a reload of the page.
 func callReload(alice, bob *phone) {
 	if alice.version == "3.27.0" {
-		return // that version cannot reattach
+		return // this version cannot reattach
 	}
 	connect(alice, bob, false)
 	hear(alice, bob)
@@ -365,7 +368,8 @@ func callReload(alice, bob *phone) {
 	bob.do("until(() => states.includes('destroy'))", nil)
 }
 
-// callSocket shows that a call goes on while the WebSocket is away, and is controlled again after.
+// callSocket shows that a call continues while the WebSocket is down, and can be controlled again
+// afterwards.
 func callSocket(alice, bob *phone) {
 	connect(alice, bob, false)
 	hear(alice, bob)

@@ -12,9 +12,9 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// TestRecordTone shows that both sides of a recorded call hear a tone when the recording begins, again
-// and again while it runs, and when it goes on after a pause. The audit trail has its beginning and
-// its end.
+// TestRecordTone shows that both sides of a recorded call hear a tone when the recording begins,
+// repeatedly while it runs, and when it resumes after a pause. The audit trail contains its
+// beginning and its end.
 func TestRecordTone(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RECORD_TONE=5s"}})
@@ -52,7 +52,8 @@ func TestRecordTone(t *testing.T) {
 	}
 }
 
-// wantCallInTrail returns an error unless the audit trail has one event of an action about a call.
+// wantCallInTrail returns an error unless the audit trail has exactly one event with the given
+// action and call.
 func wantCallInTrail(t *testing.T, p *harness.Project, key harness.Option, action, call string) error {
 	t.Helper()
 	a := p.Get(t, "/api/fabric/audit?action="+action, key).Want(t, 200)

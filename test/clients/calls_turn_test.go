@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestCallsByTURN shows that browsers which reach nothing but the TURN server hear each other
-// through it, and that doctor finds it.
+// TestCallsByTURN shows that browsers that can reach only the TURN server hear each other through
+// it, and that doctor reports it as working.
 func TestCallsByTURN(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t, "--listen-turn", "127.0.0.1:0")

@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// chromiumDeadline bounds a whole test in Chromium, patience one step of it.
+// chromiumDeadline limits a whole test in Chromium, and patience limits each step.
 const (
 	chromiumDeadline = 15 * time.Minute
 	patience         = time.Minute
@@ -58,8 +58,8 @@ func chromiumDir(t *testing.T) string {
 	return dir
 }
 
-// newTab returns a tab with a profile of its own in the Chromium that the tests share. It is closed
-// at the end of the test. A test that needs flags or the focus of the keyboard calls [ownTab].
+// newTab returns a tab with its own profile in the Chromium that the tests share. The tab is closed
+// at the end of the test. A test that needs flags or the keyboard focus calls [ownTab].
 func newTab(t *testing.T) tab {
 	t.Helper()
 	harness.Need(t, "chromium")
@@ -97,7 +97,7 @@ var sharedChromium = sync.OnceValues(func() (context.Context, error) {
 // stopChromium stops the Chromium that the tests share, if it was started.
 var stopChromium = func() {}
 
-// chromiumOptions returns the options of every Chromium. It keeps all its files in a directory.
+// chromiumOptions returns the options for every Chromium. Chromium keeps all its files in dir.
 func chromiumOptions(dir string, more ...chromedp.ExecAllocatorOption) []chromedp.ExecAllocatorOption {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
@@ -258,7 +258,7 @@ func eval[V any](b tab, expression string) (v V) {
 	return v
 }
 
-// write inserts the whole text into a field at once. Typing key by key redraws the page three
+// write inserts the whole text into a field in one step. Typing key by key redraws the page three
 // times per key.
 func write(field, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Steps(chromedp.Focus(chromedp.CSS(field), chromedp.NodeVisible),

@@ -196,7 +196,7 @@ func TestDemoMoves(t *testing.T) {
 	harness.Start(t).Get(t, "/demo").Want(t, 404)
 }
 
-// TestStockBundle shows that the stock SDK that the demo serves is that of the published package.
+// TestStockBundle shows that the stock SDK served by the demo is the one in the published package.
 func TestStockBundle(t *testing.T) {
 	harness.NotStorage(t)
 	needNode(t)

@@ -112,7 +112,8 @@ func TestFactorsInChromium(t *testing.T) {
 	b.click("codes-done")
 	says("Your passkey was added.")
 
-	// The browser offers the passkey in the e-mail field and the authenticator accepts at once.
+	// The browser offers the passkey in the e-mail field, and the authenticator accepts
+	// immediately.
 	signOut()
 	b.do(goTo(account))
 	b.until("a login with the passkey alone", "document.getElementById('account-page')")

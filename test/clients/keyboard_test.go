@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// stops is a script that returns every control of the page in document order. Of a group of radio
-// buttons, it returns the checked one, or the first.
+// stops is a script that returns every control of the page in document order. For a group of radio
+// buttons, it returns only the checked one, or the first if none is checked.
 const stops = `(() => {
 	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
 		.filter((e) => e.checkVisibility() && !e.disabled && e.getClientRects().length);

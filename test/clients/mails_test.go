@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/inbox"
 )
 
-// letter waits for the n-th mail with a link to an address and returns that link.
+// letter waits for the n-th email with a link to an address and returns that link.
 func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 	t.Helper()
 	var links []string
@@ -30,9 +30,9 @@ func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 	return links[n-1]
 }
 
-// TestMailsInChromium shows that people can follow the links of mails, which are sent over TLS
-// with a password. A person who forgot a password sets another one, an invited person sets the
-// first one, and a new person confirms the address of the account.
+// TestMailsInChromium shows that people can follow the links in emails, which are sent over TLS
+// with a password. A person who forgot a password sets a new one, an invited person sets the first
+// one, and a new person confirms the address of the account.
 func TestMailsInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})

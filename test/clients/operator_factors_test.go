@@ -44,7 +44,8 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.click("codes-kept")
 	b.arrive(home)
 
-	// The browser offers the passkey in the e-mail field and the authenticator accepts at once.
+	// The browser offers the passkey in the e-mail field, and the authenticator accepts
+	// immediately.
 	b.presence(key, false)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	b.arrive("/dashboard/login")

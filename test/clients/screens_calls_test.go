@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// callRows opens the rows of a server, to write records of calls into them.
+// callRows opens a server's database, to write call records into it.
 func callRows(t *testing.T, s *harness.Server) *store.Store {
 	t.Helper()
 	rows, err := store.Open(t.Context(), store.Config{URL: s.Database(), Dir: s.Data})
@@ -39,8 +39,8 @@ func callRows(t *testing.T, s *harness.Server) *store.Store {
 	return rows
 }
 
-// addCall writes the record of a call that began some minutes ago and returns its id. A call with
-// a cause has ended; talked is how long its parties were connected.
+// addCall writes the record of a call that began some minutes ago, and returns its id. If cause is
+// set, the call has ended. talked is how long its parties were connected.
 func addCall(
 	t *testing.T, rows *store.Store, projectID string, from, to calls.Party,
 	minutes int, talked time.Duration, cause calls.Cause,
@@ -65,8 +65,8 @@ func addCall(
 	return r.ID
 }
 
-// TestScreensOfCalls shows that the pages of calls pass the checks of screens. The server carries
-// no calls itself, so that it does not end those whose rows the test writes.
+// TestScreensOfCalls shows that the pages about calls pass the checks of screens. The server itself
+// carries no calls. Otherwise, it would end the calls that the test writes into the database.
 func TestScreensOfCalls(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

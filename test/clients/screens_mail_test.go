@@ -22,7 +22,7 @@ func (d *drawer) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
-// letters are all kinds of mail that people receive.
+// letters are all kinds of email that people receive.
 var letters = []mail.Kind{
 	mail.Reset, mail.Verify, mail.Invitation, mail.ChangeAddress, mail.AddressChanged, mail.AddressTaken,
 	mail.Registration, mail.Registered,
@@ -30,11 +30,11 @@ var letters = []mail.Kind{
 	mail.OperatorDevice, mail.OperatorFactor, mail.OperatorPassword, mail.OperatorLink, mail.OperatorAdded,
 }
 
-// withLinks are the kinds of mail with a link, and the link's path.
+// withLinks maps the kinds of email with a link to the link's path.
 var withLinks = map[mail.Kind]string{mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite",
 	mail.ChangeAddress: "change-address", mail.Registration: "welcome"}
 
-// TestScreensOfMails shows that every kind of mail passes the checks of screens when shown as
+// TestScreensOfMails shows that every kind of email passes the checks of screens when shown as
 // HTML. If SELVAGE_TEST_MAILS names a folder, screenshots are saved there.
 func TestScreensOfMails(t *testing.T) {
 	harness.OneBackend(t)

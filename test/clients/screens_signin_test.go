@@ -22,7 +22,7 @@ func (s *screens) forget() {
 	}
 }
 
-// mail waits for a mail in the development mailbox, opens the newest one and returns its link.
+// mail waits for an email in the development mailbox, opens the newest one and returns its link.
 func (s *screens) mail(at *harness.Server) string {
 	s.Helper()
 	harness.Eventually(s, patience, "a mail", func() error {

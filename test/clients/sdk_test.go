@@ -97,8 +97,8 @@ func (s sdk) wantEvent(name string) {
 	s.Errorf("the SDK reports %q, want %q", events, name)
 }
 
-// inChromium loads a version in a page, in a Chromium that trusts the server's certificate
-// authority as a person's browser does.
+// inChromium loads a version of the SDK in a page, in a Chromium that trusts the server's
+// certificate authority.
 func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 	t.Helper()
 	needNode(t)
@@ -122,7 +122,8 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 	return app
 }
 
-// sdk returns a version of the SDK that a page loads. The tab has yet to open the page, by reload.
+// sdk returns a version of the SDK that a page loads. The caller must then open the page with
+// reload.
 func (b tab) sdk(version, page string) sdk {
 	return sdk{b.T, version, func(t *testing.T, expression string, value any) {
 		t.Helper()
@@ -136,7 +137,7 @@ func (b tab) sdk(version, page string) sdk {
 	}}
 }
 
-// inNode loads a version in Node.
+// inNode loads a version of the SDK in Node.
 func inNode(t *testing.T, s *harness.Server, version string) sdk {
 	t.Helper()
 	needNode(t)

@@ -48,7 +48,7 @@ func (v visitor) online(t *testing.T) bool {
 	return online
 }
 
-// wantOnline waits until the visitor is online, or is not.
+// wantOnline waits until the visitor is online or, if want is false, offline.
 func (v visitor) wantOnline(t *testing.T, want bool) {
 	t.Helper()
 	harness.Eventually(t, patience, fmt.Sprintf("the subscriber to be online: %v", want), func() error {
@@ -157,7 +157,7 @@ func walkAddresses(s sdk, v visitor) {
 		len(pages[0]) != 3 || len(pages[1]) != 1 {
 		s.Fatalf("two pages of addresses are %v", pages)
 	}
-	if s.version != "3.27.0" { // that version cannot sort or find by name
+	if s.version != "3.27.0" { // 3.27.0 cannot sort or find by name
 		s.wantSorted(slices.Concat(pages...))
 	}
 
@@ -245,7 +245,7 @@ func walkRevoked(s sdk, v visitor) {
 	v.wantOnline(s.T, false)
 	s.wantEvent("session.reconnecting")
 	s.wantEvent("session.auth_error -32002")
-	if s.version != "3.27.0" { // that version has no such error
+	if s.version != "3.27.0" { // 3.27.0 has no such error
 		s.wantError("client.getSubscriberInfo()", "AuthError", 401)
 	}
 }
@@ -256,8 +256,7 @@ func walkUpdateToken(s sdk, v visitor) {
 	s.open(first)
 	s.do("online()", nil)
 	if s.version == "3.27.0" || s.version == "3.28.0" {
-		// These versions wait for an event of the client, although it is an event of the
-		// session.
+		// These versions wait for the event on the client, although the session emits it.
 		s.eval(s.T, fmt.Sprintf("void client.updateToken(%q), 0", second), new(int))
 	} else {
 		s.do(fmt.Sprintf("client.updateToken(%q)", second), nil)
@@ -280,7 +279,7 @@ func walkUpdateToken(s sdk, v visitor) {
 	}
 }
 
-// walkDial calls somebody who does not exist, and the call ends with the cause.
+// walkDial calls an unknown address, and the call ends with the cause.
 func walkDial(s sdk, v visitor) {
 	s.open(v.token(s.T))
 	var cause string

@@ -25,14 +25,14 @@ func newHome(t *testing.T) string {
 	return t.TempDir()
 }
 
-// plain returns an environment of little more than a home directory. It leaves out any settings of
-// this machine about certificates.
+// plain returns an environment with little more than a home directory. It omits this machine's
+// certificate settings.
 func plain(home string) []string {
 	return []string{"HOME=" + home, "PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LANG=C.UTF-8"}
 }
 
-// ca runs a subcommand of selvage ca with a home directory. The arguments must name the stores of
-// that home: by default, root changes the machine's store.
+// ca runs a subcommand of selvage ca with a home directory. The arguments must name the stores in
+// that home. By default, the command would change the machine's store if it runs as root.
 func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	t.Helper()
 	if !slices.Contains(args, "--store") || slices.Contains(args, "system") {
@@ -175,8 +175,8 @@ func certutil(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// systemScript replaces the machine's certificate stores by its own. It runs in a mount namespace,
-// as root or mapped to root in it.
+// systemScript replaces the machine's certificate stores by temporary ones. It runs in a mount
+// namespace, as root or mapped to root in it.
 const systemScript = `
 set -eu
 mount --bind "$STORE/local" /usr/local/share/ca-certificates
@@ -267,9 +267,9 @@ fi
 "$SELVAGE" ca install --store chromium,firefox --data "$DATA"
 `
 
-// TestSudoTrust shows that without root the command does what it can, and prints the command to
-// run as root. Under sudo it installs into the browsers of the calling account, and leaves no
-// files of root there.
+// TestSudoTrust shows that without root, the command does what it can and prints the command to run
+// as root. Under sudo, it installs into the browsers of the calling account, and leaves no files
+// owned by root there.
 func TestSudoTrust(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "certutil", "setpriv", "unshare")
