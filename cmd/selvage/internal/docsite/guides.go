@@ -24,8 +24,8 @@ type document struct{ name, title string }
 
 // contents lists all documents.
 var contents = []group{
-	{"Begin", []document{
-		{"start", "Five minutes"}, {"guide", "Guide"}, {"promises", "Promises"}, {"glossary", "Glossary"},
+	{"First steps", []document{
+		{"start", "Get started"}, {"guide", "Guide"}, {"promises", "Promises"}, {"glossary", "Glossary"},
 	}},
 	{"Tutorials", []document{
 		{"browser", "An app in a browser"}, {"web", "A server-rendered web app"},
@@ -39,7 +39,7 @@ var contents = []group{
 	}},
 	{"Operating", []document{
 		{"operations", "Operations"}, {"https", "HTTPS and proxies"}, {"databases", "Databases"},
-		{"redis", "Redis"}, {"high-availability", "High availability"}, {"mail", "Mail"},
+		{"redis", "Redis"}, {"high-availability", "High availability"}, {"mail", "Email"},
 		{"delivery", "Deliveries"}, {"accounts", "Accounts"}, {"keys", "Keys"}, {"limits", "Limits"},
 		{"monitoring", "Monitoring"}, {"audit", "Audit trail"}, {"troubleshooting", "Troubleshooting"},
 		{"security", "Security"}, {"performance", "Performance"},
