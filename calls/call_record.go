@@ -46,6 +46,7 @@ type Record struct {
 	Guest                          string // the id of the caller's token, if it is not a subscriber
 	CalleeLeg                      string // the id of the leg that answered; "" before
 	CallerControls, CalleeControls Controls
+	Recorded                       bool // now, and not paused
 
 	// Measurements of the caller's media.
 	Received, Lost    int64 // packets

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -49,14 +50,24 @@ func (k *call) recordOn() {
 	if c.recorder == nil || k.echo {
 		return
 	}
-	go k.changeRecordings(func(ctx context.Context) error {
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+		defer cancel()
+		// Outside changeRecordings: the end of the former recording makes the call follow it.
 		recorded, err := c.recorder.Interrupt(ctx, k.project, k.id)
-		if err != nil || !recorded {
-			return err
+		if err != nil {
+			c.log.Error("ending the recording of a lost node", "call_id", k.id, "error", err)
+			return
 		}
-		_, err = c.recorder.Start(ctx, r.recorded(started))
-		return err
-	})
+		// A server that was started again may have ended that recording before the clients came back.
+		if !recorded && !r.Recorded {
+			return
+		}
+		_ = k.changeRecordings(func(ctx context.Context) error { // it logs its error
+			_, err := c.recorder.Start(ctx, r.recorded(started))
+			return err
+		})
+	}()
 }
 
 // recorded describes a recording of both sides of the call that begins at started.
@@ -136,16 +147,21 @@ func (k *call) setRecordings(running map[string]Recording, listening bool) error
 		}
 	}
 	k.setTone(listening)
-	if k.isRecorded() == before {
-		return nil
+	if k.isRecorded() != before {
+		k.tellMembers(Event{Kind: RoomUpdated, Room: k.room()})
 	}
+	return k.saveRecorded(listening)
+}
 
-	k.tellMembers(Event{Kind: RoomUpdated, Room: k.room()})
-	if k.record.RecordingSid != "" || len(running) == 0 {
-		return nil
+// saveRecorded notes in the record whether the call is being recorded, and its first recording.
+func (k *call) saveRecorded(listening bool) error {
+	was := k.record
+	k.record.Recorded = listening
+	for sid := range k.recordings.bySid {
+		k.record.RecordingSid = cmp.Or(was.RecordingSid, sid)
 	}
-	for sid := range running {
-		k.record.RecordingSid = sid
+	if k.record == was {
+		return nil
 	}
 	return k.save()
 }
@@ -178,6 +194,7 @@ func (k *call) stopRecordings() {
 		rec.Stop()
 	}
 	k.recordings.bySid = nil
+	k.record.Recorded = false
 	k.setTone(false)
 }
 

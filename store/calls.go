@@ -26,14 +26,14 @@ var callTable = table[calls.Record]{
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
 		received, lost, jitter, round_trip, transport, guest, callee_leg,
-		caller_controls, callee_controls, created, answered, ended, asked`,
+		caller_controls, callee_controls, recorded, created, answered, ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
 			&r.Key, &r.ProjectID, &r.ID, &r.State, &r.Cause.Text, &r.Cause.Code, &r.Node,
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
-			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls,
+			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded,
 			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
 	},
@@ -85,8 +85,8 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 		var webhooks int
 		err = t.Row(ctx, query+` ON CONFLICT (id) DO UPDATE SET state = excluded.state, cause = excluded.cause,
 				cause_code = excluded.cause_code, video = excluded.video, recording_sid = excluded.recording_sid,
-				received = excluded.received, lost = excluded.lost, jitter = excluded.jitter,
-				round_trip = excluded.round_trip, transport = excluded.transport,
+				recorded = excluded.recorded, received = excluded.received, lost = excluded.lost,
+				jitter = excluded.jitter, round_trip = excluded.round_trip, transport = excluded.transport,
 				callee_leg = excluded.callee_leg, answered = excluded.answered, ended = excluded.ended
 			WHERE calls.ended = 0 AND calls.node = excluded.node
 			RETURNING `+webhooksOf("calls")+`, `+partyColumns, args...).Scan(&webhooks,

@@ -215,6 +215,8 @@ func testTakeCall(t *testing.T, c Config) {
 	r := callAt("p", time.Now().UTC().Truncate(time.Second))
 	r.State, r.Answered, r.CalleeLeg = calls.InCall, r.Created.Add(time.Second), newID()
 	saveCalls(t, s, r)
+	r.Recorded = true
+	saveCalls(t, s, r)
 	for _, leg := range []string{r.ID, r.CalleeLeg} {
 		if found, err := s.FindLeg(t.Context(), "p", leg); err != nil || found.ID != r.ID {
 			t.Errorf("FindLeg = %v, %v, want the call", found.ID, err)
@@ -229,6 +231,9 @@ func testTakeCall(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	taken, err := s.FindLeg(t.Context(), "p", r.ID)
+	if !taken.Recorded {
+		t.Error("the taken call is not shown as recorded")
+	}
 	if err != nil || taken.CallerControls != r.CallerControls || taken.CalleeControls != r.CalleeControls {
 		t.Errorf("the controls of the taken call are %d and %d, %v, want %d and %d",
 			taken.CallerControls, taken.CalleeControls, err, r.CallerControls, r.CalleeControls)

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,8 +9,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// lostNodes starts nodes, and two phones. Alice's clients prefer the first node and bob's the
-// second.
+// lostNodes starts nodes, and phones whose calls outlive them.
 func lostNodes(t *testing.T, nodes int) (n *harness.Nodes, alice, bob *phone) {
 	t.Helper()
 	if servers.BackendName(t) == "sqlite" {
@@ -22,11 +22,11 @@ func lostNodes(t *testing.T, nodes int) (n *harness.Nodes, alice, bob *phone) {
 	return n, alice, bob
 }
 
-// meet connects alice at the first node with bob at the second, and returns the id of the call.
-func meet(n *harness.Nodes, alice, bob *phone) (id string) {
+// meet calls bob at the second node from alice at the first. token is alice's.
+func meet(n *harness.Nodes, alice, bob *phone, token string) (id string) {
 	alice.Helper()
 	n.Prefer(0)
-	alice.enter(false)
+	alice.enterWith(token, false)
 	n.Prefer(1)
 	bob.enter(true)
 	id = talk(alice, bob, false)
@@ -34,35 +34,195 @@ func meet(n *harness.Nodes, alice, bob *phone) (id string) {
 	return id
 }
 
-// TestCallsOutliveTheirNode kills the node that carries a call. With our SDK, the call continues at
-// the other node with the same id and the same record, and both sides hear each other.
-func TestCallsOutliveTheirNode(t *testing.T) {
-	n, alice, bob := lostNodes(t, 2)
-	id := meet(n, alice, bob)
-
-	n.Each[0].Kill()
-	killed := time.Now()
-	alice.wantMoved(id)
-	bob.wantMoved("")
-	hear(alice, bob)
-	t.Logf("the call went on after %v", time.Since(killed))
-
-	alice.do("call.hangup()", nil)
-	bob.do("until(() => states.includes('destroy'))", nil)
+// renew loads the pages of phones again, which report to a test from now on.
+func renew(t *testing.T, all ...*phone) {
+	for _, f := range all {
+		f.use(t)
+		f.load()
+	}
 }
 
-// wantMoved waits until the phone's call has moved to another node. id is the id of the call, or ""
-// if it is unknown.
+// wantMoved waits until the phone's call has changed to another node. id is that of the call, or "" if
+// it is not known.
 func (f *phone) wantMoved(id string) {
 	f.Helper()
 	f.do("until(() => states.includes('media.reconnecting') && states.lastIndexOf('media.connected') > "+
 		"states.lastIndexOf('media.reconnecting'))", nil)
+	f.wantSame(id)
+	var ended bool
+	if f.do("states.includes('destroy')", &ended); ended {
+		f.Errorf("the app saw the end of its call")
+	}
+}
+
+// wantSame fails the test unless the phone's call has an id.
+func (f *phone) wantSame(id string) {
+	f.Helper()
 	var now string
 	if f.do("call.callId", &now); id != "" && now != id {
 		f.Errorf("the call is %s, want %s as before", now, id)
 	}
-	var ended bool
-	if f.do("states.includes('destroy')", &ended); ended {
-		f.Errorf("the app saw the end of its call")
+}
+
+// wantOne fails the test unless a node shows one record of a call, and its status.
+func (f *phone) wantOne(at *harness.Server, id, status string) {
+	f.Helper()
+	var list struct {
+		Calls []struct{ Sid, Status string }
+	}
+	at.Get(f.T, f.project.LaML("/Calls.json"), f.project.Basic()).Want(f.T, 200).Read(f.T, &list)
+	n := 0
+	for _, c := range list.Calls {
+		if c.Sid != id {
+			continue
+		}
+		if n++; n > 1 || c.Status != status {
+			f.Errorf("the call is %s in record %d, want one record, %s", c.Status, n, status)
+		}
+	}
+}
+
+// TestCallsOutliveTheirNode kills the node of a call, time and again. With our SDK, the call goes on at the other
+// node: the same id, the same record, and each hears the other.
+func TestCallsOutliveTheirNode(t *testing.T) {
+	n, alice, bob := lostNodes(t, 2)
+	p := alice.project
+	app := p.NewClient(t, "web", "--first-party", "--access-token", "fabric")
+
+	t.Run("recording and logout", func(t *testing.T) {
+		renew(t, alice, bob)
+		tokens, _ := app.SignIn(t, alice.person, "openid")
+		record := func(value string) { p.Command(t, "", "project", "update", p.ID, "--record-calls", value) }
+		record("on")
+		id := meet(n, alice, bob, tokens.AccessToken)
+		record("off") // for later calls
+		alice.do("until(() => rooms.at(-1)?.recording)", nil)
+		alice.do("pass(1)", nil)
+		alice.eval(t, "rooms.length = 0", new(int))
+		n.Each[0].Kill()
+		killed := time.Now()
+		alice.wantMoved(id)
+		bob.wantMoved("")
+		hear(alice, bob)
+		t.Logf("the call went on after %v", time.Since(killed))
+		alice.wantOne(n.Each[1], id, "in-progress")
+		alice.do("until(() => rooms.at(-1)?.recording)", nil)
+		alice.do("pass(1)", nil)
+
+		n.Each[0].Restart(t)
+		sessions := "/api/fabric/resources/subscribers/" + alice.person.ID + "/sessions/"
+		n.Each[0].Do(t, "DELETE", sessions+tokens.SessionOf(t), p.Basic()).Want(t, 204)
+		harness.WithinASecond(t, "the login ends", func() error {
+			var cause string
+			bob.eval(t, "messages.find((m) => m.method === 'verto.bye')?.params.cause ?? ''", &cause)
+			if cause != "TOKEN_REVOKED" {
+				return fmt.Errorf("the call ended with %q, want TOKEN_REVOKED", cause)
+			}
+			return nil
+		})
+		bob.do("until(() => states.includes('destroy'))", nil)
+		alice.wantOne(n.Each[1], id, "completed")
+		alice.wantRecordings(n.Each[1], id, 2, bob)
+	})
+
+	t.Run("guest", func(t *testing.T) {
+		renew(t, alice, bob)
+		id := meet(n, alice, bob, p.NewGuest(t, p.Address(t, bob.person.ID)).Token)
+		n.Each[0].Kill()
+		alice.wantMoved(id)
+		bob.wantMoved("")
+		hear(alice, bob)
+		alice.do("call.hangup()", nil)
+		bob.do("until(() => states.includes('destroy'))", nil)
+		alice.wantOne(n.Each[1], id, "completed")
+		n.Each[0].Restart(t)
+	})
+
+	t.Run("reload", func(t *testing.T) {
+		renew(t, alice, bob)
+		id := meet(n, alice, bob, p.NewSAT(t, alice.person.Email).Token)
+		address := bob.address()
+		n.Each[0].Kill()
+		alice.load()
+		alice.enterWith(alice.token, false)
+		alice.do(fmt.Sprintf("reattach(%q)", address), nil)
+		alice.wantSame(id)
+		bob.wantMoved("")
+		hear(alice, bob)
+		alice.do("call.hangup()", nil)
+		bob.do("until(() => states.includes('destroy'))", nil)
+		n.Each[0].Restart(t)
+	})
+
+	t.Run("stock SDK", func(t *testing.T) {
+		renew(t, alice, bob)
+		alice.kept, bob.kept = false, false
+		for _, f := range []*phone{alice, bob} { // as with any page: only tests change this
+			f.eval(t, "(restriction = { iceCandidatePoolSize: 10 }) && 0", new(int))
+		}
+		id := meet(n, alice, bob, p.NewSAT(t, alice.person.Email).Token)
+		n.Each[0].Kill()
+		killed := time.Now()
+		bob.wantBye("NODE_LOST")
+		for _, f := range []*phone{alice, bob} {
+			f.do("until(() => states.includes('destroy'))", nil)
+		}
+		t.Logf("the call ended after %v", time.Since(killed))
+		alice.wantOne(n.Each[1], id, "completed")
+	})
+}
+
+// TestCallsOutliveTheirServer kills the only server during a recorded call, and starts it again. The call goes
+// on, and so does its recording, in a second file.
+func TestCallsOutliveTheirServer(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Start(t)
+	alice, bob := phones(t, s, "3.30.0")
+	p := alice.project
+	p.Command(t, "", "project", "update", p.ID, "--record-calls", "on")
+	alice.kept, bob.kept = true, true
+	id := connect(alice, bob, false)
+	hear(alice, bob)
+	alice.do("until(() => rooms.at(-1)?.recording)", nil)
+	alice.do("pass(1)", nil)
+
+	alice.eval(t, "rooms.length = 0", new(int))
+	s.Kill()
+	s.Restart(t)
+	alice.wantMoved(id)
+	bob.wantMoved("")
+	hear(alice, bob)
+	alice.do("until(() => rooms.at(-1)?.recording)", nil)
+	alice.do("pass(1)", nil)
+	alice.do("call.hangup()", nil)
+	bob.do("until(() => states.includes('destroy'))", nil)
+	alice.wantOne(s, id, "completed")
+	alice.wantRecordings(s, id, 2, bob)
+}
+
+// wantRecordings waits until a call has as many recordings, and fails the test unless each has both sides.
+func (f *phone) wantRecordings(at *harness.Server, call string, want int, callee *phone) {
+	f.Helper()
+	p := f.project
+	var list struct {
+		Recordings []struct{ Sid, Status string }
+	}
+	harness.Eventually(f.T, time.Minute, "the recordings", func() error {
+		at.Get(f.T, p.LaML("/Calls/"+call+"/Recordings.json"), p.Basic()).Want(f.T, 200).Read(f.T, &list)
+		done := 0
+		for _, rec := range list.Recordings {
+			if rec.Status == "completed" {
+				done++
+			}
+		}
+		if done != want || len(list.Recordings) != want {
+			return fmt.Errorf("the recordings are %v, want %d", list.Recordings, want)
+		}
+		return nil
+	})
+	for _, rec := range list.Recordings {
+		left, right := channels(f.T, at.Get(f.T, p.LaML("/Recordings/"+rec.Sid+".wav"), p.Basic()).Want(f.T, 200).Body)
+		wantTone(f.T, "the caller's channel", left, f.hz, callee.hz)
+		wantTone(f.T, "the callee's channel", right, callee.hz, f.hz)
 	}
 }

@@ -7,7 +7,7 @@ let tone = 440
 const invites = []
 const states = [] // of call.state and of the call's end
 const updates = [] // of members
-const rooms = [] // as they were after each update
+const rooms = [] // as they were at first, and after each update
 
 /** Returns moving pictures of one color. They are small and few, because two tabs encode and decode them. */
 function film(color) {
@@ -62,7 +62,7 @@ function follow(c) {
     c.on(name, (e) => states.push(name === 'call.state' ? e.call_state : name))
   }
   c.on('member.updated', (e) => updates.push(e.member))
-  c.on('room.updated', (e) => rooms.push(e.room_session))
+  for (const name of ['call.joined', 'room.updated']) c.on(name, (e) => rooms.push(e.room_session))
   return c
 }
 
