@@ -18,21 +18,21 @@ import (
 // LinkLife is how long a link is valid.
 const LinkLife = 24 * time.Hour
 
-// A Link can be used once, by any holder of it: to become an operator, or to set a new password for
-// an existing one. Only the SHA-256 of its token is kept.
+// A Link can be used once, by anyone who has it, to become an operator or to set a new password for
+// an existing one. Only the SHA-256 of its token is stored.
 type Link struct {
 	ID         string
 	Hash       string
-	OperatorID string // the operator who sets a new password; "" for an invitation
-	Email      string // of the operator; "" lets a new operator choose
+	OperatorID string // the operator whose password it resets; "" for an invitation
+	Email      string // the operator's email; if "", a new operator chooses one
 	Role       Membership
-	MadeBy     string // email of the operator who created it; "" for the command line
+	MadeBy     string // email of the operator who created it; "" if created on the command line
 	Created    time.Time
 	Expires    time.Time
 	Used       time.Time // zero if unused
 }
 
-// Invite creates an invitation and returns its token, which is not kept. If email is "", the new
+// Invite creates an invitation and returns its token, which is not stored. If email is "", the new
 // operator chooses one.
 func (a *Operators) Invite(ctx context.Context, email string, role Membership, by string) (Link, string, error) {
 	l := Link{Role: role, MadeBy: by}
@@ -48,8 +48,8 @@ func (a *Operators) Invite(ctx context.Context, email string, role Membership, b
 	return a.createLink(ctx, l, false)
 }
 
-// First creates the link for the first operator, an owner. It returns problem.Conflict if there is an
-// operator or a valid invitation.
+// First creates the link for the first operator, who becomes an owner. If there is already an
+// operator or a valid invitation, it returns problem.Conflict.
 func (a *Operators) First(ctx context.Context) (Link, string, error) {
 	return a.createLink(ctx, Link{Role: Membership{Role: Owner}}, true)
 }
@@ -75,7 +75,7 @@ func (a *Operators) createLink(ctx context.Context, l Link, alone bool) (Link, s
 	return l, token, nil
 }
 
-// withToken returns a link with a new token and the times of its validity.
+// withToken returns l with a new token and a new time of expiry.
 func (a *Operators) withToken(l Link) (Link, string) {
 	token := strings.ToLower(rand.Text() + rand.Text())
 	l.ID, l.Hash = newID(), hashToken(token)
@@ -87,20 +87,20 @@ func (a *Operators) withToken(l Link) (Link, string) {
 // IsOver reports whether the link has expired.
 func (l Link) IsOver(now time.Time) bool { return !now.Before(l.Expires) }
 
-// Invitations returns a page of the unused invitations, newest first: valid ones, and those that
-// expired less than a day ago.
+// Invitations returns a page of the unused invitations, newest first: valid invitations, and those
+// that expired less than a day ago.
 func (a *Operators) Invitations(ctx context.Context, q page.Query) (page.Page[Link], error) {
 	return a.c.Store.ListInvitations(ctx, q)
 }
 
-// Withdraw ends an invitation, whose link then no longer works. A used or unknown one is
-// problem.NotFound.
+// Withdraw ends an invitation, whose link then stops working. For a used or unknown invitation it
+// returns problem.NotFound.
 func (a *Operators) Withdraw(ctx context.Context, id string) (Link, error) {
 	return a.c.Store.WithdrawInvitation(ctx, id, a.now())
 }
 
-// Renew replaces an invitation by a new one for another day, and returns its token, which is not
-// kept. The previous link no longer works.
+// Renew replaces an invitation with a new one that is valid for another day. It returns the new
+// token, which is not stored. The previous link stops working.
 func (a *Operators) Renew(ctx context.Context, id, by string) (l Link, token string, err error) {
 	l, err = a.c.Store.RenewInvitation(ctx, id, func(old Link) Link {
 		l, token = a.withToken(Link{Email: old.Email, Role: old.Role, MadeBy: by})
@@ -114,11 +114,11 @@ func hashToken(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// errOver is the only answer to an invalid link. It does not reveal the reason.
+// errOver is the error for every invalid link. It does not reveal the reason.
 var errOver = problem.New(problem.NotFound, "link_over",
 	"the link was used, is older than a day, or was never valid")
 
-// FindLink returns the link of a token if it is valid. It does not use it up.
+// FindLink returns the link with this token if it is valid, without using the link up.
 func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	l, err := a.c.Store.FindOperatorLink(ctx, hashToken(token))
 	if errors.Is(err, problem.NotFound) {
@@ -133,8 +133,8 @@ func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	return l, nil
 }
 
-// Use uses up a link: it creates the operator, or sets the password of the existing one. If the input
-// is invalid, the link remains valid.
+// Use uses up a link: it creates the operator, or sets the existing operator's password. If the
+// input is invalid, the link remains valid.
 func (a *Operators) Use(ctx context.Context, token string, in Input) (Operator, error) {
 	l, err := a.FindLink(ctx, token)
 	if err != nil {

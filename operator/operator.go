@@ -1,12 +1,13 @@
 // Package operator manages the people who run an installation: their roles, the single-use links
-// with which they join, and their sessions in the dashboard.
+// through which they join, and their sessions in the dashboard.
 //
-// [Role.May] defines what each role may do. An installation that has had an owner always keeps one:
-// the store enforces this, however many requests arrive at once. Sessions are database rows without
-// a cache, since operators are few; a session that was ended is invalid on every node with the commit.
+// [Role.May] defines what each role may do. An installation that has had an owner always keeps at
+// least one; the store enforces this even among concurrent requests. Sessions are database rows
+// without a cache, since operators are few. Once a session is ended in the database, every node
+// rejects it.
 //
-// The package uses neither HTTP nor SQL. Package dashboard serves the pages, and package store keeps
-// the rows.
+// The package uses neither HTTP nor SQL. Package dashboard serves the pages, and package store
+// stores the rows.
 package operator
 
 import (
@@ -25,16 +26,16 @@ import (
 // An Operator is a person who runs the installation or some of its projects.
 type Operator struct {
 	ID           string
-	Email        string // as fabric.NormalizeEmail returns it; unique in the installation
+	Email        string // as normalized by fabric.NormalizeEmail; unique in the installation
 	Name         string
 	PasswordHash string // "" means that no password works
 	Roles        []Membership
-	Disabled     bool // cannot sign in; all sessions have ended
+	Disabled     bool // the operator cannot sign in, and all sessions have ended
 	Created      time.Time
 	Updated      time.Time
 }
 
-// Title returns the name under which others see the operator.
+// Title returns the name that others see for the operator.
 func (o Operator) Title() string {
 	if o.Name != "" {
 		return o.Name
@@ -42,26 +43,27 @@ func (o Operator) Title() string {
 	return o.Email
 }
 
-// A Membership is a role in a project. A ProjectID of "" means the installation and all projects.
+// A Membership is a role in a project. If ProjectID is "", the role applies to the installation and
+// all projects.
 type Membership struct {
 	ProjectID string
 	Role      Role
 }
 
-// A Store keeps the rows. Missing rows are problem.NotFound. Each method is one transaction, and all
-// methods may be called concurrently.
+// A Store stores operators, sessions and links. Methods return problem.NotFound for missing rows.
+// Each method is one transaction, and all methods may be called concurrently.
 type Store interface {
 	AccountStore
 	SessionStore
 	LinkStore
 
-	// Record writes the audit event of a decision that changes no row.
+	// Record writes the audit event for a decision that changes no row.
 	Record(ctx context.Context, e audit.Event) error
-	// SweepOperators deletes sessions and links that expired before a moment.
+	// SweepOperators deletes sessions and links that expired before the given time.
 	SweepOperators(ctx context.Context, before time.Time) error
 }
 
-// An AccountStore keeps operators.
+// An AccountStore stores operators.
 type AccountStore interface {
 	// CreateOperator returns problem.Conflict on "email" if the email is in use, and
 	// problem.NotFound if a project does not exist.
@@ -69,52 +71,54 @@ type AccountStore interface {
 	FindOperator(ctx context.Context, id string) (Operator, error)
 	FindOperatorByEmail(ctx context.Context, email string) (Operator, error)
 	ListOperators(ctx context.Context, q page.Query) (page.Page[Operator], error)
-	// UpdateOperator writes the fields that are not nil. A change that removes the last owner of the
-	// installation is problem.Conflict. A new password, or disabling the operator, ends all its
-	// sessions except keep. If the operator may no longer manage operators, the links it made end.
+	// UpdateOperator writes the fields of c that are not nil. It returns problem.Conflict if the
+	// change would remove the last owner of the installation. A new password, or disabling the
+	// operator, ends all the operator's sessions except keep. If the operator may no longer manage
+	// operators, the links that the operator created end.
 	UpdateOperator(ctx context.Context, id string, c Change, at time.Time, keep string) (Operator, error)
-	// DeleteOperator deletes an operator and ends the links it made. Deleting the last owner is
-	// problem.Conflict.
+	// DeleteOperator deletes an operator and ends the links that the operator created. For the last
+	// owner it returns problem.Conflict.
 	DeleteOperator(ctx context.Context, id string) error
 }
 
-// A SessionStore keeps the sessions of operators.
+// A SessionStore stores the sessions of operators.
 type SessionStore interface {
-	// CreateOperatorSession writes a session. If the operator no longer has the given password hash,
-	// or is disabled, it returns problem.Conflict.
+	// CreateOperatorSession writes a session. If the operator's password hash is no longer
+	// passwordHash, or the operator is disabled, it returns problem.Conflict.
 	CreateOperatorSession(ctx context.Context, s Session, passwordHash string) error
-	// FindOperatorSession returns the session of a browser and its operator, even if the session has
-	// ended or the operator is disabled.
+	// FindOperatorSession returns the session with this cookie digest and its operator, even if the
+	// session has ended or the operator is disabled.
 	FindOperatorSession(ctx context.Context, browser string) (Session, Operator, error)
-	// RaiseOperatorSession writes a raised session, which replaces the browser digest old. A missing
-	// or ended session is problem.Conflict.
+	// RaiseOperatorSession writes s over the session whose browser digest is old. If that session
+	// is missing or has ended, it returns problem.Conflict.
 	RaiseOperatorSession(ctx context.Context, s Session, old string) error
 	// SeeOperatorSession records that the session was used.
 	SeeOperatorSession(ctx context.Context, id string, at time.Time) error
 	// ListOperatorSessions returns the sessions of an operator that have not ended, newest first.
 	ListOperatorSessions(ctx context.Context, operatorID string, now time.Time) ([]Session, error)
-	// EndOperatorSession ends one of an operator's sessions, or all except keep if id is "".
+	// EndOperatorSession ends one of an operator's sessions, or, if id is "", all except keep.
 	EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error
 }
 
-// A LinkStore keeps links that invite operators or reset their passwords.
+// A LinkStore stores the links that invite operators or reset their passwords.
 type LinkStore interface {
-	// CreateOperatorLink writes a link. If alone is set, an existing operator or valid invitation is
-	// problem.Conflict. If its creator may no longer manage operators, it returns problem.Forbidden
-	// or problem.NotFound.
+	// CreateOperatorLink writes a link. If alone is set and an operator or a valid invitation
+	// exists, it returns problem.Conflict. If the link's creator may no longer manage operators, it
+	// returns problem.Forbidden or problem.NotFound.
 	CreateOperatorLink(ctx context.Context, l Link, alone bool) error
-	// FindOperatorLink finds a link by the hash of its token.
+	// FindOperatorLink returns the link whose token has this hash.
 	FindOperatorLink(ctx context.Context, hash string) (Link, error)
-	// UseOperatorLink creates the operator of a link, or sets its new password, and uses up the link:
-	// of concurrent callers, one succeeds. A used or expired link is problem.NotFound. An email in
-	// use is problem.Conflict, and the link remains valid.
+	// UseOperatorLink uses up a link and creates its operator, or sets the existing operator's
+	// password. Only one of several concurrent callers succeeds. For a used or expired link it
+	// returns problem.NotFound. If the email is already in use, it returns problem.Conflict and the
+	// link remains valid.
 	UseOperatorLink(ctx context.Context, hash string, o Operator, at time.Time) (Operator, error)
-	// ListInvitations returns unused invitations, newest first, including expired ones until they
-	// are swept.
+	// ListInvitations returns a page of the unused invitations, newest first. It includes expired
+	// ones until they are swept.
 	ListInvitations(ctx context.Context, q page.Query) (page.Page[Link], error)
-	// WithdrawInvitation ends an invitation. A used one is problem.NotFound.
+	// WithdrawInvitation ends an invitation. For a used invitation it returns problem.NotFound.
 	WithdrawInvitation(ctx context.Context, id string, at time.Time) (Link, error)
-	// RenewInvitation ends an invitation and writes the one that renew returns for it.
+	// RenewInvitation ends an invitation and writes the new one that renew returns for it.
 	RenewInvitation(ctx context.Context, id string, renew func(Link) Link) (Link, error)
 }
 
@@ -130,18 +134,18 @@ type Change struct {
 type Config struct {
 	Store     Store
 	Passwords *password.Hasher
-	Limits    *limit.Limiter   // limits password tries; nil means no limits
-	Sessions  session.Store    // known networks, and recent throttling records; nil keeps none
-	Idle      time.Duration    // after which an unused session ends; 0 means one hour
-	Absolute  time.Duration    // after which every session ends; 0 means twelve hours
+	Limits    *limit.Limiter   // limits password attempts; nil means no limits
+	Sessions  session.Store    // known networks and recent throttling records; nil stores none
+	Idle      time.Duration    // how long a session may be unused before it ends; 0 means one hour
+	Absolute  time.Duration    // how long a session lasts at most; 0 means twelve hours
 	Now       func() time.Time // nil means time.Now
 
-	// Weak returns a problem on param if a password is too easily guessed. known lists the words that
-	// an attacker would try first. If Weak is nil, only the length counts.
+	// Weak returns a problem on param if a password is too easy to guess. known lists words that an
+	// attacker would try first. If Weak is nil, only the length is checked.
 	Weak func(ctx context.Context, param, password string, known ...string) error
 }
 
-// Operators applies the rules. Its methods may be called concurrently.
+// Operators enforces the rules for operators. Its methods may be called concurrently.
 type Operators struct{ c Config }
 
 // New returns Operators with the given dependencies.

@@ -17,20 +17,21 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// MinPassword is the minimum length of an operator's password. It is longer than a subscriber's,
-// since more is at stake.
+// MinPassword is the minimum length of an operator's password. It is longer than the minimum for
+// subscribers, since more is at stake.
 const MinPassword = 12
 
 // Input holds the fields of an operator to create or update; nil fields are left unchanged.
 type Input struct {
-	Email    *string // only for a new operator
+	Email    *string // only used for a new operator
 	Name     *string
 	Password *string
 	Disabled *bool
 	Roles    []Membership
 }
 
-// CheckPassword returns an error if a password is not allowed for the operator with the given email.
+// CheckPassword returns an error if secret is not allowed as the password of the operator with this
+// email.
 func CheckPassword(secret, email string) error {
 	if n := utf8.RuneCountInString(norm.NFC.String(secret)); 0 < n && n < MinPassword {
 		return problem.BadParam("password", "password is too short (minimum is %d characters)", MinPassword)
@@ -46,7 +47,7 @@ func CheckPassword(secret, email string) error {
 	return nil
 }
 
-// checkPassword is CheckPassword plus the requirements of the installation.
+// checkPassword is like CheckPassword, but also applies the requirements of the installation.
 func (a *Operators) checkPassword(ctx context.Context, secret, email string) error {
 	if err := CheckPassword(secret, email); err != nil {
 		return err
@@ -76,7 +77,7 @@ func (a *Operators) check(ctx context.Context, in Input, isNew bool, email strin
 	return errors.Join(errs...)
 }
 
-// build checks an input and returns the operator it describes.
+// build checks an input and returns the operator that it describes.
 func (a *Operators) build(ctx context.Context, in Input) (Operator, error) {
 	email := ""
 	if in.Email != nil {
@@ -104,7 +105,7 @@ func (a *Operators) build(ctx context.Context, in Input) (Operator, error) {
 	return o, nil
 }
 
-// Create creates an operator. Without a password it cannot sign in until one is set.
+// Create creates an operator. An operator without a password cannot sign in until one is set.
 func (a *Operators) Create(ctx context.Context, in Input) (Operator, error) {
 	o, err := a.build(ctx, in)
 	if err != nil {
@@ -116,7 +117,7 @@ func (a *Operators) Create(ctx context.Context, in Input) (Operator, error) {
 	return o, nil
 }
 
-// Find returns the operator with an id or email.
+// Find returns the operator whose id or email is name.
 func (a *Operators) Find(ctx context.Context, name string) (Operator, error) {
 	if u, err := uuid.Parse(name); err == nil && len(name) == 36 {
 		return a.c.Store.FindOperator(ctx, u.String())
@@ -129,8 +130,8 @@ func (a *Operators) List(ctx context.Context, q page.Query) (page.Page[Operator]
 	return a.c.Store.ListOperators(ctx, q)
 }
 
-// Update changes an operator. A new password, or disabling the operator, ends all its sessions
-// except keep, the session that makes the change.
+// Update changes an operator. A new password, or disabling the operator, ends all the operator's
+// sessions except keep, the session that makes the change.
 func (a *Operators) Update(ctx context.Context, id string, in Input, keep string) (Operator, error) {
 	o, err := a.Find(ctx, id)
 	if err != nil {
@@ -151,7 +152,7 @@ func (a *Operators) Update(ctx context.Context, id string, in Input, keep string
 	return a.c.Store.UpdateOperator(ctx, o.ID, c, a.now(), keep)
 }
 
-// Delete deletes an operator and its sessions.
+// Delete deletes an operator and the operator's sessions.
 func (a *Operators) Delete(ctx context.Context, id string) error {
 	o, err := a.Find(ctx, id)
 	if err != nil {

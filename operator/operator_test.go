@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A world holds Operators over a real store, with its own clock.
+// A world holds Operators on a real store, with its own clock.
 type world struct {
 	*operator.Operators
 	now time.Time
@@ -38,7 +38,7 @@ func (w *world) create(t *testing.T, email string, roles ...operator.Membership)
 
 var owner = operator.Membership{Role: operator.Owner}
 
-// TestRoles shows the permissions of each role, in its own project and in others.
+// TestRoles shows the permissions of each role, in its project and in others.
 func TestRoles(t *testing.T) {
 	may := func(roles ...operator.Membership) string {
 		var is []string
@@ -126,7 +126,7 @@ func (d desk) begin() (operator.Session, string) {
 	return s, cookie
 }
 
-// opens reports whether a cookie opens a session of ann.
+// opens reports whether a cookie opens one of ann's sessions.
 func (d desk) opens(cookie string) bool {
 	d.t.Helper()
 	_, who, err := d.Open(d.t.Context(), cookie)
@@ -147,8 +147,8 @@ func TestSignInRefused(t *testing.T) {
 	}
 }
 
-// TestSessionEnds shows that a session opens with its own cookie only, and ends after an hour
-// without use, or after twelve hours in any case.
+// TestSessionEnds shows that a session can be opened only with its own cookie. It ends after an
+// hour without use, and after twelve hours in any case.
 func TestSessionEnds(t *testing.T) {
 	d := newDesk(t)
 	s, cookie := d.begin()
@@ -197,7 +197,7 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// TestDisabled shows that disabling an operator ends its sessions.
+// TestDisabled shows that disabling an operator ends the operator's sessions.
 func TestDisabled(t *testing.T) {
 	d := newDesk(t)
 	_, cookie := d.begin()
@@ -209,8 +209,8 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// TestFirstLink shows that the link of the first operator makes an owner, whatever role is
-// requested, and works once.
+// TestFirstLink shows that the link for the first operator creates an owner, whatever role is
+// requested, and that the link works once.
 func TestFirstLink(t *testing.T) {
 	ctx, w := t.Context(), newWorld(t)
 	_, token, err := w.First(ctx)
@@ -236,8 +236,8 @@ func TestFirstLink(t *testing.T) {
 	}
 }
 
-// TestInvitation shows that an invited person cannot change the email and the role of the
-// invitation, and that the link expires.
+// TestInvitation shows that invited people cannot change the email and role in their invitation,
+// and that the link expires.
 func TestInvitation(t *testing.T) {
 	ctx, d := t.Context(), newDesk(t)
 	_, token, err := d.Invite(ctx, "bob@example.com", operator.Membership{Role: operator.Viewer}, d.ann.Email)
@@ -261,8 +261,7 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// TestRecover shows that a recovery link sets a new password, and ends the sessions of the old
-// one.
+// TestRecover shows that a recovery link sets a new password and ends all existing sessions.
 func TestRecover(t *testing.T) {
 	ctx, d := t.Context(), newDesk(t)
 	_, cookie := d.begin()
@@ -281,8 +280,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRenewAndWithdraw shows that a renewed link replaces the previous one, and that a withdrawn
-// link is invalid.
+// TestRenewAndWithdraw shows that renewing replaces the previous link, and that a withdrawn link is
+// invalid.
 func TestRenewAndWithdraw(t *testing.T) {
 	ctx, d := t.Context(), newDesk(t)
 	l, before, err := d.Invite(ctx, "eve@example.com", operator.Membership{Role: operator.Viewer}, d.ann.Email)

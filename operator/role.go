@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Role defines what an operator may do.
+// A Role determines what an operator may do.
 type Role string
 
 // The roles, most powerful first.
@@ -27,20 +27,20 @@ func ParseRole(name string) (role Role, ok bool) {
 	return r, slices.Contains(Roles(), r)
 }
 
-// An Action is something that a role may allow.
+// An Action is something that an operator may do if their role allows it.
 type Action string
 
 // The actions.
 const (
-	Read          Action = "read"           // see a project, without secrets
-	Write         Action = "write"          // create, change, issue, revoke and delete things in a project
-	DeleteProject Action = "delete_project" // delete a project with everything in it
+	Read          Action = "read"           // see a project, except its secrets
+	Write         Action = "write"          // create, change, issue, revoke and delete rows of a project
+	DeleteProject Action = "delete_project" // delete a project and everything in it
 	MakeProject   Action = "make_project"   // create a project
 	KeepOperators Action = "keep_operators" // see, invite, change and remove operators
 	KeepRing      Action = "keep_ring"      // rotate and retire the keys of the installation
 )
 
-// allowed lists the roles that may perform each action. docs/security.md shows this table.
+// allowed lists the roles that may perform each action. docs/security.md contains this table.
 var allowed = map[Action][]Role{
 	Read:          {Owner, Admin, Viewer},
 	Write:         {Owner, Admin},
@@ -50,7 +50,7 @@ var allowed = map[Action][]Role{
 	KeepRing:      {Owner},
 }
 
-// installation lists the actions that need a role in every project.
+// installation lists the actions that require a role in every project.
 var installation = []Action{MakeProject, KeepOperators, KeepRing}
 
 // Actions returns all actions, in the order of the table.
@@ -58,11 +58,11 @@ func Actions() []Action {
 	return []Action{Read, Write, DeleteProject, MakeProject, KeepOperators, KeepRing}
 }
 
-// May reports whether a role allows an action.
+// May reports whether the role allows an action.
 func (r Role) May(a Action) bool { return slices.Contains(allowed[a], r) }
 
-// In returns the operator's role in a project: the more powerful one of its roles in that project
-// and in the installation, or "" without a role. A projectID of "" means the installation.
+// In returns the operator's role in a project: the more powerful of the roles in that project and
+// in the installation, or "" if there is none. If projectID is "", it means the installation.
 func (o Operator) In(projectID string) Role {
 	for _, r := range Roles() {
 		if slices.ContainsFunc(o.Roles, func(m Membership) bool {
@@ -77,8 +77,8 @@ func (o Operator) In(projectID string) Role {
 // Sees reports whether the operator may know that a project exists.
 func (o Operator) Sees(projectID string) bool { return o.In(projectID) != "" }
 
-// Check returns nil if the operator may perform an action in a project. For a project in which it
-// has no role it returns problem.NotFound, as for a missing project; otherwise it returns
+// Check returns nil if the operator may perform an action in a project. If the operator has no role
+// in the project, it returns problem.NotFound, as for a missing project. Otherwise it returns
 // problem.Forbidden.
 func (o Operator) Check(a Action, projectID string) error {
 	if slices.Contains(installation, a) {

@@ -14,41 +14,42 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Freshness is how recently an operator must have confirmed its identity for the most sensitive
-// actions, such as changes of operators and keys.
+// Freshness is how recently operators must have confirmed their identity for the most sensitive
+// actions, such as changes to operators and keys.
 const Freshness = 15 * time.Minute
 
-// seeEvery is the shortest interval at which the use of a session is written.
+// seeEvery is the minimum interval between two writes of a session's last use.
 const seeEvery = time.Minute
 
-// A Session is one login of an operator in a browser.
+// A Session is an operator's login in one browser.
 type Session struct {
 	ID         string
 	OperatorID string
 	Browser    string // digest of the cookie
-	Proven     bool   // false until a required second factor is shown; until then it allows nothing
+	Proven     bool   // false until a required second factor is shown; until then the session allows nothing
 	AMR        []string
 	Began      time.Time
-	Fresh      time.Time // when the operator last confirmed its identity
+	Fresh      time.Time // when the operator last confirmed their identity
 	Seen       time.Time
 	Expires    time.Time
-	Ended      time.Time // zero unless ended before it expired
+	Ended      time.Time // when the session was ended before it expired, or zero
 	UserAgent  string
 	Address    string
-	Unseen     bool // from a new network, so the operator is notified; not stored
+	Unseen     bool // the login came from a new network, so the operator is notified; not stored
 }
 
-// A Visitor is the browser that a login comes from.
+// A Visitor describes the browser that signs in.
 type Visitor struct {
 	UserAgent, Address string
-	Network            string // the unit for limits and known places
+	Network            string // the network, as limits and known places count it
 }
 
-// errWrong is the only answer to a failed login. It does not reveal the reason.
+// errWrong is the error for every failed login. It does not reveal the reason.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
 // SignIn checks an email and a password, and begins a session. It returns the session's cookie. If
-// wantsFactor reports true for the operator, the session is not proven until a second factor is shown.
+// wantsFactor reports true for the operator, the session is not proven until a second factor is
+// shown.
 func (a *Operators) SignIn(
 	ctx context.Context, email, secret string, from Visitor, wantsFactor func(Operator) (bool, error),
 ) (s Session, cookie string, err error) {
@@ -64,14 +65,14 @@ func (a *Operators) SignIn(
 	}
 
 	s, cookie, err = a.begin(ctx, o, from, !wants, a.isNewPlace(ctx, o, from), "pwd")
-	if errors.Is(err, problem.Conflict) { // the password changed or the operator was disabled meanwhile
+	if errors.Is(err, problem.Conflict) { // in the meantime, the password was changed or the operator disabled
 		return Session{}, "", errWrong
 	}
 	return s, cookie, err
 }
 
-// checkPasswordOf returns the operator with an email if the password is right. It counts the try,
-// and takes equally long for unknown operators.
+// checkPasswordOf returns the operator with this email if the password is right. It counts the
+// attempt, and takes the same time for unknown operators.
 func (a *Operators) checkPasswordOf(ctx context.Context, email, secret string, from Visitor) (Operator, error) {
 	o, err := a.byEmail(ctx, email)
 	if err != nil && !errors.Is(err, problem.NotFound) {
@@ -108,10 +109,10 @@ func (a *Operators) byEmail(ctx context.Context, email string) (Operator, error)
 	return a.c.Store.FindOperatorByEmail(ctx, fabric.NormalizeEmail(email))
 }
 
-// SignInByPasskey begins a session of the operator whose passkey was just verified, with its
-// authentication methods (RFC 8176). The device has verified its user, so no second factor is
-// needed. A missing or disabled operator is problem.Unauthenticated. The caller must have called
-// [Operators.CountPasskey] before.
+// SignInByPasskey begins a session for the operator whose passkey was just verified. methods are
+// the authentication methods (RFC 8176). The device has verified its user, so no second factor is
+// needed. For a missing or disabled operator it returns problem.Unauthenticated. The caller must
+// have called [Operators.CountPasskey] first.
 func (a *Operators) SignInByPasskey(
 	ctx context.Context, id string, methods []string, from Visitor,
 ) (Session, string, error) {
@@ -124,7 +125,7 @@ func (a *Operators) SignInByPasskey(
 	}
 
 	s, cookie, err := a.begin(ctx, o, from, true, a.isNewPlace(ctx, o, from), methods...)
-	if errors.Is(err, problem.Conflict) { // the password changed or the operator was disabled meanwhile
+	if errors.Is(err, problem.Conflict) { // in the meantime, the password was changed or the operator disabled
 		return Session{}, "", problem.NoCredentials()
 	}
 	if err == nil {
@@ -133,7 +134,7 @@ func (a *Operators) SignInByPasskey(
 	return s, cookie, err
 }
 
-// Begin begins a session of an operator after it has set a password.
+// Begin begins a session for an operator who has just set a password.
 func (a *Operators) Begin(ctx context.Context, o Operator, from Visitor, proven bool) (Session, string, error) {
 	return a.begin(ctx, o, from, proven, false, "pwd")
 }
@@ -167,17 +168,18 @@ func cut(s string, n int) string {
 	return strings.ReplaceAll(s, "\x00", "")
 }
 
-// Open returns the session of a cookie and its operator, proven or not, and records that it was
-// used. A session that has ended for any reason is problem.Unauthenticated.
+// Open returns the session with this cookie and its operator, whether the session is proven or not,
+// and records that it was used. If the session has ended for any reason, Open returns
+// problem.Unauthenticated.
 func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator, error) {
 	s, o, err := a.Peek(ctx, cookie)
 	if now := a.now(); err == nil && now.Sub(s.Seen) >= seeEvery {
-		_ = a.c.Store.SeeOperatorSession(ctx, s.ID, now) // if this fails, the next use writes it
+		_ = a.c.Store.SeeOperatorSession(ctx, s.ID, now) // on failure, the next use writes it
 	}
 	return s, o, err
 }
 
-// Peek is Open without recording a use, so that it does not extend the session.
+// Peek is like Open, but does not record a use, so that it does not extend the session.
 func (a *Operators) Peek(ctx context.Context, cookie string) (Session, Operator, error) {
 	if len(cookie) != len(newCookie()) {
 		return Session{}, Operator{}, problem.NoCredentials()
@@ -197,9 +199,8 @@ func (a *Operators) Peek(ctx context.Context, cookie string) (Session, Operator,
 	return s, o, nil
 }
 
-// Raise records that the operator of a session has confirmed its identity with the given methods
-// (RFC 8176). The session gets a new cookie, so that an earlier one that leaked or was planted is
-// worthless.
+// Raise records that a session's operator has confirmed their identity with the given methods (RFC
+// 8176). The session gets a new cookie, so that an old one that was leaked or planted is worthless.
 func (a *Operators) Raise(
 	ctx context.Context, o Operator, s Session, from Visitor, methods ...string,
 ) (Session, string, error) {
@@ -228,22 +229,22 @@ func (s Session) TwoFactors() bool {
 	return slices.ContainsFunc(s.AMR, func(method string) bool { return method != "pwd" })
 }
 
-// IsFresh reports whether the operator confirmed its identity within Freshness.
+// IsFresh reports whether the operator has confirmed their identity within Freshness.
 func (a *Operators) IsFresh(s Session) bool { return s.Proven && a.now().Sub(s.Fresh) < Freshness }
 
-// Sessions returns the active sessions of an operator, newest first.
+// Sessions returns an operator's active sessions, newest first.
 func (a *Operators) Sessions(ctx context.Context, operatorID string) ([]Session, error) {
 	now := a.now()
 	all, err := a.c.Store.ListOperatorSessions(ctx, operatorID, now)
 	return slices.DeleteFunc(all, func(s Session) bool { return now.Sub(s.Seen) >= a.c.Idle }), err
 }
 
-// EndSession ends one of an operator's sessions, on every node with the commit.
+// EndSession ends one of an operator's sessions, immediately and on every node.
 func (a *Operators) EndSession(ctx context.Context, operatorID, id string) error {
 	return a.c.Store.EndOperatorSession(ctx, operatorID, id, "", a.now())
 }
 
-// EndOthers ends all sessions of an operator except keep.
+// EndOthers ends all of an operator's sessions except keep.
 func (a *Operators) EndOthers(ctx context.Context, operatorID, keep string) error {
 	return a.c.Store.EndOperatorSession(ctx, operatorID, "", keep, a.now())
 }

@@ -17,10 +17,10 @@ import (
 // knownFor is how long a network is remembered after a login from it.
 const knownFor = 90 * 24 * time.Hour
 
-// try counts a login before the password is checked, so that concurrent tries count too, and returns
-// what it counted. Known and unknown accounts are counted alike, by normalized email. A network from
-// which the operator has signed in before has a count of its own, so that guesses from elsewhere do
-// not lock the operator out there. Exceeded limits are recorded once a minute.
+// try counts a login attempt before the password is checked, so that concurrent attempts count too.
+// It returns what it counted. Unknown accounts are counted like known ones, by normalized email. A
+// network from which the operator has signed in before has its own count, so that guesses from
+// other networks do not lock the operator out there. Exceeded limits are recorded once a minute.
 func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
 	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
 	if a.KnowsPlace(ctx, o, from) {
@@ -31,7 +31,7 @@ func (a *Operators) try(ctx context.Context, email string, o Operator, from Visi
 	return counts, a.take(ctx, o, counts)
 }
 
-// networkCounts returns the counts of a network, for any account.
+// networkCounts returns the counts for a network, whatever the account.
 func networkCounts(from Visitor) []limit.Count {
 	return []limit.Count{
 		{Name: limit.LoginPerNetwork, Who: "operator\n" + from.Network},
@@ -39,9 +39,9 @@ func networkCounts(from Visitor) []limit.Count {
 	}
 }
 
-// CountPasskey counts a passkey against the limits of its network before it is verified, as if it
-// were a password: each refusal adds a row to the audit trail. [Operators.SignInByPasskey] and
-// [Operators.ReturnPasskey] undo the count for a valid passkey.
+// CountPasskey counts a passkey against the limits of its network before the passkey is verified.
+// Each rejected passkey adds a row to the audit trail, as a wrong password does.
+// [Operators.SignInByPasskey] and [Operators.ReturnPasskey] undo the count for a valid passkey.
 func (a *Operators) CountPasskey(ctx context.Context, from Visitor) error {
 	return a.take(ctx, Operator{}, networkCounts(from))
 }
@@ -51,8 +51,8 @@ func (a *Operators) ReturnPasskey(ctx context.Context, from Visitor) {
 	a.c.Limits.ReturnAll(ctx, networkCounts(from))
 }
 
-// AdmitPrompt counts a passkey prompt against the limit of its network. Anyone may ask for prompts,
-// and each is stored until it is answered or expires.
+// AdmitPrompt counts a passkey prompt against the limit of its network. Anyone may request prompts,
+// and each prompt is stored until it is answered or expires.
 func (a *Operators) AdmitPrompt(ctx context.Context, from Visitor) error {
 	return a.c.Limits.Pass(ctx, limit.AuthorizePerNetwork, "operator\n"+from.Network)
 }
@@ -69,10 +69,10 @@ func (a *Operators) take(ctx context.Context, o Operator, counts []limit.Count) 
 	return err
 }
 
-// throttledEvery is the interval at which an exceeded limit is recorded.
+// throttledEvery is the minimum interval between two audit events about the same exceeded limit.
 const throttledEvery = time.Minute
 
-// throttled records that a limit was exceeded, unless this was recorded less than throttledEvery ago.
+// throttled records that a limit was exceeded, unless it has done so within throttledEvery.
 func (a *Operators) throttled(ctx context.Context, o Operator, count string, facts ...string) error {
 	if a.c.Sessions != nil {
 		key := session.Key{Kind: "operator-throttled", ID: session.Digest(count)}
@@ -84,8 +84,8 @@ func (a *Operators) throttled(ctx context.Context, o Operator, count string, fac
 	return a.refused(ctx, o, "too many tries", facts...)
 }
 
-// refused records a failed login. It names the account only if it is an operator, since people
-// sometimes type passwords into the email field.
+// refused records a failed login. It names the account only if it exists, since people sometimes
+// type a password into the email field.
 func (a *Operators) refused(ctx context.Context, o Operator, reason string, facts ...string) error {
 	e := audit.Of("login", "", "operator", o.ID).Refuse(reason).With(facts...)
 	if err := a.c.Store.Record(ctx, e); err != nil {
@@ -94,8 +94,8 @@ func (a *Operators) refused(ctx context.Context, o Operator, reason string, fact
 	return nil
 }
 
-// RefuseFactor records that an operator's second factor was rejected, and why. Too many tries are
-// recorded once a minute.
+// RefuseFactor records that an operator's second factor was rejected, and why. Too many attempts
+// are recorded once a minute.
 func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) error {
 	p := problem.First(why)
 	if p == nil {
@@ -107,28 +107,28 @@ func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) err
 	return a.refused(ctx, o, p.Code)
 }
 
-// placeKey returns the key of a network that an operator has signed in from. It includes the current
-// password, so that a new password forgets all networks.
+// placeKey returns the key of a network from which an operator has signed in. It depends on the
+// current password, so that a new password forgets all networks.
 func placeKey(o Operator, from Visitor, shown string) session.Key {
 	return session.Key{Kind: "operator-place",
 		ID: session.Digest(strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " "))}
 }
 
-// What an operator has shown in a network.
+// What an operator has shown when signing in from a network.
 const (
-	allAsked   = ""            // all that was required, possibly a password alone
+	allAsked   = ""            // everything that was required, possibly only a password
 	twoFactors = "two factors" // more than a password
 )
 
-// KnowsPlace reports whether an operator has recently signed in from a network with its current
+// KnowsPlace reports whether an operator has recently signed in from a network with the current
 // password.
 func (a *Operators) KnowsPlace(ctx context.Context, o Operator, from Visitor) bool {
 	return a.knows(ctx, o, from, allAsked)
 }
 
-// ProvenPlace reports whether an operator has recently signed in from a network with a second factor.
-// A network known by password alone may belong to a thief of the password from before the factor
-// was set up.
+// ProvenPlace reports whether an operator has recently signed in from a network with a second
+// factor. If only the password was shown there, the network may be that of a thief who had the
+// password before the factor was set up.
 func (a *Operators) ProvenPlace(ctx context.Context, o Operator, from Visitor) bool {
 	return a.knows(ctx, o, from, twoFactors)
 }
@@ -146,17 +146,18 @@ func (a *Operators) knowPlace(ctx context.Context, o Operator, from Visitor, s S
 	if a.c.Sessions == nil || from.Network == "" {
 		return
 	}
-	_ = a.c.Sessions.Put(ctx, placeKey(o, from, allAsked), nil, knownFor) // if this fails, the network stays unknown
+	_ = a.c.Sessions.Put(ctx, placeKey(o, from, allAsked), nil, knownFor) // on failure, the network stays unknown
 	if s.TwoFactors() {
 		_ = a.c.Sessions.Put(ctx, placeKey(o, from, twoFactors), nil, knownFor)
 	}
 }
 
-// notifyEvery is how often an operator is notified of logins from the same new network. It keeps
-// a thief of the password, without the second factor, from causing a flood of mail.
+// notifyEvery is the minimum interval between two notifications to an operator about logins from
+// the same new network. It keeps a thief who has the password but no second factor from causing a
+// flood of mail.
 const notifyEvery = time.Hour
 
-// isNewPlace reports whether an operator should be notified of a login from a network.
+// isNewPlace reports whether to notify an operator of a login from a network.
 func (a *Operators) isNewPlace(ctx context.Context, o Operator, from Visitor) bool {
 	if a.KnowsPlace(ctx, o, from) {
 		return false
@@ -168,7 +169,7 @@ func (a *Operators) isNewPlace(ctx context.Context, o Operator, from Visitor) bo
 	return !errors.Is(err, problem.Conflict)
 }
 
-// Prove checks the password of a signed-in operator. A wrong one counts against the limits.
+// Prove checks the password of a signed-in operator. A wrong password counts against the limits.
 func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from Visitor) error {
 	counts, err := a.try(ctx, o.Email, o, from)
 	if err != nil {
@@ -185,8 +186,8 @@ func (a *Operators) Prove(ctx context.Context, o Operator, secret string, from V
 	return err
 }
 
-// SetPassword changes the password of an operator if current is right. All its sessions end except
-// keep.
+// SetPassword changes an operator's password if current is right. It ends all the operator's
+// sessions except keep.
 func (a *Operators) SetPassword(
 	ctx context.Context, o Operator, current, secret string, from Visitor, keep string,
 ) (Operator, error) {

@@ -71,8 +71,9 @@ func is(t *testing.T, doing string, err, want error) {
 	}
 }
 
-// TestGuesses shows that only a limited number of passwords is checked, however many requests
-// arrive at once. A known network stays open, and exceeded limits are recorded once a minute.
+// TestGuesses shows that only a limited number of passwords is checked, no matter how many requests
+// arrive at the same time. A known network is not locked, and exceeded limits are recorded once a
+// minute.
 func TestGuesses(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
 		limit.LoginPerDevice: limit.Of(4, time.Hour)})
@@ -80,7 +81,7 @@ func TestGuesses(t *testing.T) {
 	o := w.create(t, "ann@example.com", owner)
 	is(t, "the first login", w.signIn(o.Email, good, "192.0.2.1"), nil)
 
-	// Guess concurrently, from many networks, at a known and an unknown account.
+	// Guess concurrently, from many networks, the passwords of a known and an unknown account.
 	for _, email := range []string{o.Email, "nobody@example.com"} {
 		var looked atomic.Int64
 		var wg sync.WaitGroup
@@ -121,8 +122,8 @@ func TestGuesses(t *testing.T) {
 	is(t, "a quarter of an hour later", w.signIn(o.Email, good, "192.0.2.1"), nil)
 }
 
-// TestHalfwayPlace shows that a network becomes known once all required factors were shown
-// there. The password alone does not suffice if a second factor is set up.
+// TestHalfwayPlace shows that a network becomes known once all required factors have been shown
+// there. If a second factor is set up, the password alone is not enough.
 func TestHalfwayPlace(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(2, time.Hour)})
 	o := w.create(t, "ann@example.com", owner)
@@ -145,8 +146,8 @@ func TestHalfwayPlace(t *testing.T) {
 	}
 }
 
-// TestSprayingFromRange shows that a whole IPv6 /48 or IPv4 /24 has fewer attempts than its
-// networks have together.
+// TestSprayingFromRange shows that a whole IPv6 /48 or IPv4 /24 gets fewer attempts than its
+// networks would get in total.
 func TestSprayingFromRange(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerNetwork: limit.Of(3, time.Hour),
 		limit.LoginPerRange: limit.Of(10, time.Hour)})
@@ -173,8 +174,8 @@ func TestSprayingFromRange(t *testing.T) {
 	}
 }
 
-// TestRefusedFactors shows that rejected codes of a second factor are recorded, and too many
-// tries once a minute.
+// TestRefusedFactors shows that rejected second-factor codes are recorded, and that too many
+// attempts are recorded once a minute.
 func TestRefusedFactors(t *testing.T) {
 	w := newGuarded(t, nil)
 	o := w.create(t, "ann@example.com", owner)

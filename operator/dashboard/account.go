@@ -11,13 +11,13 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// accountPages show and change an operator's own account.
+// accountPages show and change the account of the signed-in operator.
 type accountPages struct {
 	*site
 	factors *factorPages
 }
 
-// An accountPage shows an operator its own account.
+// An accountPage shows operators their own account.
 type accountPage struct {
 	Email, Name string
 	Roles       []roleRow
@@ -212,7 +212,7 @@ func (a *accountPages) newCodes(v *visit) error {
 	if err != nil {
 		return err
 	}
-	// Recovery codes need another factor, and the session must have shown it.
+	// Recovery codes need another factor, and the operator must have shown it in this session.
 	if !has.Any() || !v.session.TwoFactors() {
 		return v.redirect(Prefix + "/account")
 	}
@@ -234,8 +234,8 @@ func (a *accountPages) removeFactor(v *visit) error {
 	return v.redirect(Prefix + "/account?done=factor")
 }
 
-// setTheme serves POST /dashboard/account/theme. It chooses light or dark pages in this
-// browser, or the browser's own preference.
+// setTheme serves POST /dashboard/account/theme. It sets the theme for this browser: light, dark or
+// the browser's preference.
 func (a *accountPages) setTheme(v *visit) error {
 	a.cookies.SetTheme(v.w, v.r, v.form.Get("theme"))
 	return v.redirect(orFront(ownPath(refererPath(v.r))))
@@ -256,7 +256,7 @@ func device(agent string) string {
 	return "A browser"
 }
 
-// first returns the name for the first pattern that occurs in a text. pairs alternates patterns and
+// first returns the name for the first pattern that occurs in text. pairs alternates patterns and
 // names.
 func first(text string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {

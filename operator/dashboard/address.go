@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A liveHint is a sentence below an input about the address of something new. While the inputs
-// named in Names are typed, the page replaces it by the response of Path.
+// A liveHint is a sentence below an input about the address that a new row will get. While somebody
+// types in one of the inputs in Names, the page replaces the sentence with the response of Path.
 type liveHint struct {
 	Text, Path string
 	Names      string // separated by spaces
 }
 
-// addressFields returns the names of the fields from which a kind derives its address. The first
-// one that is not empty counts.
+// addressFields returns the names of the fields from which the address of a resource of this kind
+// is derived. The first non-empty field counts.
 func addressFields(k *kinds.Kind) []string {
 	if k.AddressName == "" {
 		return k.Name
@@ -25,7 +25,7 @@ func addressFields(k *kinds.Kind) []string {
 	return append([]string{k.AddressName}, k.Name...)
 }
 
-// addressInput returns the input from which a kind derives its address, or nil.
+// addressInput returns the input from which the address of a resource is derived, or nil.
 func addressInput(k *kinds.Kind, all []input) *input {
 	for _, name := range addressFields(k) {
 		if at := find(all, name); at != nil {
@@ -35,7 +35,7 @@ func addressInput(k *kinds.Kind, all []input) *input {
 	return nil
 }
 
-// addAddressHint adds to the form of a new resource a hint at which address it will be reached.
+// addAddressHint adds a hint to the form for a new resource: the address that it will get.
 func (v *visit) addAddressHint(k *kinds.Kind, all []input) {
 	context := "public"
 	if k.Context != "" {
@@ -50,8 +50,8 @@ func (v *visit) addAddressHint(k *kinds.Kind, all []input) {
 	}
 }
 
-// previewAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address. It
-// responds with a sentence: the address that a resource with these names would get.
+// previewAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address. It responds with a
+// sentence that names the address a resource with these names would get.
 func (a *resourcePages) previewAddress(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
@@ -71,7 +71,7 @@ func (a *subscriberPages) previewSubscriberAddress(v *visit) error {
 	return v.writeAddress(path, taken, err)
 }
 
-// writeAddress responds with a sentence about the address of something new, as plain text.
+// writeAddress responds with a sentence about the address of a new row, as plain text.
 func (v *visit) writeAddress(path string, taken bool, err error) error {
 	if err != nil {
 		return err

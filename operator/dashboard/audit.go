@@ -22,13 +22,13 @@ type auditPages struct {
 	Clients *idp.Provider
 }
 
-// An auditFilter is the filter of an audit page, as its URL has it.
+// An auditFilter holds the filter of an audit page, as its URL spells it.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
 
 // Any reports whether the filter restricts anything.
 func (f auditFilter) Any() bool { return f != auditFilter{} }
 
-// auditFilter reads the filter of a URL. wrong describes values that cannot be read.
+// auditFilter reads the filter from the URL. wrong describes invalid values.
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
@@ -66,7 +66,7 @@ type auditPage struct {
 	Export  string
 	Live    string
 	Base    string
-	All     bool // of the installation
+	All     bool // the page covers the installation with all its projects
 	Faults  []string
 }
 
@@ -103,8 +103,8 @@ func (a *auditPages) listAudit(v *visit) error {
 	return a.pageWith(v, options, title, "audit", p)
 }
 
-// auditQuery returns the filter of a URL with the account of an email resolved: a subscriber of
-// the project, or an operator on the page of the installation.
+// auditQuery returns the filter from the URL. It replaces an email by the id of its account: a
+// subscriber of the project, or an operator on the page of the installation.
 func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
 	if f.Actor != "" { // the kind of the actor lets the store use an index
@@ -130,7 +130,7 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 	return f, ask, wrong, err
 }
 
-// actionChoices returns the actions that the filter suggests, with their names.
+// actionChoices returns the actions that the filter suggests, with their titles.
 func actionChoices() (all []choice) {
 	for _, action := range audit.Actions() {
 		all = append(all, choice{Value: action, Title: audit.Say(action, audit.Done)})
@@ -138,10 +138,11 @@ func actionChoices() (all []choice) {
 	return all
 }
 
-// maxExported is the number of events after which an export ends.
+// maxExported is the most events in one export.
 const maxExported = 100_000
 
-// exportAudit serves GET …/audit/export: the events of a filter as CSV, newest first.
+// exportAudit serves GET …/audit/export. It sends the events that match the filter as CSV, newest
+// first.
 func (a *auditPages) exportAudit(v *visit) error {
 	_, ask, wrong, err := a.auditQuery(v)
 	if err != nil {

@@ -25,7 +25,7 @@ func TestAuditExplains(t *testing.T) {
 	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
 	must(t, err)
 
-	// One email exists, the other is a typo.
+	// One email exists; the other is a typo.
 	for _, email := range []string{mail, "Ada@exmaple.com"} {
 		if _, err := w.idp.Logins.LogIn(ctx, w.one.ID, email, "wrong", idp.Visitor{}); !errors.Is(err,
 			problem.Unauthenticated) {
@@ -46,7 +46,7 @@ func TestAuditExplains(t *testing.T) {
 		}
 	}
 
-	// The known subscriber is a link, the unknown email is explained.
+	// The known subscriber is a link, and the unknown email is explained.
 	a := b.get(base)
 	if !strings.Contains(a.body, "/subscribers/"+s.ID+`" title="`+s.ID+`"><bdi>ada@example.com</bdi></a>`) {
 		t.Error("the subscriber is not linked by name")
@@ -70,8 +70,8 @@ func TestAuditNames(t *testing.T) {
 		ctx, w.two.ID, fabric.APIKeyInput{Name: &gone, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 
-	// Record an event by an API key, one about a key of another project, one of an unknown kind,
-	// and those of a deleted subscriber.
+	// Record an event by an API key, one about a key of another project, one about an entity of an
+	// unknown kind, and one about a deleted subscriber.
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "recording", "").By(audit.APIKey, k.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "api_key", other.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("thing.of_before", w.one.ID, "thing_of_before", "an-id")))
@@ -95,7 +95,7 @@ func TestAuditNames(t *testing.T) {
 	}
 }
 
-// TestAuditActions shows that each change of a subscriber has its own words.
+// TestAuditActions shows that each change of a subscriber is described in its own words.
 func TestAuditActions(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -130,8 +130,8 @@ func TestAuditActions(t *testing.T) {
 	}
 }
 
-// TestAuditReaders shows which operators and projects the audit names to whom: viewers see the actor
-// without a link, and the page of the installation finds operators by their e-mail.
+// TestAuditReaders shows that viewers see the actor of an event without a link, and that the audit
+// page of the installation finds operators by email.
 func TestAuditReaders(t *testing.T) {
 	w := newWorld(t)
 	ann, b := w.operator("ann@example.com", ofAll)
@@ -159,8 +159,8 @@ func TestAuditReaders(t *testing.T) {
 	}
 }
 
-// TestAuditExport shows that the exported audit trail of a project contains no spreadsheet
-// formulas and no other project.
+// TestAuditExport shows that the exported audit trail of a project contains no spreadsheet formulas
+// and no events of other projects.
 func TestAuditExport(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})

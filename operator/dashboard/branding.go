@@ -30,12 +30,13 @@ type brandPage struct {
 	Base, Action, Back, BackTo, Title string
 	Client                            bool
 	Form                              form
-	Logo                              *logoView // nil if it has none of its own
+	Logo                              *logoView // nil if it has no logo of its own
 	Preview                           preview
 	MayChange                         bool
 }
 
-// A logoView is a logo on a page, as a data URL: its public URL may be on another host.
+// A logoView is a logo as a data URL for a page. The page cannot use the public URL, which may be
+// on another host.
 type logoView struct {
 	brand.ShownLogo
 	URL template.URL
@@ -55,11 +56,11 @@ func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 		return nil, err
 	}
 	return &logoView{shown, template.URL(
-		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of a picture that we encoded
+		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of our own image
 }
 
-// showBranding serves GET /dashboard/projects/{project}/branding, and POST of its preview, which shows
-// the form again with a preview of its values and saves nothing.
+// showBranding serves GET /dashboard/projects/{project}/branding. It also serves POST of the
+// preview, which shows the form again with a preview of its values and saves nothing.
 func (a *brandPages) showBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
 
 // showClientBranding serves the same for a client, below /dashboard/projects/{project}/clients/{id}.
@@ -137,12 +138,12 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) e
 		Frames: []string{"'self'"}}, p.Title, "branding", p)
 }
 
-// colorOf returns the color of a form or query.
+// colorOf returns the color in a form or query.
 func colorOf(posted url.Values) string {
 	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
-// relabel renames the parameters in an error as the form calls them.
+// relabel replaces the parameter names in an error with the labels of the form.
 func relabel(err error) error {
 	var all []error
 	for _, p := range problem.All(err) {
@@ -160,8 +161,8 @@ func relabel(err error) error {
 	return errors.Join(all...)
 }
 
-// saveBranding serves POST /dashboard/projects/{project}/branding. It writes only what the form
-// changed, and overwrites nothing that somebody else changed meanwhile.
+// saveBranding serves POST /dashboard/projects/{project}/branding. It writes only the fields that
+// the operator changed, so that it does not overwrite changes by others.
 func (a *brandPages) saveBranding(v *visit) error {
 	wrong := v.merge(v.brandForm(nil).Inputs)
 	uploaded, isGiven, err := v.typedLogo()
@@ -224,19 +225,19 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	return v.redirect(v.clientRow(c).URL + "/branding?done=changed")
 }
 
-// maxLogoForm is the most bytes of a form's file that are read: more than a logo may have, so
-// that the answer to a larger picture is the form.
+// maxLogoForm is the most bytes that are read of an uploaded file. It exceeds the limit for logos,
+// so that an operator who uploads too large a picture still gets the form as the response.
 const maxLogoForm = 4 * brand.MaxUpload
 
-// typedLogo returns the logo of the form's file, and whether the form changes the logo. An
-// unreadable picture is reported before anything is changed.
+// typedLogo returns the uploaded logo, and whether the form changes the logo. It fails on an
+// unreadable picture, before anything is changed.
 func (v *visit) typedLogo() (l brand.Logo, isGiven bool, err error) {
 	if v.file != nil && v.file.FileName() != "" {
 		raw, err := io.ReadAll(io.LimitReader(v.file, brand.MaxUpload+1))
 		if err != nil {
 			return l, false, problem.New(problem.Malformed, "file", "the file did not arrive completely")
 		}
-		_, _ = io.Copy(io.Discard, v.file) // browsers show no response before the upload ends
+		_, _ = io.Copy(io.Discard, v.file) // browsers show no response until the upload is complete
 		if len(raw) > 0 {
 			l, err = brand.MakeLogo(v.r.Context(), "logo", raw)
 			return l, err == nil, err

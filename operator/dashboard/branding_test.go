@@ -37,8 +37,8 @@ func (w *world) brandingPages(t *testing.T) map[string]string {
 		"client": "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID + "/branding"}
 }
 
-// TestBrandingPreview shows that a preview has the typed values, escaped, and rates the contrast
-// of the color. It contains a login page that can do nothing.
+// TestBrandingPreview shows that a preview contains the typed values, escaped, and rates the
+// contrast of the color. The login page in the preview cannot be used to sign in.
 func TestBrandingPreview(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -78,8 +78,8 @@ func TestBrandingPreview(t *testing.T) {
 	}
 }
 
-// TestBrandingFaults shows that wrong values are reported, such as files that are not pictures,
-// and that everything else that was typed is kept.
+// TestBrandingFaults shows that the form reports wrong values, such as files that are not pictures,
+// and keeps everything else that was typed.
 func TestBrandingFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -103,7 +103,7 @@ func TestBrandingFaults(t *testing.T) {
 	}
 }
 
-// TestBranding shows that valid values are saved, and that the logo can be removed.
+// TestBranding shows that valid values are saved and that the logo can be removed.
 func TestBranding(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -127,8 +127,8 @@ func TestBranding(t *testing.T) {
 	}
 }
 
-// TestBrandingConflict shows that saving a form that is out of date writes only the fields
-// changed in it, and reports a field that both have changed.
+// TestBrandingConflict shows that saving an outdated form writes only the fields changed in it. A
+// field that somebody else has changed as well is reported.
 func TestBrandingConflict(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -55,7 +55,8 @@ func (a *callPages) showCall(v *visit) error {
 	return a.pageWith(v, options, "Call", "call", p)
 }
 
-// callMark returns a text that changes with the state of a call, and when it is first recorded.
+// callMark returns a string that changes with the state of a call, and when its first recording
+// starts.
 func callMark(r calls.Record) string { return string(r.State) + r.RecordingSid }
 
 // followCall serves GET /dashboard/projects/{project}/calls/{id}/live.
@@ -85,7 +86,7 @@ func (a *callPages) recordingsOf(v *visit, r calls.Record) (rows []recordingRow,
 // maxRecordingsOfCall is the most recordings that the page of a call shows.
 const maxRecordingsOfCall = 20
 
-// findCall returns the call of the path.
+// findCall returns the call that the path names.
 func (a *callPages) findCall(v *visit) (calls.Record, error) {
 	if a.Calls == nil {
 		return calls.Record{}, problem.NoSuch("call")
@@ -93,8 +94,8 @@ func (a *callPages) findCall(v *visit) (calls.Record, error) {
 	return a.Calls.Find(v.r.Context(), v.project.ID, "", v.r.PathValue("id"))
 }
 
-// hangUp serves POST /dashboard/projects/{project}/calls/{id}/hangup, from the list and from the
-// page of the call.
+// hangUp serves POST /dashboard/projects/{project}/calls/{id}/hangup. Both the list and the page of
+// the call have this form.
 func (a *callPages) hangUp(v *visit) error {
 	r, err := a.findCall(v)
 	if err != nil {
@@ -111,7 +112,7 @@ func (a *callPages) hangUp(v *visit) error {
 	return v.redirect(v.base() + "/calls/" + r.ID + "?done=" + done)
 }
 
-// qualityFacts describes the media of a call, once it has ended.
+// qualityFacts describes the media quality of an ended call.
 func qualityFacts(r calls.Record) []fact {
 	q := r.Document().Quality
 	if q == nil {

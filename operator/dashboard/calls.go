@@ -21,7 +21,7 @@ import (
 type callPages struct {
 	*site
 	trail      *trail
-	Calls      *calls.Records         // nil shows no calls
+	Calls      *calls.Records         // nil hides all calls
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
 }
 
@@ -37,10 +37,11 @@ type callRow struct {
 	Running    bool
 }
 
-// A callParty is one side of a call. It has no URL if it is not a subscriber.
+// A callParty is one side of a call. Its URL is empty unless it is a subscriber.
 type callParty struct{ Name, Address, URL string }
 
-// nameOfParty returns the address of a party, else its name. It is "" for an erased subscriber.
+// nameOfParty returns the address of a party, or else its name. The result is "" for an erased
+// subscriber.
 func nameOfParty(p calls.Party) string { return cmp.Or(p.Address, p.Name) }
 
 func (v *visit) callParty(p calls.Party) callParty {
@@ -92,13 +93,13 @@ func callStatus(r calls.Record) status {
 	}[r.Result()]
 }
 
-// resultTitles are the results of calls in words.
+// resultTitles describe the results of calls in words.
 var resultTitles = map[calls.Result]string{
 	calls.Connected: "Answered", calls.Busy: "Busy", calls.Missed: "Missed", calls.Canceled: "Canceled",
 	calls.Failed: "Failed",
 }
 
-// qualityOf describes a mean opinion score.
+// qualityOf describes mos, a mean opinion score, in words.
 func qualityOf(mos float64) string {
 	switch {
 	case mos >= 4:
@@ -109,14 +110,14 @@ func qualityOf(mos float64) string {
 	return "Poor"
 }
 
-// A callFilter is the filter of the list of calls, as its URL has it.
+// A callFilter holds the filter of the list of calls, as its URL spells it.
 type callFilter struct {
 	From, To, Subscriber, After, Before string
 	Results                             []choice
 	Any                                 bool // the filter restricts something
 }
 
-// callFilter reads the filter of a URL. err describes days that are not valid.
+// callFilter reads the filter from the URL. err describes invalid days.
 func (v *visit) callFilter() (f callFilter, ask calls.Filter, err error) {
 	q := v.r.URL.Query()
 	f = callFilter{
@@ -140,18 +141,18 @@ func (v *visit) callFilter() (f callFilter, ask calls.Filter, err error) {
 	return f, ask, err
 }
 
-// A callsPage lists the running calls, on its first page, and those that have ended.
+// A callsPage lists ended calls. Its first page also lists the running ones.
 type callsPage struct {
 	list[callRow]
 	Running []callRow
-	More    bool // more calls run than are shown
+	More    bool // there are more running calls than shown
 	First   bool
 	Filter  callFilter
 	Live    string
 	Faults  []string
 }
 
-// maxRunning is the most running calls that the page shows.
+// maxRunning is the most running calls that the list shows.
 const maxRunning = 100
 
 // listCalls serves GET /dashboard/projects/{project}/calls.
@@ -188,7 +189,7 @@ func (a *callPages) listCalls(v *visit) error {
 	return a.pageWith(v, options, "Calls", "calls", p)
 }
 
-// runningCalls returns the running calls that a filter matches. No running call has a result.
+// runningCalls returns the running calls that match a filter. A filter by result matches none.
 func (a *callPages) runningCalls(
 	ctx context.Context, projectID string, ask calls.Filter,
 ) (found page.Page[calls.Record], err error) {
@@ -199,7 +200,7 @@ func (a *callPages) runningCalls(
 	return a.Calls.List(ctx, projectID, ask, page.Query{Size: maxRunning})
 }
 
-// callsMark returns a text that changes when a call begins, is answered or ends.
+// callsMark returns a string that changes when a call begins, is answered or ends.
 func callsMark(running, ended []calls.Record) string {
 	h := sha256.New()
 	for _, r := range slices.Concat(running, ended[:min(1, len(ended))]) {

@@ -46,7 +46,7 @@ func over(cause calls.Cause, answered bool) func(*calls.Record) {
 	}
 }
 
-// TestCalls shows that the list has running calls before past ones, and that each links to its
+// TestCalls shows that running calls are listed before past ones, and that each call links to its
 // page and its parties.
 func TestCalls(t *testing.T) {
 	w := newWorld(t)
@@ -115,7 +115,7 @@ func TestCallPage(t *testing.T) {
 	}
 }
 
-// TestHangUp shows that operators who may write end calls, and viewers cannot.
+// TestHangUp shows that operators with write permission can end calls and viewers cannot.
 func TestHangUp(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -156,7 +156,8 @@ func TestHangUp(t *testing.T) {
 	}
 }
 
-// TestCallSnippets shows that only the pages of things that answer calls have code to call them.
+// TestCallSnippets shows that code for calling an address appears only on pages of resources that
+// answer calls.
 func TestCallSnippets(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -178,7 +179,7 @@ func TestCallSnippets(t *testing.T) {
 	}
 }
 
-// TestNoCalls shows that code to call an address says so if the server carries no calls.
+// TestNoCalls shows that if the server carries no calls, the code for calling an address says so.
 func TestNoCalls(t *testing.T) {
 	for _, none := range []bool{true, false} {
 		w := newWorldOf(&world{TB: t, noCalls: none})
@@ -193,7 +194,8 @@ func TestNoCalls(t *testing.T) {
 	}
 }
 
-// TestCallLinks shows that a recording and its call, and a subscriber and its calls, link to each other.
+// TestCallLinks shows that recordings and their calls link to each other, and so do subscribers and
+// their calls.
 func TestCallLinks(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -219,7 +221,7 @@ func TestCallLinks(t *testing.T) {
 	}
 }
 
-// TestManyLiveCalls shows that the list of live calls is limited, and says so.
+// TestManyLiveCalls shows that the list of running calls is limited and says that it is incomplete.
 func TestManyLiveCalls(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -239,7 +241,8 @@ func TestManyLiveCalls(t *testing.T) {
 	}
 }
 
-// TestFollowCalls shows that the list and the page of a running call report when the call ends.
+// TestFollowCalls shows that the list of calls and the page of a running call learn when
+// the call ends.
 func TestFollowCalls(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -15,7 +15,7 @@ import (
 
 const shownSecret = `id="secret"><span class="copy"><code>([^<]+)<`
 
-// shop registers a client by the form, and returns its page, its row and its secret.
+// shop registers a client through the form. It returns the client's page, its row and its secret.
 func (w *world) shop(t *testing.T, b browser) (page string, c idp.Client, secret string) {
 	t.Helper()
 	base := "/dashboard/projects/" + w.one.ID + "/clients"
@@ -29,7 +29,7 @@ func (w *world) shop(t *testing.T, b browser) (page string, c idp.Client, secret
 	return base + "/" + all.Items[0].ID, all.Items[0], secret
 }
 
-// TestClientFaults shows that the form shows errors at their fields and keeps what was typed.
+// TestClientFaults shows that the form shows errors next to their fields and keeps what was typed.
 func TestClientFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -87,8 +87,8 @@ func TestClients(t *testing.T) {
 		}
 	}
 
-	// A redirect URI that ends a script could be registered by earlier versions. It does not end
-	// the script of the code samples.
+	// Earlier versions accepted redirect URIs that contain "</script>". Such a URI must not end the
+	// script of the code samples.
 	evil := c
 	evil.ID, evil.Type = uuid.NewString(), idp.SPA
 	evil.RedirectURIs = []string{"https://shop.example/?</script><svg/onload=evil()>"}
@@ -102,8 +102,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestClientKeys shows that public keys are accepted by value. Private keys and invalid ones
-// are refused.
+// TestClientKeys shows that a client's public keys can be pasted into the form. Private and invalid
+// keys are refused.
 func TestClientKeys(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -128,8 +128,8 @@ func TestClientKeys(t *testing.T) {
 	}
 }
 
-// TestClientSecret shows that a new secret is valid in addition to the old one until the overlap
-// ends or the old one is revoked.
+// TestClientSecret shows that the old secret stays valid alongside a new one until the overlap ends
+// or the old secret is revoked.
 func TestClientSecret(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -163,7 +163,7 @@ func TestClientSecret(t *testing.T) {
 	}
 }
 
-// TestEditClient shows that the form changes settings, and keeps the type and the secret.
+// TestEditClient shows that the form changes settings but keeps the type and the secret.
 func TestEditClient(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

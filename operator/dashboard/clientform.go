@@ -61,11 +61,11 @@ type clientForm struct {
 	Base, Action, Title, Button, Back, BackTo string
 	Form                                      form
 	More                                      []input // settings that few clients need
-	Open                                      bool    // one of these is wrong
+	Open                                      bool    // show the section opened, since one of these inputs is wrong
 	Faults                                    []fault
 }
 
-// clientForm returns the form for a client; a new one has no ID.
+// clientForm returns the form for a client. A new client has no ID.
 func (v *visit) clientForm(c idp.Client) clientForm {
 	if c.ID == "" {
 		p := clientForm{
@@ -170,21 +170,21 @@ func requestsOf(c idp.Client) string {
 	return ""
 }
 
-// maxKeySet is the most bytes of the public keys of a client.
+// maxKeySet is the most bytes that a client's set of public keys may have.
 const maxKeySet = 16 << 10
 
-// keySet returns JSON without white space. Other text becomes a JSON string, which the rules reject
-// because it is not a set of keys.
+// keySet returns JSON without white space. It turns any other text into a JSON string, which
+// validation rejects because it is not a set of keys.
 func keySet(typed string) json.RawMessage {
 	var compact bytes.Buffer
 	if json.Compact(&compact, []byte(typed)) == nil {
 		return compact.Bytes()
 	}
-	raw, _ := json.Marshal(typed) // a string always encodes
+	raw, _ := json.Marshal(typed) // a string can always be encoded
 	return raw
 }
 
-// clientOf returns a client with the settings of a form. An empty choice keeps the current value.
+// clientOf returns c with the settings of a form. An empty choice keeps the current value.
 func clientOf(posted url.Values, c idp.Client) idp.Client {
 	text := func(name string) string { return strings.TrimSpace(posted.Get(name)) }
 	if c.ID == "" {
@@ -220,7 +220,7 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	return c
 }
 
-// clientFault shows the form again, with the errors at its inputs.
+// clientFault shows the form again, with the errors next to their inputs.
 func (a *clientPages) clientFault(v *visit, p clientForm, err error) error {
 	retype(p.Form.Inputs, v.form)
 	retype(p.More, v.form)
@@ -268,8 +268,8 @@ func (a *clientPages) editClient(v *visit) error {
 	return a.page(v, http.StatusOK, p.Title, "client_form", p)
 }
 
-// changeClient serves POST /dashboard/projects/{project}/clients/{id}/edit. It writes only
-// what the form changed, and overwrites nothing that somebody else changed meanwhile.
+// changeClient serves POST /dashboard/projects/{project}/clients/{id}/edit. It writes only the
+// fields that the operator changed, so that it does not overwrite changes by others.
 func (a *clientPages) changeClient(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
@@ -285,8 +285,8 @@ func (a *clientPages) changeClient(v *visit) error {
 	return v.redirect(v.clientRow(c).URL + "?done=changed")
 }
 
-// tryURL returns a link that starts a login at a client, with a code challenge whose verifier the app
-// does not know. The login page is shown, but the app receives a response that it cannot redeem.
+// tryURL returns a link that starts a login at a client. The app does not know the verifier of the
+// code challenge, so the login page is shown, but the app cannot redeem the code that it receives.
 func (a *clientPages) tryURL(c idp.Client) string {
 	if !c.May(idp.GrantCode) || len(c.RedirectURIs) == 0 {
 		return ""
@@ -295,7 +295,7 @@ func (a *clientPages) tryURL(c idp.Client) string {
 		"client_id": {c.ID}, "response_type": {"code"}, "redirect_uri": {c.RedirectURIs[0]},
 		"scope": {strings.Join(c.Scopes, " ")}, "state": {"try"},
 		"code_challenge":        {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"},
-		"code_challenge_method": {"S256"}, // of RFC 7636, appendix B
+		"code_challenge_method": {"S256"}, // the challenge is the example of RFC 7636, appendix B
 	}
 	return a.AuthURL + "/login/oauth/authorize?" + q.Encode()
 }

@@ -15,7 +15,7 @@ type clientPages struct {
 	Clients *idp.Provider
 }
 
-// typeTitles are the types of clients.
+// typeTitles are the titles of the client types.
 var typeTitles = []choice{
 	{Value: string(idp.SPA), Title: "Browser app", Why: "JavaScript on a page. No secret; uses PKCE."},
 	{Value: string(idp.Native), Title: "Phone or desktop app",
@@ -43,7 +43,7 @@ func (a *clientPages) listClients(v *visit) error {
 	return a.page(v, http.StatusOK, "OAuth clients", "clients", listOf(v, found, v.clientRow))
 }
 
-// client finds the client of the path, if it belongs to the project.
+// client returns the client that the path names, if it belongs to the project.
 func (a *clientPages) client(v *visit) (idp.Client, error) {
 	c, err := a.Clients.Clients.Find(v.r.Context(), v.r.PathValue("id"))
 	if err == nil && c.ProjectID != v.project.ID {

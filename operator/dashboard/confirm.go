@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A confirmPage asks a signed-in operator to confirm its identity.
+// A confirmPage asks signed-in operators to confirm their identity.
 type confirmPage struct {
 	Email, Next string
 	Code        bool // also ask for a code, since the operator has a second factor
@@ -38,7 +38,7 @@ func (a *factorPages) confirmPage(v *visit, status int, next string, wrong []str
 }
 
 // confirm serves POST /dashboard/confirm. It verifies either a passkey, or the password and then a
-// code, and raises the session. A code is used up only after the right password.
+// code, and raises the session. With a wrong password, the code is not used up.
 func (a *factorPages) confirm(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	if v.form.Has("credential") {
@@ -67,7 +67,8 @@ func (a *factorPages) confirm(v *visit) error {
 	return a.raiseAndContinue(v, next, "pwd")
 }
 
-// confirmCode runs check, and raises the session to the given methods and those that check returns.
+// confirmCode runs check. It then raises the session to methods plus the methods that check
+// returns.
 func (a *factorPages) confirmCode(
 	v *visit, next string, check func(*visit, operator.Operator) ([]string, error), methods ...string,
 ) error {

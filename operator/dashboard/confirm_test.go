@@ -34,8 +34,8 @@ func (b browser) app() (code func() string, recovery string) {
 	return code, recovery
 }
 
-// TestConfirmByFactor shows that sensitive actions require the second factor again, so a stolen
-// session and the password are not enough. Wrong codes are in the audit trail.
+// TestConfirmByFactor shows that sensitive actions require the second factor again, so that a stolen
+// session and password do not suffice. Wrong codes appear in the audit trail.
 func TestConfirmByFactor(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

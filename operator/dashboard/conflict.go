@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// marks returns a digest of the value of each input, for the hidden field "seen" of a form that
-// changes something. When the form comes back, the digests show what others changed meanwhile.
+// marks returns a digest of each input's value, for the hidden field "seen" of an edit form. When
+// the form is submitted, the digests show which values somebody else has changed in the meantime.
 func marks(groups ...[]input) string {
 	all := make(url.Values)
 	for _, in := range flatten(groups...) {
@@ -21,7 +21,7 @@ func marks(groups ...[]input) string {
 	return all.Encode()
 }
 
-// flatten returns the inputs of all groups except secrets, whose values no form shows.
+// flatten returns the inputs of all groups, except secrets, whose values are never shown.
 func flatten(groups ...[]input) (all []input) {
 	for _, group := range groups {
 		for _, in := range group {
@@ -42,7 +42,7 @@ func mark(values []string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// untouched returns the values that a browser sends for an input that nobody edits.
+// untouched returns the values that a browser sends for the input if nobody edits it.
 func (i input) untouched() (values []string) {
 	switch i.Kind {
 	case "check":
@@ -64,7 +64,7 @@ func (i input) untouched() (values []string) {
 	return values
 }
 
-// sent returns the values that a form has for an input.
+// sent returns the values that a submitted form holds for the input.
 func (i input) sent(posted url.Values) []string {
 	switch i.Kind {
 	case "check", "select", "cards", "choices":
@@ -73,14 +73,14 @@ func (i input) sent(posted url.Values) []string {
 	return []string{normalize(posted.Get(i.Name))}
 }
 
-// normalize removes from a text the changes that a browser makes to it.
+// normalize undoes the changes that a browser makes to text.
 func normalize(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-// merge rebases the submitted form on the current values: inputs that the sender did not change
-// take the current value. An input that both the sender and somebody else changed, to different
-// values, is a conflict.
+// merge applies the changes in the submitted form to the current values: inputs that the sender did
+// not change take the current value. If somebody else has changed the same input to a different
+// value, merge returns a conflict.
 func (v *visit) merge(inputs ...[]input) error {
 	seen, err := url.ParseQuery(v.form.Get("seen"))
 	if err != nil {
@@ -109,7 +109,7 @@ func (v *visit) merge(inputs ...[]input) error {
 	return errors.Join(wrong...)
 }
 
-// current returns the current value of an input for people, shortened.
+// current returns the current value of an input in words, shortened.
 func (i input) current() string {
 	if i.Kind == "check" {
 		return yesOrNo(i.Checked)

@@ -10,21 +10,21 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// shown returns the fields that a browser sends for an unedited form.
+// shown returns the fields that a browser sends for a form that nobody edited.
 func (b browser) shown(page string) url.Values {
 	b.Helper()
 	return url.Values{"seen": {b.marks(page)}}
 }
 
-// marks returns the digests in the form of a page.
+// marks returns the digests in the form on page.
 func (b browser) marks(page string) string {
 	b.Helper()
 	return b.get(page).find(b, `name="seen" value="([^"]+)"`)
 }
 
-// TestFormsDoNotOverwrite shows that saving a form writes only what was changed in it, and does
-// not overwrite what somebody else changed meanwhile. If both changed a field, the form reports
-// the conflict and keeps what was typed.
+// TestFormsDoNotOverwrite shows that saving a form writes only the fields changed in it, and does
+// not overwrite changes made by somebody else in the meantime. If both changed a field, the form
+// reports the conflict and keeps what was typed.
 func TestFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -75,7 +75,7 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 		t.Errorf("a refused form changed the client: %+v, %v", after, err)
 	}
 
-	// The form shown with the conflict can be saved again, which overwrites the other change.
+	// The form that reports the conflict can be saved again, which overwrites the other change.
 	edit.Set("seen", a.find(t, `name="seen" value="([^"]+)"`))
 	if strings.Contains(a.body, `name="first_party" value="yes" checked`) {
 		edit.Set("first_party", "yes")

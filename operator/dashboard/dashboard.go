@@ -34,7 +34,7 @@ type Config struct {
 	Fabric     *fabric.Fabric
 	Clients    *idp.Provider
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
-	Calls      *calls.Records         // nil shows no calls
+	Calls      *calls.Records         // nil hides all calls
 	NoCalls    bool                   // clients of this server cannot call
 	PublicURL  string                 // {base_url}: the URL under which browsers reach the server
 	Factors    *factor.Factors        // nil if second factors are not supported
@@ -45,17 +45,19 @@ type Config struct {
 
 	AuthURL string // {auth_url}
 
-	// Audit returns a page of the audit trail, newest first; nil shows no events.
+	// Audit returns a page of the audit trail, newest first. If it is nil, pages show no events.
 	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
-	// SecretsShown returns the events in which a secret was shown to an operator, to an API key
-	// or client whose secret the operator saw, and so on, newest first; nil shows none.
+	// SecretsShown returns the events in which an operator saw a secret, newest first. They include
+	// events in which an API key or client whose secret the operator saw got another secret, and so
+	// on. If SecretsShown is nil, pages list no secrets.
 	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error)
 
-	// Health returns the state of the services that the server depends on; nil shows none.
+	// Health returns the state of the services that the server depends on. If it is nil, pages show
+	// none.
 	Health func(ctx context.Context) []Health
 
-	Installation Installation // what owners see of the installation as a whole
+	Installation Installation // what owners see about the installation as a whole
 
 	Log *slog.Logger     // nil means slog.Default()
 	Now func() time.Time // nil means time.Now
@@ -68,7 +70,7 @@ type Health struct {
 	OK   bool
 }
 
-// An API serves the pages.
+// An API serves the pages of the dashboard.
 type API struct {
 	site   *site
 	routes []route

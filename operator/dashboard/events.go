@@ -20,8 +20,8 @@ import (
 type trail struct {
 	*site
 	Clients *idp.Provider
-	Calls   *calls.Records                                                                  // nil shows no calls
-	Audit   func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error) // nil shows no events
+	Calls   *calls.Records                                                                  // nil hides all calls
+	Audit   func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error) // nil hides all events
 }
 
 // An eventRow is a row in a list of audit events.
@@ -35,13 +35,13 @@ type eventRow struct {
 	Status    status
 }
 
-// An entity is an actor, a target or a project that an event names.
+// An entity is an actor, target or project named in an event.
 type entity struct {
 	Kind, Name string // for people; Name is "" if it is unknown or the entity was deleted
-	ID, URL    string // URL is "" without a page
+	ID, URL    string // URL is "" if the entity has no page
 }
 
-// entityKinds are the names of entity kinds that differ from their codes.
+// entityKinds maps entity kinds to their names, where these differ.
 var entityKinds = map[string]string{
 	string(audit.System): "The server", string(audit.CLI): "Command line", string(audit.Anonymous): "Anonymous",
 	string(audit.APIKey): "API key", string(audit.IngestKey): "Ingest key", string(audit.Client): "OAuth client",
@@ -59,7 +59,7 @@ func (a *trail) audit(v *visit, f audit.Filter, q page.Query) (page.Page[audit.E
 	return a.Audit(v.r.Context(), f, q)
 }
 
-// eventRows returns the rows of events.
+// eventRows returns the rows for events.
 func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err error) {
 	find := a.entities(v)
 	for _, e := range events {
@@ -91,8 +91,8 @@ func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err e
 	return all, nil
 }
 
-// entities returns a function that finds an entity which an event names. It looks up each entity
-// once.
+// entities returns a function that looks up an entity named in an event. It looks up each entity
+// only once.
 func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity, error) {
 	type key struct{ project, kind, id string }
 	names := make(map[key]string)
@@ -124,7 +124,7 @@ func (a *trail) kindOf(kind string) string {
 	return humanize(strings.ReplaceAll(kind, "_", " "))
 }
 
-// detailsOf returns the details of an event that its row does not show, one per line.
+// detailsOf returns the details of an event that are not in its row, one per line.
 func detailsOf(e audit.Event) string {
 	var lines []string
 	add := func(name, value string) {
@@ -142,7 +142,7 @@ func detailsOf(e audit.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// nameOf returns the name of an entity, or "" if it has none or was deleted.
+// nameOf returns the name of an entity, or "" if it was deleted or never had a name.
 func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err error) {
 	if id == "" {
 		return "", nil
@@ -231,7 +231,7 @@ var reasons = map[string]string{
 // reasonOf explains why an action was refused, or returns "" if the event needs no explanation.
 func reasonOf(e audit.Event) string { return reasons[e.Detail["reason"]] }
 
-// urlOf returns the page of an entity, or "" without one.
+// urlOf returns the URL of an entity's page, or "" if it has none.
 func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
 	if kind == "operator" && id != "" && v.operator.Check(operator.KeepOperators, "") == nil {
 		return Prefix + "/operators/" + id

@@ -22,7 +22,7 @@ func ownerOf(o operator.Operator) factor.Owner {
 	return factor.Owner{Kind: factor.Operator, ID: o.ID}
 }
 
-// factorSet returns which second factors the signed-in operator has.
+// factorSet returns the kinds of second factor that the signed-in operator has set up.
 func (a *factorPages) factorSet(v *visit) (factor.Set, error) {
 	if a.Factors == nil {
 		return factor.Set{}, nil
@@ -39,7 +39,7 @@ func (a *factorPages) needsFactor(v *visit, o operator.Operator) (bool, error) {
 	return set.Any() || a.requiresFactor(o), err
 }
 
-// requiresFactor reports whether one of the roles of an operator requires a second factor.
+// requiresFactor reports whether any of an operator's roles requires a second factor.
 func (a *site) requiresFactor(o operator.Operator) bool {
 	return a.Factors != nil && slices.ContainsFunc(
 		o.Roles, func(m operator.Membership) bool { return slices.Contains(a.RequireFactor, m.Role) })
@@ -86,8 +86,8 @@ func (a *factorPages) factorPage(v *visit, status int, next string, wrong []stri
 	return a.page(v, status, "Second factor", "factor", p)
 }
 
-// passkeyPrompt returns the prompt of a page for a passkey of the operator, if it has any. If a
-// passkey was wrong, the fault moves from wrong to the prompt.
+// passkeyPrompt returns the prompt for one of the operator's passkeys, if there are any. If wrong
+// is about a passkey, passkeyPrompt moves the message to the prompt.
 func (a *factorPages) passkeyPrompt(
 	v *visit, has factor.Set, f passkeyForm, wrong []string,
 ) ([]string, passkeyForm, error) {
@@ -121,8 +121,9 @@ func (a *factorPages) checkFactor(v *visit) error {
 	return a.raiseAndContinue(v, next, methods...)
 }
 
-// checkPasskey verifies the passkey of a form, which must belong to the operator, and returns the
-// authentication methods it stands for. A rejected one counts against the limit and is recorded.
+// checkPasskey verifies the passkey in a form, which must belong to the operator. It returns the
+// authentication methods that the passkey proves. A rejected passkey counts against the limit and
+// is recorded.
 func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, error) {
 	from := visitor(v.r)
 	if err := a.Operators.CountPasskey(v.r.Context(), from); err != nil {
@@ -141,8 +142,8 @@ func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, err
 	return key.AMR(), err
 }
 
-// checkCode verifies the code of a form, of the app or a recovery code, and returns its
-// authentication method. A rejected one is recorded. Recovery codes contain letters.
+// checkCode verifies the code in a form, either from the app or a recovery code, and returns its
+// authentication method. A rejected code is recorded. Recovery codes are the ones with letters.
 func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string, err error) {
 	code := v.form.Get("code")
 	check, method := a.Factors.CheckTOTP, "otp"
@@ -160,7 +161,7 @@ func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string
 	return []string{method}, err
 }
 
-// placeOf returns the network of the request, if the operator has signed in from it with two factors
+// placeOf returns the request's network if the operator has signed in from it with two factors
 // before.
 func (a *factorPages) placeOf(v *visit, o operator.Operator) factor.Place {
 	if from := visitor(v.r); a.Operators.ProvenPlace(v.r.Context(), o, from) {
@@ -188,7 +189,7 @@ func (a *factorPages) raiseAndContinue(v *visit, next string, methods ...string)
 	return v.redirect(orFront(next))
 }
 
-// raise replaces the session by one that has shown the given authentication methods.
+// raise replaces the session with one that has shown the given authentication methods.
 func (a *factorPages) raise(v *visit, methods ...string) error {
 	s, cookie, err := a.Operators.Raise(v.r.Context(), v.account, v.session, visitor(v.r), methods...)
 	if err != nil {
@@ -199,17 +200,17 @@ func (a *factorPages) raise(v *visit, methods ...string) error {
 	return nil
 }
 
-// An enrolPage sets up an authenticator app, or a passkey.
+// An enrolPage is the page on which an operator sets up an authenticator app or a passkey.
 type enrolPage struct {
 	Action, Next, Secret string
 	Picture              template.URL // a data URL made by this server
 	Forced               bool
 	Passkey              passkeyForm // offered as an alternative if Forced
-	Codes                []string    // recovery codes, at the end
+	Codes                []string    // recovery codes, shown at the end
 	Faults               []string
 }
 
-// enrolPage shows the secret to scan. It belongs to the session, and is discarded with it.
+// enrolPage shows the secret to scan. The secret is stored in the session and discarded with it.
 func (a *factorPages) enrolPage(v *visit, status int, p enrolPage) error {
 	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.account), flowOf(v), "selvage "+hostOf(a.PublicURL),
 		v.account.Email)
@@ -243,8 +244,8 @@ func hostOf(raw string) string {
 	return u.Host
 }
 
-// showEnrol serves GET /dashboard/enrol: an operator that must have a second factor, and has none,
-// sets one up before doing anything else.
+// showEnrol serves GET /dashboard/enrol. An operator who must have a second factor, but has none,
+// must set one up there before doing anything else.
 func (a *factorPages) showEnrol(v *visit) error {
 	return a.ifNoFactor(v, func() error {
 		return a.enrolPage(v, http.StatusOK,
@@ -253,7 +254,7 @@ func (a *factorPages) showEnrol(v *visit) error {
 }
 
 // ifNoFactor runs do if the operator has no second factor yet. Otherwise the operator must show the
-// one it has, not set up another.
+// existing factor, and cannot set up another.
 func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {

@@ -25,7 +25,7 @@ func (a answer) leadsTo(t testing.TB, path string) {
 	}
 }
 
-// find returns the first group of an expression in the body of the answer.
+// find returns the first group that expression matches in the answer's body.
 func (a answer) find(t testing.TB, expression string) string {
 	t.Helper()
 	m := regexp.MustCompile(expression).FindStringSubmatch(a.body)
@@ -35,7 +35,7 @@ func (a answer) find(t testing.TB, expression string) string {
 	return html.UnescapeString(m[1])
 }
 
-// TestSetupLink shows that the first operator joins with a link, which works once.
+// TestSetupLink shows that the first operator joins through a link that works once.
 func TestSetupLink(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, token, err := w.operators.First(t.Context())
@@ -68,8 +68,8 @@ func setupForm(token string) url.Values {
 	return url.Values{"token": {token}, "username": {"ann@example.com"}, "name": {"Ann"}, "password": {good}}
 }
 
-// enrolled sets up the first operator with an authenticator app. It returns the operator's browser, a
-// function that returns the app's code, and a recovery code.
+// enrolled sets up the first operator with an authenticator app. It returns the operator's browser,
+// a function that returns the app's current code, and a recovery code.
 func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery string) {
 	t.Helper()
 	_, token, err := w.operators.First(t.Context())
@@ -96,8 +96,9 @@ func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery s
 	return b, code, done.find(t, `<pre id="codes">([a-z2-7-]+)`)
 }
 
-// TestFirstOperator shows that the first operator sets up a second factor if the installation requires
-// one. After signing in again, the password alone opens nothing, and cannot set up another app.
+// TestFirstOperator shows that the first operator sets up a second factor if the installation
+// requires one. At the next sign-in, the password alone gives access to nothing, and cannot set up
+// another app.
 func TestFirstOperator(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	b, code, _ := enrolled(t, w)
@@ -118,7 +119,7 @@ func TestFirstOperator(t *testing.T) {
 	}
 }
 
-// TestRecoveryCode shows that a recovery code of an operator works once.
+// TestRecoveryCode shows that an operator's recovery code works once.
 func TestRecoveryCode(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, _, recovery := enrolled(t, w)
@@ -136,7 +137,7 @@ func TestRecoveryCode(t *testing.T) {
 
 // cookie returns the session cookie, or "".
 func (b browser) cookie() string {
-	u, _ := url.Parse(b.url) // a valid URL, since it is a test server's
+	u, _ := url.Parse(b.url) // always valid: the URL of a test server
 	for _, c := range b.c.Jar.Cookies(u) {
 		if strings.HasSuffix(c.Name, "selvage-operator") {
 			return c.Value
@@ -145,8 +146,8 @@ func (b browser) cookie() string {
 	return ""
 }
 
-// TestKeys shows that an operator creates an API key, sees its secret once, rotates it and
-// revokes it.
+// TestKeys shows that an operator can create an API key, see its secret once, rotate the key and
+// revoke it.
 func TestKeys(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -241,11 +242,11 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestInert shows that text from strangers is escaped wherever it is shown (threats D01, D05).
+// TestInert shows that untrusted text is escaped wherever it is shown (threats D01, D05).
 func TestInert(t *testing.T) {
 	w := newWorld(t)
 
-	// Put the text in every field that a stranger can write.
+	// Put the text into every field that an outsider can write.
 	const evil = `"><img src=x onerror=alert(1)></title><script>alert(2)</script>{{7}}`
 	ctx, name, mail := context.Background(), evil, "ada@example.com"
 	_, err := w.fabric.Projects.Update(ctx, w.one.ID, fabric.ProjectChange{Name: &name})
@@ -300,7 +301,7 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// TestNext shows that no redirect leads from the dashboard to another site.
+// TestNext shows that the dashboard never redirects to another site.
 func TestNext(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)

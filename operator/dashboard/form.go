@@ -12,7 +12,7 @@ import (
 // An input is one field of a form, as the template "input" renders it.
 type input struct {
 	Kind        string // text, area, select, check, choices, cards, json, group, secret or color
-	Type        string // of a text: text, url, number, datetime-local, email, password or date
+	Type        string // type of a text input: text, url, number, datetime-local, email, password or date
 	Name, Label string
 	Hint        string
 	Value       string
@@ -23,11 +23,11 @@ type input struct {
 	Required    bool
 	Checked     bool
 	Options     []choice
-	Ordered     bool      // the options are in an order of preference
+	Ordered     bool      // the options are in order of preference
 	Members     []input   // of a group
-	Live        *liveHint // about the address that the value leads to
+	Live        *liveHint // hint about the address that the value leads to
 	Suggestions []choice  // possible values; the browser offers those that match
-	SuggestURL  string    // returns more suggestions for what is typed; "" for none
+	SuggestURL  string    // URL that returns more suggestions for the typed text; "" if there is none
 	Fault       string    // what is wrong with the value
 }
 
@@ -64,18 +64,18 @@ func (i input) State() template.HTMLAttr {
 	return template.HTMLAttr(b.String()) // the ids are escaped
 }
 
-// A form holds the fields of a form, and what is wrong with the values that were sent.
+// A form holds the fields of a form and the errors in the submitted values.
 type form struct {
 	Inputs []input
 	Faults []fault
-	Seen   string // digests of the values shown, in a form that changes something; see marks
+	Seen   string // digests of the values shown, in an edit form; see marks
 }
 
-// A fault is a sentence that describes an error, and the id of the input that caused it, or "".
+// A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".
 type fault struct{ Text, ID string }
 
-// blame assigns the parts of an error to the inputs that caused them. ok is false for an error
-// that other input cannot resolve.
+// blame assigns the parts of an error to the inputs that caused them. ok is false if different
+// input would not resolve the error.
 func (f *form) blame(err error) (ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {
@@ -91,7 +91,7 @@ func (f *form) blame(err error) (ok bool) {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(p.Message, at.Name); ok {
-			text = sentence(at.Label + rest) // the label instead of the name
+			text = sentence(at.Label + rest) // replaces the name with the label
 		}
 		if at.Fault == "" {
 			at.Fault = text
@@ -101,7 +101,7 @@ func (f *form) blame(err error) (ok bool) {
 	return len(f.Faults) > 0
 }
 
-// pathOf returns the path of the nested member with which a message begins.
+// pathOf returns the path of a nested member if the message of p begins with one.
 func pathOf(p *problem.Error) string {
 	first, _, _ := strings.Cut(p.Message, " ")
 	return strings.TrimSuffix(first, ":")
@@ -120,7 +120,7 @@ func find(all []input, name string) *input {
 	return nil
 }
 
-// sentence returns a message as a sentence, with a capital and a period.
+// sentence returns text as a sentence, with a capital letter and a period.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -128,7 +128,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }
 
-// retype fills the inputs with the values that were sent, except for secrets.
+// retype fills the inputs with the submitted values, except for secrets.
 func retype(all []input, posted url.Values) {
 	for i := range all {
 		in := &all[i]
@@ -144,15 +144,15 @@ func retype(all []input, posted url.Values) {
 			}
 		case "choices":
 			in.Options = rechosen(in.Options, posted[in.Name], in.Ordered)
-		case "secret": // never sent back
+		case "secret": // never sent back to the browser
 		default:
 			in.Value = text
 		}
 	}
 }
 
-// rechosen returns options of which the given values are chosen. Ordered options come in the order
-// of the values.
+// rechosen returns options with those in values selected. If ordered is set, the options are in the
+// order of values.
 func rechosen(options []choice, values []string, ordered bool) []choice {
 	if !ordered {
 		return chosen(options, values...)
@@ -171,7 +171,7 @@ type choice struct {
 	Chosen            bool
 }
 
-// chosen returns a copy of options of which those with the given values are chosen.
+// chosen returns a copy of options in which those with the given values are selected.
 func chosen(options []choice, values ...string) []choice {
 	options = slices.Clone(options)
 	for i := range options {
@@ -180,8 +180,8 @@ func chosen(options []choice, values ...string) []choice {
 	return options
 }
 
-// lower returns a title for the middle of a sentence. Abbreviations such as "SIP gateway" stay as
-// they are.
+// lower returns title in lower case, for use inside a sentence. It leaves abbreviations such as
+// "SIP gateway" unchanged.
 func lower(title string) string {
 	first, _, _ := strings.Cut(title, " ")
 	if len(first) > 1 && strings.ToLower(first[1:]) == first[1:] {
@@ -190,7 +190,7 @@ func lower(title string) string {
 	return title
 }
 
-// label returns the name of a member for people.
+// label returns the label for the member with the given name.
 func label(name string) string {
 	words := strings.Split(name, "_")
 	for i, w := range words {

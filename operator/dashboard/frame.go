@@ -28,7 +28,7 @@ func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 		for _, m := range v.operator.Roles {
 			p, err := a.Fabric.Projects.Find(v.r.Context(), m.ProjectID)
 			if errors.Is(err, problem.NotFound) {
-				continue // deleted since the session was read
+				continue // the project was deleted after the session was read
 			}
 			if err != nil {
 				return nil, err
@@ -76,7 +76,7 @@ type navLink struct {
 	inProject   bool // the path names a project
 }
 
-// linksOf returns the entries of the navigation, in the order of the routes.
+// linksOf returns the entries of the navigation, in the order of all.
 func linksOf(all []route) (links []navLink) {
 	for _, inProject := range []bool{true, false} {
 		for _, rt := range all {
@@ -91,7 +91,7 @@ func linksOf(all []route) (links []navLink) {
 
 // nav returns the navigation of an operator, with the links of the current project.
 func (a *site) nav(v *visit, projectID string) (all []templates.FrameLink) {
-	grouped := false // the first link of the installation is set apart
+	grouped := false // the first link of the installation starts a new group
 	for _, l := range a.links {
 		if l.inProject && projectID == "" || l.may != signedIn && v.operator.Check(l.may, projectID) != nil {
 			continue
@@ -107,7 +107,7 @@ func (a *site) nav(v *visit, projectID string) (all []templates.FrameLink) {
 	return all
 }
 
-// isWithin reports whether path is the page of or lies below it. If alone is set, only the page
+// isWithin reports whether path is the page of, or lies below it. If alone is set, only the page
 // itself counts.
 func isWithin(path, of string, alone bool) bool {
 	if of == Prefix+"/projects" {
@@ -116,7 +116,7 @@ func isWithin(path, of string, alone bool) bool {
 	return path == of || !alone && strings.HasPrefix(path, of+"/")
 }
 
-// lastProject returns the project that the operator last looked at, or the first one.
+// lastProject returns the project that the operator last visited, or else the first project.
 func (a *site) lastProject(v *visit, all []fabric.Project) fabric.Project {
 	last := a.cookies.Read(v.r, projectCookie)
 	for _, p := range all {

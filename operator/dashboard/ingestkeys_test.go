@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestIngestKeyPage shows that an operator creates an ingest key, whose URL is shown once, and
-// revokes it.
+// TestIngestKeyPage shows that an operator can create an ingest key, see its URL once, and revoke
+// the key.
 func TestIngestKeyPage(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -16,12 +16,12 @@ type tokenInfo struct {
 	Status status
 	Facts  []tokenFact
 	URL    string // page with more details, or ""
-	Token  string // sent back by the form that revokes it; "" if this page cannot revoke it
+	Token  string // the token, sent back by the form that revokes it; "" if this page cannot revoke it
 }
 
 type tokenFact struct{ Name, Text, URL string }
 
-// trimToken returns a token or key as people paste it, without a header name or quotes.
+// trimToken returns a pasted token or key without a header name or quotes.
 func trimToken(text string) string {
 	text = strings.TrimSpace(text)
 	if rest, ok := strings.CutPrefix(text, "Authorization:"); ok {
@@ -33,8 +33,8 @@ func trimToken(text string) string {
 	return strings.Trim(text, `"'`)
 }
 
-// inspectToken serves POST /dashboard/projects/{project}/tokens/inspect. It shows what a
-// pasted token or key is, whom it belongs to and whether it is valid. The token is stored nowhere.
+// inspectToken serves POST /dashboard/projects/{project}/tokens/inspect. It describes a pasted
+// token or key: its kind, its owner and whether it is valid. The token is not stored.
 func (a *tokenPages) inspectToken(v *visit) error {
 	raw := trimToken(v.form.Get("token"))
 	if raw == "" {
@@ -53,7 +53,7 @@ func (a *tokenPages) inspectToken(v *visit) error {
 const unknownToken = "This is not a token or key of this project. It belongs to another project, was altered, " +
 	"or is an expired JWT."
 
-// inspect describes a token or key, or returns nil if it is not one of the project.
+// inspect describes a token or key, or returns nil if it does not belong to the project.
 func (a *tokenPages) inspect(v *visit, raw string) (*tokenInfo, error) {
 	k, err := a.Fabric.APIKeys.FindLeaked(v.r.Context(), v.project.ID, raw)
 	if err == nil {
@@ -97,8 +97,8 @@ func (a *tokenPages) addressPath(v *visit, id string) (string, error) {
 	return found.Path(), nil
 }
 
-// openToken reads a token of any kind, valid or expired. ok is false if it is not a token of the
-// project.
+// openToken reads a token of any kind, valid or expired. ok is false if it is not one of the
+// project's tokens.
 func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
 	t, ok = a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
 	if !ok {
@@ -112,7 +112,7 @@ func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, e
 	return t, t.ProjectID == v.project.ID, nil
 }
 
-// isMissing reports whether an error means no more than that something was not found.
+// isMissing reports whether err only means that something was not found.
 func isMissing(err error) bool {
 	p := problem.First(err)
 	return p != nil && (p.Kind == problem.NotFound || p.Kind == problem.Forbidden ||
@@ -125,7 +125,7 @@ var tokenTitles = map[fabric.TokenKind]string{
 	fabric.Service: "a service token", fabric.Access: "an access token (JWT)",
 }
 
-// tokenFacts describes a token: its state, whom it belongs to, who created it and what it reaches.
+// tokenFacts describes a token: its state, its owner, its creator and what it gives access to.
 func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInfo, error) {
 	found := &tokenInfo{What: tokenTitles[t.Kind], Status: status{"good", "Active"}, Token: raw}
 	if !v.now.Before(t.ExpiresAt) {
@@ -157,14 +157,14 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 	return found, nil
 }
 
-// add adds a fact, unless its text is empty.
+// add adds a fact, unless text is empty.
 func (i *tokenInfo) add(name, text, url string) {
 	if text != "" {
 		i.Facts = append(i.Facts, tokenFact{name, text, url})
 	}
 }
 
-// addIssuer adds the operator or the API key that created a token.
+// addIssuer adds the operator or API key that created a token.
 func (a *tokenPages) addIssuer(v *visit, t fabric.Token, to *tokenInfo) error {
 	by, err := a.Operators.Find(v.r.Context(), t.KeyID)
 	if err == nil {
@@ -181,8 +181,8 @@ func (a *tokenPages) addIssuer(v *visit, t fabric.Token, to *tokenInfo) error {
 	return problem.IgnoreNotFound(err)
 }
 
-// addOwner adds the subscriber and the OAuth client of a token: their names, or their ids if they
-// were deleted.
+// addOwner adds the names of a token's subscriber and OAuth client, or their ids if they were
+// deleted.
 func (a *tokenPages) addOwner(v *visit, t fabric.Token, to *tokenInfo) error {
 	if t.SubscriberID != "" {
 		s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, t.SubscriberID)
@@ -211,7 +211,7 @@ func (a *tokenPages) addOwner(v *visit, t fabric.Token, to *tokenInfo) error {
 	return err
 }
 
-// minute is the layout of a time for people.
+// minute is the layout of times for people.
 const minute = "2 Jan 2006, 15:04 UTC"
 
 func formatTime(at time.Time) string {

@@ -18,8 +18,8 @@ type invitationRow struct {
 	Status         status
 }
 
-// invitationsOf returns the invitations that nobody has accepted. It returns all of them, since an
-// invitation could otherwise be hidden behind many others; each lasts one day.
+// invitationsOf returns all invitations that nobody has accepted. It does not page, so that newer
+// invitations cannot hide one. Each invitation lasts one day.
 func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
 	found, err := page.Every(v.r.Context(), a.Operators.Invitations)
 	for _, l := range found {
@@ -41,13 +41,13 @@ type inviteForm struct {
 	Email    string
 	Roles    []choice
 	Projects []choice
-	Link     string // set once it is created
-	Renewed  bool   // the link replaces an earlier one
+	Link     string // "" until the link is created
+	Renewed  bool   // the link replaces a previous one
 	Faults   []string
 }
 
-// showInvite serves GET /dashboard/operators/invite. The default is the weakest useful role: viewer
-// of the project last looked at.
+// showInvite serves GET /dashboard/operators/invite. The form's default is the weakest useful role:
+// viewer of the project last visited.
 func (a *operatorPages) showInvite(v *visit) error {
 	projects, err := a.projectsOf(v)
 	if err != nil {
@@ -86,8 +86,8 @@ func (a *operatorPages) invite(v *visit) error {
 	return a.inviteForm(v, http.StatusOK, p, m)
 }
 
-// renewInvitation serves POST /dashboard/operators/invitations/{id}/renew: a new link replaces the
-// current one and is shown only once.
+// renewInvitation serves POST /dashboard/operators/invitations/{id}/renew. It replaces the
+// invitation's link with a new one, which is shown only once.
 func (a *operatorPages) renewInvitation(v *visit) error {
 	l, token, err := a.Operators.Renew(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
 	if err != nil {

@@ -136,7 +136,7 @@ func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []str
 	return a.page(v, code, row.Title, "key", p)
 }
 
-// overlaps are how long an old secret may remain valid alongside its replacement.
+// overlaps are the choices of how long an old secret remains valid alongside its replacement.
 var overlaps = map[string]time.Duration{"day": fabric.UsualOverlap, "week": 7 * 24 * time.Hour, "now": 0}
 
 // rotateKey serves POST /dashboard/projects/{project}/keys/{id}/rotate.

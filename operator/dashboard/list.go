@@ -9,17 +9,17 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A pager holds the URLs of the neighboring pages of a list; they are empty at its ends.
+// A pager holds the URLs of a list's previous and next page; each is empty if there is none.
 type pager struct{ Prev, Next string }
 
-// query returns the page of a list that the URL asks for.
+// query returns which page of a list the URL requests.
 func (v *visit) query() page.Query {
 	from, _ := page.ParseToken(v.r.URL.Query().Get("from")) // an invalid token means the first page
 	return page.Query{Size: page.DefaultSize, From: from}
 }
 
-// searchQuery is query for a search with several strategies: the token holds the row and the
-// number of the strategy.
+// searchQuery is like query, for a search that tries several strategies. The token names the row
+// and the number of the strategy.
 func (v *visit) searchQuery() page.Query {
 	token, strategy, _ := strings.Cut(v.r.URL.Query().Get("from"), ".")
 	id, ok := page.ParseToken(token)
@@ -29,7 +29,7 @@ func (v *visit) searchQuery() page.Query {
 	return page.Query{Size: page.DefaultSize, From: id + "." + strategy}
 }
 
-// pager returns links to the neighbors of a page. They keep all filters of the URL.
+// pager returns links to the previous and next page. They keep all filters of the URL.
 func (v *visit) pager(prev, next string) pager {
 	link := func(from string) string {
 		if from == "" {
@@ -45,7 +45,7 @@ func (v *visit) pager(prev, next string) pager {
 	return pager{link(prev), link(next)}
 }
 
-// A list is one page of a list, as its template shows it.
+// A list is one page of a list, for its template.
 type list[R any] struct {
 	Rows    []R
 	Pager   pager
@@ -53,7 +53,7 @@ type list[R any] struct {
 	MayMake bool   // the operator may add to the list
 }
 
-// listOf returns the page of a list that was found, with a row for each item.
+// listOf returns found as a list, with a row for each item.
 func listOf[T, R any](v *visit, found page.Page[T], row func(T) R) list[R] {
 	l := list[R]{
 		Rows: make([]R, len(found.Items)), Pager: v.pager(found.Prev, found.Next),
@@ -65,11 +65,11 @@ func listOf[T, R any](v *visit, found page.Page[T], row func(T) R) list[R] {
 	return l
 }
 
-// A status is a word with a colored dot. Kind is good, warn, bad, or "" for a neutral dot.
+// A status is a word with a colored dot. Kind is good, warn or bad, or "" for a neutral dot.
 type status struct{ Kind, Word string }
 
-// plainText returns a search text in the form that a store can compare: trimmed, of limited
-// length, and valid UTF-8 without NUL.
+// plainText returns text in a form that a store can compare: trimmed, of limited length, and valid
+// UTF-8 without NUL.
 func plainText(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), 255)], ""), "\x00", "")

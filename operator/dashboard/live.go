@@ -12,14 +12,14 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Limits of the event streams that tell a page about new rows. The limit per session leaves
-// connections for other requests: over HTTP/1.1 a browser opens six per server.
+// Limits for the event streams that notify pages of new rows. The limit per session leaves
+// connections for other requests, since browsers open only six HTTP/1.1 connections to a server.
 const (
 	maxStreams           = 200 // on this node
 	maxStreamsPerSession = 3
 	pollEvery            = 2 * time.Second
 	keepAliveEvery       = 15 * time.Second // proxies close connections that stay silent
-	streamLifetime       = 10 * time.Minute // after that the browser connects again
+	streamLifetime       = 10 * time.Minute // then the browser reconnects
 )
 
 // streams counts the open event streams.
@@ -31,8 +31,8 @@ type streams struct {
 	once sync.Once
 }
 
-// enter counts a new stream of a session. ok is false if a limit is reached; otherwise the
-// caller must call leave when the stream ends.
+// enter counts a new stream of a session. If a limit is reached, ok is false. Otherwise the caller
+// must call leave when the stream ends.
 func (s *streams) enter(session string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,12 +51,12 @@ func (s *streams) enter(session string) (leave func(), ok bool) {
 	}, true
 }
 
-// Shutdown ends all streams. Pages connect again and reach another node.
+// Shutdown ends all streams. The browsers reconnect, to another node.
 func (a *API) Shutdown() { a.site.streams.once.Do(func() { close(a.site.streams.stop) }) }
 
-// follow polls for the newest row of a list until it differs from the last one that the page
-// shows, and then sends the server-sent event "new". When the operator's session or permission
-// ends, it sends "end"; a stream does not keep the session alive.
+// follow polls for the newest row of a list. When it differs from the newest row that the page
+// shows, follow sends the server-sent event "new". When the operator's session or permission ends,
+// it sends "end". A stream does not extend the session.
 func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)) error {
 	leave, ok := a.streams.enter(v.session.ID)
 	if !ok {
@@ -76,7 +76,7 @@ func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)
 	for {
 		now, err := newest(v.r.Context())
 		if err != nil {
-			return nil // the browser connects again
+			return nil // the browser reconnects
 		}
 		if now != last {
 			send("event: new\ndata: 1\n\n")
@@ -105,8 +105,8 @@ func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)
 	}
 }
 
-// openStream begins a response of server-sent events. The returned function sends a text at
-// once, and reports whether the browser is still connected.
+// openStream begins a response of server-sent events. The returned function sends text immediately,
+// and reports whether the browser is still connected.
 func openStream(v *visit) (send func(text string) bool) {
 	web.NoStore(v.w)
 	h := v.w.Header()
@@ -119,8 +119,8 @@ func openStream(v *visit) (send func(text string) bool) {
 	}
 }
 
-// isStillAllowed reports whether the session of a visit is good and has its right, and does not
-// count as a use of it.
+// isStillAllowed reports whether a visit's session is still valid and has the required permission.
+// It does not extend the session.
 func (a *site) isStillAllowed(v *visit) bool {
 	s, o, err := a.Operators.Peek(v.r.Context(), v.cookie)
 	return err == nil && a.isComplete(s, o) && o.Check(v.route.may, v.project.ID) == nil
@@ -154,14 +154,14 @@ func (a *auditPages) followAudit(v *visit) error {
 
 	return a.follow(v, func(context.Context) (string, error) {
 		found, err := a.trail.audit(v, ask, page.Query{Size: 1})
-		if err != nil || len(found.Items) == 0 { // no event, or none among the newest ones
+		if err != nil || len(found.Items) == 0 { // no event, or none among the newest
 			return v.r.URL.Query().Get("last"), err
 		}
 		return found.Items[0].ID, nil
 	})
 }
 
-// liveURL returns the URL of the event stream that continues from the newest of the rows shown.
+// liveURL returns the URL of the event stream for rows newer than those in shown.
 func liveURL[T any](v *visit, shown []T, id func(T) string) string {
 	if len(shown) == 0 {
 		return v.live("")

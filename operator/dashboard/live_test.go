@@ -24,7 +24,7 @@ func (b browser) follow(path string) follower {
 	return follower{resp, bufio.NewScanner(resp.Body)}
 }
 
-// next returns the next event, or "" at the end of the stream.
+// next returns the next event, or "" if the stream has ended.
 func (f follower) next() string {
 	for f.lines.Scan() {
 		if event, ok := strings.CutPrefix(f.lines.Text(), "event: "); ok {
@@ -34,8 +34,8 @@ func (f follower) next() string {
 	return ""
 }
 
-// TestFollow shows that a list is notified of new rows until its operator signs out, and that
-// the number of streams is limited.
+// TestFollow shows that a page is notified of new rows until its operator signs out, and that the
+// number of streams is limited.
 func TestFollow(t *testing.T) {
 	w := newWorld(t)
 	in := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
@@ -49,7 +49,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("the page does not follow its list: %s", page.Status)
 	}
 
-	// Only rows of the project are announced, and the first one ends the stream.
+	// Only rows of the project are announced. The stream ends after the first announcement.
 	f := b.follow(base + "/recordings/live?last=" + first.Sid)
 	if f.StatusCode != http.StatusOK || f.Header.Get("Content-Type") != "text/event-stream" ||
 		f.Header.Get("Cache-Control") != "no-store" {
@@ -67,7 +67,7 @@ func TestFollow(t *testing.T) {
 		t.Error("a change from before the stream began is announced")
 	}
 
-	// A session may have three streams.
+	// A session may have three streams at a time.
 	newest := between(b.get(base+"/audit").body, "last=", `"`)
 	var all []follower
 	for range 3 {
@@ -88,7 +88,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("a stream of another operator: %s", f.Status)
 	}
 
-	// Signing out ends them.
+	// Signing out ends the streams.
 	b.post("/dashboard/account", "/dashboard/logout", nil)
 	for _, f := range all {
 		if got := f.next(); got != "end" {
@@ -97,8 +97,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowNeedsFactor shows that a stream ends once its operator has a role that requires a second
-// factor, which its session has not shown.
+// TestFollowNeedsFactor shows that a stream ends when its operator gets a role that requires a
+// second factor, if that session has not shown one.
 func TestFollowNeedsFactor(t *testing.T) {
 	w := newWorldThat(t, operator.Owner)
 	in := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
@@ -122,7 +122,7 @@ func TestFollowNeedsFactor(t *testing.T) {
 	}
 }
 
-// TestPeek shows that following does not extend a session, and that a server that shuts down
+// TestPeek shows that an event stream does not extend a session, and that shutting down the server
 // ends all streams.
 func TestPeek(t *testing.T) {
 	w := newWorld(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// loginPages sign operators in and out, and set up new ones.
+// loginPages sign operators in and out, and set up new operators.
 type loginPages struct {
 	*site
 	factors *factorPages
@@ -34,7 +34,7 @@ func (a *loginPages) showLogin(v *visit) error {
 	return a.loginPage(v, http.StatusOK, loginPage{Next: next}, "")
 }
 
-// loginPage shows the login form. passkeyFault says what was wrong with a passkey, if anything.
+// loginPage shows the login form. If passkeyFault is not empty, it says why a passkey was rejected.
 func (a *loginPages) loginPage(v *visit, status int, p loginPage, passkeyFault string) (err error) {
 	if p.Passkey, err = a.offerPasskey(v, p.Next, passkeyFault); err != nil {
 		return err
@@ -42,8 +42,8 @@ func (a *loginPages) loginPage(v *visit, status int, p loginPage, passkeyFault s
 	return a.page(v, status, "Sign in", "login", p)
 }
 
-// logIn serves POST /dashboard/login. It checks email and password, sets the session cookie, and
-// goes on to the second factor if one is set up or required.
+// logIn serves POST /dashboard/login. It checks the email and password, sets the session cookie,
+// and continues with the second factor if one is set up or required.
 func (a *loginPages) logIn(v *visit) error {
 	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
 	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), visitor(v.r),
@@ -68,8 +68,8 @@ func (a *loginPages) logIn(v *visit) error {
 	return v.redirect(orFront(next))
 }
 
-// offerPasskey returns the passkey prompt of the login page. After too many prompts, a visitor
-// gets the page without one.
+// offerPasskey returns the passkey prompt for the login page. A visitor who has requested too many
+// prompts gets the page without one.
 func (a *loginPages) offerPasskey(v *visit, next, wrong string) (passkeyForm, error) {
 	if !a.factors.passkeys() {
 		return passkeyForm{}, nil
@@ -86,8 +86,8 @@ func (a *loginPages) offerPasskey(v *visit, next, wrong string) (passkeyForm, er
 	}, nil)
 }
 
-// logInByPasskey serves POST /dashboard/login/passkey. A passkey counts as both factors, since the
-// device has verified its user.
+// logInByPasskey serves POST /dashboard/login/passkey. A passkey counts as both factors, because
+// the device has verified its user.
 func (a *loginPages) logInByPasskey(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	key, cookie, err := a.checkLogin(v)
@@ -111,7 +111,8 @@ func (a *loginPages) logInByPasskey(v *visit) error {
 	return a.loginPage(v, status, loginPage{Next: next}, p.Message)
 }
 
-// checkLogin verifies the passkey of the login form and begins a session of its operator.
+// checkLogin verifies the passkey in the login form and begins a session for the operator who owns
+// it.
 func (a *loginPages) checkLogin(v *visit) (key factor.Passkey, cookie string, err error) {
 	from := visitor(v.r)
 	if err = a.Operators.CountPasskey(v.r.Context(), from); err != nil {
@@ -127,7 +128,7 @@ func (a *loginPages) checkLogin(v *visit) (key factor.Passkey, cookie string, er
 	return key, cookie, err
 }
 
-// refusePasskey records in the audit trail that a passkey was rejected, with its owner if known.
+// refusePasskey records in the audit trail that a passkey was rejected, and its owner if known.
 func (a *loginPages) refusePasskey(v *visit, key factor.Passkey, why error) error {
 	o := v.account
 	if o.ID == "" && key.Owner.Kind == factor.Operator {
@@ -145,11 +146,11 @@ func (a *loginPages) logOut(v *visit) error {
 	return v.redirect(Prefix + "/login")
 }
 
-// A setupPage is the form behind a link that invites an operator or resets a password.
+// A setupPage is the form to which a link for an invitation or a password reset leads.
 type setupPage struct {
 	Token     string
-	Email     string // of the link, or as typed
-	Fixed     bool   // the email is that of the link
+	Email     string // from the link, or as typed
+	Fixed     bool   // the email comes from the link and cannot be changed
 	Name      string
 	Recovers  bool // the link sets a new password for an existing operator
 	Role      string
@@ -185,8 +186,8 @@ func (a *loginPages) linkExpired(v *visit) error {
 	})
 }
 
-// showSetup serves GET /dashboard/setup. It does not use up the link, so that scanners which open
-// links in mail do no harm.
+// showSetup serves GET /dashboard/setup. It does not use up the link, so that mail scanners, which
+// open links, do no harm.
 func (a *loginPages) showSetup(v *visit) error {
 	p, err := a.setupPage(v, v.r.URL.Query().Get("token"))
 	if errors.Is(err, problem.NotFound) {
@@ -198,8 +199,8 @@ func (a *loginPages) showSetup(v *visit) error {
 	return a.page(v, http.StatusOK, "Set up", "setup", p)
 }
 
-// setUp serves POST /dashboard/setup. It uses up the link, creates or recovers the operator and
-// signs it in.
+// setUp serves POST /dashboard/setup. It uses up the link, creates or recovers the operator's
+// account and signs the operator in.
 func (a *loginPages) setUp(v *visit) error {
 	p, err := a.setupPage(v, v.form.Get("token"))
 	if errors.Is(err, problem.NotFound) {
@@ -218,7 +219,7 @@ func (a *loginPages) setUp(v *visit) error {
 	if p.Faults, _ = faults(err); p.Faults != nil {
 		return a.page(v, http.StatusUnprocessableEntity, "Set up", "setup", p)
 	}
-	if errors.Is(err, problem.NotFound) { // used by somebody else meanwhile
+	if errors.Is(err, problem.NotFound) { // somebody else has used the link in the meantime
 		return a.linkExpired(v)
 	}
 	if err != nil {
@@ -230,7 +231,7 @@ func (a *loginPages) setUp(v *visit) error {
 	return a.beginSession(v, o)
 }
 
-// beginSession signs in an operator after it has set a password.
+// beginSession signs in an operator who has just set a password.
 func (a *loginPages) beginSession(v *visit, o operator.Operator) error {
 	needsFactor, err := a.factors.needsFactor(v, o)
 	if err != nil {
@@ -247,8 +248,8 @@ func (a *loginPages) beginSession(v *visit, o operator.Operator) error {
 	return v.redirect(Prefix)
 }
 
-// ownPath returns raw if it is a path of the dashboard, or "" otherwise. It keeps redirects from
-// leading to other sites.
+// ownPath returns raw if it is a path of the dashboard, and "" otherwise, so that no redirect leads
+// to another site.
 func ownPath(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(raw, "\\\r\n\t") || len(raw) > 2000 {
@@ -269,7 +270,7 @@ func orFront(path string) string {
 
 func nextQuery(path string) string { return url.Values{"next": {path}}.Encode() }
 
-// refererPath returns the path of the page from which a form was sent.
+// refererPath returns the path of the page whose form was submitted.
 func refererPath(r *http.Request) string {
 	u, err := url.Parse(r.Referer())
 	if err != nil {
@@ -278,8 +279,8 @@ func refererPath(r *http.Request) string {
 	return u.RequestURI()
 }
 
-// nextOf returns a query for the login page that leads back: to the page that was requested, or to
-// the page of the form that was sent.
+// nextOf returns a query for the login page, which names the page to return to: the requested page,
+// or the page whose form was submitted.
 func nextOf(r *http.Request) string {
 	path := r.URL.RequestURI()
 	if r.Method != http.MethodGet {

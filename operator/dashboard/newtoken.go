@@ -21,7 +21,7 @@ var tokenLifetimes = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Ti
 type mintPage struct {
 	Base, Action, Title, About string
 	Form                       form
-	New                        string // an unknown reference: creating the token creates a subscriber
+	New                        string // set for an unknown reference: the token creates a subscriber
 	Made                       *mintedToken
 }
 
@@ -32,7 +32,7 @@ type mintedToken struct {
 	Snippets       []snippet
 }
 
-// mintPage returns the form for the kind of token that the path names.
+// mintPage returns the form for the kind of token in the path.
 func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	what := v.r.PathValue("what")
 	i := slices.IndexFunc(tokenKinds, func(c choice) bool { return c.Value == what })
@@ -128,9 +128,9 @@ func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
 }
 
-// isNewSubscriber reports whether the form asks for a token of an unknown subscriber that the
-// operator has not confirmed yet. The token would create the subscriber, as in the API, but a typo
-// should not.
+// isNewSubscriber reports whether the form asks for a token for an unknown subscriber, and the
+// operator has not confirmed that yet. As in the API, the token would create the subscriber; the
+// confirmation prevents this for a mistyped reference.
 func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
 	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||
@@ -144,7 +144,7 @@ func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	return false, err
 }
 
-// mint creates what the form asks for, and records it in the audit trail.
+// mint creates the token that the form asks for, and records it in the audit trail.
 func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 	made.Expires = v.now.Add(fabric.TokenLifetime)
 	var end *int64
@@ -179,7 +179,8 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 	return made, a.Fabric.Audit.NoteToken(v.r.Context(), v.project.ID, kind, targetKind, target)
 }
 
-// issuer returns the operator as the issuer of tokens, so that they can be revoked with it.
+// issuer returns the operator as the issuer of tokens, so that the tokens can be revoked together
+// with the operator.
 func (v *visit) issuer() fabric.Issuer {
 	return fabric.Issuer{ProjectID: v.project.ID, KeyID: v.operator.ID}
 }
@@ -196,7 +197,7 @@ func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair
 func (a *tokenPages) mintGuestToken(v *visit, end *int64) (tokens fabric.TokenPair, err error) {
 	addresses := lines(v.form.Get("allowed_addresses"))
 	for i, one := range addresses {
-		if i == fabric.MaxAllowed { // GuestToken rejects more: look no further ones up
+		if i == fabric.MaxAllowed { // GuestToken rejects more addresses, so do not look up the rest
 			break
 		}
 		if addresses[i], err = a.addressID(v, "allowed_addresses", one); err != nil {
@@ -207,7 +208,7 @@ func (a *tokenPages) mintGuestToken(v *visit, end *int64) (tokens fabric.TokenPa
 		fabric.GuestTokenInput{AllowedAddresses: addresses, ExpireAt: end})
 }
 
-// mintInvite creates an invite token for the address of a subscriber.
+// mintInvite creates an invite token for a subscriber's address.
 func (a *tokenPages) mintInvite(v *visit, end *int64) (tokens fabric.TokenPair, err error) {
 	id, err := a.addressID(v, "address_id", strings.TrimSpace(v.form.Get("address_id")))
 	if err != nil {
@@ -229,7 +230,7 @@ func (a *tokenPages) mintInvite(v *visit, end *int64) (tokens fabric.TokenPair, 
 	return fabric.TokenPair{Access: token, SubscriberID: address.ResourceID}, err
 }
 
-// mintEmbedKey creates an embed key, which is recorded in the audit trail with its row.
+// mintEmbedKey creates an embed key. The audit trail records it together with the key's row.
 func (a *tokenPages) mintEmbedKey(v *visit) (made mintedToken, err error) {
 	id, err := a.addressID(v, "address_id", strings.TrimSpace(v.form.Get("address_id")))
 	if err != nil {

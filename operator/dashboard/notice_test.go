@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// TestNoticesName shows that a notice names what was changed and what follows. A URL can only
-// select one of the known notices.
+// TestNoticesName shows that a notice names what was changed and explains the consequences. A URL
+// can only select a known notice.
 func TestNoticesName(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -29,7 +29,7 @@ func TestNoticesName(t *testing.T) {
 		return at
 	}
 
-	// Creating something.
+	// Create a resource.
 	rooms := base + "/kinds/conference_rooms"
 	room := says("a room", b.post(rooms, rooms, url.Values{"name": {"Team Standup"}}),
 		"“Team Standup” created", "Its address is /public/team-standup")
@@ -41,7 +41,7 @@ func TestNoticesName(t *testing.T) {
 		url.Values{"email": {"ada@example.com"}, "password": {good}}), "“ada@example.com” is added", "can sign in")
 	ada, _, _ = strings.Cut(ada, "?")
 
-	// Changing and deleting something. The name of a deleted row is shown once.
+	// Change and delete rows. The name of a deleted row is shown once.
 	says("disabling", b.post(ada, ada+"/disable", nil), "“ada@example.com” is disabled")
 	list := says("deleting", b.post(room, room+"/delete", url.Values{"confirm": {"Team Standup"}}),
 		"Resource “Team Standup” deleted")
@@ -56,8 +56,8 @@ func TestNoticesName(t *testing.T) {
 	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}),
 		"Project “<b>Three” created", "first steps")
 
-	// Names cannot change the direction of the text around them, and a URL cannot add its own
-	// text.
+	// Names cannot change the direction of the surrounding text, and a URL cannot supply text of
+	// its own.
 	turning := "\u2069\u202ekey\u2066"
 	k, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
 		fabric.APIKeyInput{Name: &turning, Scopes: []fabric.Scope{fabric.Voice}}, nil)
@@ -76,8 +76,8 @@ func TestNoticesName(t *testing.T) {
 	}
 }
 
-// TestAddressForeseen shows that the form for a new resource shows its future address. An edit
-// form says that the address does not change.
+// TestAddressForeseen shows that the form for a new resource shows its future address, and that the
+// edit form says that the address will not change.
 func TestAddressForeseen(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -122,7 +122,7 @@ func TestAddressForeseen(t *testing.T) {
 		t.Error("a renamed room has another address")
 	}
 
-	// A kind is found by either of its names, and subscribers are a kind.
+	// A kind is found by its title or the name of its type, and subscribers are a kind.
 	b.post(people, base+"/subscribers", url.Values{"email": {"bob@example.com"}})
 	if page := b.get(base + "/resources?kind=subscribers").body; !strings.Contains(page, "bob@example.com") ||
 		strings.Contains(page, "Foyer") || !strings.Contains(page, "Conference room (video room)") {

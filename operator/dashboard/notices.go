@@ -6,22 +6,22 @@ import (
 	"unicode"
 )
 
-// deletedCookie keeps the name of something just deleted until the notice about it is shown.
+// deletedCookie holds the name of a deleted row until the notice about it is shown.
 const deletedCookie = "selvage-gone"
 
-// rememberDeleted keeps the name of something that is being deleted for the notice on the next
-// page, so that the name does not appear in a URL.
+// rememberDeleted stores the name of a row that is being deleted, for the notice on the next page.
+// This keeps the name out of the URL.
 func (a *site) rememberDeleted(v *visit, name string) {
 	short := []rune(name)
 	text := string(short[:min(len(short), 200)])
 	a.cookies.Set(v.w, v.r, deletedCookie, base64.RawURLEncoding.EncodeToString([]byte(text)))
 }
 
-// done reports whether the URL says that the page is shown after the given change.
+// done reports whether the URL says that the change what has just been made.
 func (v *visit) done(what string) bool { return v.r.URL.Query().Get("done") == what }
 
-// quoteName quotes a name for a sentence and isolates its writing direction. Characters that
-// control the direction are removed, since they could reorder the rest of the sentence.
+// quoteName quotes a name for a sentence and isolates its writing direction. It removes characters
+// that control the direction, since they could reorder the rest of the sentence.
 func quoteName(name string) string {
 	return "“\u2068" + strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
@@ -31,8 +31,8 @@ func quoteName(name string) string {
 	}, name) + "\u2069”"
 }
 
-// notice returns the notice of the page with the given title: the one that its handler set, or
-// the one that the URL selects.
+// notice returns the notice for the page with the given title: the notice that its handler set, or
+// else the one that the URL selects.
 func (a *site) notice(v *visit, title string) string {
 	if v.notice != "" {
 		return v.notice
@@ -52,9 +52,9 @@ func (a *site) notice(v *visit, title string) string {
 	return strings.ReplaceAll(text, " {gone}", deleted)
 }
 
-// notices are the sentences that a URL can select; it cannot supply text of its own. Each says
-// what was done and what follows. {this} is the title of the page, {gone} the name of what was
-// deleted.
+// notices are the sentences that a URL can select. A URL cannot supply text of its own. Each
+// sentence says what was done and what the consequences are. {this} is the title of the page,
+// {gone} the name of the deleted row.
 var notices = map[string]string{
 	"apprevoked":  "App disconnected from {this}. It has lost its access and must ask again.",
 	"callover":    "The call had already ended.",

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// told returns the mails that an operator received since the last call, oldest first. It fails
-// the test if one contains a link.
+// told returns the mail that an operator has received since the last call, oldest first. It fails
+// the test if a message contains a link.
 func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
 	w.Helper()
 	found, err := w.rows.ListLetters(w.Context(), "", firstPage)
@@ -34,8 +34,8 @@ func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, dra
 	return kinds, drafts
 }
 
-// TestOperatorsAreNotified shows that operators receive mail about changes to the access to
-// their accounts, and owners about new owners.
+// TestOperatorsAreNotified shows that operators get mail about changes to the access to their
+// accounts, and that owners get mail about new owners.
 func TestOperatorsAreNotified(t *testing.T) {
 	w := newWorld(t)
 	seen := make(map[string]bool)
@@ -48,7 +48,7 @@ func TestOperatorsAreNotified(t *testing.T) {
 		return drafts
 	}
 
-	// Signing in from a new place sends a mail.
+	// Signing in from a new place sends an email.
 	const anns, bobs = "ann@example.com", "bob@example.com"
 	ann, a := w.operator(anns, ofAll)
 	for _, d := range want("a first sign-in", anns, mail.OperatorDevice) {
@@ -59,7 +59,7 @@ func TestOperatorsAreNotified(t *testing.T) {
 	w.browser().signIn(anns)
 	want("another sign-in from there", anns)
 
-	// A new operator is announced, and so is what the operator sets up.
+	// Owners are told about a new operator, and operators about the factors they set up.
 	bob, b := w.operator(bobs, operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	for _, d := range want("a new operator", anns, mail.OperatorAdded) {
 		if d.Facts["new"] != bobs || d.Facts["role"] != "admin" {
@@ -70,7 +70,8 @@ func TestOperatorsAreNotified(t *testing.T) {
 	b.passkey()
 	want("a passkey", bobs, mail.OperatorFactor)
 
-	// So are a link made by another operator, and a password set with it.
+	// The operator is also told about a link made by another operator, and about a password set
+	// with it.
 	page := "/dashboard/operators/" + bob.ID
 	link := a.post(page, page+"/link", nil).find(t, `id="link"><span class="copy"><code>([^<]+)<`)
 	for _, d := range want("a link", bobs, mail.OperatorLink) {
@@ -90,8 +91,8 @@ func TestOperatorsAreNotified(t *testing.T) {
 	want("a password that the operator changed", anns, mail.OperatorPassword)
 	want("nothing", bobs)
 
-	// Sign-ins from elsewhere by someone with the password send one mail an hour. A disabled
-	// operator gets none.
+	// Sign-ins from new places with the right password send one email an hour. A disabled operator
+	// gets none.
 	off := true
 
 	for range 3 {

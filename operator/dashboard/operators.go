@@ -19,7 +19,7 @@ type operatorPages struct {
 	*site
 	trail        *trail
 	Clients      *idp.Provider
-	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error) // nil shows none
+	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error) // nil hides all secrets
 }
 
 // An operatorRow is a row in the list of operators.
@@ -34,7 +34,8 @@ type operatorRow struct {
 // A roleRow is a role with the name of its project.
 type roleRow struct{ Role, Project string }
 
-// roleRowOf returns the row of a role. A project that is not listed means every project.
+// roleRowOf returns the row for a role. A membership whose project is not in projects means every
+// project.
 func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
 	r := roleRow{Role: string(m.Role), Project: "every project"}
 	for _, p := range projects {
@@ -148,7 +149,7 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 	return a.page(v, status, p.Operator.Title, "operator", p)
 }
 
-// change updates an operator. If the rules refuse the change, the operator's page says why.
+// change updates an operator. If the change is refused, the operator's page says why.
 func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 	_, err := a.Operators.Update(v.r.Context(), v.r.PathValue("id"), in, "")
 	if all, ok := faults(err); ok {
@@ -160,7 +161,7 @@ func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 	return v.redirect(Prefix + "/operators/" + v.r.PathValue("id") + "?done=" + done)
 }
 
-// changeRole serves POST /dashboard/operators/{id}/role: the role replaces all current ones.
+// changeRole serves POST /dashboard/operators/{id}/role. The new role replaces all current ones.
 func (a *operatorPages) changeRole(v *visit) error {
 	role, ok := operator.ParseRole(v.form.Get("role"))
 	if !ok {
@@ -182,7 +183,7 @@ func (a *operatorPages) enableOperator(v *visit) error {
 	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
 }
 
-// confirmEmail runs do if the form repeats the operator's email, since do cannot be undone.
+// confirmEmail runs do if the form repeats the operator's email. do cannot be undone.
 func (a *operatorPages) confirmEmail(v *visit, do func() error) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {
@@ -195,7 +196,7 @@ func (a *operatorPages) confirmEmail(v *visit, do func() error) error {
 	return do()
 }
 
-// recoverOperator serves POST /dashboard/operators/{id}/link: it creates a link with which the
+// recoverOperator serves POST /dashboard/operators/{id}/link. It creates a link with which the
 // operator sets a new password.
 func (a *operatorPages) recoverOperator(v *visit) error {
 	_, token, err := a.Operators.Recover(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
@@ -205,8 +206,8 @@ func (a *operatorPages) recoverOperator(v *visit) error {
 	return a.operatorPage(v, http.StatusOK, operatorPage{Link: a.setupURL(token)})
 }
 
-// deleteOperator serves POST /dashboard/operators/{id}/delete. It first revokes the secrets that
-// the form selects.
+// deleteOperator serves POST /dashboard/operators/{id}/delete. It first revokes the secrets
+// selected in the form.
 func (a *operatorPages) deleteOperator(v *visit) error {
 	return a.confirmEmail(v, func() error {
 		o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
@@ -231,9 +232,9 @@ func (a *operatorPages) deleteOperator(v *visit) error {
 	})
 }
 
-// disableAndRevoke revokes the secrets that the form selects, before an operator is deleted. It
-// disables the operator first, so that no new secrets appear meanwhile. If revoking fails, the
-// operator remains and its page shows what is left.
+// disableAndRevoke revokes the secrets selected in the form, before an operator is deleted. It
+// disables the operator first, so that no new secrets can be created in the meantime. If revoking
+// fails, the operator is not deleted, and the operator's page shows the remaining secrets.
 func (a *operatorPages) disableAndRevoke(v *visit, o operator.Operator) error {
 	yes := true
 	if _, err := a.Operators.Update(v.r.Context(), o.ID, operator.Input{Disabled: &yes}, ""); err != nil {

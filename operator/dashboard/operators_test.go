@@ -18,19 +18,20 @@ const (
 	invitedLink  = `id="link">[^?]*\?token=([a-z2-7]+)` // in a page
 )
 
-// invited returns the token of a new invitation of bob.
+// invited invites bob and returns the token of the invitation.
 func invited(w *world, b browser) string {
 	b.Helper()
 	return b.post(inviteForm, inviteForm, url.Values{"email": {"bob@example.com"}, "role": {"viewer"},
 		"project": {w.one.ID}}).find(b.TB, invitedLink)
 }
 
-// accepts reports whether the link of an invitation works.
+// accepts reports whether the invitation link with this token works.
 func accepts(w *world, token string) bool {
 	return w.browser().get("/dashboard/setup?token="+token).StatusCode == http.StatusOK
 }
 
-// wantLinkTrail fails unless operators have done exactly this with links, newest first.
+// wantLinkTrail fails the test unless the audit trail has exactly these events about links, newest
+// first.
 func wantLinkTrail(w *world, want string) {
 	w.Helper()
 	events, err := w.rows.ListAudit(w.Context(), audit.Filter{Action: "operator_link"}, firstPage)
@@ -48,7 +49,7 @@ func wantLinkTrail(w *world, want string) {
 }
 
 // TestInvitations shows that an invitation is listed until its link is used, and that a new link
-// ends the previous one.
+// replaces the previous one.
 func TestInvitations(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -78,8 +79,8 @@ func TestInvitations(t *testing.T) {
 	wantLinkTrail(w, "operator_link.created bob@example.com, operator_link.created bob@example.com")
 }
 
-// TestWithdrawInvitation shows that a withdrawn invitation leaves the list, and that its link no
-// longer works. Only an owner can withdraw one, and the audit trail names the operator.
+// TestWithdrawInvitation shows that a withdrawn invitation disappears from the list and its link
+// stops working. Only an owner can withdraw an invitation, and the audit trail names that owner.
 func TestWithdrawInvitation(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -109,7 +110,8 @@ func TestWithdrawInvitation(t *testing.T) {
 	wantLinkTrail(w, "operator_link.withdrawn bob@example.com, operator_link.created bob@example.com")
 }
 
-// TestInvitationsAreAllListed shows that an invitation is listed, however many newer ones exist.
+// TestInvitationsAreAllListed shows that an invitation is listed no matter how many newer ones
+// exist.
 func TestInvitationsAreAllListed(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -27,9 +27,10 @@ const (
 )
 
 // BenchmarkPages requests pages of the dashboard in a project with a million subscribers and a
-// million recordings: the first page, one in the middle, and searches. cpu-us is the processor
-// time of this process, including its client. bytes is the size of the page, style sheet and
-// script as sent. Inserting the rows takes minutes. SELVAGE_BENCH_ROWS sets a smaller number.
+// million recordings: the first page of a list, a middle page, and searches. cpu-us is the CPU time
+// that this process, which includes the client, uses per page. bytes is the size of the page, its
+// style sheet and its script as sent. Inserting the rows takes minutes; SELVAGE_BENCH_ROWS sets a
+// smaller number.
 func BenchmarkPages(b *testing.B) {
 	w := newWorld(b)
 	_, who := w.operator("ann@example.com", ofAll)
@@ -107,7 +108,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// processorTime returns the processor time that this process has used.
+// processorTime returns the CPU time that this process has used.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
@@ -123,7 +124,7 @@ func staticOf(page string) (all []string) {
 	return all
 }
 
-// weigh returns the size of a response with its headers, as a browser receives it.
+// weigh returns the size of a response, including its headers, as a browser receives it.
 func weigh(b *testing.B, url string, c *http.Client) int {
 	r, err := http.NewRequest(http.MethodGet, url, nil)
 	must(b, err)
@@ -140,7 +141,8 @@ func weigh(b *testing.B, url string, c *http.Client) int {
 	return len(body) + 600
 }
 
-// multiply inserts n copies of the row with this id. They differ in the id and in some columns.
+// multiply inserts n copies of the row with the given id. Each copy has its own id and different
+// values in the columns in differ.
 func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string) {
 	b.Helper()
 	if fewer, err := strconv.Atoi(os.Getenv("SELVAGE_BENCH_ROWS")); err == nil {
@@ -153,7 +155,7 @@ func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string
 	rows, err := db.Query(`SELECT name, type FROM pragma_table_info($1)`, table)
 	must(b, err)
 
-	// Select each column unchanged, or changed by the number of the copy.
+	// Select each column, either unchanged or combined with the number of the copy.
 	var names, values []string
 	for rows.Next() {
 		var name, kind string
@@ -173,7 +175,7 @@ func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string
 	must(b, rows.Err())
 	must(b, rows.Close())
 
-	// Insert in batches, so that no transaction gets too large.
+	// Insert in batches, so that no transaction becomes too large.
 	insert := fmt.Sprintf(`WITH RECURSIVE n (i) AS (
 			SELECT CAST($1 AS INTEGER) UNION ALL SELECT i + 1 FROM n WHERE i < $2 - 1)
 		INSERT INTO %s (%s) SELECT %s FROM %s AS t, n WHERE t.id = $3`,

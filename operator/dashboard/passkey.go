@@ -6,29 +6,29 @@ import (
 	"github.com/selvage/selvage/internal/factor"
 )
 
-// A passkeyForm is a form with which the browser uses or creates a passkey; a script fills it in.
+// A passkeyForm is a form with which the browser uses or creates a passkey. A script fills it in.
 // The zero value shows no form.
 type passkeyForm struct {
 	Action, Next, Form string
-	Prompt             string // identifies the page: each page of a browser has its own challenge
-	Makes              bool   // creates a passkey instead of using one
-	Waits              bool   // the email field also offers passkeys
+	Prompt             string // identifies the page, since each page in a browser has its own challenge
+	Makes              bool   // the form creates a passkey instead of using one
+	Waits              bool   // the email field offers passkeys too
 	Options            string // JSON for the browser's WebAuthn call
 	Origin             string
 	Button             string
 	Error              string
 }
 
-// passkeys reports whether operators can have passkeys.
+// passkeys reports whether operators can use passkeys.
 func (a *factorPages) passkeys() bool { return a.Factors != nil && a.Factors.Passkeys() }
 
-// flow identifies what a passkey's challenge is for: a page shown to this session, or to this
-// browser if it has no session.
+// flow identifies where a passkey's challenge may be answered: on a page shown in this session, or
+// in this browser if there is no session.
 func (a *factorPages) flow(v *visit, prompt string) string {
 	return "dashboard " + a.formToken(v) + " " + prompt
 }
 
-// askPasskey completes a form that uses a passkey: one of the owner, or of any operator if o is nil.
+// askPasskey completes a form that uses a passkey of o, or of any operator if o is nil.
 func (a *factorPages) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (passkeyForm, error) {
 	f.Prompt, f.Form, f.Origin = rand.Text(), a.formToken(v), a.origin
 	options, err := a.Factors.BeginLogin(v.r.Context(), a.flow(v, f.Prompt), o)
@@ -36,7 +36,7 @@ func (a *factorPages) askPasskey(v *visit, f passkeyForm, o *factor.Owner) (pass
 	return f, err
 }
 
-// usePasskey verifies the passkey of a form and returns it.
+// usePasskey verifies the passkey in a form and returns it.
 func (a *factorPages) usePasskey(v *visit) (factor.Passkey, error) {
 	if !a.passkeys() {
 		return factor.Passkey{}, factor.ErrNone
@@ -49,7 +49,7 @@ func (a *factorPages) usePasskey(v *visit) (factor.Passkey, error) {
 	return key, err
 }
 
-// makePasskey completes a form that creates a passkey of the operator.
+// makePasskey completes a form that creates a passkey for the operator.
 func (a *factorPages) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) {
 	f.Prompt, f.Form, f.Origin = rand.Text(), a.formToken(v), a.origin
 	f.Makes = true
@@ -59,7 +59,7 @@ func (a *factorPages) makePasskey(v *visit, f passkeyForm) (passkeyForm, error) 
 	return f, err
 }
 
-// createPasskey creates the passkey of a form, and raises the session to two factors.
+// createPasskey creates the passkey in a form, and raises the session to two factors.
 func (a *factorPages) createPasskey(v *visit) error {
 	if !a.passkeys() {
 		return factor.ErrNone

@@ -20,7 +20,7 @@ import (
 
 const doorway, addPage = "/dashboard/login", "/dashboard/account/passkey"
 
-// asked returns the passkey prompt of a page, and the form for its answer.
+// asked returns the passkey prompt on a page, and the form for its answer.
 func (a answer) asked(t testing.TB) (options string, form url.Values) {
 	t.Helper()
 	options = a.find(t, `data-options="([^"]+)"`)
@@ -28,7 +28,7 @@ func (a answer) asked(t testing.TB) (options string, form url.Values) {
 		"prompt": {a.find(t, `name="prompt" value="([^"]+)"`)}}
 }
 
-// sendKey posts the answer of an authenticator to a page.
+// sendKey posts an authenticator's answer to a page.
 func (b browser) sendKey(path string, form url.Values, credential []byte) answer {
 	b.Helper()
 	form.Set("credential", string(credential))
@@ -58,7 +58,7 @@ func (b browser) show(key *factortest.Authenticator, page, path string, more ...
 	return b.sendKey(path, form, key.Get([]byte(options)))
 }
 
-// wrongKey fails unless a page says that the passkey was rejected.
+// wrongKey fails the test unless the page says that the passkey was rejected.
 func (a answer) wrongKey(t testing.TB, what string) {
 	t.Helper()
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="passkey-error"`) {
@@ -78,7 +78,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 		t.Errorf("the account page: %s", a.body)
 	}
 
-	// The passkey signs in alone, with two factors.
+	// The passkey alone signs in, with two factors.
 	alone := w.browser()
 	alone.show(key, doorway, "/dashboard/login/passkey", "next", "/dashboard/account").leadsTo(t,
 		"/dashboard/account")
@@ -89,7 +89,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 		t.Errorf("the sessions are %+v", all)
 	}
 
-	// It is the second factor after the password, and the session gets a new cookie.
+	// The passkey is the second factor after the password, and the session gets a new cookie.
 	second := w.browser()
 	second.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t,
 		"/dashboard/factor")
@@ -100,7 +100,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 		t.Error("the cookie from before the second factor is still valid")
 	}
 
-	// It confirms the identity.
+	// The passkey confirms the identity.
 	w.pass(operator.Freshness)
 	page1 := "/dashboard/confirm?next=" + url.QueryEscape(addPage)
 	second.get(addPage).leadsTo(t, page1)
@@ -132,9 +132,9 @@ func TestPasskeyOfOperator(t *testing.T) {
 	w.browser().show(key, doorway, "/dashboard/login/passkey").wrongKey(t, "a removed passkey")
 }
 
-// TestPasskeyAttacks shows that the answer to a challenge is valid once, in the browser and on
-// the page it was made for. The passkey must be the operator's own, on a device that has
-// verified its user.
+// TestPasskeyAttacks shows that the answer to a challenge is valid once, and only in the browser
+// and on the page for which the challenge was made. The passkey must belong to the operator, and
+// the device must have verified its user.
 func TestPasskeyAttacks(t *testing.T) {
 	w := newWorld(t)
 	ann, a := w.operator("ann@example.com", ofAll)
@@ -180,8 +180,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	w.pass(operator.Freshness)
 	a.show(bobs, "/dashboard/confirm", "/dashboard/confirm").wrongKey(t, "another operator's passkey to confirm")
 
-	// The answer for a sign-in, whose challenge is for any operator, is not a second factor
-	// either.
+	// Nor is the answer to a sign-in challenge, which any operator may answer, a second factor.
 	options, form = w.browser().get(doorway).asked(t)
 	_, at := half.get("/dashboard/factor").asked(t)
 	half.sendKey("/dashboard/factor", url.Values{"form": at["form"], "prompt": form["prompt"]},
@@ -198,7 +197,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	must(t, err)
 	w.browser().show(subs, doorway, "/dashboard/login/passkey").wrongKey(t, "a subscriber's passkey")
 
-	// Nor does the passkey of a disabled operator.
+	// Nor does the passkey of a disabled operator open the dashboard.
 	off := true
 	_, err = w.operators.Update(t.Context(), ann.ID, operator.Input{Disabled: &off}, "")
 	must(t, err)
@@ -216,8 +215,8 @@ func TestPasskeyAttacks(t *testing.T) {
 	}
 }
 
-// TestPasskeyFlood shows that rejected passkeys and open prompts are limited, with or without
-// the password. Valid passkeys do not count.
+// TestPasskeyFlood shows that the numbers of rejected passkeys and open prompts are limited, with
+// or without the password. Valid passkeys do not count.
 func TestPasskeyFlood(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -230,7 +229,7 @@ func TestPasskeyFlood(t *testing.T) {
 		b.show(key, "/dashboard/confirm", "/dashboard/confirm").leadsTo(t, "/dashboard")
 	}
 
-	// Rejected ones do, and the audit trail records only a few.
+	// Rejected ones count, and the audit trail records only a few of them.
 	form := url.Values{"form": {b.token("/dashboard/confirm")}, "prompt": {"none"}}
 	for range 8 {
 		b.sendKey("/dashboard/confirm", form, []byte("{}")).wrongKey(t, "an answer without a challenge")
@@ -238,7 +237,7 @@ func TestPasskeyFlood(t *testing.T) {
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		page.Query{Size: 100})
 	must(t, err)
-	if len(found.Items) < 4 || len(found.Items) > 5 { // three refusals, and one for too many tries
+	if len(found.Items) < 4 || len(found.Items) > 5 { // three refusals, and one for too many attempts
 		t.Errorf("the trail has %d refusals, want 4 or 5", len(found.Items))
 	}
 
@@ -256,8 +255,7 @@ func TestPasskeyFlood(t *testing.T) {
 	}
 }
 
-// TestEnrolByPasskey shows that a passkey counts as the second factor that each operator must
-// have.
+// TestEnrolByPasskey shows that a passkey satisfies the requirement for a second factor.
 func TestEnrolByPasskey(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -277,7 +275,7 @@ func TestEnrolByPasskey(t *testing.T) {
 		t.Errorf("after the set-up: %s", a.Status)
 	}
 
-	// The password alone cannot add a second passkey.
+	// With only the password, nobody can add a second passkey.
 	other := w.browser()
 	other.signIn("ann@example.com")
 	other.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
@@ -288,8 +286,8 @@ func TestEnrolByPasskey(t *testing.T) {
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
 }
 
-// TestFirstFactor shows that a session from before the second factor was set up must show the
-// factor first, and that the network it signed in from is not a known place.
+// TestFirstFactor shows that a session that began before the second factor was set up must show the
+// factor before anything else. The network from which that session signed in is not a known place.
 func TestFirstFactor(t *testing.T) {
 	for name, add := range map[string]func(browser){"app": func(b browser) { b.app() },
 		"passkey": func(b browser) { b.passkey() }} {
@@ -321,8 +319,8 @@ func TestFirstFactor(t *testing.T) {
 	}
 }
 
-// TestRequiredByRole shows that a viewer needs no second factor if only owners and admins do.
-// Once the viewer becomes an admin, its session must show one.
+// TestRequiredByRole shows that a viewer needs no second factor if only owners and admins do. When
+// the viewer becomes an admin, existing sessions must show one.
 func TestRequiredByRole(t *testing.T) {
 	w := newWorldThat(t, operator.Owner, operator.Admin)
 	role := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
@@ -337,7 +335,7 @@ func TestRequiredByRole(t *testing.T) {
 	must(t, err)
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 
-	// The session does not authenticate API requests either.
+	// Nor can the session be used for API requests.
 	r := b.request("GET", "/dashboard", nil)
 	for _, c := range b.c.Jar.Cookies(r.URL) {
 		r.AddCookie(c)
@@ -346,7 +344,7 @@ func TestRequiredByRole(t *testing.T) {
 		t.Errorf("Caller for the session of an admin without a second factor = %v", err)
 	}
 
-	// With a second factor the session continues. A new session must show the factor.
+	// Once a second factor is set up, the session continues. A new session must show the factor.
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
 	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
 	b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {factortest.Code(secret, w.now())}})

@@ -15,14 +15,14 @@ import (
 // A preview shows the login page with a branding, in frames.
 type preview struct {
 	Page     string // URL of the preview; each frame adds its theme
-	Real     string // URL of the current login page
+	Real     string // URL of the actual login page
 	Verdicts []reading
 }
 
-// A reading describes how well a color is readable on one theme.
+// A reading describes how legible a color is in one theme.
 type reading struct{ Ground, Text, Kind string }
 
-// readingsOf describes how well a color is readable on light and on dark pages.
+// readingsOf describes how legible a color is on light and on dark pages.
 func readingsOf(c brand.Color) []reading {
 	describe := func(ground string, contrast float64, shown brand.Color, change string) reading {
 		if shown == c {
@@ -38,8 +38,8 @@ func readingsOf(c brand.Color) []reading {
 	}
 }
 
-// showPreview serves GET /dashboard/projects/{project}/branding/preview: an inert copy of
-// the login page with the branding of the query.
+// showPreview serves GET /dashboard/projects/{project}/branding/preview. It shows an inert copy of
+// the login page with the branding in the query.
 func (a *brandPages) showPreview(v *visit) error { return a.signInPage(v, nil) }
 
 // showClientPreview serves GET /dashboard/projects/{project}/clients/{id}/branding/preview.
@@ -91,6 +91,6 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 		view.Theme = theme
 	}
 
-	// Inert: opened directly, the page must not accept passwords.
+	// The page is inert: even if it is opened directly, it must not accept passwords.
 	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'", Inert: true})
 }

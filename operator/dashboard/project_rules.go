@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// recordConsent is the warning wherever recording is switched on.
+// recordConsent is the warning shown wherever recording can be switched on.
 const recordConsent = "In many countries everyone on a call must consent to its recording."
 
 // A rulesPage shows the rules of a project, or the form that changes them.
@@ -62,7 +62,8 @@ func (a *rulePages) showRules(v *visit) error {
 	})
 }
 
-// one returns the choice with the given value, or the value itself as a choice.
+// one returns the choice with the given value. If there is none, it returns value itself as a
+// choice.
 func one(all []choice, value string) choice {
 	for _, c := range all {
 		if c.Value == value {
@@ -99,7 +100,8 @@ func (v *visit) rulesForm() form {
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// rulesChange returns the rules that the form changes. Rules that the form omits stay as they are.
+// rulesChange returns the rules that the form changes. Rules that the form omits are left
+// unchanged.
 func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 	changed := func(name, current string) (value string, ok bool) {
 		value = v.form.Get(name)

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestRules shows that viewers see the rules of a project. Owners and admins who confirmed
-// their identity change them, and each change is in the audit trail.
+// TestRules shows that viewers see the rules of a project. Owners and admins can change the rules
+// after they confirm their identity, and the audit trail records each change.
 func TestRules(t *testing.T) {
 	w := newWorld(t)
 	admin, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
@@ -26,7 +26,7 @@ func TestRules(t *testing.T) {
 		t.Errorf("what a viewer sees: %s %s", a.Status, a.body)
 	}
 
-	// An admin changes the rules, and nothing else of the project.
+	// An admin changes the rules. The rest of the project stays unchanged.
 	b.post(edit, edit, url.Values{"registration": {"open"}, "require_factor": {"yes"},
 		"media_auth": {"basic"}, "record_calls": {"on"}}).leadsTo(t, at+"?done=changed")
 	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)

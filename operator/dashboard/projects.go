@@ -12,13 +12,13 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// projectPages are the home of a project and the list of projects.
+// projectPages show the home page of a project and the list of projects.
 type projectPages struct {
 	*site
 	trail      *trail
 	Clients    *idp.Provider
 	Recordings *recordings.Recordings         // nil if the server keeps no recordings
-	Health     func(context.Context) []Health // nil shows no states
+	Health     func(context.Context) []Health // nil hides all states
 }
 
 // A homePage is the first page of a project.
@@ -32,7 +32,7 @@ type homePage struct {
 	Faults          []string
 }
 
-// A step is one of the first things to do in a new project.
+// A step is one of the first tasks in a new project.
 type step struct {
 	Title, URL, Command string
 	Done                bool
@@ -67,7 +67,7 @@ func (a *projectPages) homePage(v *visit) (homePage, error) {
 	return p, err
 }
 
-// steps returns the first steps in a project, with those that are done.
+// steps returns the first tasks in a project, and marks those that are done.
 func (a *projectPages) steps(v *visit) ([]step, error) {
 	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
 	keys, err := a.Fabric.APIKeys.List(ctx, id, q)
@@ -120,7 +120,7 @@ func (a *projectPages) deleteProject(v *visit) error {
 	return v.redirect(Prefix + "/projects?done=projectdeleted")
 }
 
-// wrongName is the message if the name typed to confirm a deletion is wrong.
+// wrongName is the message for a wrong name in the field that confirms a deletion.
 const wrongName = "The name does not match. Nothing was deleted."
 
 // A projectsPage lists the projects that the operator may see.

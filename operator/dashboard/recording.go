@@ -20,10 +20,10 @@ import (
 type recordingPage struct {
 	Recording recordingRow
 	Legs      []leg
-	CallPage  string // the URL of its call's page; "" if the call has no record
+	CallPage  string // URL of its call's page; "" if there is no record of the call
 	StoredAt  string
 	Length    string // in seconds, for scripts
-	At        string // start position in seconds; "" is the beginning
+	At        string // start position in seconds; "" means the beginning
 	Sound     []fact
 	Snippets  []snippet
 	Base      string
@@ -72,7 +72,7 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 	return a.pageWith(v, templates.Options{Status: code, Media: true}, "Recording", "recording", p)
 }
 
-// callPageOf returns the URL of the page of a recording's call, or "" if it has none.
+// callPageOf returns the URL of the page of a recording's call, or "" if the call has no page.
 func (a *recordingPages) callPageOf(v *visit, r recordings.Recording) (string, error) {
 	if a.Calls == nil || r.CallSid == "" {
 		return "", nil
@@ -94,7 +94,7 @@ func (a *recordingPages) recordingSnippets(r recordings.Recording) []snippet {
 	}
 }
 
-// startAt returns a position from a link in seconds. It accepts seconds and the format 1:02:03.
+// startAt returns the position in a link in seconds. It accepts seconds and times such as 1:02:03.
 func startAt(text string, whole time.Duration) string {
 	var seconds float64
 	for part := range strings.SplitSeq(text, ":") {
@@ -116,8 +116,8 @@ const (
 	halfHigh = 24  // height of each half
 )
 
-// legs draws the waveform of each channel as an SVG path: along its upper edge, then back along the
-// lower one.
+// legs draws the waveform of each channel as an SVG path, which follows the upper edge and then
+// returns along the lower one.
 func legs(o levels.Outline, frames int64) (all []leg) {
 	o = o.Scale(int(min((frames+pixels-1)/pixels, math.MaxInt32)), frames)
 	names := []string{"Sound"}
@@ -144,7 +144,7 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 	return all
 }
 
-// soundFacts describes the sound of a recording, if it was measured.
+// soundFacts describes the audio of a recording, if it was measured.
 func soundFacts(r recordings.Recording) (all []fact) {
 	if r.Levels == nil {
 		return nil

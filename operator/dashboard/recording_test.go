@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// upload sends a form whose last part is a file.
+// upload submits a form whose last part is a file.
 func (b browser) upload(path, file string, fields ...string) answer {
 	b.Helper()
 	var body bytes.Buffer
@@ -41,7 +41,7 @@ func (b browser) multipart(path, kind string, body io.Reader) answer {
 	return b.send(r)
 }
 
-// stereo returns a recording of two legs.
+// stereo returns a recording with two channels, one for each leg.
 func stereo(t *testing.T) string {
 	t.Helper()
 	raw, err := os.ReadFile("../../recordings/testdata/speech_stereo_8k.wav")
@@ -49,8 +49,8 @@ func stereo(t *testing.T) string {
 	return string(raw)
 }
 
-// TestUploadRefused shows that uploads need a form token and the permission, and that the number
-// of parts is limited, including nameless and empty ones.
+// TestUploadRefused shows that uploads require a form token and permission, and that the number of
+// parts is limited, including nameless and empty ones.
 func TestUploadRefused(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -86,7 +86,7 @@ func TestUploadRefused(t *testing.T) {
 	}
 }
 
-// TestUploadFaults shows that wrong files and times are reported, and that what was typed is kept.
+// TestUploadFaults shows that the form reports wrong files and times, and keeps what was typed.
 func TestUploadFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -116,8 +116,8 @@ func TestUploadFaults(t *testing.T) {
 	}
 }
 
-// TestUpload shows that a form uploads a recording, that lists show it and find it by call, party
-// and more, and that its page draws each leg and plays from a given position.
+// TestUpload shows that the form uploads a recording, and that lists show it and find it by call,
+// by party and more. Its page draws each leg and plays from a given position.
 func TestUpload(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -169,7 +169,7 @@ func TestUpload(t *testing.T) {
 		}
 	}
 
-	// The list is searched by call, party and more.
+	// The list can be searched by call, party and more.
 	for query, want := range map[string]bool{"call=a-call": true, "call=other": false, "call=a-": true,
 		"call=-call": false, "call=" + r.Sid[:8]: true, "call=" + strings.ToUpper(r.Sid): true,
 		"call=" + r.Sid[:3]:       false,

@@ -28,10 +28,10 @@ type recordingPages struct {
 // A recordingRow is a row in the list of recordings.
 type recordingRow struct {
 	recordings.Recording
-	At                                   time.Time // start of the call, or when it was stored
+	At                                   time.Time // when the call started, or when the recording was stored
 	Title, URL, Media, Length, Size, Who string
-	Call, CallURL                        string // the call or the conference, and its recordings
-	Stored                               string // the day, if it differs from the day of the call
+	Call, CallURL                        string // the call or conference, and the URL of its recordings
+	Stored                               string // the day it was stored, if not the day of the call
 	Status                               status
 }
 
@@ -98,7 +98,7 @@ func formatLength(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-// formatSize formats a number of bytes with a unit, or returns "" if it is unknown.
+// formatSize formats n bytes with a unit, or returns "" if n is unknown.
 func formatSize(n int64) string {
 	switch {
 	case n <= 0:
@@ -113,7 +113,7 @@ func formatSize(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// A recordingFilter is the filter of the list of recordings, as its URL has it.
+// A recordingFilter holds the filter of the list of recordings, as its URL spells it.
 type recordingFilter struct {
 	Call, Party, Conference, Subscriber, After, Before string
 	Longer, Shorter                                    string // seconds
@@ -121,12 +121,12 @@ type recordingFilter struct {
 	Any                                                bool // the filter restricts something
 }
 
-// flagTitles are the names of the flags that describe the sound of a recording.
+// flagTitles are the names of the flags that describe the audio of a recording.
 var flagTitles = map[string]string{
 	"silent": "Silent", "one-way": "Only one leg talks", "clipped": "Clipped", "dead-air": "Long silence",
 }
 
-// recordingFilter reads the filter of a URL. err describes days that cannot be read.
+// recordingFilter reads the filter from the URL. err describes invalid days.
 func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
@@ -163,7 +163,7 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 	return f, ask, err
 }
 
-// seconds returns the duration of a text, or 0 if it is not a number of seconds.
+// seconds returns text as a duration, or 0 if it is not a number of seconds.
 func seconds(text string) time.Duration {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > 366*24*60*60 {
@@ -172,7 +172,8 @@ func seconds(text string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// parseDays returns the time that a filter's first and last day span. Empty days do not limit it.
+// parseDays returns the time range of a filter: the dates after and before are its first and last
+// day. An empty date sets no limit.
 func parseDays(after, before string) (from, end time.Time, err error) {
 	if after != "" {
 		if from, err = time.Parse(time.DateOnly, after); err != nil {
@@ -224,8 +225,9 @@ func (a *recordingPages) listRecordings(v *visit) error {
 		"Recordings", "recordings", p)
 }
 
-// searchRecordings returns a page of the recordings that match a filter. If the filter is only the
-// beginning of a call's id and no call matches, it is taken as the beginning of a recording's id.
+// searchRecordings returns a page of the recordings that match a filter. If the filter consists
+// only of the beginning of a call's id and no call matches, it is taken as the beginning of a
+// recording's id.
 func (a *recordingPages) searchRecordings(
 	ctx context.Context, ask recordings.Filter, q page.Query,
 ) (page.Page[recordings.Recording], error) {

@@ -35,7 +35,7 @@ type resourceForm struct {
 	Form                       form
 }
 
-// kind returns the kind that the path names.
+// kind returns the kind named in the path.
 func (a *resourcePages) kind(v *visit) (*kinds.Kind, error) {
 	if k := a.Fabric.Resources.Kinds().ByPath(v.r.PathValue("kind")); k != nil {
 		return k, nil
@@ -97,7 +97,8 @@ func (a *resourcePages) createResource(v *visit) error {
 	return a.resourceForm(v, http.StatusUnprocessableEntity, p)
 }
 
-// resource finds the resource of the path. Subscribers are excluded: they have pages of their own.
+// resource returns the resource named in the path. It excludes subscribers, which have pages of
+// their own.
 func (a *resourcePages) resource(v *visit) (fabric.Resource, *kinds.Kind, error) {
 	t, err := a.Fabric.Resources.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil && t.Resource == nil {
@@ -116,7 +117,7 @@ type resourcePage struct {
 	About     string
 	Facts     []fact
 	Addresses []addressRow
-	Answers   bool // calls to its addresses can be answered
+	Answers   bool // the resource answers calls to its addresses
 	Snippets  []snippet
 	Deployed  *versionList
 	Base      string
@@ -157,8 +158,8 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 	return a.page(v, code, p.Resource.Title, "resource", p)
 }
 
-// addressText returns a sentence about the address of a new resource. It is derived from the name,
-// and may differ from what the operator expects.
+// addressText returns a sentence about the address of a new resource. The address is derived from
+// the name, and may differ from what the operator expects.
 func addressText(all []addressRow) string {
 	if len(all) == 0 {
 		return "It has no address."
@@ -193,8 +194,8 @@ func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Valu
 	}
 }
 
-// changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit. It writes only what
-// the form changed, and overwrites nothing that somebody else changed meanwhile.
+// changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit. It writes only the
+// fields that the operator changed, so that it does not overwrite changes by others.
 func (a *resourcePages) changeResource(v *visit) error {
 	r, k, err := a.resource(v)
 	if err != nil {
@@ -234,7 +235,7 @@ func (a *resourcePages) updateResource(v *visit, r fabric.Resource, k *kinds.Kin
 }
 
 func nextVersion(values kinds.Values) json.RawMessage {
-	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // set by the server: always a number
+	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // set by the server, so always a number
 	return marshal(n + 1)
 }
 

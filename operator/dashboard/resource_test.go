@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// typed returns the example of a kind, as an operator would type it into the form and as values.
+// typed returns the example of a kind, both as an operator would type it into the form and as
+// values.
 func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	t.Helper()
 	example, posted := make(kinds.Values), make(url.Values)
@@ -29,7 +30,7 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 		}
 	}
 
-	// Fields that the form does not have are omitted from both.
+	// Omit fields that are not in the form from both.
 	for _, f := range k.Fields {
 		raw, ok := example[f.Name]
 		if !ok || f.ReadOnly || f.Name == "document_version" {
@@ -56,8 +57,8 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	return posted, example
 }
 
-// TestResourceForms shows that each kind has a form derived from its schema. Its example can be
-// typed into the form, and saving an unchanged edit form changes nothing.
+// TestResourceForms shows that each kind has a form derived from its schema. The kind's example can
+// be typed into the form, and saving an unedited form changes nothing.
 func TestResourceForms(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -66,7 +67,7 @@ func TestResourceForms(t *testing.T) {
 	for _, k := range kinds.Builtin().All() {
 		posted, want := typed(t, k)
 		at := base + "/kinds/" + k.Path
-		if posted.Has("calling_handler_resource_id") { // the resource in the example does not exist
+		if posted.Has("calling_handler_resource_id") { // the example names a resource that does not exist
 			posted.Del("calling_handler_resource_id")
 			posted.Del("call_handler")
 		}
@@ -92,14 +93,14 @@ func TestResourceForms(t *testing.T) {
 			}
 		}
 
-		// The resource's page shows it.
+		// The resource's page shows the values.
 		shown := b.get(strings.TrimSuffix(where, "?done=resourceadded"))
 		if !strings.Contains(shown.body, made.ID) ||
 			!strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
 			t.Errorf("the page of %s: %s", k.Path, shown.Status)
 		}
 
-		// Saving the edit form unchanged changes nothing.
+		// Saving the unedited form changes nothing.
 		edit := base + "/resources/" + made.ID + "/edit"
 		again := url.Values{}
 		for name, values := range posted {
@@ -131,8 +132,9 @@ func between(text, before, after string) string {
 	return text
 }
 
-// TestResourceFaults shows that a form reports errors at their fields and keeps what was typed,
-// except secrets. It does not overwrite changes by others, and deleting requires the name.
+// TestResourceFaults shows that a form reports errors next to their fields and keeps what was
+// typed, except secrets. It does not overwrite changes by others, and a deletion must repeat the
+// name.
 func TestResourceFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -182,7 +184,7 @@ func TestResourceFaults(t *testing.T) {
 		t.Errorf("a form that conflicts with another's change: %s %s", a.Status, a.body)
 	}
 
-	// Deleting requires the name.
+	// A deletion must repeat the name.
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("deleting with a wrong name: %s", a.Status)
 	}
@@ -192,8 +194,8 @@ func TestResourceFaults(t *testing.T) {
 	}
 }
 
-// TestOwnKind shows that a kind defined by an operator gets a form without any code. The members
-// of an object become a group of inputs with their own errors.
+// TestOwnKind shows that a kind defined by an operator gets a form without any code. The members of
+// an object become a group of inputs, each with its own error.
 func TestOwnKind(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -224,9 +226,9 @@ func TestOwnKind(t *testing.T) {
 	}
 }
 
-// TestDeploy shows that a resource with versions is deployed from its page: the document that
-// the page showed, or an earlier version again. Viewers cannot deploy, nor can kinds without
-// versions be deployed.
+// TestDeploy shows that a resource with versions can be deployed from its page: either the document
+// that the page shows, or an earlier version. Viewers cannot deploy, and kinds without versions
+// cannot be deployed.
 func TestDeploy(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -242,7 +244,7 @@ func TestDeploy(t *testing.T) {
 		t.Error("the page of a new flow does not mention versions")
 	}
 
-	// Only the document that the page showed can be deployed.
+	// Only the document that the page shows can be deployed.
 	document := b.get(at).find(t, `name="document" value="([0-9]+)"`)
 	b.post(at, at+"/deploy", url.Values{"document": {document}}).leadsTo(t, at+"?done=deployed")
 	if a := b.post(at, at+"/deploy",

@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// valuesFrom returns the members that a form sets, as the API accepts them. An empty optional
-// member is omitted from a new resource, and null or empty in a change. All values that cannot be
-// read are reported.
+// valuesFrom returns the members that a form sets, in the format of the API. It omits an empty
+// optional member from a new resource; in a change, such a member becomes null or empty. It reports
+// all invalid values.
 func valuesFrom(
 	fields []kinds.Field, under string, posted url.Values, old kinds.Values, isNew bool,
 ) (kinds.Values, []error) {
@@ -33,7 +33,7 @@ func valuesFrom(
 	return sent, errs
 }
 
-// valueOf returns the JSON of one member, or nil to omit it.
+// valueOf returns one member as JSON, or nil to omit it.
 func valueOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
@@ -67,10 +67,10 @@ func valueOf(
 	case f.MaxLength <= maxLine || f.Format != "":
 		return quoted(strings.TrimSpace(text)), nil
 	}
-	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // undo the line ends of the form
+	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // forms send CRLF line ends
 }
 
-// empty returns the value that an empty input stands for, or nil to omit the member.
+// empty returns the value that an empty input means, or nil to omit the member.
 func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 	switch {
 	case isNew && !f.Required, !isNew && old == nil:
@@ -85,7 +85,7 @@ func groupOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
 	whole := make(kinds.Values)
-	_ = json.Unmarshal(old, &whole) // anything but an object is discarded
+	_ = json.Unmarshal(old, &whole) // discards anything but an object
 	sent, errs := valuesFrom(f.Members, name+".", posted, whole, isNew)
 	for member, value := range sent {
 		whole[member] = value
@@ -115,7 +115,7 @@ func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []er
 	return any, nil
 }
 
-// changed returns the members that were sent with a different value than before.
+// changed returns the members in sent whose value differs from the one in old.
 func changed(sent, old kinds.Values) kinds.Values {
 	changes := make(kinds.Values)
 	for name, value := range sent {
@@ -126,7 +126,7 @@ func changed(sent, old kinds.Values) kinds.Values {
 	return changes
 }
 
-// plain returns JSON in a canonical form, for comparison.
+// plain returns raw in a canonical form, for comparison.
 func plain(raw json.RawMessage) json.RawMessage {
 	var v any
 	d := json.NewDecoder(strings.NewReader(string(raw)))
@@ -137,7 +137,7 @@ func plain(raw json.RawMessage) json.RawMessage {
 	return marshal(v)
 }
 
-// lines returns the non-empty lines of a text, trimmed.
+// lines returns the non-empty lines of text, trimmed.
 func lines(text string) []string {
 	all := strings.Split(text, "\n")
 	for i := range all {
@@ -146,7 +146,7 @@ func lines(text string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// rfc3339 returns a time of an input as the API accepts it, or any other text unchanged.
+// rfc3339 converts a time from an input to the API's format. It returns any other text unchanged.
 func rfc3339(text string) string {
 	for _, format := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
 		if at, err := time.Parse(format, text); err == nil {
@@ -156,8 +156,8 @@ func rfc3339(text string) string {
 	return text
 }
 
-// numberOrString returns a number or boolean unchanged, and any other text as a string, which the
-// schema then rejects with a message.
+// numberOrString returns a number or boolean unchanged. It returns any other text as a string,
+// which the schema then rejects with a message.
 func numberOrString(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
@@ -168,6 +168,6 @@ func numberOrString(text string) string {
 func quoted(text string) json.RawMessage { return marshal(text) }
 
 func marshal(v any) json.RawMessage {
-	raw, _ := json.Marshal(v) // strings, lists and maps of JSON always encode
+	raw, _ := json.Marshal(v) // strings, lists and maps of JSON can always be encoded
 	return raw
 }

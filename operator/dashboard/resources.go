@@ -66,15 +66,16 @@ func (a *resourcePages) findResources(v *visit, kind string) (page.Page[fabric.R
 	return p, err
 }
 
-// subscriberKind selects subscribers in the list of resources. They have a table of their own.
+// subscriberKind selects subscribers in the list of resources. Subscribers have a table of their
+// own.
 const subscriberKind = "subscribers"
 
 func asResource(s fabric.Subscriber) fabric.Resource {
 	return fabric.Resource{ID: s.ID, Type: "subscriber", DisplayName: s.Title(), Created: s.Created}
 }
 
-// kindTitle returns the title of a kind, followed by the name of its type if that differs, since
-// people look for either.
+// kindTitle returns the title of a kind. If the name of its type differs, the name follows the
+// title, since people look for either.
 func kindTitle(k *kinds.Kind) string {
 	if other := strings.ReplaceAll(k.Type, "_", " "); !strings.EqualFold(other, k.Title) {
 		return k.Title + " (" + other + ")"
@@ -100,7 +101,7 @@ func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 // restricts the list to addresses whose title contains it.
 func (a *resourcePages) listAddresses(v *visit) error {
 	name := strings.TrimSpace(v.r.URL.Query().Get("name"))
-	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // reaches every address
+	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
 	found, err := a.Fabric.Addresses.List(v.r.Context(), all, fabric.AddressFilter{DisplayName: name}, v.query())
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (v *visit) addressRow(a fabric.Address) addressRow {
 	return addressRow{a, strings.Join(a.Channels, ", "), v.thingURL(a.Type, a.ResourceID)}
 }
 
-// thingURL returns the page of a resource or a subscriber.
+// thingURL returns the URL of the page of a resource or subscriber.
 func (v *visit) thingURL(typ, id string) string {
 	if typ == "subscriber" {
 		return v.base() + "/subscribers/" + id

@@ -9,19 +9,19 @@ import (
 // Special access levels, in addition to the role-based actions.
 const (
 	anyone   operator.Action = ""          // no login is needed
-	signedIn operator.Action = "signed in" // any operator, for pages about the operator itself
-	halfway  operator.Action = "halfway"   // a correct password, with the second factor yet to be shown or set up
+	signedIn operator.Action = "signed in" // any signed-in operator, for pages about that operator
+	halfway  operator.Action = "halfway"   // the password was right; the second factor is still to be shown or set up
 )
 
-// A route is one page or action that is served.
+// A route is one page or action of the dashboard.
 type route struct {
 	pattern string
-	may     operator.Action // what the role must allow: in the project of {project}, or in the installation
+	may     operator.Action // action that the role must allow, in {project} or in the installation
 	serve   func(*visit) error
-	nav     string // title in the navigation; "" if the page is not listed there
-	fresh   bool   // the operator must have confirmed its identity recently
+	nav     string // title in the navigation; "" if the navigation does not list the page
+	fresh   bool   // the operator must have confirmed their identity recently
 	large   bool   // the form may hold a document
-	upload  int64  // most bytes of the file at the end of the form; 0 for a form without a file
+	upload  int64  // most bytes of the file at the end of the form; 0 if the form has no file
 }
 
 // routes returns the routes of all groups of pages. The navigation lists them in this order,

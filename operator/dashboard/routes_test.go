@@ -19,7 +19,7 @@ var open = map[string]bool{
 	"GET /dashboard/setup": true, "POST /dashboard/setup": true,
 }
 
-// own lists the routes that every operator may use for its own account.
+// own lists the routes that every operator may use for their own account.
 var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
 	"/dashboard/logout", "/dashboard/projects"}
 
@@ -57,9 +57,8 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 		"{kind}", "conference_rooms", "{what}", "guest")
 }
 
-// TestRoutesAreRefused shows that each route is refused without a login, to viewers, to
-// operators of other projects or without a role, and with the cookie of another operator
-// (threats D02, D04).
+// TestRoutesAreRefused shows that each route is refused without a login, to viewers, to operators
+// with no role in the project, and with the cookie of another operator (threats D02, D04).
 func TestRoutesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -123,7 +122,7 @@ func TestRoutesAreRefused(t *testing.T) {
 			if strings.HasSuffix(pattern, "{project}/delete") {
 				refused("an admin", admin, http.StatusForbidden)
 			}
-		default: // of the installation
+		default: // a route of the installation
 			refused("a viewer", viewer, http.StatusForbidden)
 			refused("an owner of another project", other, http.StatusForbidden)
 			refused("an admin of all projects", admin, http.StatusForbidden)
@@ -135,7 +134,7 @@ func TestRoutesAreRefused(t *testing.T) {
 	}
 }
 
-// TestForms shows that a GET changes nothing, nor does a form from another site or session.
+// TestForms shows that a GET changes nothing, and neither does a form from another site or session.
 func TestForms(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -158,7 +157,7 @@ func TestForms(t *testing.T) {
 
 		path := ids.Replace(pattern)
 		if !gets[pattern] {
-			// A GET is not allowed, or finds nothing if the path also matches a page with an id.
+			// A GET is not allowed, or not found if the path also matches a page with an id.
 			if a := b.get(path); a.StatusCode != http.StatusMethodNotAllowed && a.StatusCode != http.StatusNotFound {
 				t.Errorf("GET %s: %s, want 405", path, a.Status)
 			}
@@ -187,7 +186,7 @@ func TestForms(t *testing.T) {
 			}
 		}
 
-		// Forms without the token of the session are refused as well.
+		// Forms without the session's token are refused, too.
 		for name, value := range map[string]string{"without a token": "", "with another session's": theirs} {
 			if a := b.send(b.request("POST", path,
 				url.Values{"form": {value}, "confirm": {"One"}})); a.StatusCode != http.StatusForbidden {

@@ -11,15 +11,14 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// versionField is the number of the document of a resource with versions. No form shows it.
+// versionField holds the document number of a resource with versions. No form shows it.
 const versionField = "document_version"
 
-// maxLine is the longest text that is edited in a single line.
+// maxLine is the most characters of text that is edited in a single line.
 const maxLine = 2048
 
-// inputsFor returns what a form needs to create or change a resource: one for each
-// member of the schema that is not read-only. They hold the values, or the defaults if values is
-// nil.
+// inputsFor returns the inputs of a form that creates or changes a resource: one for each member of
+// the schema that is not read-only. They hold values, or the defaults if values is nil.
 func inputsFor(
 	fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool,
 ) (all []input) {
@@ -53,7 +52,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 	case f.Type == "object" && f.Members != nil:
 		in.Kind = "group"
 		var inner, shown map[string]json.RawMessage
-		_ = json.Unmarshal(value, &inner) // anything but an object leaves it empty
+		_ = json.Unmarshal(value, &inner) // anything but an object leaves inner empty
 		_ = json.Unmarshal(example, &shown)
 		in.Members = inputsFor(f.Members, name+".", inner, shown, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
@@ -82,7 +81,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 	return in
 }
 
-// setType chooses the type of a text input.
+// setType sets the type of a text input.
 func (i *input) setType(f kinds.Field) {
 	switch {
 	case f.Type == "integer":
@@ -107,7 +106,7 @@ func (i *input) setJSON(value, example json.RawMessage) {
 	i.Hint = strings.TrimSpace(i.Hint + " As JSON.")
 }
 
-// written returns a value as it is typed: a string without its quotes, any other value as JSON, and
+// written returns a value as people type it: a string without quotes, any other value as JSON, and
 // "" for null or a missing value.
 func written(value json.RawMessage) string {
 	var text string
@@ -126,14 +125,14 @@ func pretty(value json.RawMessage) string {
 	return b.String()
 }
 
-// listed returns the strings of an array.
+// listed returns the strings in an array.
 func listed(value json.RawMessage) []string {
 	var all []string
 	_ = json.Unmarshal(value, &all) // other values are ignored
 	return all
 }
 
-// inOrder returns all values as choices: the chosen ones first, in their order, then the others.
+// inOrder returns all values as choices: first those in chosen, in that order, then the others.
 func inOrder(all, chosen []string) (list []choice) {
 	for _, c := range chosen {
 		list = append(list, choice{Value: c, Title: c, Chosen: true})
@@ -184,10 +183,10 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 // A fact is a labeled value on a page.
 type fact struct {
 	Name, Text string
-	Long       bool // the text has several lines
+	Long       bool // the text may have several lines
 }
 
-// badJSON describes where a text is not valid JSON.
+// badJSON describes where text is not valid JSON.
 func badJSON(name, text string, err error) string {
 	line := 1
 	if at, ok := err.(*json.SyntaxError); ok {

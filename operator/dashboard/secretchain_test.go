@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// TestMadeFromChain shows that a chain of keys, each created with the one before, is found
+// TestMadeFromChain shows that a chain of keys, each created with the previous one, is found
 // completely. Each event is visited once.
 func TestMadeFromChain(t *testing.T) {
 	const long = 100_000

@@ -13,11 +13,11 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// knownSecrets are the secrets that an operator has seen and that are still valid. They belong
-// to the project, and stay valid when the operator is deleted unless they are revoked.
+// knownSecrets are the valid secrets that an operator has seen. They belong to the project, and
+// stay valid when the operator is deleted unless they are revoked.
 type knownSecrets struct {
 	Secrets []secretRow
-	Tokens  int // tokens created manually in the last 30 days; some may still be valid
+	Tokens  int // number of tokens created manually in the last 30 days, some of which may still be valid
 }
 
 // Any reports whether there are any secrets.
@@ -28,11 +28,11 @@ type secretRow struct {
 	What, Title, URL string
 	Through          string // the API key or client that created it; "" for the operator itself
 	At               time.Time
-	Value            string // identifies it in the form that revokes it; "" if it must be rotated instead
+	Value            string // identifies the secret in the form that revokes it; "" if it must be rotated instead
 	end              func() error
 }
 
-// allTokens is the form value that stands for all tokens created manually.
+// allTokens is the form value for all tokens created manually.
 const allTokens = "tokens"
 
 // secretsOf reads from the audit trail which secrets an operator has seen.
@@ -56,14 +56,14 @@ func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets
 	return m, err
 }
 
-// tokensIssued returns how many of the tokens that an operator created manually are on the first
-// page of the trail that has any. Older tokens than it looks at have expired.
+// tokensIssued counts the tokens that an operator created manually, on the first page of the audit
+// trail that has any. It ignores events so old that their tokens have expired.
 func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error) {
 	issued := audit.Filter{
 		Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done,
 		Since: v.now.Add(-fabric.MaxLifetime),
 	}
-	for q := (page.Query{Size: page.MaxSize}); ; { // a page may be empty and the next one not
+	for q := (page.Query{Size: page.MaxSize}); ; { // a page may be empty although more pages follow
 		found, err := a.trail.audit(v, issued, q)
 		if err != nil || len(found.Items) > 0 || found.Next == "" {
 			return len(found.Items), err
@@ -72,9 +72,9 @@ func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error)
 	}
 }
 
-// secretsShown returns the events in which an operator, or a secret that the operator saw, was
-// shown a secret. It reads all of them, since a secret could otherwise be hidden behind many
-// others. A secret shown twice to the same actor counts once.
+// secretsShown returns the events in which a secret was shown to an operator, or to a key or client
+// whose secret the operator saw. It reads all events, so that newer secrets cannot hide one. A
+// secret shown twice to the same actor counts once.
 func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
 	if a.SecretsShown == nil {
 		return nil, nil
@@ -93,19 +93,19 @@ func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit
 // another secret.
 type secretEvent struct {
 	audit.Event
-	through string // name of the other secret
+	through string // name of the other secret, if any
 }
 
-// secretChain returns one event for each secret that an operator has seen: directly, or through
-// a key or client whose secret it has seen, and so on, whether these are still valid or not. It
-// visits each event once, however long the chain.
+// secretChain returns one event for each secret that an operator has seen, directly or through a
+// key or client whose secret the operator has seen, and so on. It includes secrets that are no
+// longer valid. It visits each event once, however long the chain.
 func secretChain(operatorID string, all []audit.Event) (chain []secretEvent) {
 	by := make(map[string][]audit.Event)
 	for _, e := range all {
 		by[e.Actor.ID] = append(by[e.Actor.ID], e)
 	}
 
-	names := map[string]string{operatorID: ""} // of the actors, by id
+	names := map[string]string{operatorID: ""} // names of the actors, by id
 	for left := []string{operatorID}; len(left) > 0; left = left[1:] {
 		for _, e := range by[left[0]] {
 			if _, known := names[e.Target.ID]; !known {
@@ -169,7 +169,7 @@ func (a *operatorPages) addEmbedKey(v *visit, e audit.Event, row *secretRow) err
 	return nil
 }
 
-// endSecrets revokes the secrets that a form selects, if the operator has seen them.
+// endSecrets revokes the secrets selected in a form, if the operator has seen them.
 func (a *operatorPages) endSecrets(v *visit, o operator.Operator) error {
 	m, err := a.secretsOf(v, o)
 	if err != nil {

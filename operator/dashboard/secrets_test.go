@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// makeKey creates a key of a project in a browser. valid reports whether the key is valid.
+// makeKey creates an API key of a project with browser b. valid reports whether the key is still
+// valid.
 func (w *world) makeKey(b browser, base, name string) (id string, valid func() bool) {
 	w.Helper()
 	ctx := w.Context()
@@ -31,7 +32,7 @@ func (w *world) makeKey(b browser, base, name string) (id string, valid func() b
 	}
 }
 
-// makeToken creates a subscriber's token in a browser. valid reports whether the token is valid.
+// makeToken creates a subscriber's token with browser b. valid reports whether it is still valid.
 func (w *world) makeToken(b browser, base string) (valid func() bool) {
 	w.Helper()
 	at := base + "/tokens/make/subscriber"
@@ -51,15 +52,15 @@ func (w *world) makeToken(b browser, base string) (valid func() bool) {
 }
 
 // TestMadeByOperator shows that an operator's page lists the secrets that the operator has seen.
-// They stay valid unless they are revoked with the operator, and secrets of others cannot be
-// revoked there.
+// They stay valid unless they are revoked with the operator. Secrets that others have seen cannot
+// be revoked there.
 func TestMadeByOperator(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	base := "/dashboard/projects/" + w.one.ID
 
-	// Both operators have seen secrets; the page of bob lists only his.
+	// Both operators have seen secrets. Bob's page lists only the ones he has seen.
 	kept, keptGood := w.makeKey(b, base, "kept")
 	ended, endedGood := w.makeKey(b, base, "ended")
 	foreign, foreignGood := w.makeKey(ann, base, "of ann")
@@ -85,7 +86,7 @@ func TestMadeByOperator(t *testing.T) {
 			bobs(), anns())
 	}
 
-	// Deleting the operator needs the email, and revokes the selected secrets with it.
+	// The form that deletes the operator must repeat the email, and revokes the selected secrets.
 	if a := ann.post(page, page+"/delete",
 		url.Values{"confirm": {"ann@example.com"},
 			"end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
@@ -99,7 +100,7 @@ func TestMadeByOperator(t *testing.T) {
 	}
 }
 
-// TestMadeIsComplete shows that a key is listed on the page of its operator, however many newer
+// TestMadeIsComplete shows that a key is listed on its operator's page no matter how many newer
 // secrets exist.
 func TestMadeIsComplete(t *testing.T) {
 	w := newWorld(t)
@@ -111,7 +112,7 @@ func TestMadeIsComplete(t *testing.T) {
 	k, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 
-	// Record newer keys that were deleted.
+	// Record newer keys that have been deleted.
 	asBob := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Operator, ID: bob.ID}})
 	for range page.MaxSize + 1 {
 		must(t, w.rows.Record(asBob, audit.Of("api_key.created", w.one.ID, "api_key", "one-that-is-gone")))
@@ -128,8 +129,8 @@ func TestMadeIsComplete(t *testing.T) {
 	}
 }
 
-// TestMadeThroughKey shows that the page also lists secrets created with a key that the
-// operator has seen, even if that key was revoked meanwhile.
+// TestMadeThroughKey shows that the page also lists secrets created with a key that the operator
+// has seen, even if that key has been revoked.
 func TestMadeThroughKey(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
@@ -140,7 +141,7 @@ func TestMadeThroughKey(t *testing.T) {
 	keeper, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 
-	// as creates a key with the key that has this id.
+	// as creates a key, authenticated by the key with the given id.
 	as := func(id, name string) fabric.APIKey {
 		t.Helper()
 		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})
@@ -175,7 +176,7 @@ func TestMadeThroughKey(t *testing.T) {
 }
 
 // TestDeleteEndsFirst shows that if the selected secrets cannot be revoked, the operator is
-// disabled but not deleted, so that they remain listed.
+// disabled but not deleted, so that the secrets remain listed.
 func TestDeleteEndsFirst(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)

@@ -18,13 +18,13 @@ type settingsPages struct {
 	Installation Installation
 }
 
-// An Installation provides what owners see and do beyond projects. Any func may be nil; the page
-// then omits its section.
+// An Installation provides what owners see and do outside projects. If one of its functions is nil,
+// the page omits that section.
 type Installation struct {
 	Policies func() []Policy // the configuration
 
 	Keys   func(ctx context.Context) ([]RingKey, error)
-	Rotate func(ctx context.Context, use string) error // makes the next key of a use the current one
+	Rotate func(ctx context.Context, use string) error // makes the next key for use the current one
 
 	Mails    func(ctx context.Context) (MailState, error)
 	TestMail func(ctx context.Context, to string) error // the owner sees the error
@@ -36,7 +36,7 @@ type Installation struct {
 // A Policy is one key of the configuration.
 type Policy struct{ Group, Key, Value, Default, Means, Variable string }
 
-// Shown returns the value, in the notation of the default if both are the same duration.
+// Shown returns the value. A duration equal to the default is written like the default.
 func (p Policy) Shown() string {
 	is, err := time.ParseDuration(p.Value)
 	usual, err2 := time.ParseDuration(p.Default)
@@ -56,12 +56,12 @@ type RingKey struct {
 type MailState struct {
 	Way   string // how mail is sent, in words
 	From  string
-	Box   string // page of the local mailbox; "" if mail is really sent
+	Box   string // URL of the local mailbox; "" if mail is actually sent
 	Dead  []DeadMail
-	Waits int // how many of the last fifty are still waiting
+	Waits int // how many of the last fifty messages are still waiting
 }
 
-// A DeadMail is a mail that could not be sent.
+// A DeadMail is an email that could not be sent.
 type DeadMail struct {
 	Kind, To, Why string
 	Created       time.Time
@@ -133,7 +133,7 @@ var ringStates = map[string]status{
 	"revoked": {"bad", "Revoked"},
 }
 
-// rotateRing serves POST /dashboard/settings/keys. It makes the next key of a use the current one.
+// rotateRing serves POST /dashboard/settings/keys. It makes the next key for a use the current one.
 func (a *settingsPages) rotateRing(v *visit) error {
 	if a.Installation.Rotate == nil {
 		return problem.NoSuch("page")
@@ -148,7 +148,7 @@ func (a *settingsPages) rotateRing(v *visit) error {
 	return v.redirect(Prefix + "/settings?done=rotated")
 }
 
-// testMail serves POST /dashboard/settings/mail. It sends a test mail immediately.
+// testMail serves POST /dashboard/settings/mail. It sends a test email immediately.
 func (a *settingsPages) testMail(v *visit) error {
 	if a.Installation.TestMail == nil {
 		return problem.NoSuch("page")
@@ -164,7 +164,7 @@ func (a *settingsPages) testMail(v *visit) error {
 	return v.redirect(Prefix + "/settings?done=mailed")
 }
 
-// showDoctor serves GET /dashboard/settings/doctor. It runs the checks at once.
+// showDoctor serves GET /dashboard/settings/doctor. It runs the checks immediately.
 func (a *settingsPages) showDoctor(v *visit) error {
 	if a.Installation.Examine == nil {
 		return problem.NoSuch("page")
@@ -195,7 +195,7 @@ var verdicts = map[string]status{
 // A stylesPage shows each element of the pages, in all themes side by side.
 type stylesPage struct {
 	Themes []string
-	Pages  bool // the pages of login and account instead of the dashboard
+	Pages  bool // show the login and account pages instead of the dashboard
 }
 
 // showStyles serves GET /dashboard/_styles, a page for developers. Only owners on the server's own

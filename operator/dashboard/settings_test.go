@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installation returns an installation whose next ES256 key is too young to rotate, and whose
-// mail reaches only example.com. It records rotations and test mails in w.
+// installation returns an installation whose next ES256 key is too young to rotate, and whose mail
+// reaches only example.com. It records key rotations and test emails in w.
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
@@ -55,8 +55,8 @@ func (w *world) installation() dashboard.Installation {
 	}
 }
 
-// TestSettings shows that owners who confirmed their identity see the settings, rotate keys and
-// send a test mail. Nobody else can.
+// TestSettings shows that owners who confirmed their identity can see the settings, rotate keys and
+// send a test email. Nobody else can.
 func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -68,8 +68,8 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the settings page for an owner of a project: %s", a.Status)
 	}
 
-	// The page shows each part of the settings. Durations in another notation are not shown as
-	// changed.
+	// The page shows each part of the settings. A default duration in another notation does not
+	// count as changed.
 	a := b.get(at)
 	for _, want := range []string{"a-key", "limits.login_per_account", "by pigeon", "&lt;b&gt;x@example.com",
 		at + "/doctor"} {
@@ -86,14 +86,14 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the doctor's findings: %s", a.Status)
 	}
 
-	// A key is rotated when the next one is old enough.
+	// A key can be rotated once the next one is old enough.
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, at+"?done=rotated")
 	if a := b.post(at, at+"/keys", url.Values{"use": {"ES256"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "The next key is too young.") {
 		t.Errorf("rotating to a key that is too young: %s", a.Status)
 	}
 
-	// A test mail is sent, or the page shows why it was not.
+	// A test email is sent, or the page shows why it could not be.
 	b.post(at, at+"/mail", url.Values{"to": {"Ada@example.com"}}).leadsTo(t, at+"?done=mailed")
 	if a := b.post(at, at+"/mail",
 		url.Values{"to": {"ada@example.org"}}); a.StatusCode != http.StatusUnprocessableEntity ||

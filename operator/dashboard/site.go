@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A site is what all groups of pages share: the services behind each request, the operator's
+// A site holds what all groups of pages share: the services behind each request, the operator's
 // session, and the frame around each page.
 type site struct {
 	Operators     *operator.Operators
@@ -74,8 +74,8 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 // An errorPage is the content of an error page.
 type errorPage struct{ Text, RequestID string }
 
-// fail responds to an error. It redirects to the login or confirmation page if that is what the
-// operator needs; otherwise it shows a page that names the error and what to do.
+// fail responds to an error. If the operator must sign in or confirm their identity, it redirects
+// to that page. Otherwise it shows a page that describes the error and what to do about it.
 func (a *site) fail(v *visit, err error) {
 	switch {
 	case errors.Is(err, errSignIn):
@@ -125,8 +125,8 @@ func describe(p *problem.Error) (status int, title, text string) {
 	return http.StatusUnprocessableEntity, "Not possible", text
 }
 
-// faults returns the sentences that describe what is wrong with a form. ok is false for errors
-// that the operator cannot correct in the form.
+// faults returns sentences that describe the errors in a form. ok is false for errors that the
+// operator cannot correct in the form.
 func faults(err error) (all []string, ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {

@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A snippet is code to copy, with the ids of the thing on the page.
+// A snippet is code to copy, with the ids of the page's subject filled in.
 type snippet struct{ Title, Text string }
 
-// quoteShell quotes a word for a shell. References and scopes may contain any character.
+// quoteShell quotes word for a shell. References and scopes may contain any character.
 func quoteShell(word string) string {
 	isSpecial := func(r rune) bool { return !strings.ContainsRune(plainInShell, r) }
 	if word != "" && !strings.ContainsFunc(word, isSpecial) {
@@ -25,7 +25,8 @@ func quoteShell(word string) string {
 
 const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@,+"
 
-// resourceSnippets returns code that reads and changes a resource, and calls it if that is possible.
+// resourceSnippets returns code that reads and changes a resource, and code that calls the resource
+// if it answers calls.
 func (a *resourcePages) resourceSnippets(
 	v *visit, k *kinds.Kind, r fabric.Resource, addresses []fabric.Address,
 ) []snippet {
@@ -75,8 +76,8 @@ const call = await client.dial({ to: "%s?channel=%s", rootElement: document.body
 await call.start();`, a.PublicURL, v.project.ID, at.ID, at.Path(), channel)}
 }
 
-// clientSnippets returns code for an app that is registered as c: it signs users in, or gets a token
-// for the app itself. It returns none for clients that authenticate with their own keys.
+// clientSnippets returns code for an app that is registered as c. The code signs users in, or gets
+// a token for the app itself. Clients that authenticate with their own keys get no code.
 func (a *clientPages) clientSnippets(c idp.Client) (all []snippet) {
 	var credentials string // for curl
 	switch c.AuthMethod {
@@ -132,8 +133,8 @@ func (a *clientPages) loginSnippets(c idp.Client) []snippet {
 	return nil
 }
 
-// quoteScript quotes a string for a script inside a page, where </script> would end the script even
-// within a string. The client's addresses may contain anything.
+// quoteScript quotes text for a script inside a page. There, </script> would end the script even
+// within a string, and the client's addresses may contain it.
 func quoteScript(text string) string { return strings.ReplaceAll(strconv.Quote(text), "<", `\u003c`) }
 
 const singlePage = `// npm install oidc-client-ts

@@ -109,7 +109,7 @@ func (a *subscriberPages) newSubscriber(v *visit) error {
 func (a *subscriberPages) createSubscriber(v *visit) error {
 	in := v.subscriberInput(fabric.Subscriber{})
 	if in.Email == nil {
-		in.Email = new(string) // required: a missing one is reported
+		in.Email = new(string) // the email is required; a missing one is reported
 	}
 	s, err := a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *subscriberPages) editSubscriber(v *visit) error {
 }
 
 // saveSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/edit. It writes only
-// what the form changed, and overwrites nothing that somebody else changed meanwhile.
+// the fields that the operator changed, so that it does not overwrite changes by others.
 func (a *subscriberPages) saveSubscriber(v *visit) error {
 	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
@@ -154,7 +154,7 @@ func (a *subscriberPages) saveSubscriber(v *visit) error {
 	return v.backTo(s.ID, "changed")
 }
 
-// backTo redirects to the page of a subscriber, with a notice of what was done.
+// backTo redirects to a subscriber's page, with a notice of what was done.
 func (v *visit) backTo(id, done string) error {
 	return v.redirect(v.base() + "/subscribers/" + id + "?done=" + done)
 }
@@ -229,7 +229,8 @@ func (a *subscriberPages) eraseSubscriber(v *visit) error {
 	return v.redirect(v.base() + "/subscribers?done=erased")
 }
 
-// addFactorsAndApps adds the second factors of a subscriber, and the apps it consented to.
+// addFactorsAndApps adds a subscriber's second factors, and the apps that the subscriber has
+// authorized.
 func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *subscriberPage) error {
 	ctx := v.r.Context()
 	if a.Factors != nil {
@@ -246,7 +247,8 @@ func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *su
 	return err
 }
 
-// subscriberSnippets returns code with which a backend acts for a subscriber or calls it.
+// subscriberSnippets returns code with which a backend acts on behalf of a subscriber, or calls the
+// subscriber.
 func (a *subscriberPages) subscriberSnippets(v *visit, s fabric.Subscriber, addresses []fabric.Address) []snippet {
 	reference := cmp.Or(s.Reference, s.Email)
 	body := quoteShell(string(marshal(map[string]string{"reference": reference})))

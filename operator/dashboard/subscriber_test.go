@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// ada creates the subscriber ada@example.com by the form, and returns the path of her page.
+// ada creates the subscriber ada@example.com through the form, and returns the path of her page.
 func (w *world) ada(t *testing.T, b browser) (page string) {
 	t.Helper()
 	base := "/dashboard/projects/" + w.one.ID + "/subscribers"
@@ -27,8 +27,8 @@ func (w *world) ada(t *testing.T, b browser) (page string) {
 	return page
 }
 
-// TestSubscribers shows that a subscriber is created and changed. The form shows errors at their
-// fields, such as an email that is taken.
+// TestSubscribers shows that the form creates and changes subscribers, and shows errors next to
+// their fields, such as an email that is already in use.
 func TestSubscribers(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -70,7 +70,7 @@ func TestSubscribers(t *testing.T) {
 	}
 }
 
-// TestCommandsToCopy shows that a reference with quotes is escaped in the commands to copy.
+// TestCommandsToCopy shows that the commands to copy quote a reference that contains quotes.
 func TestCommandsToCopy(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -85,8 +85,8 @@ func TestCommandsToCopy(t *testing.T) {
 	}
 }
 
-// TestUnlock shows that wrong passwords lock an account until an operator unlocks it. The page
-// then shows the login.
+// TestUnlock shows that wrong passwords lock an account until an operator unlocks it. The page then
+// lists the subscriber's login.
 func TestUnlock(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -117,8 +117,8 @@ func TestUnlock(t *testing.T) {
 	}
 }
 
-// TestExportAndErase shows that a subscriber's data is exported, and that erasing it needs the
-// email and a recent confirmation.
+// TestExportAndErase shows that a subscriber's data can be exported, and that erasing it requires
+// the email and a recent confirmation.
 func TestExportAndErase(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -144,8 +144,8 @@ func TestExportAndErase(t *testing.T) {
 	}
 }
 
-// TestSubscriberRecordCalls shows that the form decides whether a subscriber's calls are recorded,
-// and says that the law may require consent.
+// TestSubscriberRecordCalls shows that the form sets whether a subscriber's calls are recorded, and
+// says that the law may require consent.
 func TestSubscriberRecordCalls(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

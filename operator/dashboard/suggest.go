@@ -12,10 +12,10 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// suggestions is the query for the values that an input suggests.
+// suggestions is the page of values that an input suggests.
 var suggestions = page.Query{Size: page.DefaultSize}
 
-// suggest adds suggestions to the inputs of a form that refer to something in the project.
+// suggest adds suggestions to those inputs of a form that refer to rows of the project.
 func (a *tokenPages) suggest(v *visit, all []input) error {
 	for i := range all {
 		var err error
@@ -45,7 +45,7 @@ func (a *tokenPages) suggestSubscribers(v *visit, part string) (all []choice, er
 }
 
 func (a *tokenPages) suggestAddresses(v *visit) (all []choice, err error) {
-	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // reaches every address
+	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
 	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{}, suggestions)
 	for _, one := range found.Items {
 		all = append(all, choice{Value: one.Path(), Title: one.DisplayName})
@@ -61,8 +61,8 @@ func (a *tokenPages) suggestClients(v *visit) (all []choice, err error) {
 	return all, err
 }
 
-// findSubscriber serves POST /dashboard/projects/{project}/subscribers/find. It
-// returns the subscribers that match a text, for an input that suggests them.
+// findSubscriber serves POST /dashboard/projects/{project}/subscribers/find. It returns the
+// subscribers that match the typed text, for an input that suggests them.
 func (a *tokenPages) findSubscriber(v *visit) error {
 	found, err := a.suggestSubscribers(v, v.form.Get("text"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *tokenPages) findSubscriber(v *visit) error {
 	return web.JSON(v.w, http.StatusOK, all)
 }
 
-// addressID returns the id of an address that is given by its path or its id.
+// addressID returns the id of the address whose path or id is text.
 func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	if !strings.HasPrefix(text, "/") {
 		return text, nil

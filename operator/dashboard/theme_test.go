@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTheme shows that the browser remembers the theme, and that the page on which it was chosen
-// is shown again, without a script.
+// TestTheme shows that the browser remembers the theme, and that choosing a theme leads back to the
+// same page, without a script.
 func TestTheme(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -17,8 +17,8 @@ const shownToken = `id="made"><span class="copy"><code>([^<]+)<`
 type tokenPages struct {
 	browser
 	w               *world
-	base            string // of the project's page
-	address, theirs string // ids of the subscribers' addresses, in the project and in the other
+	base            string // the path of the project's pages
+	address, theirs string // ids of the subscribers' addresses, in this project and in the other one
 }
 
 const adaMail = "ada@example.com"
@@ -39,7 +39,7 @@ func newTokenPages(t *testing.T) tokenPages {
 		address: addressIn(w.one.ID), theirs: addressIn(w.two.ID)}
 }
 
-// mint sends the form that creates a kind of token.
+// mint submits the form that creates a token of the given kind.
 func (p tokenPages) mint(kind string, form url.Values) answer {
 	return p.post(p.base+"/make/"+kind, p.base+"/make/"+kind, form)
 }
@@ -48,8 +48,8 @@ func (p tokenPages) inspect(token string) answer {
 	return p.post(p.base, p.base+"/inspect", url.Values{"token": {token}})
 }
 
-// TestTokenFaults shows that errors, such as addresses of the other project, are shown at their
-// fields.
+// TestTokenFaults shows that errors, such as an address of the other project, are shown next to
+// their fields.
 func TestTokenFaults(t *testing.T) {
 	p := newTokenPages(t)
 	for kind, wrong := range map[string]url.Values{
@@ -65,8 +65,8 @@ func TestTokenFaults(t *testing.T) {
 	}
 }
 
-// TestTokens shows that each kind of token is created manually, shown once, inspected and
-// revoked, but only in its project. Each creation is in the audit trail.
+// TestTokens shows that each kind of token can be created manually. The token is shown once, and
+// can be inspected and revoked only in its project. The audit trail records each creation.
 func TestTokens(t *testing.T) {
 	p := newTokenPages(t)
 	other := "/dashboard/projects/" + p.w.two.ID + "/tokens"
@@ -111,7 +111,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokenOffers shows that the forms offer the existing subscribers and addresses.
+// TestTokenOffers shows that the forms suggest existing subscribers and addresses.
 func TestTokenOffers(t *testing.T) {
 	p := newTokenPages(t)
 	page := p.get(p.base + "/make/subscriber").body
@@ -130,8 +130,8 @@ func TestTokenOffers(t *testing.T) {
 	}
 }
 
-// TestTokenOfNewSubscriber shows that an unknown reference creates a subscriber only after a
-// question.
+// TestTokenOfNewSubscriber shows that an unknown reference creates a subscriber only after the
+// operator confirms it.
 func TestTokenOfNewSubscriber(t *testing.T) {
 	p := newTokenPages(t)
 	slip := url.Values{"reference": {"adda@example.com"}}
@@ -146,7 +146,7 @@ func TestTokenOfNewSubscriber(t *testing.T) {
 		t.Errorf("after the question there are %d subscribers, %v", len(found.Items), err)
 	}
 
-	// The answer must be for the reference that is typed now.
+	// The confirmation must be for the reference that is typed now.
 	slip.Set("new", "another@example.com")
 	if a := p.mint("subscriber", slip); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("another mistyped reference: %s", a.Status)
@@ -165,8 +165,8 @@ func TestTokenOfNewSubscriber(t *testing.T) {
 	}
 }
 
-// TestGuestTokenAddresses shows that a guest token is for a limited number of addresses, which
-// must exist.
+// TestGuestTokenAddresses shows that a guest token has a limited number of addresses, which must
+// exist.
 func TestGuestTokenAddresses(t *testing.T) {
 	p := newTokenPages(t)
 	a := p.mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}})
@@ -175,7 +175,7 @@ func TestGuestTokenAddresses(t *testing.T) {
 		t.Errorf("an unknown address: %s", a.Status)
 	}
 
-	// Only as many addresses as allowed are looked up.
+	// No more addresses than allowed are looked up.
 	many := strings.Repeat("/private/ada\n", fabric.MaxAllowed) + "/private/nobody"
 	a = p.mint("guest", url.Values{"allowed_addresses": {many}})
 	if a.StatusCode != http.StatusUnprocessableEntity ||
@@ -184,8 +184,8 @@ func TestGuestTokenAddresses(t *testing.T) {
 	}
 }
 
-// TestLeakedKey shows that a leaked key is recognized, with a link to the page that revokes it.
-// Inspecting it does not count as a use.
+// TestLeakedKey shows that a pasted key is recognized, with a link to the page that revokes it.
+// Inspecting a key does not count as a use of it.
 func TestLeakedKey(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
@@ -210,7 +210,7 @@ func TestLeakedKey(t *testing.T) {
 		t.Errorf("inspecting another project's key: %s", a.Status)
 	}
 
-	// After the key is revoked, the page says so.
+	// After the key is revoked, inspecting it says so.
 	page := base + "/keys/" + k.ID
 	b.post(page, page+"/revoke", url.Values{"confirm": {name}}).leadsTo(t, base+"/keys?done=revoked")
 	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body,

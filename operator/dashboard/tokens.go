@@ -16,7 +16,7 @@ type tokenPages struct {
 	Clients *idp.Provider
 }
 
-// tokenKinds are the kinds of tokens that operators can create, with their purpose.
+// tokenKinds are the kinds of tokens that operators can create, each with its purpose.
 var tokenKinds = []choice{
 	{Value: "subscriber", Title: "Subscriber token",
 		Why: "Acts as a subscriber: makes and receives calls, and sees all addresses."},
@@ -26,7 +26,8 @@ var tokenKinds = []choice{
 		Why: "For public web pages: issues guest tokens for one address until it is revoked."},
 }
 
-// A tokensPage lists embed keys and the kinds of tokens to create, and shows an inspected token.
+// A tokensPage lists embed keys and the kinds of tokens that can be created. It also shows an
+// inspected token.
 type tokensPage struct {
 	list[embedRow]
 	Kinds  []choice
@@ -61,7 +62,7 @@ func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong []fa
 	return a.page(v, code, "Tokens", "tokens", tokensPage{rows, tokenKinds, found, wrong})
 }
 
-// pathsOf returns the paths of the addresses of embed keys, by their ids.
+// pathsOf returns the paths of the addresses that embed keys are for, by address id.
 func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
 	ids, paths := []string{}, make(map[string]string)
 	for _, k := range keys {
@@ -90,8 +91,8 @@ func embedRowOf(k fabric.EmbedKey) embedRow {
 	return row
 }
 
-// revokeToken serves POST /dashboard/projects/{project}/tokens/revoke. It revokes the
-// token of the form, or an embed key by its id.
+// revokeToken serves POST /dashboard/projects/{project}/tokens/revoke. It revokes the token in the
+// form, or the embed key with the id in the form.
 func (a *tokenPages) revokeToken(v *visit) error {
 	if id := v.form.Get("embed"); id != "" {
 		k := fabric.EmbedKey{ID: id, ProjectID: v.project.ID}
@@ -112,7 +113,7 @@ func (a *tokenPages) revokeToken(v *visit) error {
 
 var errUnknownToken = errors.New("not a token of the project")
 
-// revoke revokes a token or an embed key of the project.
+// revoke revokes a token or embed key of the project.
 func (a *tokenPages) revoke(v *visit, raw string) error {
 	e, err := a.Fabric.EmbedKeys.Find(v.r.Context(), raw)
 	if err == nil && e.ProjectID == v.project.ID {

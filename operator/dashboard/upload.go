@@ -15,12 +15,12 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// openUpload reads the fields of a form up to its file, which comes last. The form token is thus
-// verified before any of the file is read.
+// openUpload reads the fields of a form up to its file, which comes last. This way, the form token
+// is verified before any of the file is read.
 func (a *site) openUpload(v *visit) error {
 	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
-		return v.r.ParseForm() // a form without a file
+		return v.r.ParseForm() // the form has no file
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, v.route.upload+maxForm)
 
@@ -48,7 +48,7 @@ func (a *site) openUpload(v *visit) error {
 	}
 }
 
-// fieldOverhead is roughly the memory of a field in addition to its name and value.
+// fieldOverhead is roughly the memory that a field needs in addition to its name and value.
 const fieldOverhead = 256
 
 // An uploadPage is the form that uploads a recording.
@@ -57,7 +57,7 @@ type uploadPage struct {
 	Form                        form
 }
 
-// maxUpload is the size of the largest recording that is accepted.
+// maxUpload returns the size of the largest recording that is accepted.
 func (a *recordingPages) maxUpload() int64 {
 	if a.Recordings == nil {
 		return maxLogoForm
@@ -146,7 +146,7 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 		})
 	}
 	if err != nil {
-		_, _ = io.Copy(io.Discard, v.file) // browsers show no response before the upload ends
+		_, _ = io.Copy(io.Discard, v.file) // browsers show no response until the upload is complete
 		return a.uploadPage(v, http.StatusUnprocessableEntity, err)
 	}
 	return v.redirect(v.base() + "/recordings/" + r.Sid + "?done=stored")

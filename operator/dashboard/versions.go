@@ -12,18 +12,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A versionList holds the versions of a resource, as its page shows them.
+// A versionList holds the versions of a resource, for its page.
 type versionList struct {
 	Document int64 // number of the current document
-	Fresh    bool  // the current document is deployed
+	Fresh    bool  // the current document is the deployed one
 	Versions []fabric.Version
-	Earlier  bool // there are more versions than the page shows
+	Earlier  bool // there are more versions than shown
 }
 
 // maxVersions is the most versions that a page shows.
 const maxVersions = 20
 
-// versions returns the versions of a resource, newest first, or nil if its kind has none.
+// versions returns the versions of a resource, newest first, or nil if its kind has no versions.
 func (a *resourcePages) versions(v *visit, k *kinds.Kind, r fabric.Resource) (*versionList, error) {
 	if !k.Versions {
 		return nil, nil
@@ -37,15 +37,15 @@ func (a *resourcePages) versions(v *visit, k *kinds.Kind, r fabric.Resource) (*v
 
 	slices.Reverse(all) // newest first
 	d := &versionList{Versions: all[:min(len(all), maxVersions)], Earlier: len(all) > maxVersions}
-	d.Document, _ = strconv.ParseInt(string(r.Fields[versionField]), 10, 64) // set by the server: always a number
+	d.Document, _ = strconv.ParseInt(string(r.Fields[versionField]), 10, 64) // set by the server, so always a number
 	for _, one := range all {
 		d.Fresh = d.Fresh || one.DocumentVersion == d.Document
 	}
 	return d, nil
 }
 
-// deploy serves POST /dashboard/projects/{project}/resources/{id}/deploy. It deploys
-// the document that the page showed, or an earlier version again.
+// deploy serves POST /dashboard/projects/{project}/resources/{id}/deploy. It deploys either the
+// document that the page showed, or an earlier version.
 func (a *resourcePages) deploy(v *visit) error {
 	r, k, err := a.resource(v)
 	if err != nil {

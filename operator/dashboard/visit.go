@@ -20,24 +20,24 @@ import (
 
 const (
 	sessionCookie = "selvage-operator"
-	projectCookie = "selvage-project" // the project last looked at, which is not secret
+	projectCookie = "selvage-project" // the project last visited, which is not secret
 )
 
-// A visit is one request, with what is known about its sender.
+// A visit is one request and what is known about its sender.
 type visit struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	route    route
-	cookie   string // of the session
+	cookie   string // the session cookie
 	mark     string // identifies a browser without a session
 	session  operator.Session
-	account  operator.Operator // of the session, even before the second factor is shown
-	operator operator.Operator // of a complete session; its ID is "" otherwise
-	project  fabric.Project    // named by the path, if it names one
+	account  operator.Operator // the session's operator, even before the second factor is shown
+	operator operator.Operator // the operator of a complete session; otherwise its ID is ""
+	project  fabric.Project    // the project in the path, if any
 	form     url.Values        // of a POST
-	file     *multipart.Part   // of an upload, not yet read; nil without a file
+	file     *multipart.Part   // the file of an upload, not read yet; nil if there is none
 	now      time.Time
-	notice   string // what was just done; replaces the notice that the URL selects
+	notice   string // what was just done, instead of the notice that the URL selects
 }
 
 // Errors that end a visit before its handler runs.
@@ -50,13 +50,12 @@ var (
 	errStale  = errors.New("the operator has to confirm its identity again")
 )
 
-// admit reads the session and the form of a visit, and checks that the operator may have the
-// route.
+// admit reads the session and the form of a visit, and checks that the operator may use the route.
 func (a *site) admit(v *visit) error {
 	if err := a.readSession(v); err != nil {
 		return err
 	}
-	if v.route.upload > 0 { // check before any of a possibly large body is read
+	if v.route.upload > 0 { // check before reading a possibly large body
 		if v.operator.ID == "" {
 			return errSignIn
 		}
@@ -87,8 +86,8 @@ func (a *site) admit(v *visit) error {
 	return nil
 }
 
-// authorize checks the permission of a route, and loads the project of the path. The permission
-// comes first, so that a project which the operator may not see looks like a missing one.
+// authorize checks the permission that a route requires, and loads the project in the path. It
+// checks first, so that a project which the operator may not see looks like a missing one.
 func (a *site) authorize(v *visit) (err error) {
 	id := v.r.PathValue("project")
 	if id == "" && v.route.may == signedIn {
@@ -101,7 +100,7 @@ func (a *site) authorize(v *visit) (err error) {
 	return err
 }
 
-// readSession reads the session of the browser, if it has a valid one.
+// readSession reads the browser's session, if it has a valid one.
 func (a *site) readSession(v *visit) error {
 	v.cookie = a.cookies.Read(v.r, sessionCookie)
 	if v.cookie == "" {
@@ -124,20 +123,20 @@ func (a *site) readSession(v *visit) error {
 	return nil
 }
 
-// isComplete reports whether a session has shown the factors that its operator needs. The operator may
-// have received a role that requires a second factor since it signed in.
+// isComplete reports whether a session has shown the factors that its operator needs. Since signing
+// in, the operator may have received a role that requires a second factor.
 func (a *site) isComplete(s operator.Session, o operator.Operator) bool {
 	return s.Proven && (s.TwoFactors() || !a.requiresFactor(o))
 }
 
-// Most bytes of a form, and of one that may hold a document.
+// Most bytes of a form, and of a form that may hold a document.
 const (
 	maxForm      = 64 << 10
 	maxLargeForm = 2 << 20
 )
 
-// readForm reads the form of a POST and verifies its token. Of an upload it reads the fields
-// before the file.
+// readForm reads the form of a POST and verifies its token. If the form has a file, it reads only
+// the fields before the file.
 func (a *site) readForm(v *visit) error {
 	if web.Encoded(v.r) {
 		return problem.New(problem.Unsupported, "unsupported_media_type", "compressed forms are not supported")
@@ -175,8 +174,8 @@ func (a *site) parseForm(v *visit) error {
 	return v.r.ParseForm()
 }
 
-// formToken returns the token that each form of this browser must send back. It is derived from
-// the cookie, and does not reveal it.
+// formToken returns the token that each form of this browser must send back. The token is derived
+// from the cookie but does not reveal it.
 func (a *site) formToken(v *visit) string {
 	mark := v.cookie
 	if mark == "" {
@@ -189,7 +188,7 @@ func (a *site) formToken(v *visit) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// redirect leads to another page of the dashboard after a form was handled.
+// redirect redirects to another page of the dashboard after a form was handled.
 func (v *visit) redirect(path string) error {
 	web.NoStore(v.w)
 	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
@@ -204,14 +203,14 @@ func (v *visit) mayIn(action operator.Action) bool {
 	return v.operator.Check(action, v.project.ID) == nil
 }
 
-// visitor describes where a request comes from.
+// visitor describes the sender of a request.
 func visitor(r *http.Request) operator.Visitor {
 	return operator.Visitor{UserAgent: r.UserAgent(), Address: web.Address(r), Network: web.Network(r)}
 }
 
-// Caller authorizes an API request about a project that carries an operator's session cookie
-// and no other credentials. It returns the operator if its role allows the request. A request that
-// may change something must also come from one of our own pages.
+// Caller authorizes an API request about a project that carries an operator's session cookie and no
+// other credentials. If the operator's role allows the request, Caller returns the operator. A
+// request that may change something must also come from one of our own pages.
 func (a *API) Caller(r *http.Request, projectID string) (operatorID string, err error) {
 	v := &visit{r: r, now: a.site.Now()}
 	if err := a.site.readSession(v); err != nil {
@@ -231,9 +230,9 @@ func (a *API) Caller(r *http.Request, projectID string) (operatorID string, err 
 	return v.operator.ID, v.operator.Check(action, projectID)
 }
 
-// isSameOrigin reports whether the browser states that one of our own pages sent the request,
-// in Sec-Fetch-Site or Origin. A request with neither header is rejected: every browser that
-// can hold a session sends one of them.
+// isSameOrigin reports whether one of our own pages sent the request, according to the browser's
+// Sec-Fetch-Site or Origin header. It rejects a request with neither header: every browser that can
+// hold a session sends one of them.
 func (a *site) isSameOrigin(r *http.Request) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	if site != "" && site != "same-origin" || origin != "" && origin != a.origin {

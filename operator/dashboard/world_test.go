@@ -54,18 +54,18 @@ type world struct {
 	dir        string
 	rows       *store.Store
 	rotated    []string        // uses whose keys were rotated
-	mailed     []string        // recipients of test mails
+	mailed     []string        // recipients of test emails
 	requires   []operator.Role // roles that need a second factor
 	noCalls    bool            // the server carries no calls
 	limits     *limit.Limiter
 
-	full atomic.Bool // if set, revocations fail because the disk is full
+	full atomic.Bool // if true, revocations fail because the disk is full
 
 	mu    sync.Mutex
 	ahead time.Duration
 }
 
-// A fullLog is a revocation log that may fail.
+// A fullLog is a revocation log that can be made to fail.
 type fullLog struct {
 	revocation.Log
 	full *atomic.Bool
@@ -102,7 +102,7 @@ func must(t testing.TB, err error) {
 
 func newWorld(t testing.TB) *world { return newWorldThat(t) }
 
-// newWorldThat returns a world in which these roles need a second factor.
+// newWorldThat returns a world in which the roles in requires need a second factor.
 func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	t.Helper()
 	return newWorldOf(&world{TB: t, requires: requires})
@@ -129,8 +129,7 @@ func newWorldOf(w *world) *world {
 	polls.Go(func() { revoked.Run(polling) })
 	t.Cleanup(func() { stop(); polls.Wait() })
 
-	// The server starts before its handler exists, since its address is part of the
-	// configuration.
+	// Start the server before its handler exists, since its address is part of the configuration.
 	var handler http.Handler
 	srv := httptest.NewServer(http.HandlerFunc(
 		func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
