@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Addresses finds the addresses at which resources and subscribers are reached.
+// Addresses returns the addresses at which resources and subscribers are reached.
 type Addresses struct {
 	*core
 	store AddressStore
@@ -19,11 +19,10 @@ type Addresses struct {
 
 // An AddressStore reads addresses; see [Stores].
 type AddressStore interface {
-	// ListAddresses leaves out the addresses of disabled subscribers. If the sort order
-	// needs the row of From and it no longer exists, the error is problem.Invalid on
-	// "page_token".
+	// ListAddresses omits the addresses of disabled subscribers. If the sort order needs the row
+	// that From names and that row no longer exists, the error is problem.Invalid on "page_token".
 	ListAddresses(ctx context.Context, projectID string, f AddressFilter, q page.Query) (page.Page[Address], error)
-	// FindAddress does not find the addresses of disabled subscribers either.
+	// FindAddress treats the addresses of disabled subscribers as missing.
 	FindAddress(ctx context.Context, projectID, id string) (Address, error)
 	FindAddressByName(ctx context.Context, projectID, context, name string) (Address, error)
 	// CountAddresses returns how many of the ids are addresses of the project.
@@ -44,10 +43,10 @@ const (
 	TypeSubscriber = "subscriber"
 )
 
-// allChannels are those of a subscriber.
+// allChannels are the channels of a subscriber's address.
 var allChannels = []string{"audio", "messaging", "video"}
 
-// An Address is where a resource is reached: /<context>/<name>.
+// An Address is where a resource or subscriber is reached: /<context>/<name>.
 type Address struct {
 	ID          string
 	ProjectID   string
@@ -120,7 +119,7 @@ func (as *Addresses) FindAt(ctx context.Context, projectID, path string) (Addres
 	return as.store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
 }
 
-// ListAddresses returns a page of a subscriber's addresses, for its project.
+// ListAddresses returns a page of a subscriber's addresses, for the subscriber's project.
 func (ss *Subscribers) ListAddresses(
 	ctx context.Context, projectID, id string, q page.Query,
 ) (page.Page[Address], error) {
@@ -131,8 +130,8 @@ func (ss *Subscribers) ListAddresses(
 	return ss.addresses.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: s.ID}, q)
 }
 
-// SubscriberOf returns the id of the project's subscriber whose address is at path, which may end in
-// a query. It returns "" if path is not the address of a subscriber.
+// SubscriberOf returns the id of the project's subscriber whose address is path, which may end in a
+// query. It returns "" if path is not the address of a subscriber.
 func (as *Addresses) SubscriberOf(ctx context.Context, projectID, path string) (string, error) {
 	path, _, _ = strings.Cut(path, "?")
 	a, err := as.FindAt(ctx, projectID, path)
@@ -185,7 +184,7 @@ func (as *Addresses) preview(ctx context.Context, a Address) (path string, taken
 	return a.Path(), err == nil, err
 }
 
-// recentCount returns how many of the ids are addresses of a project.
+// recentCount returns how many of the ids are addresses of a project, as of the last 300 ms.
 func (as *Addresses) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
 	return as.caches.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) {
 		return as.store.CountAddresses(ctx, projectID, ids)

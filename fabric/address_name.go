@@ -60,7 +60,7 @@ func insertNamed(a Address, insert func(a Address) error) error {
 	}
 }
 
-// withSuffix returns the address with a random suffix, which replaces an earlier one.
+// withSuffix returns the address with a random suffix, which replaces any previous one.
 func (a Address) withSuffix() Address {
 	base, _, _ := strings.Cut(a.Name, "--")
 	name := base + "--" + strings.ToLower(rand.Text()[:6])

@@ -18,18 +18,18 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// APIKeys manages the API keys of projects and authenticates backends by them.
+// APIKeys manages the API keys of projects and authenticates backends with them.
 type APIKeys struct {
 	*core
 	store APIKeyStore
 	keys  keyCache
-	uses  background.Queue // uses of keys, waiting to be written
+	uses  background.Queue // uses of keys that have yet to be written
 }
 
-// An APIKeyStore keeps API keys; see [Stores].
+// An APIKeyStore stores API keys; see [Stores].
 //
-// by are the rights of the caller. Each method that takes them returns problem.Unauthenticated
-// if, in its transaction, the caller no longer has them.
+// Parameters named by hold the rights of the caller. Each method that takes them returns
+// problem.Unauthenticated if, in its transaction, the caller no longer has these rights.
 type APIKeyStore interface {
 	// CreateAPIKey returns problem.NotFound if the project is unknown.
 	CreateAPIKey(ctx context.Context, k APIKey, by *Rights) error
@@ -43,10 +43,10 @@ type APIKeyStore interface {
 	// problem.Conflict if the key is revoked.
 	UpdateAPIKey(ctx context.Context, projectID, id string, c APIKeyInput, by *Rights,
 		r revocation.Revocation) (APIKey, error)
-	// RotateAPIKey writes the secrets of a key whose hash is still old. It returns
-	// problem.Conflict if the hash is another one or the key is revoked.
+	// RotateAPIKey writes the new secrets of a key if its hash is still old. It returns
+	// problem.Conflict if the hash has changed or the key is revoked.
 	RotateAPIKey(ctx context.Context, k APIKey, old string, by *Rights, r revocation.Revocation) error
-	// TouchAPIKey records that a key was used, by the secret with this hash.
+	// TouchAPIKey records a use of the key, with the secret that has this hash.
 	TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error
 }
 
@@ -56,7 +56,7 @@ type APIKey struct {
 	ID        string
 	ProjectID string
 	Name      string
-	Prefix    string // its first characters, to recognize it by
+	Prefix    string // its first characters, by which people recognize it
 	Hash      string // SHA-256; the secret itself is not stored
 	Scopes    []Scope
 	Created   time.Time
@@ -70,7 +70,7 @@ type APIKey struct {
 	OldUsed  time.Time // when the previous secret was last used, to the hour
 }
 
-// opens reports whether the secret with this hash is valid for the key at a time.
+// opens reports whether the secret with this hash is valid for the key at the time now.
 func (k APIKey) opens(hash string, now time.Time) bool {
 	switch {
 	case !k.Revoked.IsZero(), !k.Expires.IsZero() && !now.Before(k.Expires):
@@ -109,8 +109,8 @@ func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// Create creates a key of a project and returns its secret, which cannot be read again. The
-// key's rights never exceed those of by. A nil by stands for the operator, with all rights.
+// Create creates a key for a project and returns its secret, which cannot be read again. The key's
+// rights never exceed by. A nil by means the operator with all rights.
 func (ks *APIKeys) Create(
 	ctx context.Context, projectID string, in APIKeyInput, by *Rights,
 ) (k APIKey, secret string, err error) {
@@ -163,7 +163,7 @@ func (ks *APIKeys) List(ctx context.Context, projectID string, q page.Query) (pa
 	return ks.store.ListAPIKeys(ctx, projectID, q)
 }
 
-// Revoke revokes a key and all tokens that were made with it.
+// Revoke revokes a key and all tokens issued with it.
 func (ks *APIKeys) Revoke(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
@@ -189,7 +189,7 @@ func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (AP
 	return k, nil
 }
 
-// Authenticate returns the key that a backend presents. Every fault has the same answer,
+// Authenticate returns the key that a backend presents. Every failure returns the same error,
 // problem.Unauthenticated. The caller checks the key's scopes.
 func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {
 	now, hash := ks.now(), hashKey(apiKey)
@@ -204,7 +204,7 @@ func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (
 	return k, nil
 }
 
-// findKey finds the key of a secret and records that a valid one was used.
+// findKey finds the key with this secret hash, and records the use if the secret is valid.
 func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (APIKey, error) {
 	if k, ok := ks.remembered(hash, now); ok {
 		return k, nil
@@ -225,14 +225,14 @@ func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (API
 	return k, nil
 }
 
-// Settle waits until the uses of API keys are recorded, or ctx ends.
+// Settle waits until the uses of API keys are recorded or ctx is done.
 func (ks *APIKeys) Settle(ctx context.Context) error { return ks.uses.Wait(ctx) }
 
 // keySecret matches the secrets of API keys.
 var keySecret = regexp.MustCompile(`^PT[0-9a-f]{64}$`)
 
-// CheckSecret returns an error if the secret does not have the form of an API key. A
-// secret brought along must be generated like ours.
+// CheckSecret returns an error if the secret does not have the form of an API key. A secret from
+// elsewhere must look as if it were generated here.
 func CheckSecret(param, secret string) error {
 	if !keySecret.MatchString(secret) {
 		return problem.BadParam(param, "%s must be PT and 64 lower-case hexadecimal digits", param)
@@ -240,8 +240,7 @@ func CheckSecret(param, secret string) error {
 	return nil
 }
 
-// Adopt creates a key with a secret that was brought along, unless a key already has that
-// secret.
+// Adopt creates a key whose secret was generated elsewhere, unless a key already has that secret.
 func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, secret string) error {
 	if err := errors.Join(CheckSecret("secret", secret), ks.Check(in, true)); err != nil {
 		return err
@@ -262,14 +261,14 @@ func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, 
 	return nil
 }
 
-// rememberFor and rememberMax bound how long and how many API keys are remembered.
+// rememberFor and rememberMax are how long API keys are cached, and how many of them.
 const (
 	rememberFor = time.Minute
 	rememberMax = 4096
 )
 
-// A keyCache remembers valid API keys by the hash of their secret, so that a busy backend
-// needs no query. Revocations and notices of other changes reach it as they reach tokens.
+// A keyCache holds valid API keys by the hash of their secret, so that a busy backend needs no
+// query. Revocations and other changes invalidate its entries as they do for tokens.
 type keyCache struct {
 	mu     sync.RWMutex
 	byHash map[string]rememberedKey
@@ -297,7 +296,7 @@ func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
 	return r, ok && age >= 0 && age < rememberFor
 }
 
-// remembered returns a key that was valid recently, unless it was changed since.
+// remembered returns a key that was valid recently, unless it has been changed since.
 func (ks *APIKeys) remembered(hash string, now time.Time) (APIKey, bool) {
 	r, ok := ks.keys.get(hash, now)
 	if !ok {

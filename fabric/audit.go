@@ -18,10 +18,10 @@ type Audit struct {
 	store AuditStore
 }
 
-// An AuditStore keeps the audit trail; see [Stores].
+// An AuditStore stores the audit trail; see [Stores].
 type AuditStore interface {
-	// Record writes the audit event of a decision that changes no row. All methods that
-	// change rows write their own event in the same transaction.
+	// Record writes the audit event for a decision that changes no row. All methods that change
+	// rows write their own event in the same transaction.
 	Record(ctx context.Context, e audit.Event) error
 	// ListAudit returns a page of the audit trail, newest first.
 	ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
@@ -34,17 +34,17 @@ func (as *Audit) List(
 	return as.store.ListAudit(ctx, filter, q)
 }
 
-// refusalsEvery is how often a refusal of the same credentials is recorded, so that
-// repeated requests do not fill the disk.
+// refusalsEvery is the minimum interval between two events about refusals of the same credentials,
+// so that repeated requests do not fill the disk.
 const refusalsEvery = time.Minute
 
-// RefuseManagement records that credentials without the scope Management were used for a
-// request that needs it, unless that was just recorded for the same credentials.
+// RefuseManagement records that credentials without the scope Management were used for a request
+// that requires it, unless it has done so within refusalsEvery for the same credentials.
 func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, what string) error {
 	if as.c.Sessions != nil {
 		key := session.Key{Kind: "refused-management", ID: session.Digest(projectID + " " + credentials)}
 		if err := as.c.Sessions.Add(ctx, key, nil, refusalsEvery); errors.Is(err, problem.Conflict) {
-			return nil // any other error: the refusal is recorded
+			return nil // on any other error, record the refusal
 		}
 	}
 	e := audit.Of("management", projectID, "project", projectID).With("request", what).Refuse(
@@ -55,8 +55,8 @@ func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, w
 	return nil
 }
 
-// NoteToken records that an operator made a token manually. Tokens made with a key are
-// not recorded, since there are too many.
+// NoteToken records that an operator created a token manually. Tokens created with a key are not
+// recorded, since there are too many.
 func (as *Audit) NoteToken(
 	ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string,
 ) error {

@@ -10,8 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Deliveries shows and retries what is sent to webhooks, and the logouts sent to OAuth
-// clients.
+// Deliveries lists and retries deliveries to webhooks, and logout notifications to OAuth clients.
 type Deliveries struct {
 	*core
 	store        DeliveryStore
@@ -19,33 +18,34 @@ type Deliveries struct {
 	applications *applications
 }
 
-// A DeliveryStore keeps the deliveries to webhooks and the logouts of OAuth clients; see
-// [Stores]. Lists of a state "" hold all states.
+// A DeliveryStore stores the deliveries to webhooks and the logout notifications to OAuth clients;
+// see [Stores]. In lists, the state "" means all states.
 type DeliveryStore interface {
 	FindDelivery(ctx context.Context, webhookID, id string) (Delivery, error)
-	// ListDeliveries returns the newest first.
+	// ListDeliveries returns a page of a webhook's deliveries, newest first.
 	ListDeliveries(ctx context.Context, webhookID string, state DeliveryState, q page.Query) (
 		page.Page[Delivery], error)
-	// Redeliver queues a delivery again, as of now, and ends its webhook's rest.
+	// Redeliver queues a delivery again, due now, and ends the pause of its webhook.
 	Redeliver(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error)
-	// RedeliverDead does the same for all dead letters, and returns their number.
+	// RedeliverDead queues all dead letters of a webhook again, and returns their number.
 	RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error)
-	// ExpireDeliveries makes dead letters of deliveries that were queued before a time.
+	// ExpireDeliveries turns deliveries that were queued before a given time into dead letters.
 	ExpireDeliveries(ctx context.Context, before, now time.Time) error
-	// ForgetDeliveries deletes deliveries that were delivered or given up before these
-	// times, and those whose webhook no longer exists.
+	// ForgetDeliveries deletes deliveries that succeeded before delivered or were given up before
+	// dead, and deliveries whose webhook no longer exists.
 	ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error
 
-	// ListLogouts returns the logouts of an OAuth client, those of the newest logins first.
+	// ListLogouts returns a page of an OAuth client's logouts. Logouts from the newest logins come
+	// first.
 	ListLogouts(ctx context.Context, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error)
-	// RedeliverLogout queues a logout again, as of now, and ends its client's rest.
+	// RedeliverLogout queues a logout again, due now, and ends the pause of its client.
 	RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (Logout, error)
-	// RedeliverDeadLogouts does the same for all dead letters, and returns their number.
+	// RedeliverDeadLogouts queues all of a client's dead letters again, and returns their number.
 	RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error)
-	// ExpireLogouts makes dead letters of logouts that were queued before a time.
+	// ExpireLogouts turns logouts that were queued before a given time into dead letters.
 	ExpireLogouts(ctx context.Context, before, now time.Time) error
-	// ForgetLogouts deletes logouts that were delivered or given up before these times,
-	// and those whose client no longer receives any.
+	// ForgetLogouts deletes logouts that succeeded before delivered or were given up before dead,
+	// and logouts whose client no longer receives any.
 	ForgetLogouts(ctx context.Context, delivered, dead time.Time) error
 }
 
@@ -73,8 +73,7 @@ type Delivery struct {
 	Progress
 }
 
-// List returns a page of a webhook's deliveries in a state, newest first; "" is any
-// state.
+// List returns a page of a webhook's deliveries in a state, newest first. "" means any state.
 func (ds *Deliveries) List(
 	ctx context.Context, projectID, webhookID string, state DeliveryState, q page.Query,
 ) (page.Page[Delivery], error) {
@@ -85,7 +84,7 @@ func (ds *Deliveries) List(
 	return ds.store.ListDeliveries(ctx, w.ID, state, q)
 }
 
-// Find returns a delivery of a webhook of a project.
+// Find returns a delivery to a webhook of a project.
 func (ds *Deliveries) Find(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
 	w, err := ds.webhooks.Find(ctx, projectID, webhookID)
 	if err != nil {
@@ -145,8 +144,8 @@ func (ds *Deliveries) Sweep(ctx context.Context) error {
 		ds.store.ForgetLogouts(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead)))
 }
 
-// A Logout is the end of a login on its way to an OAuth client that holds tokens of it
-// (OpenID Connect Back-Channel Logout 1.0), as its project sees it.
+// A Logout is a notification that a login has ended, for an OAuth client that holds tokens from
+// that login (OpenID Connect Back-Channel Logout 1.0). It holds what the project may see.
 type Logout struct {
 	ClientID     string
 	LoginID      string // the sid in the client's tokens
@@ -154,8 +153,8 @@ type Logout struct {
 	Progress
 }
 
-// ListLogouts returns a page of the logouts in a state for a client of a project, those
-// of the newest logins first; "" is any state.
+// ListLogouts returns a page of a client's logouts in a state. Logouts from the newest logins come
+// first. "" means any state.
 func (ds *Deliveries) ListLogouts(
 	ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query,
 ) (page.Page[Logout], error) {
@@ -182,8 +181,8 @@ func (ds *Deliveries) RedeliverLogout(
 	return ds.store.RedeliverLogout(ctx, c.ID, loginID, ds.now())
 }
 
-// RedeliverDeadLogouts queues all logouts of a client again that were given up, and
-// returns their number.
+// RedeliverDeadLogouts queues again all of a client's logouts that were given up. It returns their
+// number.
 func (ds *Deliveries) RedeliverDeadLogouts(ctx context.Context, projectID, clientID string) (int, error) {
 	c, err := ds.applications.find(ctx, projectID, clientID)
 	if err != nil {

@@ -24,16 +24,15 @@ type Devices struct {
 
 // A DeviceStore keeps devices; see [Stores].
 type DeviceStore interface {
-	// PutDevice writes a device. If the subscriber has one with the same token, PutDevice
-	// renames it and keeps its id, key and time of creation. It returns problem.Invalid if
-	// the subscriber already has this many devices.
+	// PutDevice writes a device. If the subscriber has a device with the same token, PutDevice
+	// renames it and keeps its id, key and time of creation. It returns problem.Invalid if the
+	// subscriber already has most devices.
 	PutDevice(ctx context.Context, d Device, most int) (Device, error)
 	DeleteDevice(ctx context.Context, subscriberID, id string) error
 	ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Device], error)
 }
 
-// A Device is where a push service can announce a call when none of the subscriber's apps
-// is open.
+// A Device is where a push service can announce a call while none of the subscriber's apps is open.
 type Device struct {
 	ID           string
 	ProjectID    string
@@ -44,7 +43,7 @@ type Device struct {
 	Sealed       string // the secrets, sealed for the store
 	Created      time.Time
 
-	DeviceSecrets // set by [Devices.Register] alone
+	DeviceSecrets // set only by [Devices.Register]
 }
 
 // DeviceSecrets are what only the device itself may see.
@@ -53,10 +52,10 @@ type DeviceSecrets struct {
 	PushKey string `json:"push_key"` // key that seals push messages: base64 of 32 bytes
 }
 
-// maxDevices is how many devices a subscriber may have.
+// maxDevices is the most devices that a subscriber may have.
 const maxDevices = 50
 
-// maxDeviceToken bounds the tokens of push services.
+// maxDeviceToken is the maximum length of a push service's token.
 const maxDeviceToken = 4096
 
 // A DeviceInput registers a device.
@@ -90,7 +89,7 @@ func (in DeviceInput) Check() error {
 	return errors.Join(errs...)
 }
 
-// isVisible reports whether a text is of visible ASCII characters alone.
+// isVisible reports whether text consists only of visible ASCII characters.
 func isVisible(text string) bool {
 	for i := range len(text) {
 		if text[i] <= ' ' || text[i] > '~' {
@@ -144,7 +143,7 @@ func (ds *Devices) newDevice(sat Token, in DeviceInput) (Device, error) {
 // deviceName is the name under which the secrets of a device are sealed.
 func deviceName(id string) string { return "device:" + id }
 
-// open sets the secrets of a device.
+// open decrypts the secrets of a device into d.
 func (ds *Devices) open(d *Device) error {
 	raw, err := ds.c.Ring.OpenSecret(deviceName(d.ID), d.Sealed)
 	if err != nil {
@@ -170,7 +169,7 @@ func (ds *Devices) List(ctx context.Context, projectID, id string, q page.Query)
 	return listOf(ctx, ds.subscribers, projectID, id, q, ds.store.ListDevices)
 }
 
-// DeleteOf deletes a device of a subscriber of a project.
+// DeleteOf deletes a device of a project's subscriber.
 func (ds *Devices) DeleteOf(ctx context.Context, projectID, subscriberID, id string) error {
 	s, err := ds.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {

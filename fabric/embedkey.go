@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// EmbedKeys manages the keys that pages embed to get guest tokens.
+// EmbedKeys manages the keys that web pages embed to get guest tokens.
 type EmbedKeys struct {
 	*core
 	store     EmbedKeyStore
@@ -33,7 +33,7 @@ type EmbedKeyStore interface {
 	RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
 }
 
-// An EmbedKey stands in a page that anyone may read. It can only get guest tokens for one
+// An EmbedKey is embedded in a page that anyone may read. It can only get guest tokens for one
 // address.
 type EmbedKey struct {
 	ID        string
@@ -115,18 +115,18 @@ func (es *EmbedKeys) Revoke(ctx context.Context, k EmbedKey) error {
 	return es.c.Revocations.Sync(ctx)
 }
 
-// EmbedLimits bound what anyone who reads an embed key in a page can do with it, on all
-// nodes together. 0 is no limit.
+// EmbedLimits limit what anyone who reads an embed key in a page can do with it, counted across all
+// nodes. 0 means no limit.
 type EmbedLimits struct {
 	Tokens  int // guest tokens per key and minute
 	Sockets int // sockets opened with these tokens, per key and minute
 }
 
-// embedWindow is the interval in which uses are counted together.
+// embedWindow is the length of the interval in which uses are counted.
 const embedWindow = time.Minute
 
-// AdmitSocket counts a socket that is opened with a token. It returns problem.RateLimited
-// if the token came from an embed key that has opened too many.
+// AdmitSocket counts a socket that is opened with a token. It returns problem.RateLimited if the
+// token comes from an embed key with too many sockets in the interval.
 func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	if !t.Embedded {
 		return nil
@@ -134,8 +134,8 @@ func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	return es.count(ctx, "embed-socket", t.KeyID, es.c.EmbedLimits.Sockets)
 }
 
-// count counts a use of a key, up to a limit. If the session store cannot count, the use
-// is allowed: a limit must not take the service down.
+// count counts a use of a key, up to limit. If the session store cannot count, the use is allowed,
+// so that the limit does not take the service down.
 func (es *EmbedKeys) count(ctx context.Context, kind, keyID string, limit int) error {
 	if limit <= 0 || es.c.Sessions == nil {
 		return nil

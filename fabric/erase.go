@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// An Erasure reports what happened to everything that was kept about a subscriber.
+// An Erasure reports what happened to all data about a subscriber.
 type Erasure struct {
 	SubscriberID string           `json:"subscriber_id"`
 	Found        bool             `json:"found"` // false if deleted before; the rest is now deleted
@@ -23,13 +23,13 @@ type Erasure struct {
 	Media    []string `json:"-"` // keys of the deleted recordings' media
 }
 
-// A Kept is data that an erasure keeps, and the reason.
+// A Kept is data that an erasure does not delete, and the reason.
 type Kept struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
 
-// kept is what every erasure keeps.
+// kept lists what no erasure deletes.
 var kept = []Kept{
 	{"the subscriber's id in the audit log (with network addresses and browsers), revocations, pending " +
 		"logout notifications and used refresh tokens",
@@ -46,18 +46,18 @@ var kept = []Kept{
 		"they cannot be erased from here; let backups expire, and erase again after restoring one"},
 }
 
-// An Eraser says what of a subscriber a store must look for, beside what refers to its id.
+// An Eraser identifies what a store has about a subscriber, apart from rows that refer to its id.
 type Eraser struct {
 	revocation.Revocation
 
-	// Names returns what a recording may have for an end of its call that is the
-	// subscriber, in lower case: its addresses, its e-mail, phone number and reference.
+	// Names returns the values, in lower case, by which a recording may name the subscriber as a
+	// party to its call: addresses, e-mail, phone number and reference.
 	Names func(s Subscriber, all []Address) []string
 }
 
-// Erase deletes a subscriber with everything that is kept about it, or takes it
-// out of what must stay, and says so. Rows go in one transaction. It finds what is left of
-// one who was deleted before; where there is nothing, it is problem.NotFound.
+// Erase deletes a subscriber and all data about it. Where a row must be kept, Erase removes the
+// subscriber from it. The result lists both. All rows change in one transaction. If the subscriber
+// was already deleted, Erase removes what is left; if nothing is left, it returns problem.NotFound.
 func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -81,7 +81,7 @@ func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure
 	return e, err
 }
 
-// namesOf is the Names of an Eraser.
+// namesOf returns the Names of an Eraser.
 func namesOf(s Subscriber, all []Address) (names []string) {
 	for _, name := range []string{s.Email, s.Reference, s.Claims.PhoneNumber} {
 		if name != "" {

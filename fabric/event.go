@@ -32,7 +32,7 @@ const (
 	// WebhookTest is the event of [Webhooks.Test].
 	WebhookTest EventName = "webhook.test"
 
-	// AnyEvent stands for all events, including those of later versions.
+	// AnyEvent means all events, including those that later versions add.
 	AnyEvent EventName = "*"
 )
 
@@ -45,8 +45,8 @@ func EventNames() []EventName {
 	}
 }
 
-// An Event is a change of a subscriber, resource or call, as it is sent to webhooks. It is
-// written in the same transaction as the change.
+// An Event is a change of a subscriber, resource or call, as sent to webhooks. It is written in the
+// same transaction as the change.
 type Event struct {
 	ID        string
 	ProjectID string
@@ -56,16 +56,16 @@ type Event struct {
 	Body      []byte // JSON as sent and signed
 }
 
-// A Teller makes the event of a resource.
+// A Teller returns the event for a resource.
 type Teller func(Resource) (Event, error)
 
-// SubscriberEvent returns the event of a subscriber as it is after a change, or was
-// before it was deleted.
+// SubscriberEvent returns the event for a subscriber, as it is after a change or was before its
+// deletion.
 func SubscriberEvent(name EventName, s Subscriber, at time.Time) (Event, error) {
 	return NewEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))
 }
 
-// event returns the Teller of a change.
+// event returns a Teller for a change.
 func (rs *Resources) event(name EventName, at time.Time) Teller {
 	return func(r Resource) (Event, error) {
 		return NewEvent(name, r.ProjectID, r.ID, at, Document(rs.KindOf(r), r))

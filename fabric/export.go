@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// An Export is everything that is kept about a subscriber, for the subscriber to read. It
-// leaves out credentials: passwords, secrets and push keys.
+// An Export is all data about a subscriber, for the subscriber to read. It excludes credentials:
+// passwords, secrets and push keys.
 type Export struct {
 	ExportedAt     time.Time               `json:"exported_at"`
 	Subscriber     ExportedSubscriber      `json:"subscriber"`
@@ -107,7 +107,7 @@ type (
 		CreatedAt time.Time  `json:"created_at"`
 		UsedAt    *time.Time `json:"used_at"`
 	}
-	// An ExportedRecording is what is known of a recording that is tied to the subscriber.
+	// An ExportedRecording is what is known about a recording that is linked to the subscriber.
 	ExportedRecording struct {
 		Sid           string     `json:"sid"`
 		CallSid       string     `json:"call_sid,omitempty"`
@@ -150,7 +150,7 @@ func Known(t time.Time) *time.Time {
 	return &t
 }
 
-// ExportSubscriber returns everything that is kept about a subscriber.
+// ExportSubscriber returns all data about a subscriber.
 func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e Export, err error) {
 	s, err := f.Subscribers.Find(ctx, projectID, id)
 	if err != nil {
@@ -184,8 +184,8 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 	return e, err
 }
 
-// HideSids cuts the Sids of the recordings to their beginnings, for readers who may not
-// fetch them. Where media are public, a complete Sid is enough to fetch them.
+// HideSids truncates the Sids of the recordings, for readers who may not fetch them. Where media
+// are public, anyone who knows a complete Sid can fetch the recording.
 func (e *Export) HideSids() {
 	for i, r := range e.Recordings {
 		e.Recordings[i].Sid = HideSid(r.Sid)
@@ -197,15 +197,15 @@ func (e *Export) HideSids() {
 	}
 }
 
-// HideSid returns the beginning of a recording's Sid, for logs and for readers who may not fetch it.
-// A whole Sid may suffice to fetch the media.
+// HideSid returns the beginning of a recording's Sid, for logs and for readers who may not fetch
+// it. Where media are public, a complete Sid is enough to fetch them.
 func HideSid(sid string) string { return sid[:min(len(sid), 8)] + "..." }
 
 // JSON formats the export as one document.
 func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") }
 
-// exported returns all items of a list, as an export shows them. It never returns nil,
-// which JSON would write as null.
+// exported returns all items of a list in the form of an export. It never returns nil, which JSON
+// would encode as null.
 func exported[T, E any](
 	ctx context.Context, s Subscriber,
 	list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E,

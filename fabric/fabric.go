@@ -1,14 +1,14 @@
-// Package fabric keeps what calls are made of: projects and their API keys,
-// subscribers and other resources, the addresses where they are reached, the tokens
-// by which people and pages act, and the webhooks that receive events of all of these.
+// Package fabric manages what calls need: projects and their API keys, subscribers and other
+// resources, the addresses at which they are reached, the tokens with which people and pages act,
+// and the webhooks that receive events about all of these.
 //
-// Tokens are sealed, not stored: issuing one for a known subscriber writes
-// nothing, and opening one asks the key ring and the list of revocations in
-// memory, no database. What must happen once, such as creating a subscriber by
-// its reference or using a refresh token, is decided by the [Store].
+// Tokens are sealed, not stored. Issuing one for a known subscriber writes nothing, and opening one
+// reads only the key ring and the list of revocations, both in memory. What must happen only once,
+// such as creating a subscriber for a reference or using a refresh token, is decided by the
+// [Stores].
 //
-// The package knows neither HTTP nor SQL; package fabric/rest speaks the
-// protocol, package store keeps the rows.
+// The package knows neither HTTP nor SQL. Package fabric/rest serves the API, and package store
+// stores the rows.
 package fabric
 
 import (
@@ -34,48 +34,47 @@ type Config struct {
 	Passwords   *password.Hasher // nil means a new one
 	Revocations *revocation.List
 	Sessions    session.Store    // holds presence; nil disables presence
-	Node        string           // the name of this node, for sockets; "" if it holds no calls
-	Host        string           // the "ch" of every token, such as puc.localhost:8443
-	Issuer      string           // in every token; tokens of other issuers are rejected
+	Node        string           // name of this node, for sockets; "" if it carries no calls
+	Host        string           // the "ch" member of every token, such as puc.localhost:8443
+	Issuer      string           // the issuer in every token; tokens from other issuers are rejected
 	Now         func() time.Time // nil means time.Now
 	EmbedLimits EmbedLimits      // counts are kept in Sessions
 
-	// Live returns problem.Unauthenticated once the login with this sid has ended. If
-	// Live is nil, every login counts as live.
+	// Live returns problem.Unauthenticated once the login with this sid has ended. If Live is nil,
+	// every login counts as active.
 	Live func(ctx context.Context, sid string) error
 
 	// EndLogin ends the login with this sid and everything issued for it. It is nil if
 	// there are no logins.
 	EndLogin func(ctx context.Context, sid string) error
 
-	// RevokeConsent revokes a subscriber's consent for an OAuth client and ends
-	// everything the client got by it. It is nil if there are no clients.
+	// RevokeConsent revokes a subscriber's consent to an OAuth client, and ends everything that the
+	// client got through it. It is nil if there are no clients.
 	RevokeConsent func(ctx context.Context, subscriberID, clientID string) error
 
-	// Weak returns an error on the parameter if a new password is too easy to guess.
-	// known is what a guesser may know of the subscriber. If Weak is nil, only the length
-	// counts.
+	// Weak returns an error on param if a new password is too easy to guess. known lists what an
+	// attacker may know about the subscriber. If Weak is nil, only the length is checked.
 	Weak func(ctx context.Context, param, password string, known ...string) error
 
 	// MinPassword is the shortest password Weak accepts, to be shown to people.
 	MinPassword int
 
-	// Export adds what other services keep about a subscriber to its export. Erased makes
-	// other services delete what an erasure leaves to them: media and entries of the
-	// session store. Either may be nil.
+	// Export adds data from other services to a subscriber's export. Erased makes other services
+	// delete what they store about an erased subscriber: media and entries of the session store.
+	// Either may be nil.
 	Export func(ctx context.Context, e *Export) error
 	Erased func(ctx context.Context, e Erasure) error
 
 	// Factors are the subscribers' second factors. Nil means that subscribers have none.
 	Factors *factor.Factors
 
-	// CheckURL returns an error on the parameter if nothing may be sent to the URL. If it
-	// is nil, every URL is allowed.
+	// CheckURL returns an error on param if the server must not send requests to url. If it is nil,
+	// every URL is allowed.
 	CheckURL func(param, url string) error
 }
 
-// A Fabric applies the rules; each part is responsible for its noun. All methods are safe
-// for concurrent use.
+// A Fabric enforces the rules. Each of its parts is responsible for one noun. All methods may be
+// called concurrently.
 type Fabric struct {
 	Projects    *Projects
 	APIKeys     *APIKeys
@@ -97,13 +96,13 @@ type Fabric struct {
 	core *core
 }
 
-// core is what all parts share.
+// core holds what all parts share.
 type core struct {
 	c      Config
 	caches caches
 }
 
-// New returns a Fabric that works with c.
+// New returns a Fabric with the dependencies and settings in c.
 func New(c Config) *Fabric {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -124,7 +123,7 @@ func New(c Config) *Fabric {
 	return wire(&core{c, newCaches(c.Now)})
 }
 
-// wire makes the parts, each after those it needs.
+// wire creates the parts, each after the parts that it uses.
 func wire(c *core) *Fabric {
 	s := c.c.Stores
 	f := &Fabric{core: c}
@@ -150,10 +149,10 @@ func wire(c *core) *Fabric {
 	return f
 }
 
-// now returns the time to the microsecond, as rows and tokens keep it.
+// now returns the time to the microsecond, the precision of rows and tokens.
 func (c *core) now() time.Time { return c.c.Now().UTC().Truncate(time.Microsecond) }
 
-// newID returns an id which sorts by its creation.
+// newID returns a new id. Ids sort by their time of creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // canonical returns a UUID in lower case. ok is false for any other text, which therefore
@@ -166,31 +165,31 @@ func canonical(id string) (string, bool) {
 	return u.String(), err == nil
 }
 
-// longest is longer than any token lives, so that a revocation kept this long outlives
-// every token it applies to.
+// longest is longer than the lifetime of any token. A revocation that is kept this long outlives
+// every token that it applies to.
 const longest = 31 * 24 * time.Hour
 
-// ended returns the revocation of everything issued for a thing up to a time.
+// ended returns the revocation of everything issued, up to the time at, for the given row.
 func ended(kind, id string, at time.Time) revocation.Revocation {
 	return revocation.Revocation{Kind: kind, ID: id, Until: at, Expires: at.Add(longest)}
 }
 
-// gone returns the revocation of a thing that was deleted or revoked for good. It also
-// applies to tokens being issued at this moment.
+// gone returns the revocation for a row that was deleted or revoked for good. It also applies to
+// tokens that are being issued at the same time.
 func gone(kind, id string, at time.Time) revocation.Revocation {
 	return ended(kind, id, at.Add(longest))
 }
 
-// Stores keep the rows of the fabric; one value may implement several.
+// Stores are the stores that a fabric needs. One value may implement several.
 //
-// Each method is one transaction and safe for concurrent use. Find, Update and Delete
-// return problem.NotFound for a row that is missing or belongs to another project. Lists
-// are in order of creation.
+// Each method is one transaction, and all methods may be called concurrently. Find, Update and
+// Delete return problem.NotFound for a row that is missing or belongs to another project. Lists are
+// in order of creation.
 //
-// A method that takes a [revocation.Revocation] writes it in the same transaction. So does
-// each change of a subscriber or resource with its [Event], once per webhook that wants it.
-// The store makes the event only if there are such webhooks: by [SubscriberEvent] for
-// subscribers, by a [Teller] for resources.
+// A method that takes a [revocation.Revocation] writes it in the same transaction. Likewise, each
+// change of a subscriber or resource writes its [Event], once for each webhook that wants it. The
+// store only builds the event if there is such a webhook: with [SubscriberEvent] for subscribers,
+// and with a [Teller] for resources.
 type Stores struct {
 	Projects     ProjectStore
 	APIKeys      APIKeyStore
@@ -219,9 +218,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// caches are what this node read within the last 300 ms, so that issuing and using tokens
-// reads a row a few times a second at most. Whatever ends tokens does not wait for them:
-// revocations do that.
+// caches hold what this node has read within the last 300 ms, so that issuing and using tokens
+// reads a row a few times a second at most. Ending tokens does not depend on them, since
+// revocations bypass them.
 type caches struct {
 	references   *cache.Cache[Subscriber]
 	subscribers  *cache.Cache[reachable]
@@ -233,7 +232,7 @@ type caches struct {
 	logos        *cache.Cache[[]byte]
 }
 
-// keptLogos is how many logos are kept, of at most 12 KiB each.
+// keptLogos is the most logos in the cache, at most 12 KiB each.
 const keptLogos = 256
 
 func newCaches(now func() time.Time) caches {
@@ -245,7 +244,7 @@ func newCaches(now func() time.Time) caches {
 	}
 }
 
-// forget is called after this node has changed a subscriber.
+// forget clears the caches after this node has changed a subscriber.
 func (l caches) forget() {
 	l.references.Clear()
 	l.subscribers.Clear()

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// newFabric returns a fabric on real storage, and one of another issuer on the same storage.
+// newFabric returns a fabric on real storage, and a fabric with another issuer on the same storage.
 func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
 	t.Helper()
 	dir := storetest.Dir(t)
@@ -84,7 +84,7 @@ func TestParseScope(t *testing.T) {
 	}
 }
 
-// TestTokenKinds opens tokens of each kind as each other kind.
+// TestTokenKinds shows that a token of one kind cannot be opened as another.
 func TestTokenKinds(t *testing.T) {
 	ctx := context.Background()
 	ours, theirs := newFabric(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// MaxAllowed is the most addresses a guest token may reach.
+// MaxAllowed is the most addresses that a guest token may reach.
 const MaxAllowed = 10
 
 // A GuestTokenInput asks for a token that reaches a few addresses.
@@ -21,8 +21,7 @@ type GuestTokenInput struct {
 	Region           *string
 }
 
-// CheckGuest returns everything that is wrong with the input, except what only the store
-// knows.
+// CheckGuest returns all errors in the input, except those that only the store can find.
 func (ts *Tokens) CheckGuest(in GuestTokenInput) error {
 	_, err := allowed(in.AllowedAddresses)
 	return errors.Join(err, ts.checkExpiry("expire_at", in.ExpireAt), ts.checkPlace(in.Ch, in.Region))
@@ -92,8 +91,7 @@ type InviteInput struct {
 	ExpiresAt *int64 // unix seconds
 }
 
-// CheckInvite returns everything that is wrong with the input, except what only the store
-// knows.
+// CheckInvite returns all errors in the input, except those that only the store can find.
 func (ts *Tokens) CheckInvite(in InviteInput) error {
 	errs := []error{ts.checkExpiry("expires_at", in.ExpiresAt)}
 	if in.AddressID == "" {

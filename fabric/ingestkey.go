@@ -32,8 +32,8 @@ type IngestKeyStore interface {
 	TouchIngestKey(ctx context.Context, id string, at time.Time) error
 }
 
-// An IngestKey stands in the URL to which a switch sends recordings. It can store recordings in its
-// project, and do nothing else.
+// An IngestKey is part of the URL to which a switch sends recordings. It can only store recordings
+// in its project.
 type IngestKey struct {
 	ID        string
 	ProjectID string
@@ -49,8 +49,8 @@ type IngestKey struct {
 // ingestPrefix begins every ingest key.
 const ingestPrefix = "ik_"
 
-// Create creates an ingest key of a project and returns its secret, which cannot be read again. It
-// lasts no longer than the rights of by, which must include Voice. A nil by stands for the
+// Create creates an ingest key for a project and returns its secret, which cannot be read again.
+// The key expires no later than the rights in by, which must include Voice. A nil by means the
 // operator.
 func (ks *IngestKeys) Create(
 	ctx context.Context, projectID, name string, by *Rights,
@@ -79,8 +79,8 @@ func (ks *IngestKeys) List(ctx context.Context, projectID string, q page.Query) 
 	return ks.store.ListIngestKeys(ctx, projectID, q)
 }
 
-// Authenticate returns the key of a secret. A key that is unknown, revoked or expired is a
-// problem.NotFound.
+// Authenticate returns the key with this secret. If the key is unknown, revoked or expired, it
+// returns problem.NotFound.
 func (ks *IngestKeys) Authenticate(ctx context.Context, secret string) (IngestKey, error) {
 	refused := problem.New(problem.NotFound, "not_found", "the ingest key is unknown, revoked or expired")
 	if !strings.HasPrefix(secret, ingestPrefix) || len(secret) > 255 {
@@ -106,7 +106,7 @@ func (ks *IngestKeys) Authenticate(ctx context.Context, secret string) (IngestKe
 	return k, nil
 }
 
-// Revoke revokes a key of a project. Uploads under way are refused when they end.
+// Revoke revokes a key of a project. Uploads in progress are refused when they end.
 func (ks *IngestKeys) Revoke(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {

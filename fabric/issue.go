@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The lifetimes of tokens, and how far ahead a caller may set one's end.
+// The lifetimes of tokens, and how far in the future a caller may set their expiry.
 const (
 	TokenLifetime   = 2 * time.Hour
 	RefreshLifetime = TokenLifetime + refreshMargin
@@ -24,8 +24,8 @@ const (
 // possession of the key that it is bound to.
 const RefreshingScope = "sat:refresh"
 
-// An Issuer asks for tokens: a project by an API key, an OAuth client or an operator, or
-// a subscriber by its SAT. The tokens end when their issuer does.
+// An Issuer requests tokens: a project through an API key, an OAuth client or an operator, or a
+// subscriber through a SAT. When the issuer is revoked, so are the tokens.
 type Issuer struct {
 	ProjectID string
 	KeyID     string // id of the API key, or of the operator who issues manually
@@ -34,7 +34,7 @@ type Issuer struct {
 	Rights    *Rights // rights it may pass on to API keys; nil means all
 }
 
-// token returns a token that ends when its issuer does.
+// token returns a token that is revoked together with its issuer.
 func (i Issuer) token(kind TokenKind) Token {
 	t := Token{Kind: kind, ProjectID: i.ProjectID, KeyID: i.KeyID, ClientID: i.ClientID, IssuerID: i.ClientID}
 	if i.SAT != nil {
@@ -46,7 +46,7 @@ func (i Issuer) token(kind TokenKind) Token {
 	return t
 }
 
-// A TokenPair is what a caller gets.
+// A TokenPair holds an issued token and its refresh token.
 type TokenPair struct {
 	SubscriberID string
 	Access       string
@@ -65,8 +65,7 @@ type SubscriberTokenInput struct {
 	Profile
 }
 
-// CheckSubscriber returns everything that is wrong with the input, except what only the
-// store knows.
+// CheckSubscriber returns all errors in the input, except those that only the store can find.
 func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	errs := []error{
 		checkRequired("reference", in.Reference), in.Profile.check(),
@@ -90,7 +89,7 @@ func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	return errors.Join(errs...)
 }
 
-// checkExpiry returns an error unless the end is within the next thirty days.
+// checkExpiry returns an error unless the expiry is within the next thirty days.
 func (ts *Tokens) checkExpiry(param string, at *int64) error {
 	now := ts.now()
 	switch {
@@ -108,8 +107,8 @@ func (ts *Tokens) checkExpiry(param string, at *int64) error {
 // region is the only region that the API documents; it has no effect here.
 const region = "us-central"
 
-// checkPlace returns an error for a host or region that is not ours: clients connect to
-// the host in a token's header.
+// checkPlace returns an error for a host or region other than ours, because clients connect to the
+// host in a token's header.
 func (ts *Tokens) checkPlace(ch string, reg *string) error {
 	var errs []error
 	if ch != "" && ch != ts.c.Host && ch != region {
@@ -129,9 +128,9 @@ func isFingerprint(text string) bool {
 	})
 }
 
-// IssueSubscriber returns the SAT and refresh token of the subscriber with a reference.
-// It creates the subscriber if the reference is unknown, and updates the fields that
-// differ from the input. A new password for an existing subscriber needs Management.
+// IssueSubscriber returns a SAT and a refresh token for the subscriber with this reference. If the
+// reference is unknown, it creates the subscriber. Otherwise it updates the fields that differ from
+// the input; a new password requires Management.
 func (ts *Tokens) IssueSubscriber(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (TokenPair, error) {
@@ -160,7 +159,7 @@ func (ts *Tokens) IssueSubscriber(
 	return ts.issue(t)
 }
 
-// checkApplication returns an error for an application that is not the project's.
+// checkApplication returns an error for an application that does not belong to the project.
 func (ts *Tokens) checkApplication(ctx context.Context, projectID, id string) error {
 	if id == "" {
 		return nil
@@ -175,9 +174,10 @@ func (ts *Tokens) checkApplication(ctx context.Context, projectID, id string) er
 	return err
 }
 
-// issuedAfter returns the time of issue of a token. That is when its making began, so
-// that revocations in the meantime apply to it, but after the last change of the
-// subscriber: that change may be ours, and end everything issued up to it.
+// issuedAfter returns the time of issue of a token. This is the time at which issuing began, so
+// that revocations in the meantime apply to the token. But it is later than the subscriber's last
+// change, since IssueSubscriber may have made that change, and the change may revoke everything
+// issued before it.
 func issuedAfter(began, change time.Time) time.Time {
 	if began.After(change) {
 		return began
@@ -192,7 +192,7 @@ func (ts *Tokens) expiry(at *int64) time.Time {
 	return time.Unix(*at, 0).UTC()
 }
 
-// issue seals a SAT or guest token and the refresh token of its family.
+// issue seals a SAT or guest token and its refresh token.
 func (ts *Tokens) issue(t Token) (TokenPair, error) {
 	r := t
 	r.Kind, t.Generation = Refresh, 0
@@ -228,7 +228,7 @@ type ApplicationStore interface {
 	FindApplication(ctx context.Context, projectID, id string) (Application, error)
 }
 
-// An Application is what the fabric knows of an OAuth client.
+// An Application is what this package knows about an OAuth client.
 type Application struct {
 	ID     string
 	Name   string
@@ -243,7 +243,7 @@ func (as *applications) find(ctx context.Context, projectID, id string) (Applica
 	return as.store.FindApplication(ctx, projectID, id)
 }
 
-// recent returns an OAuth client of a project.
+// recent returns an OAuth client of a project, as of the last 300 ms.
 func (as *applications) recent(ctx context.Context, projectID, id string) (Application, error) {
 	return as.caches.applications.Load(projectID+id, func() (Application, error) {
 		return as.store.FindApplication(ctx, projectID, id)

@@ -24,7 +24,7 @@ type LoginStore interface {
 	ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Consent], error)
 }
 
-// A Login is a sign-in of a subscriber, as its project sees it.
+// A Login is a subscriber's sign-in. It holds what the project may see.
 type Login struct {
 	ID        string // the sid in its tokens
 	Began     time.Time
@@ -36,7 +36,7 @@ type Login struct {
 	Grants    []Grant   // oldest first
 }
 
-// A Grant is what an OAuth client holds of a login.
+// A Grant is an OAuth client's access that came from a login.
 type Grant struct {
 	ClientID   string
 	ClientName string
@@ -51,7 +51,7 @@ type Consent struct {
 	ClientID   string
 	ClientName string
 	Scope      []string
-	Updated    time.Time // when the consent last grew
+	Updated    time.Time // when scopes were last added
 }
 
 // List returns a page of a subscriber's logins, newest first, including those that have
@@ -67,7 +67,7 @@ func (ls *Logins) ListConsents(
 	return listOf(ctx, ls.subscribers, projectID, id, q, ls.store.ListConsents)
 }
 
-// listOf lists what a subscriber has, or returns problem.NotFound if it is unknown.
+// listOf returns a page of a subscriber's rows, or problem.NotFound if the subscriber is unknown.
 func listOf[T any](
 	ctx context.Context, ss *Subscribers, projectID, id string, q page.Query,
 	list func(context.Context, string, string, page.Query) (page.Page[T], error),
@@ -79,8 +79,8 @@ func listOf[T any](
 	return list(ctx, s.ProjectID, s.ID, q)
 }
 
-// End ends a login of a subscriber: its cookie, its grants, and the tokens and sockets
-// that came of it. Ending it again has no effect.
+// End ends a login of a subscriber: its cookie, its grants, and the tokens and sockets that came
+// from it. Ending it again has no effect.
 func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) error {
 	noSuch := problem.NoSuch("login")
 	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)
@@ -104,8 +104,8 @@ func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) 
 	return ls.c.EndLogin(ctx, sid)
 }
 
-// RevokeConsent revokes a subscriber's consent for a client and ends what the client got
-// by it.
+// RevokeConsent revokes a subscriber's consent to a client, and ends everything that the client got
+// through it.
 func (ls *Logins) RevokeConsent(ctx context.Context, projectID, subscriberID, clientID string) error {
 	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // escape matches a percent escape such as %2e.
 var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// checkName returns an error for a name of a resource or subscriber that reads as a path
-// or as another name; see [checkShown].
+// checkName returns an error for a name of a resource or subscriber that looks like a path or like
+// another name; see [checkShown].
 func checkName(param, name string) error {
 	if err := checkShown(param, name); err != nil {
 		return err
@@ -54,14 +54,14 @@ func joinName(err error, param, name string) error {
 // fractions and division.
 func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, r) }
 
-// checkShown returns an error for a text that could be mistaken for another one: it has
-// invisible characters or characters that change the direction of text, more marks on a
-// letter than a script needs, or words of mixed scripts.
+// checkShown returns an error for text that could be mistaken for other text. It must not have
+// invisible characters, characters that change the direction of text, more marks on a letter than a
+// script needs, or words that mix scripts.
 //
-// The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each
-// word: a word has one script, except for scripts that are written together.
+// The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each word: a
+// word has one script, except for scripts that are written together.
 //
-// Its work is bounded by that on a text of maxText characters.
+// Text longer than maxText characters takes no more work than text of that length.
 func checkShown(param, text string) error {
 	if len(text) > utf8.UTFMax*maxText {
 		return tooLong(param)
@@ -90,8 +90,8 @@ var hidden = []*unicode.RangeTable{
 	unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
 
-// isShown reports whether every character of a text is visible, or changes the character
-// before it as its script or an emoji needs.
+// isShown reports whether every character of text either is visible or modifies the previous
+// character as its script or an emoji requires.
 func isShown(text []rune) bool {
 	marks := 0
 	for i, r := range text {

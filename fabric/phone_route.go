@@ -22,7 +22,7 @@ type Routes struct {
 
 // A RouteStore keeps phone routes; see [Stores].
 type RouteStore interface {
-	// PutPhoneRoute writes a route and replaces the number's previous one for the handler.
+	// PutPhoneRoute writes a route. It replaces the number's previous route for the same handler.
 	PutPhoneRoute(ctx context.Context, r PhoneRoute) error
 }
 

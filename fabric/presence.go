@@ -20,13 +20,13 @@ type Presences struct {
 	subscribers *Subscribers
 }
 
-// A PresenceStore keeps the last presence that webhooks received of each subscriber; see [Stores].
-// The session store keeps the current presence.
+// A PresenceStore stores the presence of each subscriber that webhooks last received; see [Stores].
+// The current presence is in the session store.
 type PresenceStore interface {
 	// WantsPresence reports whether a webhook of the project wants presence events.
 	WantsPresence(ctx context.Context, projectID string) (bool, error)
-	// FindReported returns the presence that webhooks last received of a subscriber. Its Version is 0
-	// if they received none.
+	// FindReported returns the presence of a subscriber that webhooks last received. Its Version is
+	// 0 if they have received none.
 	FindReported(ctx context.Context, subscriberID string) (ReportedPresence, error)
 	// ReportPresence replaces the previous version of that presence, and adds an event if e is not
 	// nil. It returns problem.Conflict if another version is stored, and
@@ -39,19 +39,19 @@ type PresenceStore interface {
 	ForgetPresences(ctx context.Context, projectID string) error
 }
 
-// StayOnline is how often an online socket must renew its presence. One attempt may fail,
-// and clocks may differ by half a minute.
+// StayOnline is the interval at which an online socket must renew its presence. One renewal may
+// fail, and clocks may differ by half a minute.
 const StayOnline = onlineFor / 3
 
 const (
-	onlineFor    = time.Minute // how long an unrenewed socket stays online: its node may be down
-	resumableFor = time.Hour   // how long it can be resumed: a laptop may sleep
+	onlineFor    = time.Minute // how long a socket stays online without renewal, since its node may be down
+	resumableFor = time.Hour   // how long an offline socket can be resumed, since a laptop may sleep
 	maxOnline    = 100         // most sockets per subscriber
 
-	maxTries = 2 * maxOnline // tries of a change; each lost a race to another change
+	maxTries = 2 * maxOnline // attempts at a change, each of which lost a race with another change
 )
 
-// A Presence is whether a subscriber can be reached now. Its zero value cannot.
+// A Presence says whether a subscriber can be reached now. The zero value means no.
 type Presence struct {
 	Sockets int       // number of its online sockets, on all nodes
 	Since   time.Time // when its first socket went online
@@ -78,8 +78,8 @@ func (a attendance) online(now time.Time) (n int) {
 	return n
 }
 
-// An attendee is one socket. It stays for a while after it was last online, so that
-// another socket can resume it.
+// An attendee is one socket. It remains for a while after it was last online, so that another
+// socket can resume it.
 type attendee struct {
 	ID    string `json:"id"`
 	Node  string `json:"n,omitempty"` // the node it is connected to
@@ -138,8 +138,8 @@ func (ps *Presences) Sockets(ctx context.Context, projectID, subscriberID string
 	return sockets, nil
 }
 
-// Online makes a socket of a SAT's subscriber online for a minute, or for another one:
-// see [StayOnline]. Holders of other tokens cannot be reached and get problem.Forbidden.
+// Online marks a socket of a SAT's subscriber as online for a minute; see [StayOnline]. Holders of
+// other tokens cannot be reached and get problem.Forbidden.
 func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	if t.Kind != SAT {
 		return problem.New(problem.Forbidden, "not_a_subscriber",
@@ -160,7 +160,7 @@ func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	})
 }
 
-// makeRoom removes the socket that has been offline for longest if there are too many.
+// makeRoom removes the socket that has been offline for longest, if there are too many sockets.
 func (a *attendance) makeRoom(now time.Time) error {
 	if len(a.Sockets) < maxOnline {
 		return nil
@@ -182,7 +182,7 @@ func (a *attendance) makeRoom(now time.Time) error {
 	return nil
 }
 
-// Offline makes a socket of a token's subscriber offline.
+// Offline marks a socket of a token's subscriber as offline.
 func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error {
 	return ps.attend(ctx, t, func(a *attendance, _ time.Time) error {
 		a.Sockets = slices.DeleteFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
@@ -190,8 +190,8 @@ func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error 
 	})
 }
 
-// Resume replaces a lost socket, on any node, by a new one, which is online if the lost one was, as
-// clients assume. It reports whether it is.
+// Resume replaces a lost socket, on any node, with a new one. It reports whether the new socket is
+// online, which it is if the lost one can still be resumed.
 func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
 	if t.Kind != SAT {
 		return false, nil
@@ -210,8 +210,8 @@ func onlineUntil(t Token, now time.Time) int64 {
 	return min(now.Add(onlineFor).UnixMicro(), t.ExpiresAt.UnixMicro())
 }
 
-// attend changes the attendance of a token's subscriber. It repeats change if another
-// node was faster, so change must set values, not add to them.
+// attend changes the attendance of a token's subscriber. If another node changed it first, attend
+// calls change again, so change must set values, not add to them.
 func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
 	if ps.c.Sessions == nil {
 		return errors.New("changing presence: no session store is configured")
@@ -229,8 +229,8 @@ func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendanc
 		Message: "presence changes too often", RetryAfter: time.Second}
 }
 
-// tryAttend applies change once. It reports whether webhooks may need an event: the first socket went
-// online, the last one went offline, or an earlier event may be missing.
+// tryAttend applies change once. It reports whether webhooks may need an event, because the first
+// socket went online, the last one went offline, or a previous event may be missing.
 func (ps *Presences) tryAttend(
 	ctx context.Context, t Token, change func(*attendance, time.Time) error,
 ) (news bool, err error) {
@@ -276,8 +276,8 @@ func (ps *Presences) tryAttend(
 	return (was > 0) != (is > 0) || is > 0 && !a.Reported, nil
 }
 
-// attendance returns who is online as a subscriber, and the bytes it was read from, or
-// nil if there are no bytes.
+// attendance returns a subscriber's sockets, and the bytes from which they were read, or nil if
+// there are none.
 func (ps *Presences) attendance(
 	ctx context.Context, subscriberID string,
 ) (a attendance, value []byte, err error) {

@@ -103,8 +103,8 @@ func (ps *Presences) event(
 	return &e, err
 }
 
-// Watch reports, until ctx ends, subscribers whose sockets ended without a report. It calls
-// failed with each error.
+// Watch checks for subscribers whose sockets ended without a report and reports them, until ctx is
+// done. It calls failed with each error.
 func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()

@@ -59,7 +59,7 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// want fails unless exactly these events were sent, oldest first.
+// want fails the test unless exactly these events were sent, oldest first.
 func (p *pair) want(when string, events ...string) {
 	p.t.Helper()
 	all, err := p.one.Deliveries.List(p.t.Context(), p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 100})
@@ -87,8 +87,8 @@ func (p *pair) do(errs ...error) {
 	}
 }
 
-// TestAnnounce shows that the first socket and the end of the last one are announced, on
-// whichever node.
+// TestAnnounce shows that the start of the first socket and the end of the last one are announced,
+// whichever node they are on.
 func TestAnnounce(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()

@@ -37,7 +37,7 @@ func sat(subscriber string) fabric.Token {
 		ExpiresAt: time.Now().Add(24 * time.Hour)}
 }
 
-// wantSockets fails unless a subscriber is online through this many sockets.
+// wantSockets fails the test unless a subscriber is online through this many sockets.
 func wantSockets(t *testing.T, f *fabric.Fabric, when, subscriber string, want int) fabric.Presence {
 	t.Helper()
 	got, err := f.Presence.Find(t.Context(), "p", subscriber)

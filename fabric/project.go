@@ -30,8 +30,8 @@ type ProjectStore interface {
 	// AnyRegistration reports whether a project has RegistrationOpen.
 	AnyRegistration(ctx context.Context) (bool, error)
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
-	// FindRecordCalls returns the setting of a project and, by id, the settings of its
-	// subscribers with these ids. They are read at once.
+	// FindRecordCalls returns the setting of a project and, by id, the settings of its subscribers
+	// with these ids. It reads all of them in one query.
 	FindRecordCalls(ctx context.Context, projectID string, ids []string) (
 		project RecordCalls, subscribers map[string]RecordCalls, err error)
 	// SetProjectLogo replaces the logo of a project; the zero value removes it.
@@ -214,8 +214,7 @@ func (ps *Projects) SetLogo(ctx context.Context, id string, l brand.Logo) (Proje
 // ForgetLogos is called after this node has changed a logo.
 func (ps *Projects) ForgetLogos() { ps.caches.logos.Clear() }
 
-// FindLogo returns the PNG of a logo's name if a project or client used it within the
-// last 300 ms.
+// FindLogo returns the PNG with this name if a project or client used it within the last 300 ms.
 func (ps *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	if _, ok := brand.ParseLogo(name); !ok {
 		return nil, problem.NoSuch("logo")

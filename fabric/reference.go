@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// findOrCreate returns the subscriber with a reference, else the one with that e-mail,
-// else a new one. Of concurrent calls the store lets one create it.
+// findOrCreate returns the subscriber with a reference, or else the subscriber with that e-mail, or
+// else a new one. Only one of several concurrent callers creates it.
 func (ss *Subscribers) findOrCreate(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (Subscriber, error) {
@@ -29,9 +29,9 @@ func (ss *Subscribers) findOrCreate(
 	return ss.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile, Rights: by.Rights})
 }
 
-// FindReferred returns the subscriber for whom [Tokens.IssueSubscriber] would issue a
-// token by a reference, which may be an e-mail. If it returns problem.NotFound, such a
-// token creates a subscriber.
+// FindReferred returns the subscriber for whom [Tokens.IssueSubscriber] would issue a token, given
+// a reference, which may be an e-mail. If it returns problem.NotFound, issuing a token creates a
+// subscriber.
 func (ss *Subscribers) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return ss.findByReference(ctx, projectID, reference)
 }
@@ -60,7 +60,7 @@ func (ss *Subscribers) createByReference(
 	return s, ss.insert(ctx, s, nil)
 }
 
-// recentReference is findByReference as of the last 300 ms.
+// recentReference is like findByReference, but as of the last 300 ms.
 func (ss *Subscribers) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return ss.caches.references.Load(projectID+reference, func() (Subscriber, error) {
 		return ss.findByReference(ctx, projectID, reference)

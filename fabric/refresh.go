@@ -31,8 +31,8 @@ func badRefresh(code, message string) error {
 		Message: "refresh_token " + message}
 }
 
-// Refresh exchanges a refresh token of the issuer's project for its successor and a new
-// token like the one it came with. It works once: a second use revokes the whole family.
+// Refresh exchanges a refresh token of the issuer's project for its successor and a new token like
+// the one issued with it. A refresh token can be used once; a second use revokes the whole family.
 func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair, error) {
 	began := ts.now()
 	old, err := ts.openRefresh(ctx, by.ProjectID, raw)
@@ -63,8 +63,8 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 	return ts.issue(t)
 }
 
-// successor returns the token that a refresh token stands for, one generation on. It ends
-// with the issuer that refreshed it, not with the previous one.
+// successor returns the token for which a refresh token is exchanged, one generation later. It is
+// revoked together with the issuer that refreshed it, not with the previous one.
 func (t Token) successor(by Issuer) Token {
 	t.ID, t.Kind = "", SAT
 	t.KeyID, t.IssuerID = by.KeyID, by.ClientID
@@ -76,7 +76,7 @@ func (t Token) successor(by Issuer) Token {
 	return t
 }
 
-// openRefresh opens a refresh token, or returns what is wrong with the text.
+// openRefresh opens a refresh token, or returns an error that says what is wrong with it.
 func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token, error) {
 	if raw == "" {
 		return Token{}, problem.Missing("refresh_token")
@@ -126,8 +126,8 @@ func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 	return nil
 }
 
-// A Family is a refresh token that was used, with all tokens that came from it. A refresh
-// token that was never used is known only to its holder: issuing tokens writes nothing.
+// A Family is a refresh token that was used, together with all tokens that came from it. A refresh
+// token that was never used is known only to its holder, because issuing tokens writes nothing.
 type Family struct {
 	ID        string
 	ClientID  string    // the OAuth client or application; "" for none
@@ -146,8 +146,7 @@ func (ts *Tokens) ListFamilies(
 	return listOf(ctx, ts.subscribers, projectID, id, q, ts.store.ListFamilies)
 }
 
-// RevokeFamily revokes a subscriber's refresh token that was used, and all tokens that
-// came from it.
+// RevokeFamily revokes a subscriber's used refresh token, and all tokens that came from it.
 func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id string) error {
 	subscriberID, ok := canonical(subscriberID)
 	id, ok2 := canonical(id)

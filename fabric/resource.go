@@ -107,8 +107,7 @@ func joinNames(err error, k *kinds.Kind, values, old kinds.Values) error {
 	return err
 }
 
-// nameTaken turns the conflict of a name into an error on the member that the name was
-// sent as.
+// nameTaken turns a conflict about a name into an error on the member that the client sent.
 func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	p := problem.First(err)
 	if p == nil || p.Kind != problem.Conflict || p.Param != "name" {
@@ -121,8 +120,8 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	}
 }
 
-// checkMembers returns an error for a handler that is not in the project, and replaces
-// the handler's id by its canonical form.
+// checkMembers returns an error for a handler that is not in the project. It replaces the handler's
+// id with its canonical form.
 func (rs *Resources) checkMembers(ctx context.Context, projectID string, values kinds.Values) error {
 	id := values.Text(handlerField)
 	if id == "" {
@@ -135,8 +134,8 @@ func (rs *Resources) checkMembers(ctx context.Context, projectID string, values 
 	return noHandler(err)
 }
 
-// handlerGone turns a missing row into an error on the handler, which was deleted since
-// it was checked.
+// handlerGone turns the error for a missing row into an error on the handler, which was deleted
+// after it was checked.
 func handlerGone(r Resource, err error) error {
 	if r.Fields.Text(handlerField) == "" {
 		return err
@@ -198,10 +197,10 @@ func (rs *Resources) Update(
 	return r, err
 }
 
-// tries is how often a change is merged again because of a concurrent change.
+// tries is the most times that a change is merged again because of concurrent changes.
 const tries = 10
 
-// again repeats a change until nobody came between its reading and its writing.
+// again repeats a change until it does not conflict with a concurrent one.
 func again(change func() error) error {
 	for range tries {
 		if err := change(); !errors.Is(err, problem.Conflict) || isTaken(err) {
@@ -224,8 +223,8 @@ func isTaken(err error) bool {
 // versionField counts the changes of a resource with versions.
 const versionField = "document_version"
 
-// change merges what was sent. For a kind with versions the caller names the next
-// version, so that it cannot overwrite a change it has not seen.
+// change merges what was sent into old. For a kind with versions, the caller must name the next
+// version, so that it cannot overwrite a change that it has not seen.
 func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (kinds.Values, error) {
 	values, err := k.Change(old, sent)
 	if err != nil || !k.Versions {

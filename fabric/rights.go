@@ -12,24 +12,23 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Rights are what a caller that manages API keys may pass on to a key at most: its own
-// scopes and its own end. Otherwise a key that may only manage keys could make itself one
-// for everything, and an expiring key one that never expires. A nil *Rights stands for the
-// operator, with all rights.
+// Rights are the most that a caller who manages API keys may pass on to a key: the caller's own
+// scopes and expiry. Otherwise a key that may only manage keys could create one for everything, and
+// an expiring key one that never expires. A nil *Rights means the operator with all rights.
 type Rights struct {
 	Scopes  []Scope
 	Expires time.Time // zero for never
 
-	// The credentials that they were read from. A change that passes rights on checks in its
-	// transaction that they are still valid, see [Rights.HeldBy] and [Rights.EndedBy].
+	// The credentials that the rights were read from. A change that passes rights on checks in its
+	// transaction that they are still valid; see [Rights.HeldBy] and [Rights.EndedBy].
 	KeyID      string // the API key, or "" for a service token
 	secretHash string
 	Since      int64 // the last revocation that was known when the service token was checked
 	token      Token
 }
 
-// Rights returns the rights of a caller that presents this secret of the key. The
-// previous secret has an end of its own, and cannot outlive it in the keys it makes.
+// Rights returns the rights of a caller that presents this secret of the key. The previous secret
+// expires on its own, and keys created with it cannot outlive it.
 func (k APIKey) Rights(secret string) *Rights {
 	r := &Rights{Scopes: k.Scopes, Expires: k.Expires, KeyID: k.ID, secretHash: hashKey(secret)}
 	if r.secretHash == k.OldHash && isLater(r.Expires, k.OldUntil) {
@@ -56,8 +55,8 @@ func (r *Rights) EndedBy(rev revocation.Revocation) bool {
 		slices.Contains(r.token.subjects(), revocation.Subject{Kind: rev.Kind, ID: rev.ID})
 }
 
-// Rights returns the rights of a service's token, which was checked when since was the last
-// revocation known. The token's own end is no bound, since its client can get another token.
+// Rights returns the rights of a service's token. since is the last revocation that was known when
+// the token was checked. The token's expiry is no bound, since its client can get another token.
 func (t Token) Rights(since int64) *Rights {
 	r := &Rights{token: t, Since: since}
 	for _, name := range t.Scope {
@@ -68,7 +67,7 @@ func (t Token) Rights(since int64) *Rights {
 	return r
 }
 
-// end returns the latest end that may be set.
+// end returns the latest expiry that may be set.
 func (r *Rights) end() time.Time {
 	if r == nil {
 		return time.Time{}
@@ -76,10 +75,10 @@ func (r *Rights) end() time.Time {
 	return r.Expires
 }
 
-// Cover reports whether the rights include all scopes without an end.
+// Cover reports whether the rights include all scopes and never expire.
 func (r *Rights) Cover(scopes []Scope) bool { return r.permit(scopes, time.Time{}) == nil }
 
-// Has reports whether the rights have a scope, whenever they end.
+// Has reports whether the rights include a scope, whenever they expire.
 func (r *Rights) Has(s Scope) bool { return r == nil || slices.Contains(r.Scopes, s) }
 
 // permit returns an error for the scopes and the end that exceed the rights.
@@ -116,8 +115,8 @@ func changed(id string, at time.Time) revocation.Revocation {
 		Expires: at.Add(2 * (skew + rememberFor))}
 }
 
-// Update changes the name, scopes and end of a key. Whatever it adds must be within the
-// rights of by. Every node applies the change within a second.
+// Update changes the name, scopes and expiry of a key. Whatever it adds must be within the rights
+// in by. Every node applies the change within a second.
 func (ks *APIKeys) Update(
 	ctx context.Context, projectID, id string, in APIKeyInput, by *Rights,
 ) (APIKey, error) {
@@ -136,7 +135,7 @@ func (ks *APIKeys) Update(
 	return k, ks.c.Revocations.Sync(ctx)
 }
 
-// permitChange returns an error for what a change adds to a key beyond the rights.
+// permitChange returns an error if a change adds to a key more than the rights allow.
 func (r *Rights) permitChange(k APIKey, in APIKeyInput) error {
 	added := slices.DeleteFunc(slices.Clone(in.Scopes), func(s Scope) bool { return slices.Contains(k.Scopes, s) })
 	expires := r.end()
@@ -146,7 +145,7 @@ func (r *Rights) permitChange(k APIKey, in APIKeyInput) error {
 	return r.permit(added, expires)
 }
 
-// isLater reports whether the end a is after b; a zero end is never.
+// isLater reports whether the expiry a is after b. The zero time means never.
 func isLater(a, b time.Time) bool {
 	return !b.IsZero() && (a.IsZero() || a.After(b))
 }
@@ -157,10 +156,10 @@ const (
 	MaxOverlap   = 30 * 24 * time.Hour
 )
 
-// Rotate replaces the secret of a key and returns the new one, which is valid at once. The
-// previous secret stays valid until the overlap ends; one from before that ends now. Of any
-// number of concurrent rotations of a key one succeeds. Since the caller gets the secret, by
-// must have all rights of the key. Tokens issued with the key stay valid.
+// Rotate replaces the secret of a key and returns the new one, which is valid immediately. The
+// previous secret stays valid until the overlap ends; an even older one becomes invalid. Only one
+// of several concurrent rotations of a key succeeds. Since the caller gets the secret, by must
+// include all rights of the key. Tokens issued with the key stay valid.
 func (ks *APIKeys) Rotate(
 	ctx context.Context, projectID, id string, overlap time.Duration, by *Rights,
 ) (APIKey, string, error) {

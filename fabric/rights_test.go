@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestRightsLost shows that credentials which lose their rights after a request was authenticated can
-// no longer pass them on: the change itself checks them.
+// TestRightsLost shows that credentials which lose their rights after a request was authenticated
+// can no longer pass them on, because the change checks them again.
 func TestRightsLost(t *testing.T) {
 	all := []fabric.Scope{fabric.Management, fabric.Voice}
 	few := []fabric.Scope{fabric.Management}
@@ -81,7 +81,7 @@ func projectOf(t *testing.T) (*fabric.Fabric, fabric.Project) {
 	return f, p
 }
 
-// wantPassed passes rights on by each change that does so, and checks the errors.
+// wantPassed makes each change that passes rights on, and checks the errors.
 func wantPassed(t *testing.T, f *fabric.Fabric, p fabric.Project, by *fabric.Rights, want error) {
 	t.Helper()
 	ctx, voice := t.Context(), []fabric.Scope{fabric.Voice}

@@ -8,9 +8,9 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// sealSecrets takes the secret members, such as a SIP password, out of values and returns them
-// sealed for the resource with this id. Secrets that were not sent stay as they are in sealed, the
-// result of an earlier call.
+// sealSecrets removes the secret members, such as a SIP password, from values and returns them
+// sealed for the resource with this id. Secrets that were not sent are kept from sealed, the result
+// of an earlier call.
 func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string) (string, error) {
 	sent := make(kinds.Values)
 	for _, field := range k.Fields {
@@ -42,6 +42,6 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 	return c.c.Ring.SealSecret(secretName(id), raw)
 }
 
-// secretName returns the name that the secrets of a resource are bound to, so that they cannot be
+// secretName returns the name to which the secrets of a resource are bound, so that they cannot be
 // opened for another resource.
 func secretName(id string) string { return "resource:" + id }

@@ -85,10 +85,10 @@ func (sip *SIP) URI(a SIPAddress) string {
 	return "sip:" + a.User() + "@" + a.Name() + "." + domain
 }
 
-// handlerField names the resource that takes the calls.
+// handlerField names the resource that receives the calls.
 const handlerField = "calling_handler_resource_id"
 
-// CreateAddress makes a SIP address of a resource of the project.
+// CreateAddress creates a SIP address for a resource of the project.
 func (sip *SIP) CreateAddress(
 	ctx context.Context, projectID string, sent map[string]json.RawMessage,
 ) (a SIPAddress, err error) {
@@ -194,7 +194,7 @@ func (sip *SIP) DeleteAddress(ctx context.Context, projectID, id string) error {
 	return sip.store.DeleteSIPAddress(ctx, projectID, id)
 }
 
-// CreateCredential makes credentials of a subscriber's phone.
+// CreateCredential creates credentials for a subscriber's phone.
 func (sip *SIP) CreateCredential(
 	ctx context.Context, projectID, subscriberID string, sent map[string]json.RawMessage,
 ) (c SIPCredential, err error) {
@@ -214,7 +214,7 @@ func (sip *SIP) CreateCredential(
 	return c, sip.store.CreateSIPCredential(ctx, c)
 }
 
-// FindCredential returns credentials of a subscriber of a project.
+// FindCredential returns credentials of a project's subscriber.
 func (sip *SIP) FindCredential(
 	ctx context.Context, projectID, subscriberID, id string,
 ) (SIPCredential, error) {

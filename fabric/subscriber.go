@@ -56,7 +56,7 @@ type SubscriberStore interface {
 	// subscriber is already deleted, EraseSubscriber deletes what is left and returns no
 	// error.
 	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
-	// SubscriberWithAddresses reads a subscriber and its addresses at once.
+	// SubscriberWithAddresses reads a subscriber and its addresses in one query.
 	SubscriberWithAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error)
 }
 
@@ -132,8 +132,8 @@ type SubscriberInput struct {
 	Profile
 }
 
-// A Proof is a link in a mail by which a person changes an account. The change uses it
-// up. A link that no longer exists is problem.Conflict.
+// A Proof is a link in an email with which a person changes an account. The change uses up the
+// link. If the link no longer exists, the change returns problem.Conflict.
 type Proof struct {
 	Hash    string
 	Purpose string
@@ -173,9 +173,9 @@ func (in SubscriberInput) Check(isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// Create creates a subscriber with its private address. Without a password, no password
-// is accepted until one is set. Without Management among in.Rights, a subscriber whose
-// RecordCalls is not RecordInherit is problem.Unauthenticated.
+// Create creates a subscriber with its private address. Without a password, no password is accepted
+// until one is set. If in.RecordCalls is set to anything but RecordInherit and in.Rights do not
+// include Management, Create returns problem.Unauthenticated.
 func (ss *Subscribers) Create(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err

@@ -26,9 +26,9 @@ type SubscriberChange struct {
 	Profile
 }
 
-// Update changes the fields that are set. A new password and disabling end the
-// subscriber's logins and tokens. Without Management among in.Rights, a new password, e-mail
-// or RecordCalls is problem.Unauthenticated.
+// Update changes the fields that are set. A new password, or disabling, ends the subscriber's
+// logins and tokens. If in.Rights do not include Management, it returns problem.Unauthenticated for
+// a new password, e-mail or RecordCalls.
 func (ss *Subscribers) Update(
 	ctx context.Context, projectID, id string, in SubscriberInput,
 ) (Subscriber, error) {
@@ -42,7 +42,7 @@ func (ss *Subscribers) Update(
 	return ss.update(ctx, s, in)
 }
 
-// update changes a subscriber by a checked input. If nothing differs it writes nothing.
+// update applies a checked input to a subscriber. If nothing differs, it writes nothing.
 func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberInput) (Subscriber, error) {
 	hash, err := ss.newHash(ctx, s, in.Password)
 	if err != nil {
@@ -87,15 +87,15 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	return s, ss.c.Revocations.Sync(ctx)
 }
 
-// differs reports whether the change has a value that s has not.
+// differs reports whether the change would change s.
 func (c SubscriberChange) differs(s Subscriber) bool {
 	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
 		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.RecordCalls != nil || c.Profile.differs(s)
 }
 
-// needsManagement reports whether the change decides whether calls are recorded, or lets
-// somebody else sign in as the subscriber: by a new password, or by a mail to a new address.
+// needsManagement reports whether the change sets whether calls are recorded, or lets somebody else
+// sign in as the subscriber, through a new password or a link sent to a new e-mail.
 func (c SubscriberChange) needsManagement(s Subscriber) bool {
 	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email
 }
@@ -109,8 +109,8 @@ func (c SubscriberChange) Begins() bool {
 // revokes a token that is being issued.
 const disablingTakes = 5 * time.Second
 
-// ends returns the revocation of what the change ends, or nil. A first password ends
-// nothing if nobody can have signed in before it.
+// ends returns the revocation of what the change ends, or nil. A first password ends nothing if
+// nobody can have signed in before.
 func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
 	var r revocation.Revocation
 	switch {
@@ -137,9 +137,9 @@ func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
 	return ss.c.Revocations.Sync(ctx)
 }
 
-// Revoke ends everything a subscriber holds by now: its logins and grants, its tokens
-// whether stored or not, the guest tokens it asked for, and their sockets. It may get new
-// ones at once.
+// Revoke ends everything that a subscriber holds: its logins and grants, its tokens whether stored
+// or not, the guest tokens that it requested, and their sockets. The subscriber may get new ones
+// immediately.
 func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {

@@ -37,8 +37,8 @@ func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret st
 	return hash, nil
 }
 
-// newHash returns the hash to write for a password, or nil if none is given or the
-// subscriber already has it.
+// newHash returns the hash to write for a password. It returns nil if no password is given, or if
+// the subscriber already has this one.
 func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
 	if secret == nil || *secret == "" {
 		return nil, nil
@@ -86,8 +86,8 @@ func (ss *Subscribers) RemoveFactor(ctx context.Context, projectID, subscriberID
 	return ss.c.Factors.Remove(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID}, id)
 }
 
-// canEnter reports whether anyone can have signed in to the account before a change: by a
-// password, or by a passkey if the change sets the first password.
+// canEnter reports whether anyone can have signed in to the account before a change: with a
+// password, or with a passkey if the change sets the first password.
 func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberChange) (bool, error) {
 	if s.PasswordHash != "" {
 		return true, nil
@@ -99,9 +99,9 @@ func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberC
 	return set.Passkeys, err
 }
 
-// notices returns the letters that inform the subscriber of a change: its password was
-// changed, or set where there were only passkeys, or mail now goes to another address. A
-// subscriber whose address was never verified hears only of a change that it requested by
+// notices returns the letters that tell the subscriber about a change: that the password was
+// changed, or set where there were only passkeys, or that mail now goes to another address. A
+// subscriber whose address was never verified is told only about changes that it requested through
 // a link.
 func (c SubscriberChange) notices(
 	s Subscriber, now time.Time, entered bool, from audit.Origin,

@@ -26,9 +26,9 @@ type Tokens struct {
 
 // A TokenStore keeps the families of refresh tokens that were used; see [Stores].
 type TokenStore interface {
-	// RotateFamily marks the refresh token of a generation as used. Of any number of
-	// concurrent callers one gets used = true. Any other use revokes the family, which
-	// is committed although RotateFamily returns no error.
+	// RotateFamily marks the refresh token of a generation as used. Only one of several concurrent
+	// callers gets used = true. Any other use revokes the family, which is committed although
+	// RotateFamily returns no error.
 	RotateFamily(ctx context.Context, u FamilyUse) (used bool, err error)
 	// ListFamilies returns a subscriber's refresh tokens that were used, newest first.
 	ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Family], error)
@@ -78,8 +78,8 @@ type Token struct {
 	SealedBy string // key of the ring; "" if not sealed
 }
 
-// Caller returns who holds a token, for counting: a subscriber, a client, or everyone
-// with the same guest or invite token.
+// Caller returns whom to count a token for: a subscriber, a client, or everyone with the same guest
+// or invite token.
 func (t Token) Caller() string {
 	switch t.Kind {
 	case SAT, Access:
@@ -138,8 +138,8 @@ func read(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid strin
 	return c, kid, ok
 }
 
-// Inspect returns the claims of a token sealed by this ring, even if it is expired or
-// revoked. The result is to be shown, never to be trusted.
+// Inspect returns the claims of a token sealed by this ring, even if it is expired or revoked. The
+// result may be shown but never trusted.
 func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	for _, kind := range kinds {
 		sealer := ts.sealers[kind]
@@ -162,8 +162,8 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	return Token{}, false
 }
 
-// Open returns the claims of a sealed token of one of the kinds if it is valid: made by
-// this issuer, not expired, not revoked, and its login not ended. Any other text is
+// Open returns the claims of a sealed token of one of the kinds if it is valid: issued by this
+// issuer, not expired, not revoked, and its login not ended. For any other text it returns
 // problem.Unauthenticated, without a reason.
 func (ts *Tokens) Open(ctx context.Context, raw string, kinds ...TokenKind) (Token, error) {
 	t, ok := ts.Inspect(raw, kinds...)
@@ -178,9 +178,8 @@ func (ts *Tokens) expired(t Token) bool {
 	return t.Issuer != ts.c.Issuer || !now.Before(t.ExpiresAt) || t.IssuedAt.After(now.Add(skew))
 }
 
-// Check returns an error if anything that a token depends on was revoked or ended since
-// it was issued. It looks at no other member, so that it also serves tokens that were not
-// sealed here.
+// Check returns an error if anything that a token depends on was revoked or has ended since it was
+// issued. It checks nothing else, so that it also works for tokens that were not sealed here.
 func (ts *Tokens) Check(ctx context.Context, t Token) error {
 	if err := ts.Revoked(t); err != nil || t.SessionID == "" {
 		return err
@@ -222,9 +221,9 @@ func (t Token) subjects() []revocation.Subject {
 // Known returns the number of the last revocation that this node knows.
 func (ts *Tokens) Known() int64 { return ts.c.Revocations.Known() }
 
-// root returns the time by which revocations judge the token: that of the token it
-// originally came from. A node may have made it from a token whose revocation it had not
-// heard of; it is revoked all the same.
+// root returns the time that revocations compare: when the token that this one originally came from
+// was issued. A node may issue a token from one that is already revoked, if it has not heard of the
+// revocation yet; the new token is then revoked as well.
 func (t Token) root() time.Time {
 	if t.RootedAt.IsZero() {
 		return t.IssuedAt
@@ -232,20 +231,18 @@ func (t Token) root() time.Time {
 	return t.RootedAt
 }
 
-// reaches reports whether the token may see an address of its project. A SAT sees them
-// all.
+// reaches reports whether the token may see an address of its project. A SAT may see all of them.
 func (t Token) reaches(addressID string) bool {
 	return t.Kind == SAT || slices.Contains(t.AddressIDs, addressID)
 }
 
-// RevokeByHand ends the tokens that an operator has made manually, or is making, and
-// everything that came of them; see [Issuer].
+// RevokeByHand revokes the tokens that an operator has created manually or is creating, and
+// everything that came from them; see [Issuer].
 func (ts *Tokens) RevokeByHand(ctx context.Context, operatorID string) error {
 	return ts.c.Revocations.Revoke(ctx, ended(revocation.Key, operatorID, ts.now().Add(disablingTakes)))
 }
 
-// Revoke revokes a token at once. A refresh token is revoked with all tokens that came
-// from it.
+// Revoke revokes a token immediately. A refresh token is revoked with all tokens that came from it.
 func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	kind, id := revocation.Token, t.ID
 	if t.Kind == Refresh {
@@ -254,9 +251,9 @@ func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	return ts.c.Revocations.Revoke(ctx, gone(kind, id, ts.now()))
 }
 
-// RevokeRaw revokes a token of the project that a caller presents: a refresh token with
-// all tokens that came from it, an embed key with all tokens issued for it, any other
-// token alone.
+// RevokeRaw revokes a token of the project that a caller presents. A refresh token is revoked with
+// all tokens that came from it, an embed key with all tokens issued for it, and any other token by
+// itself.
 func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	if raw == "" {
 		return problem.Missing("token")

@@ -20,7 +20,7 @@ type Webhooks struct {
 
 // A WebhookStore keeps webhooks and signing keys; see [Stores].
 type WebhookStore interface {
-	// CreateWebhook returns problem.Invalid if the project already has this many webhooks.
+	// CreateWebhook returns problem.Invalid if the project already has most webhooks.
 	CreateWebhook(ctx context.Context, w Webhook, most int) error
 	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
 	ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error)
@@ -29,7 +29,7 @@ type WebhookStore interface {
 	UpdateWebhook(ctx context.Context, w Webhook, old time.Time) error
 	// DeleteWebhook also deletes the webhook's deliveries.
 	DeleteWebhook(ctx context.Context, projectID, id string) error
-	// QueueDelivery queues an event for this webhook alone.
+	// QueueDelivery queues an event for only this webhook.
 	QueueDelivery(ctx context.Context, webhookID string, e Event) (Delivery, error)
 
 	// CreateSigningKey returns problem.Conflict if the project has a key with the same
@@ -69,7 +69,7 @@ type WebhookInput struct {
 // maxURL bounds the URL of a webhook.
 const maxURL = 2048
 
-// maxWebhooks is the most webhooks of a project: each makes a row of every event.
+// maxWebhooks is the most webhooks of a project, since each adds a row for every event.
 const maxWebhooks = 50
 
 // Check returns everything that is wrong with the input of an update or, if isNew, of a
@@ -177,8 +177,8 @@ func (ws *Webhooks) Delete(ctx context.Context, projectID, id string) error {
 	return ws.store.DeleteWebhook(ctx, projectID, id)
 }
 
-// A SigningKey signs what a project's webhooks are sent. Receivers have it too, so it is
-// stored sealed and shown to callers with the right to read it.
+// A SigningKey signs deliveries to a project's webhooks. Receivers have it too, so it is stored
+// sealed and shown to callers with permission to read it.
 type SigningKey struct {
 	ID        string
 	ProjectID string
@@ -210,8 +210,8 @@ func (ws *Webhooks) SigningKeys(ctx context.Context, projectID string) (SigningK
 	return ws.openSigningKeys(all)
 }
 
-// firstSigningKey creates the first key of a project. Of any number of concurrent callers
-// one creates it.
+// firstSigningKey creates the first key of a project. Only one of several concurrent callers
+// creates it.
 func (ws *Webhooks) firstSigningKey(ctx context.Context, projectID string) ([]SigningKey, error) {
 	k, err := ws.newSigningKey(projectID, time.Time{})
 	if err != nil {
@@ -260,9 +260,9 @@ func (ws *Webhooks) openSigningKey(k SigningKey) (string, error) {
 	return string(secret), err
 }
 
-// RotateSigningKey creates the key that signs after an overlap. An overlap of 0 starts it
-// at once, for a key that has leaked. A next key must have started already, or it is
-// replaced now.
+// RotateSigningKey creates a key that starts signing after an overlap. If the overlap is 0, as for
+// a leaked key, it starts immediately. If an earlier next key has not started yet, the new key
+// replaces it.
 func (ws *Webhooks) RotateSigningKey(
 	ctx context.Context, projectID string, overlap time.Duration,
 ) (SigningKeys, error) {

@@ -5,8 +5,8 @@ import "time"
 // AccountPage is a subscriber's own page. Each section has its own template, and a field with the
 // values that only that section needs.
 type AccountPage struct {
-	Project string // its id, sent back with each form
-	Token   string // of the forms, sent back likewise
+	Project string // the project's id, sent back with each form
+	Token   string // the form token, sent back with each form
 	Name    string
 	Email   string
 	Notice  string // what was just done; may be ""
@@ -33,8 +33,8 @@ type ProfileSection struct {
 // AddressSection shows the subscriber's e-mail, and changes it.
 type AddressSection struct {
 	Verified bool   // the subscriber has confirmed the address
-	Error    string // about the new address
-	New      string // as typed before
+	Error    string // what is wrong with the new address
+	New      string // the new address, as typed before
 }
 
 // DisplaySection chooses the theme and the language of pages.

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/static"
 )
 
-// A Dashboard is a page of the dashboard: the frame that all pages share, the name of the page's
-// file under pages/dashboard, and the data for that file.
+// A Dashboard is a page of the dashboard. It holds the frame that all pages share, the name of the
+// page's file under pages/dashboard, and the data for that file.
 type Dashboard struct {
 	Frame
 	Page string
@@ -20,7 +20,7 @@ type Dashboard struct {
 
 func (d Dashboard) name() string { return d.Page + ".html" }
 
-// A Frame holds what all pages of the dashboard share.
+// A Frame holds the data for the parts that all pages of the dashboard share.
 type Frame struct {
 	Title     string
 	Theme     string // as in View
@@ -54,7 +54,7 @@ var dashboard = sync.OnceValue(func() *template.Template {
 	}).ParseFS(pages, "pages/dashboard/*.html"))
 })
 
-// ago formats how far a time is in the past or the future; it returns "" for the zero time.
+// ago describes how far at is in the past or the future. It returns "" for the zero time.
 func ago(now, at time.Time) string {
 	if at.IsZero() {
 		return ""

@@ -10,7 +10,7 @@ type DocsArea struct {
 	Operations []DocsOperation
 }
 
-// A DocsGroup is a heading over areas.
+// A DocsGroup is a heading with the areas below it.
 type DocsGroup struct {
 	Name string
 	Tags []DocsArea

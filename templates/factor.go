@@ -18,8 +18,8 @@ func picture(url string) template.URL {
 
 // A Passkey is the prompt for a passkey, which our script shows.
 type Passkey struct {
-	Options string // the options for the browser, as JSON
-	Origin  string // where passkeys work
+	Options string // options for the browser, as JSON
+	Origin  string // the origin at which passkeys work
 	Error   string // may be ""
 }
 
@@ -69,8 +69,8 @@ func NewAppForm(secret, qr, url, fault string) AppForm {
 
 // RecoveryCodes shows new recovery codes, once.
 type RecoveryCodes struct {
-	ID, App string // of the authorization request to continue; "" on the account page
-	Account string // the URL of the account page, otherwise
+	ID, App string // the authorization request to continue; "" on the account page
+	Account string // URL of the account page, if there is no request to continue
 	Codes   []string
 }
 

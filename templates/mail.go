@@ -1,6 +1,6 @@
 package templates
 
-// Forgot asks which address to send a link for a new password to.
+// Forgot asks for the address to which to send a link for a new password.
 type Forgot struct {
 	ID, App string
 	Email   string // as typed before
@@ -21,11 +21,11 @@ type Notice struct {
 	Title   string
 	Text    []string
 	Button  *Link // may be nil
-	Account *Link // to the account page, if nothing else waits; may be nil
-	Mailbox bool  // mails are kept at /dev/mail instead of being sent
+	Account *Link // to the account page, if nothing else is pending; may be nil
+	Mailbox bool  // emails are kept at /dev/mail instead of being sent
 }
 
-// NewPassword asks for the new password of an account, after a link in a mail.
+// NewPassword asks for the new password of an account, after the person opened a link in an email.
 type NewPassword struct {
 	Title, Text   string
 	Action, Token string // the form's target, and the link's token
@@ -36,20 +36,20 @@ type NewPassword struct {
 	Note          string
 }
 
-// Confirm asks whether to do what a link in a mail is for.
+// Confirm asks whether to do what a link in an email is for.
 type Confirm struct {
 	Title, Text   string
 	Action, Token string
 	Button        string
 }
 
-// Mailbox lists mails that were kept instead of sent.
+// Mailbox lists emails that were kept instead of sent.
 type Mailbox struct{ Mails []Mail }
 
-// A Mail is a mail in the list.
+// A Mail is an email in the list.
 type Mail struct{ Key, To, Subject, Arrived string }
 
-// MailShown is one mail, opened.
+// MailShown is one email, opened.
 type MailShown struct {
 	Mail
 	From, Text string

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// setPolicy sets the headers that tell a browser what a page may do, and who may frame or open it.
+// setPolicy sets the headers that tell a browser what a page may do, and which pages may frame or
+// open it.
 func setPolicy(h http.Header, o Options) {
 	h.Set("Content-Security-Policy", contentPolicy(o))
 	h.Set("X-Content-Type-Options", "nosniff")

@@ -1,5 +1,5 @@
-// Package templates holds the embedded pages. They are parsed when a page is first shown. They work
-// without JavaScript. Their ids and sentences are part of the product's contract
+// Package templates holds the embedded pages. They are parsed when a page is first shown, and they
+// work without JavaScript. Their ids and sentences are part of the product's contract
 // (docs/architecture.md, "Pages").
 package templates
 
@@ -19,7 +19,8 @@ import (
 //go:embed pages
 var pages embed.FS
 
-// parsed holds the templates of each language, parsed at first use: commands show no pages.
+// parsed holds the templates for each language. They are parsed at first use, since commands show
+// no pages.
 var parsed = sync.OnceValue(func() map[*words.Words]func() *template.Template {
 	sets := make(map[*words.Words]func() *template.Template)
 	for _, w := range words.All() {
@@ -48,7 +49,7 @@ type Login struct {
 	App, Host  string // the app, and its host
 	Email      string // as typed before, or from login_hint
 	Error      string // may be ""
-	Again      bool   // the request was restarted because the first one had expired
+	Again      bool   // the request was started again because the previous one had expired
 	EmailFocus bool   // the e-mail is focused first
 	Register   bool   // people may create their own account
 
@@ -62,7 +63,7 @@ type Accounts struct {
 	Accounts      []Account
 }
 
-// An Account is a login to choose.
+// An Account is one of the logins to choose from.
 type Account struct {
 	Login       string // digest of the login, sent back with the form
 	Name, Email string
@@ -78,7 +79,7 @@ type Consent struct {
 // A Scope is a permission in plain words.
 type Scope struct{ Title, Why string }
 
-// Return makes the browser post the result to the waiting app.
+// Return makes the browser post the result to the app that requested it.
 type Return struct {
 	App, Host string
 	URL       string // the target
@@ -126,7 +127,7 @@ type Error struct {
 	Way         *Link // where to continue; may be nil
 }
 
-// Home is the start page: what runs here.
+// Home is the start page, which lists what runs on this server.
 type Home struct {
 	Version string
 	Links   []Link
@@ -140,7 +141,7 @@ type Demo struct {
 	Email                      string // of the demo subscriber
 }
 
-// A Link leads to a page. The link of an API is only shown, because browsers cannot display its
+// A Link leads to a page. An API's link is shown only as text, because browsers cannot display its
 // responses.
 type Link struct {
 	Title, URL, Text string
@@ -170,15 +171,15 @@ type Options struct {
 	Connect    []string // other origins that its scripts may connect to, as CSP sources; if empty, they may not connect
 	Frames     []string // origins that it may frame, as CSP sources
 	Framer     string   // the origin that may frame it; may be ""
-	// Isolated keeps the page's opener from reaching it (COOP). Login pages are not isolated:
-	// apps open them in windows that they must reach.
+	// Isolated prevents the page's opener from reaching the page (COOP). Login pages are not
+	// isolated, because apps open them in windows that the apps must reach.
 	Isolated bool
 	Referrer string // its Referrer-Policy; "" means same-origin
 	View     View   // how it is shown
 }
 
-// Write writes a page. It is never cached, only framed by o.Framer, runs only our scripts and only
-// if o.Scripts is set, and loads nothing from other origins.
+// Write writes a page. The page is never cached, can be framed only by o.Framer, runs only our
+// scripts and only if o.Scripts is set, and loads nothing from other origins.
 func Write(w http.ResponseWriter, p Page, o Options) error {
 	var body bytes.Buffer
 	if err := render(&body, p, o.View); err != nil {
@@ -191,6 +192,6 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 	setPolicy(h, o)
 
 	w.WriteHeader(cmp.Or(o.Status, http.StatusOK))
-	_, _ = w.Write(body.Bytes()) // an error means that the browser is gone
+	_, _ = w.Write(body.Bytes()) // an error means that the browser has disconnected
 	return nil
 }

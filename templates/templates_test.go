@@ -178,7 +178,8 @@ func TestStatic(t *testing.T) {
 // inEnglish are pages for developers only, which are not translated.
 var inEnglish = []string{"demo.html", "docs.html", "home.html", "mailbox.html", "mailshown.html"}
 
-// TestNoLiteralText shows that all text of a page is a message, so that every language has it.
+// TestNoLiteralText shows that all text on pages comes from messages, so that it exists in every
+// language.
 func TestNoLiteralText(t *testing.T) {
 	action, tag, word := regexp.MustCompile(`(?s)\{\{.*?\}\}`), regexp.MustCompile(`(?s)<[^>]*>`),
 		regexp.MustCompile(`[A-Za-z]{2,}`)

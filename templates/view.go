@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// A View is how a page is shown: everything outside the page's own content.
+// A View is how a page is shown: everything except the page's own content.
 type View struct {
 	Theme string       // "light" or "dark"; "" means the browser's preference
 	Words *words.Words // the language; nil means English
@@ -30,7 +30,7 @@ type Picture struct {
 	Plate      string // "l" or "d": the theme in which it needs a background
 }
 
-// A framed is a page inside the common frame, for pages that are not whole documents.
+// A framed is a page inside the common frame. It is used for pages that are not complete documents.
 type framed struct {
 	View
 	Title, Body template.HTML

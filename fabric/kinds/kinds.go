@@ -175,11 +175,11 @@ func (c *Catalog) readParts() error {
 	return err
 }
 
-// Part returns the schema of something that belongs to resources but is not a resource:
-// "sip_address" or "sip_credential".
+// Part returns a schema that belongs to resources but is not a resource: "sip_address" or
+// "sip_credential".
 func (c *Catalog) Part(typ string) *Kind { return c.parts[typ] }
 
-// taken are the paths below /resources/ that other routes use.
+// taken lists the paths below /resources/ that other routes use.
 var taken = map[string]bool{"subscribers": true, "addresses": true, "call_flow": true, "conference_room": true}
 
 // All returns the kinds, sorted by path.

@@ -150,7 +150,7 @@ func isBounded(value any) bool {
 // isControl reports whether r is a control character other than a line break or a tab.
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
-// leaf follows the first cause of e down to one that has no cause itself.
+// leaf follows the first cause of e down to an error that has no cause.
 func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
@@ -160,7 +160,7 @@ func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 
 var english = message.NewPrinter(language.English)
 
-// explain converts a validation error to a problem with a message in our words.
+// explain converts a validation error to a problem with a message in plain words.
 func explain(f Field, e *jsonschema.ValidationError) error {
 	at := f.Name
 	for _, step := range e.InstanceLocation {
@@ -224,9 +224,9 @@ func (k *Kind) NamedBy(v Values) string {
 	return ""
 }
 
-// Document returns the JSON of a resource: the members before, then its own in the order of
-// the schema. Secrets are left out. A nullable member without a value is null, any other is
-// left out.
+// Document returns the JSON of a resource: the members in before, then its own in the order of the
+// schema. It omits secrets. A nullable member without a value becomes null; other members without a
+// value are omitted.
 func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 	all := append([]Member(nil), before...)
 	for _, f := range k.Fields {

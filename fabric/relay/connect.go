@@ -54,7 +54,7 @@ type fabricSubscriber struct {
 	ExpiresAt     int64  `json:"expires_at"` // unix seconds
 }
 
-// connect serves signalwire.connect: from now on, the socket acts for the holder of a token.
+// connect serves signalwire.connect. From then on, the socket acts for the holder of a token.
 func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in connectParams
 	if err := params(raw, &in); err != nil {
@@ -122,8 +122,8 @@ func (s *socket) begin(caller, id string, token fabric.Token, heard int64) {
 
 func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
 
-// reauthenticate serves signalwire.reauthenticate: it replaces the token by a newer one of
-// the same holder. Any other token is refused and changes nothing.
+// reauthenticate serves signalwire.reauthenticate. It replaces the token with a newer one for the
+// same holder. Any other token is refused and changes nothing.
 func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in authentication
 	if err := params(raw, &in); err != nil {
@@ -141,7 +141,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 		return nil, notValid()
 	}
 
-	// A token of another embed key counts as a new socket of that key.
+	// A token from another embed key counts as a new socket of that key.
 	if token.KeyID != old.KeyID {
 		if err := s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token); err != nil {
 			return nil, err
@@ -155,7 +155,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.caller, s.token, s.heard = caller, token, heard
-	s.onlineAt = time.Time{} // renew presence at once, for the new token's lifetime
+	s.onlineAt = time.Time{} // renew presence immediately, for the new token's lifetime
 	if s.relay.calls != nil {
 		at := calls.Socket{Node: s.relay.node, ID: s.id}
 		s.relay.calls.Moved(ctx, at, calls.Client{Token: token, Socket: at})
@@ -163,8 +163,8 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	return s.showConnection(s.id, token), nil
 }
 
-// open validates the token of an authentication and returns its content. A token that is bound to
-// a key needs a proof for the method.
+// open validates the token of an authentication and returns its claims. A token that is bound to a
+// key needs a proof for method.
 func (s *socket) open(ctx context.Context, method string, in authentication) (fabric.Token, error) {
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
@@ -179,8 +179,8 @@ func (s *socket) open(ctx context.Context, method string, in authentication) (fa
 	return token, err
 }
 
-// orLater returns err if the token or the request is at fault. For any other error it
-// returns a farewell, which closes the socket: SDKs then reconnect by themselves, while they
+// orLater returns err if it is the fault of the token or the request. For any other error it
+// returns a farewell, which closes the socket. SDKs then reconnect by themselves, whereas they
 // would give up after an error.
 func (s *socket) orLater(err error) error {
 	if errors.Is(err, problem.Unauthenticated) {

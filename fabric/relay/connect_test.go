@@ -48,8 +48,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestConnectRefused connects with invalid parameters and tokens. The socket may try again, and
-// then succeeds.
+// TestConnectRefused connects with invalid parameters and tokens. The same socket then connects
+// with a valid token.
 func TestConnectRefused(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)

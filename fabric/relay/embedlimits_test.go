@@ -35,7 +35,7 @@ func TestEmbedSockets(t *testing.T) {
 		}
 		n.connect(n.seal(embedded(other, i)))
 
-		// A socket of another key cannot move to the key by a new token.
+		// A socket of another key cannot move to this key by presenting a new token.
 		c, _ := n.connect(n.seal(func(t *fabric.Token) { t.Kind, t.SubscriberID = fabric.Guest, "" }))
 		if got := c.call("signalwire.reauthenticate", authentication(n.seal(embedded(key, 10+i)))+"}"); got.code() !=
 			refused {

@@ -34,7 +34,7 @@ func (r *Relay) Tell(to calls.Socket, e calls.Event) {
 	}))
 }
 
-// show returns an event as SDKs know it. The kind is "" if it is unknown.
+// show returns an event in the form that SDKs know. kind is "" if the event is unknown.
 func show(e calls.Event) (kind string, content any) {
 	switch e.Kind {
 	case calls.Invited:
@@ -104,7 +104,7 @@ type byeJSON struct {
 	Code   int    `json:"causeCode"`
 }
 
-// A roomRef names a room. SDKs take an event for theirs if one of its ids is.
+// A roomRef identifies a room. SDKs accept an event if one of its ids is theirs.
 type roomRef struct {
 	RoomID      string `json:"room_id"`
 	RoomSession string `json:"room_session_id"`
@@ -198,7 +198,7 @@ func showRoom(e calls.Event) *roomJSON {
 	}
 }
 
-// A memberJSON is a member as SDKs know it. Volumes are what SDKs assume.
+// A memberJSON is a member in the form that SDKs know. The volumes are the ones that SDKs assume.
 type memberJSON struct {
 	roomRef
 	ID          string   `json:"member_id"`
@@ -222,8 +222,8 @@ type memberJSON struct {
 	Updated     []string `json:"updated,omitempty"`
 }
 
-// showMember returns a member. updated are the names of what has changed, if the event is about a
-// change: SDKs stop the microphone by it.
+// showMember returns the JSON of a member. If the event is about a change, updated names what
+// changed; SDKs then stop or start the microphone.
 func showMember(m calls.Member, updated []string, in roomRef, node string) *memberJSON {
 	return &memberJSON{
 		roomRef: in, ID: m.ID, CallID: m.Leg, NodeID: node, Name: m.Name, Type: string(m.Type), ParentID: m.Parent,

@@ -73,7 +73,7 @@ func (r *Relay) all(to []*socket) []*socket {
 	return to
 }
 
-// watch closes the socket if its time is over. Otherwise it pings the client and renews its
+// watch closes the socket if its time has run out. Otherwise it pings the client and renews its
 // presence when due. heard is the current result of Tokens.Heard.
 func (s *socket) watch(now time.Time, heard int64) {
 	s.mu.Lock()
@@ -111,7 +111,7 @@ func (s *socket) isRevoked(heard int64) bool {
 	return false
 }
 
-// keep pings the client and schedules the renewal of its presence, each when due.
+// keep pings the client and schedules the renewal of its presence, each when it is due.
 func (s *socket) keep(now time.Time) {
 	if !now.Before(s.pingAt) {
 		s.pingAt = now.Add(s.relay.limits.Ping)
@@ -126,8 +126,8 @@ func (s *socket) keep(now time.Time) {
 	}
 }
 
-// leave sends the client away, for the reason f. s.mu is held. A socket that has not
-// authenticated is only closed, at f.by.
+// leave asks the client to disconnect, for the reason in f. s.mu is held. A socket that has not
+// authenticated is only closed, by the time f.by.
 func (s *socket) leave(f farewell) {
 	f.id = uuid.NewString()
 	s.leaving = &f

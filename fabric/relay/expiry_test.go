@@ -49,7 +49,8 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestKeyEnded shows that the end of a sealing key closes the sockets of its tokens only.
+// TestKeyEnded shows that retiring a sealing key for good closes only sockets with tokens under
+// that key.
 func TestKeyEnded(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(relay.Limits{})
@@ -98,7 +99,7 @@ func TestExpired(t *testing.T) {
 	eventually(t, "the subscriber to be offline", func() bool { return n.online() == 0 })
 }
 
-// TestSilence shows that silent clients are closed, before and after they connect.
+// TestSilence shows that sockets of silent clients are closed, before and after they connect.
 func TestSilence(t *testing.T) {
 	w := newWorld(t)
 	nobody := w.node(relay.Limits{Authenticate: 100 * time.Millisecond}).dial()

@@ -6,8 +6,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// held keeps the events of calls back while a request of the same socket is being answered. A
-// client knows its call by the answer; events that came first would find no call.
+// held delays call events while a request from the same socket is being answered. A client learns
+// of its call from the answer; events that came earlier would find no call.
 type held struct {
 	mu      sync.Mutex
 	on      bool
@@ -20,7 +20,7 @@ func (h *held) hold() {
 	h.on = true
 }
 
-// tell sends an event, or keeps it until the request is answered.
+// tell sends an event, or holds it back until the request is answered.
 func (s *socket) tell(text []byte) {
 	s.events.mu.Lock()
 	defer s.events.mu.Unlock()
@@ -31,7 +31,7 @@ func (s *socket) tell(text []byte) {
 	s.out.send(s.conn, text)
 }
 
-// releaseEvents sends what was kept back.
+// releaseEvents sends the events that were held back.
 func (s *socket) releaseEvents() {
 	s.events.mu.Lock()
 	defer s.events.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *socket) releaseEvents() {
 	s.events.on, s.events.waiting = false, nil
 }
 
-// forget makes events for a closed socket go nowhere, and its calls wait for their client.
+// forget drops later events for a closed socket, and tells package calls that the socket is closed.
 func (r *Relay) forget(s *socket, id string) {
 	r.mu.Lock()
 	if r.named[id] == s {

@@ -116,7 +116,7 @@ func (r *Relay) enter(caller, before string) bool {
 	return true
 }
 
-// leave undoes enter, for a socket that is closed.
+// leave undoes enter when a socket is closed.
 func (r *Relay) leave(caller string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

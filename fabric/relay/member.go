@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// memberParams are the parameters of the call.* methods: the member that sends the command, and
-// the one that it is for.
+// memberParams are the parameters of the call.* methods: the member that sends the command, and the
+// member to whom the command applies.
 type memberParams struct {
 	Channels []calls.Kind `json:"channels"`
 	MemberID string       `json:"member_id"` // instead of target, in older SDKs
@@ -17,7 +17,7 @@ type memberParams struct {
 	Target   memberRef    `json:"target"`
 }
 
-// media returns the kinds of media that the command is for, each once.
+// media returns the kinds of media that the command applies to, each once.
 func (p memberParams) media() (kinds []calls.Kind) {
 	for _, kind := range []calls.Kind{calls.Audio, calls.Video} {
 		if slices.Contains(p.Channels, kind) {
@@ -33,9 +33,9 @@ type memberRef struct {
 	NodeID   string `json:"node_id"`
 }
 
-// memberMethods are the call.* methods by what they do. Others that SDKs know would need
-// audio to be decoded or video to be composed; the capabilities of a call say so, and SDKs
-// then do not send them.
+// memberMethods maps the call.* methods to their operations. SDKs know further methods, which would
+// require decoding audio or composing video. The capabilities of a call exclude them, so SDKs do
+// not send them.
 var memberMethods = map[string]calls.Op{
 	"call.mute": calls.Mute, "call.unmute": calls.Unmute, "call.deaf": calls.Deaf, "call.undeaf": calls.Undeaf,
 	"call.raisehand": calls.RaiseHand, "call.lowerhand": calls.LowerHand,

@@ -81,13 +81,13 @@ func (s *socket) handle(text []byte) {
 		if leaving != nil && string(m.ID) == `"`+leaving.id+`"` {
 			s.out.close(s.conn, *leaving)
 		}
-	case leaving == nil: // a client told to go gets no more answers
+	case leaving == nil: // a client that was asked to disconnect gets no more answers
 		s.answer(m)
 	}
 }
 
-// heardOf records a sign of life. It returns the farewell if the client was told to go, or
-// nil.
+// heardOf records a sign of life. If the client was asked to disconnect, it returns the farewell,
+// otherwise nil.
 func (s *socket) heardOf() (leaving *farewell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ type beat struct {
 
 func now() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 
-// online serves subscriber.online: calls to the subscriber are to reach this socket.
+// online serves subscriber.online. From then on, calls to the subscriber reach this socket.
 func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()
@@ -185,7 +185,8 @@ func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	return done, nil
 }
 
-// offline serves subscriber.offline: calls to the subscriber no longer reach this socket.
+// offline serves subscriber.offline. From then on, calls to the subscriber no longer reach this
+// socket.
 func offline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()

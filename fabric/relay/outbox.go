@@ -8,25 +8,25 @@ import (
 	"github.com/coder/websocket"
 )
 
-// These bound what may wait for a client to read it, and how long one message may take.
+// These bound how many messages may be queued for a client, and how long sending one may take.
 const (
 	maxWaiting      = 64
 	maxWaitingBytes = 256 << 10
 	writeTimeout    = 10 * time.Second
 )
 
-// An outbox holds the messages that a socket has to send. Its goroutine runs only while
-// something waits.
+// An outbox holds the messages that a socket has to send. Its goroutine runs only while there are
+// any.
 type outbox struct {
 	mu      sync.Mutex
 	waiting [][]byte
 	bytes   int
 	sending bool
-	last    *farewell // how to close once nothing waits
+	last    *farewell // how to close the socket once the queue is empty
 }
 
-// send appends a message to the queue. If too much waits because the client does not read,
-// the socket is closed.
+// send appends a message to the queue. If the queue is too long because the client does not read,
+// send closes the socket.
 func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// proof returns a proof for a method as browser SDKs make it. pairs change its claims.
+// proof returns a proof for method like those that browser SDKs make. pairs change its claims.
 func proof(t *testing.T, key *rsa.PrivateKey, method string, now time.Time, pairs ...any) string {
 	t.Helper()
 	claims := map[string]any{"jti": rand.Text(), "rpc": "request", "mth": method, "iat": now.Unix()}
@@ -29,7 +29,7 @@ func proof(t *testing.T, key *rsa.PrivateKey, method string, now time.Time, pair
 	return must[string](t)(jws.CompactSerialize())
 }
 
-// TestBoundToken shows that a token that is bound to a key connects only with a proof by that key.
+// TestBoundToken shows that a token bound to a key connects only with a proof made with that key.
 func TestBoundToken(t *testing.T) {
 	w := newWorld(t)
 	n, second := w.node(relay.Limits{}), w.node(relay.Limits{})

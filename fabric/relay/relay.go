@@ -1,14 +1,13 @@
-// Package relay serves the WebSocket that browser SDKs open before they do anything else.
-// It speaks JSON-RPC 2.0, with one message per text frame.
+// Package relay serves the WebSocket that browser SDKs open before they do anything else. It speaks
+// JSON-RPC 2.0, with one message per text frame.
 //
-// A socket presents its fabric token in its first request, signalwire.connect, and lives no
-// longer than the token. When the token expires or is revoked on any node, the client is
-// told to go (signalwire.disconnect) and the socket is closed. Nothing hangs: each request
-// is answered, and a socket is closed if it does not authenticate, falls silent or does not
-// read.
+// A socket presents its fabric token in its first request, signalwire.connect, and lives no longer
+// than the token. When the token expires or is revoked on any node, the client is asked to
+// disconnect (signalwire.disconnect) and the socket is closed. Each request is answered. A socket
+// is closed if it does not authenticate, falls silent or does not read.
 //
-// An idle socket costs one goroutine and small buffers. Package fabric decides what a socket
-// may do and records who is online; package calls connects their callers.
+// An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may do
+// and records who is online. Package calls carries the calls of its client.
 package relay
 
 import (
@@ -33,8 +32,8 @@ type Config struct {
 	Limits Limits
 	Node   string // the name of this node, in events and in sockets' presence
 
-	// Confirm returns problem.Unauthenticated unless the proof for a method is by the key with the
-	// thumbprint, which a token is bound to. Nil accepts every proof, or none.
+	// Confirm returns problem.Unauthenticated unless proof, made for method, is by the key with
+	// this thumbprint, to which a token is bound. If Confirm is nil, proofs are not checked.
 	Confirm func(ctx context.Context, method, proof, thumbprint string) error
 
 	// Observe is called after each answered request. method is "unknown" if it is not served;
@@ -64,7 +63,7 @@ type Relay struct {
 	mu        sync.Mutex
 	stopping  bool
 	sockets   map[*socket]struct{}
-	named     map[string]*socket // those that have authenticated, by id
+	named     map[string]*socket // authenticated sockets, by id
 	strangers map[string]int     // sockets that have not authenticated, by network
 	callers   map[string]int     // sockets that have authenticated, by the token's holder
 }
@@ -91,7 +90,7 @@ func New(c Config) *Relay {
 	return r
 }
 
-// Carry makes the relay carry calls. It is called before the first socket opens.
+// Carry makes the relay carry calls. Call it before the first socket opens.
 func (r *Relay) Carry(c *calls.Calls) { r.calls = c }
 
 // An ICEServer is a server that clients may send media through, as RTCPeerConnection takes it (W3C
@@ -102,8 +101,9 @@ type ICEServer struct {
 	Credential string   `json:"credential"`
 }
 
-// OfferICE makes the relay tell clients of the servers that the function returns for their token. It
-// is called before the first socket opens. The SDK's calls fail if a server does not work.
+// OfferICE makes the relay tell clients about the servers that the function returns for their
+// token. Call it before the first socket opens. The SDK's calls fail if one of the servers does not
+// work.
 func (r *Relay) OfferICE(servers func(fabric.Token) []ICEServer) { r.iceServers = servers }
 
 // Stats holds the numbers of sockets.
@@ -128,11 +128,11 @@ func Wanted(r *http.Request) bool {
 		})
 }
 
-// ServeHTTP opens a socket. It accepts pages of any origin: no cookie is read, and without a
-// token a socket can do nothing.
+// ServeHTTP opens a socket. It accepts pages from any origin, since it reads no cookie and a socket
+// can do nothing without a token.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	// Accept replaces this unless it refuses. A proxy that takes any answer to a request for a WebSocket
-	// for one that opens it would not see further requests on the connection.
+	// Accept overwrites this header unless it refuses the upgrade. Some proxies take any response
+	// to an upgrade request for success, and would not see further requests on the connection.
 	w.Header().Set("Connection", "close")
 
 	from := web.Network(req)

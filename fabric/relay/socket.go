@@ -23,7 +23,7 @@ type socket struct {
 	opened time.Time
 	rate   bucket
 	out    outbox
-	events held // what waits until a request is answered
+	events held // events held back until a request is answered
 
 	presence sync.Mutex // held while presence is read or changed
 
@@ -36,11 +36,11 @@ type socket struct {
 	spoke    time.Time // the client's last sign of life
 	pingAt   time.Time
 	onlineAt time.Time // when to renew presence
-	leaving  *farewell // set once the client was told to go
+	leaving  *farewell // set once the client was asked to disconnect
 	over     bool
 }
 
-// A farewell is the reason for closing a socket, and the time by which it is closed.
+// A farewell is the reason for closing a socket, and the time by which it must be closed.
 type farewell struct {
 	code   websocket.StatusCode
 	reason string

@@ -7,9 +7,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Shutdown stops opening sockets and sends all clients away, so that they connect elsewhere.
-// It waits until all sockets are closed, for three seconds at most or until ctx ends. Then it
-// cuts off the rest.
+// Shutdown stops accepting sockets and asks all clients to disconnect, so that they connect
+// elsewhere. It waits until all sockets are closed, for at most three seconds or until ctx is done.
+// Then it closes the rest.
 func (r *Relay) Shutdown(ctx context.Context) {
 	r.mu.Lock()
 	r.stopping = true

@@ -28,7 +28,7 @@ type vertoMessage struct {
 	} `json:"params"`
 }
 
-// dialogParams describe the call. What they say about the caller is not believed.
+// dialogParams describe the call. What they claim about the caller is ignored.
 type dialogParams struct {
 	CallID       string `json:"callID"`
 	To           string `json:"destination_number"`
@@ -64,10 +64,10 @@ type vertoOutcome struct {
 	SDP       string `json:"sdp,omitempty"`
 }
 
-// verto serves webrtc.verto, by which clients dial, answer and hang up.
+// verto serves webrtc.verto, with which clients dial, answer and hang up.
 //
-// Only errors of verto.invite are told as such. SDKs repeat any other request ten times that
-// returns an error, so a call that is unknown is told by an event.
+// Only verto.invite returns errors to the client. SDKs repeat any other request ten times if it
+// fails, so for an unknown call the client gets an event instead.
 func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if s.relay.calls == nil {
 		return nil, &fault{methodNotFound, "webrtc.verto: this server does not carry calls"}
@@ -107,7 +107,7 @@ func vertoReply(in vertoParams, node string, o vertoOutcome) vertoResult {
 	return vertoResult{"200", "OK", node, &vertoAnswer{"2.0", in.Message.ID, o}}
 }
 
-// refusalCode returns the code by which an SDK's start() is rejected.
+// refusalCode returns the code with which an SDK's start() is rejected.
 func refusalCode(p *problem.Error) string {
 	switch p.Kind {
 	case problem.RateLimited:

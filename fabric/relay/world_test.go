@@ -269,7 +269,7 @@ func (c *client) send(text string) {
 	}
 }
 
-// until reads messages until wanted returns true for one.
+// until reads messages until wanted returns true, and returns that message.
 func (c *client) until(what string, wanted func(frame) bool) frame {
 	c.t.Helper()
 	for {
@@ -318,7 +318,7 @@ func (c *client) closed() (code int, reason string) {
 	}
 }
 
-// wasTold reports whether the server has sent a request of a method.
+// wasTold reports whether the server has sent a request for method.
 func (c *client) wasTold(method string) bool {
 	for _, f := range c.told {
 		if f.Method == method {

@@ -96,8 +96,8 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights(since)}, err
 }
 
-// allowed returns problem.NoCredentials unless ok is true. A refused attempt to change
-// something that needs Management is counted by admit and recorded in the audit log.
+// allowed returns problem.NoCredentials unless ok is true. If the request tries to make a change
+// that requires Management, the attempt is counted by admit and recorded in the audit log.
 func (c *credentials) allowed(r *http.Request, projectID, who string, ok bool, scopes []fabric.Scope) error {
 	if ok {
 		return nil
@@ -113,8 +113,8 @@ func (c *credentials) allowed(r *http.Request, projectID, who string, ok bool, s
 	return problem.NoCredentials()
 }
 
-// refused handles an error of the fabric. If err refuses a change that needs Management,
-// the attempt is counted and recorded, see allowed.
+// refused handles an error from the fabric. If err refuses a change that requires Management, the
+// attempt is counted and recorded; see allowed.
 func (c *credentials) refused(r *http.Request, by fabric.Issuer, err error) error {
 	if !errors.Is(err, problem.Unauthenticated) {
 		return err

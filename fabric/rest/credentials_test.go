@@ -183,7 +183,7 @@ func TestRevokedKey(t *testing.T) {
 	}
 
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))
-	w.pass(2 * time.Minute) // once it is no longer cached, its row decides
+	w.pass(2 * time.Minute) // once the key is no longer cached, its row is read
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))
 }
 

@@ -100,7 +100,7 @@ func TestEmbedFaults(t *testing.T) {
 	}
 }
 
-// TestEmbedLimit shows that the limit per minute applies to each embed key alone, and starts
+// TestEmbedLimit shows that the limit per minute applies to each embed key separately, and starts
 // again with the next minute.
 func TestEmbedLimit(t *testing.T) {
 	w := newWorld(t)

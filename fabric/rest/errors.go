@@ -92,8 +92,9 @@ func notAllowed(allow string) web.Handler {
 	}
 }
 
-// also adds errors of the members that could be read to the errors of reading the body, so
-// that the client sees all of them at once. A member already in reading is not repeated.
+// also adds errors about the members that could be read to the errors from reading the body, so
+// that the client sees all of them at the same time. It does not repeat a member that is in
+// reading.
 func also(reading, values error) error {
 	if !errors.Is(reading, problem.Invalid) {
 		return reading

@@ -13,7 +13,7 @@ import (
 // holder of a fabric token.
 type handler[C any] func(w http.ResponseWriter, r *http.Request, by C) error
 
-// ok returns a handler that answers with what do returns, in the form of show.
+// ok returns a handler that calls do and responds with the result, formatted by show.
 func ok[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
 	return answer(http.StatusOK, do, show)
 }
@@ -23,7 +23,7 @@ func created[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) 
 	return answer(http.StatusCreated, do, show)
 }
 
-// accepted is like ok, with status 202: the work is queued.
+// accepted is like ok, with status 202, since the work is only queued.
 func accepted[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
 	return answer(http.StatusAccepted, do, show)
 }
@@ -38,10 +38,10 @@ func answer[C, T, U any](status int, do func(*http.Request, C) (T, error), show 
 	}
 }
 
-// same is the show of a value that is a document already.
+// same is a show function for a value that already is a document.
 func same[T any](v T) T { return v }
 
-// noContent returns a handler that answers 204 if do succeeds.
+// noContent returns a handler that responds with 204 if do succeeds.
 func noContent[C any](do func(*http.Request, C) error) handler[C] {
 	return func(w http.ResponseWriter, r *http.Request, by C) error {
 		if err := do(r, by); err != nil {
@@ -52,7 +52,7 @@ func noContent[C any](do func(*http.Request, C) error) handler[C] {
 	}
 }
 
-// list returns a handler that answers with the requested page of what find returns.
+// list returns a handler that responds with the requested page from find.
 func list[C, T, U any](
 	find func(*http.Request, C, page.Query) (page.Page[T], error), show func(T) U,
 ) handler[C] {
@@ -65,7 +65,7 @@ func list[C, T, U any](
 var filters = []string{"type", "display_name", "name", "sort_by", "sort_order", "state", "action", "outcome",
 	"actor_id", "target_id", "since", "until"}
 
-// paged answers with the requested page of a list.
+// paged responds with the requested page of a list.
 func paged[T, U any](
 	w http.ResponseWriter, r *http.Request, list func(page.Query) (page.Page[T], error), show func(T) U,
 ) error {

@@ -61,8 +61,8 @@ func TestIngestKeys(t *testing.T) {
 	}
 }
 
-// TestIngestKeyRights shows that only a key with Management and Voice creates ingest keys, and that
-// they end with it.
+// TestIngestKeyRights shows that only a key with Management and Voice can create ingest keys, and
+// that these expire with it.
 func TestIngestKeyRights(t *testing.T) {
 	w := newWorld(t)
 	_, voice := w.newKey(time.Time{}, fabric.Voice)

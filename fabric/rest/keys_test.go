@@ -43,7 +43,7 @@ func (w *world) withKey(secret string) authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.project.ID, secret) }
 }
 
-// wants checks the status that a request with the credentials gets.
+// wants checks the status of a request with these credentials.
 func (w *world) wants(auth authorization, status int, when string) {
 	w.t.Helper()
 	if r := w.call(auth, "GET", subscribers, ""); r.status != status {

@@ -51,7 +51,7 @@ func showConsent(c fabric.Consent) consentResponse {
 	return consentResponse{c.ClientID, c.ClientName, append([]string{}, c.Scope...), iso(c.Updated)}
 }
 
-// loginAPI serves the logins of a subscriber, and its consents for clients.
+// loginAPI serves a subscriber's logins and consents.
 type loginAPI struct{ logins *fabric.Logins }
 
 func (a loginAPI) routes(by *credentials) []route {

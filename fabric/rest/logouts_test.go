@@ -22,7 +22,7 @@ type logoutBody struct {
 
 const firstLogin, secondLogin = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
 
-// A logoutWorld has a client that is notified of logouts, and a subscriber with two logins to it.
+// A logoutWorld has a client that is notified of logouts, and a subscriber with two logins at it.
 type logoutWorld struct {
 	*world
 	boss authorization
@@ -117,7 +117,7 @@ func TestRedeliverLogouts(t *testing.T) {
 	}
 }
 
-// TestLogoutsNotFound shows that the logouts of another project's client do not exist for a caller.
+// TestLogoutsNotFound shows that a caller cannot find the logouts of another project's client.
 func TestLogoutsNotFound(t *testing.T) {
 	w := newLogoutWorld(t)
 	w.end()

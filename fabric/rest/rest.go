@@ -26,11 +26,11 @@ type Config struct {
 	// problem.Unauthenticated for everything else. Nil opens sealed tokens only.
 	Access func(ctx context.Context, raw string) (fabric.Token, error)
 
-	// Confirm returns problem.Unauthenticated unless a request proves what its access token is
-	// bound to. Nil accepts bound tokens as if they were not.
+	// Confirm returns problem.Unauthenticated unless a request proves possession of the key to
+	// which its access token is bound. If Confirm is nil, bound tokens need no proof.
 	Confirm func(r *http.Request, raw string, t fabric.Token) error
 
-	// Admit counts a request of an authenticated caller under the name who. It returns
+	// Admit counts a request from an authenticated caller under the name who. It returns
 	// problem.RateLimited if there are too many. Nil admits all requests.
 	Admit func(r *http.Request, who string) error
 
@@ -117,7 +117,7 @@ func (a *API) Handler() http.Handler {
 		if slices.Contains(methods, http.MethodGet) {
 			methods = append(methods, http.MethodHead)
 		}
-		// Register each method alone: a pattern for all methods would conflict with wildcards.
+		// Register each method separately: a pattern for all methods would conflict with wildcards.
 		for _, method := range allMethods {
 			if !slices.Contains(methods, method) {
 				mux.Handle(method+" "+path, a.handle(notAllowed(strings.Join(methods, ", "))))
