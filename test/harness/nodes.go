@@ -1,7 +1,9 @@
 package harness
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -76,13 +78,16 @@ func listen(t T) (l net.Listener, port string) {
 	return l, strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// dataWithAuthority returns a data directory with the certificate authority of another server, so
-// that whoever trusts the one trusts the other.
+// dataWithAuthority returns a data directory with the local certificate authority of another server,
+// if it has one, so that clients that trust one server trust both.
 func dataWithAuthority(t T, of *Server) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"ca.pem", "ca-key.pem"} {
 		content, err := os.ReadFile(filepath.Join(of.Data, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			return dir // its certificates come from elsewhere
+		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
 		}
