@@ -139,8 +139,8 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 	return answer, nil
 }
 
-// hungUp ends the leg because its client hung up. If a callee rejects the call, the legs of all its
-// devices end.
+// hungUp ends the call because the leg's client hung up, or only the leg if it is a screen or device.
+// If a callee rejects the call, all its devices stop ringing.
 func (l *leg) hungUp(c Cause) {
 	if l.member.Type != Person {
 		l.leave(c, false)

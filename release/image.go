@@ -139,7 +139,7 @@ func (r release) layer(arch string) ([]byte, error) {
 	return b.Bytes(), w.Close()
 }
 
-// pack writes a directory as an archive that is identical each time.
+// pack writes a directory as a reproducible archive.
 func (r release) pack(dir, file string) error {
 	f, err := os.Create(file)
 	if err != nil {

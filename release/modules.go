@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// A module is one that is linked, and where its files are.
+// A module is a linked module and the location of its files.
 type module struct {
 	Path, Version, Sum, Dir string
 }
 
-// modules returns what is linked into the binaries: what Go has noted in them.
+// modules returns the modules linked into the binaries, as recorded there by Go.
 func (r release) modules() ([]module, error) {
 	linked := make(map[string]debug.Module)
 	for _, arch := range architectures {

@@ -117,7 +117,7 @@ func (p *plan) measure(s *surveyor) {
 // toFrames converts microseconds to frames, rounded down.
 func (p *plan) toFrames(micros int64) int64 { return micros * int64(p.rate) / 1_000_000 }
 
-// limit limits the result to a number of frames, and reports whether nothing was cut off.
+// limit limits the result to a number of frames, and reports whether the result is complete.
 func (p *plan) limit(frames int64) bool {
 	if p.frames > frames {
 		p.frames, p.whole = frames, false

@@ -215,9 +215,9 @@ func TestMemberFlood(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestForeignLegs kills the server of a call. Other clients then try to attach to the call's legs
-// by their ids, which members know. None succeeds, and the call continues once both sides attach
-// again.
+// TestForeignLegs kills the server of a call. Another subscriber then dials, and adds a screen, with
+// the ids of the call's legs, which members of the call know. Each attempt is refused, and the call
+// continues once both sides attach again.
 func TestForeignLegs(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)

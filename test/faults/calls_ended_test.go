@@ -15,14 +15,15 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// An ending is a way in which calls end.
+// An ending is a way in which a call can end.
 type ending struct {
 	name   string
-	causes []string // of the records of its calls
+	causes []string // causes in the records of its calls
 	end    func(p *pair)
 }
 
-// endings are all the ways. Those that take long for the server to notice return before it has.
+// endings lists all ways. If the server takes long to notice an end, the function returns before it
+// does.
 var endings = []ending{
 	{"the caller hangs up", []string{"NORMAL_CLEARING"}, func(p *pair) {
 		alice, bob := p.talk()
@@ -154,20 +155,20 @@ var endings = []ending{
 	}},
 }
 
-// expiry is how long a server takes to end the calls of clients that have vanished, and more.
+// expiry is longer than a server takes to end the calls of clients that have vanished.
 const expiry = 2 * time.Minute
 
-// keptTables are those in which calls, and the people who make them, leave rows that are kept.
+// keptTables are the tables in which calls and their parties leave rows that are kept.
 var keptTables = []string{"addresses", "audit", "audit_heads", "calls", "families", "recording_subscribers",
 	"recordings", "revocations", "sequences", "subscribers"}
 
-// TestCallsLeaveNothing ends calls in every way, CALLS of them or some hundred. Each leaves a record
-// with its cause. No goroutine, socket, file or row of another kind stays.
+// TestCallsLeaveNothing makes CALLS calls, or some hundred by default, and ends them in every way.
+// Each leaves a record with its cause. No goroutines, sockets, files or other rows remain.
 func TestCallsLeaveNothing(t *testing.T) {
 	harness.OneBackend(t)
 	temporary := t.TempDir()
 	s := harness.StartConfig(t, harness.Config{Env: []string{"TMPDIR=" + temporary, "SELVAGE_CALLS__RING=8s"}})
-	var projects []*harness.Project // as each may have a thousand calls at once
+	var projects []*harness.Project // several, because each may have at most a thousand calls at a time
 	for range 8 {
 		projects = append(projects, s.NewProject(t))
 		projects[len(projects)-1].NewSAT(t, "somebody")
@@ -221,7 +222,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 	t.Logf("%v; before, %v", after, before)
 }
 
-// calls returns how many calls to make at least.
+// calls returns the minimum number of calls to make.
 func calls(t *testing.T) int {
 	t.Helper()
 	text := os.Getenv("CALLS")
@@ -242,7 +243,7 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// A pair is two subscribers of their own, with a phone each, for one of the endings.
+// A pair is two new subscribers with a phone each, for one of the endings.
 type pair struct {
 	*harness.Project
 	t              *testing.T
@@ -251,7 +252,7 @@ type pair struct {
 	alice, bob     *phone.Phone
 }
 
-// pairs numbers them.
+// pairs counts the pairs, to number them.
 var pairs atomic.Int64
 
 func newPair(t *testing.T, in *harness.Project) *pair {
@@ -265,7 +266,7 @@ func newPair(t *testing.T, in *harness.Project) *pair {
 	return p
 }
 
-// connect connects another phone, without sound.
+// connect connects another phone, which sends no audio.
 func (p *pair) connect(as harness.SAT) *phone.Phone {
 	p.t.Helper()
 	made := phone.Connect(p.t, p.Server, as.Token, "").Silent()
@@ -273,18 +274,18 @@ func (p *pair) connect(as harness.SAT) *phone.Phone {
 	return made
 }
 
-// loud returns phones with sound.
+// loud returns phones that send audio.
 func (p *pair) loud() (from, at *phone.Phone, to string) {
 	return p.alice.Loud().G711(), p.bob.Loud().G711(), p.to
 }
 
-// talk connects the two.
+// talk connects the two subscribers in a call.
 func (p *pair) talk() (alice, bob *phone.Call) {
 	p.t.Helper()
 	return phone.Talk(p.alice, p.bob, p.to)
 }
 
-// want fails the test unless the call ends with a cause.
+// want fails the test unless the call ends with the given cause.
 func (p *pair) want(c *phone.Call, cause string) {
 	p.t.Helper()
 	if got := c.WaitEnded(); got != cause {

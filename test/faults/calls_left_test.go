@@ -16,21 +16,21 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A residue is what a running server holds that calls may leave behind.
+// A residue holds counts of what calls may leave behind in a running server.
 type residue struct {
 	goroutines int
 	sockets    int
-	files      int            // open, without those of databases
-	paths      []string       // files in the data directory and in that for temporary files
-	gauges     map[string]int // of sockets, calls and their recordings
-	heap       int            // bytes in use after a collection
+	files      int            // open files, except for databases
+	paths      []string       // files in the data directory and in the directory for temporary files
+	gauges     map[string]int // gauges of sockets, calls and recordings
+	heap       int            // bytes in use after a garbage collection
 }
 
-// slack is how many more goroutines there may be at the end than before, of a server that does other
-// things as well. Each way to end a call is tried more often.
+// slack is how many more goroutines there may be at the end than before, because the server also
+// does other things. Each way to end a call is tried more times than this.
 const slack = 4
 
-// residueOf measures a server that keeps its temporary files in a directory.
+// residueOf measures a server that keeps its temporary files in the directory temporary.
 func residueOf(t *testing.T, s *harness.Server, temporary string) (r residue) {
 	t.Helper()
 	harness.CloseIdle()
@@ -58,11 +58,11 @@ func residueOf(t *testing.T, s *harness.Server, temporary string) (r residue) {
 	return r
 }
 
-// gauges matches the gauges that are 0 without calls and without clients.
+// gauges matches the gauges that are 0 if there are no calls and no clients.
 var gauges = regexp.MustCompile(
 	`^selvage_(relay_sockets|relay_online|calls|call_legs|media_sections|call_recordings)({|$)`)
 
-// ops fetches a path of the listener for operators, over a connection of its own.
+// ops fetches a path from the ops listener, over a new connection.
 func ops(t *testing.T, s *harness.Server, path string) []byte {
 	t.Helper()
 	return s.Get(t, s.Ops+path, harness.Header("Connection", "close")).Want(t, 200).Body
@@ -77,7 +77,7 @@ func descriptors(t *testing.T, s *harness.Server) (sockets, files int) {
 		t.Skipf("needs /proc: %v", err)
 	}
 	for _, e := range entries {
-		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // "" for one that was closed in the meantime
+		target, _ := os.Readlink(filepath.Join(dir, e.Name())) // "" if it was closed in the meantime
 		switch {
 		case strings.HasPrefix(target, "socket:"):
 			sockets++
@@ -88,7 +88,7 @@ func descriptors(t *testing.T, s *harness.Server) (sockets, files int) {
 	return sockets, files
 }
 
-// paths lists the files below a directory, except for one in it.
+// paths lists the files below dir, except for the path except.
 func paths(t *testing.T, dir, except string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -113,7 +113,7 @@ func (r residue) String() string {
 		r.goroutines, r.sockets, r.files, r.heap>>10)
 }
 
-// since returns an error that says what there is more of than before, or nil.
+// since returns an error that names what has increased since before, or nil.
 func (r residue) since(before residue) error {
 	for name, n := range r.gauges {
 		if n != before.gauges[name] {

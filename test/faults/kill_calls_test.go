@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// recordedCalls is how many calls are recorded when their server is killed.
+// recordedCalls is how many calls are being recorded when their server is killed.
 const recordedCalls = 20
 
 // The tones of callers and callees, in Hz.
@@ -19,7 +19,7 @@ const (
 )
 
 // TestKillDuringRecordedCalls kills the server while people talk and are recorded. After the next
-// start, each recording is there but for its last second, with the caller on the left.
+// start, each recording is complete except for its last second, with the caller on the left.
 func TestKillDuringRecordedCalls(t *testing.T) {
 	harness.Rows(t)
 	s := harness.Start(t)
@@ -61,7 +61,7 @@ func TestKillDuringRecordedCalls(t *testing.T) {
 	}
 }
 
-// A recording is one as the LaML API lists it.
+// A recording is a recording as the LaML API lists it.
 type recording struct {
 	Sid, Status string
 	CallSid     string `json:"call_sid"`
@@ -75,7 +75,7 @@ func recordingsOf(t *testing.T, p *harness.Project) []recording {
 	return list.Recordings
 }
 
-// wantEnded returns an error unless there is a recording of each call, and none is under way.
+// wantEnded returns an error unless there is a recording of each call, and none is in progress.
 func wantEnded(all []recording) error {
 	for _, r := range all {
 		if r.Status != "completed" {
@@ -88,8 +88,8 @@ func wantEnded(all []recording) error {
 	return nil
 }
 
-// check fails the test unless a recording has both tones to its end, and lasts as long as the call
-// did but for a second.
+// check fails the test unless a recording has both tones until its end, and is at most a second
+// shorter than the call.
 func (r recording) check(t *testing.T, p *harness.Project, lasted time.Duration) {
 	t.Helper()
 	sound := harness.ReadWAV(t, p.Get(t, p.LaML("/Recordings/"+r.Sid+".wav"), p.Basic()).Want(t, 200).Body)

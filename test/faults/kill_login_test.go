@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A login is one that was acknowledged to a client.
+// A login is a login that was acknowledged to a client.
 type login struct {
 	flow    *harness.Flow
 	code    string

@@ -77,7 +77,7 @@ func TestKillBeforeLogout(t *testing.T) {
 	}
 }
 
-// An ended login is one that has ended, or was about to.
+// An ended is a login that has ended, or was about to end.
 type ended struct {
 	sid, access string
 	acked       bool

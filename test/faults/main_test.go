@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// rounds returns how often a server is killed.
+// rounds returns how many times a server is killed.
 func rounds() int {
 	if os.Getenv("LONG") == "1" {
 		return 200

@@ -91,11 +91,12 @@ var client = &http.Client{
 // documented checks every response against the OpenAPI document.
 var documented = &openapitest.Transport{RoundTripper: connections}
 
-// connections drops idle ones before a server does, which would fail a request under way.
+// connections drops idle connections before a server does, because a server that closes one during
+// a request would make the request fail.
 var connections = &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second, DisableCompression: true}
 
-// CloseIdle closes the connections on which no request is under way, so that a test can count those
-// that a server keeps.
+// CloseIdle closes connections without a request in progress, so that a test can count the
+// connections that a server keeps open.
 func CloseIdle() { connections.CloseIdleConnections() }
 
 // reportFaults fails the test if a response differed from the OpenAPI document.

@@ -204,7 +204,7 @@ func (s *Server) Wait(t T) error {
 	return s.exit
 }
 
-// Kill ends the server at once with SIGKILL, without a clean shutdown.
+// Kill ends the server immediately with SIGKILL, without a clean shutdown.
 func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill() // it may have ended by itself
 	<-s.exited

@@ -36,9 +36,9 @@ func ReadWAV(t T, wav []byte) (s Sound) {
 // Seconds returns the length of a sound.
 func (s Sound) Seconds() float64 { return float64(len(s.Channels[0])) / float64(s.Rate) }
 
-// Power returns the mean power of a frequency in a channel, by Goertzel's algorithm over blocks of a
-// tenth of a second. It starts this many seconds after the beginning, or before the end if from is
-// negative.
+// Power returns the mean power of a frequency in a channel, computed by Goertzel's algorithm over
+// blocks of a tenth of a second. It starts from seconds after the beginning or, if from is
+// negative, before the end.
 func (s Sound) Power(channel, hz int, from float64) float64 {
 	samples := s.Channels[channel]
 	start := int(from * float64(s.Rate))

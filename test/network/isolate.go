@@ -12,17 +12,17 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// Address and OtherAddress are those of the network of [Isolate] besides loopback.
+// Address and OtherAddress are the addresses in the network of [Isolate], in addition to loopback.
 const (
 	Address      = "192.0.2.1"
 	OtherAddress = "192.0.2.2"
 )
 
-// isolated names the test that this process runs in a network of its own.
+// isolated is the environment variable that names the test for which this process runs in its own network.
 const isolated = "SELVAGE_TEST_ISOLATED"
 
 // connect adds the addresses to a network namespace, and then runs a command there. Nothing answers
-// at the end of the default route, but without one Firefox takes itself to be offline.
+// at the end of the default route, but without a route Firefox considers itself offline.
 const connect = `
 set -e
 ip link set lo up
@@ -35,9 +35,9 @@ ip route add default via 192.0.2.254 dev other
 exec "$@"
 `
 
-// Isolate runs the calling test again, in a process that reaches nothing but itself: its network
-// namespace has two addresses in addition to loopback. All processes started there end with it.
-// Isolate reports whether it was called in that process. Elsewhere, the caller must return.
+// Isolate runs the calling test again, in a process that cannot reach other machines: its network
+// namespace has only loopback and two more addresses. All processes started there end with that
+// process. Isolate reports whether it was called in that process. If not, the caller must return.
 func Isolate(t interface {
 	harness.T
 	Name() string
@@ -45,7 +45,7 @@ func Isolate(t interface {
 	t.Helper()
 	if os.Getenv(isolated) == t.Name() {
 		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // until the other process ends, in whatever way
+			_, _ = io.Copy(io.Discard, os.Stdin) // until the parent process ends, however it ends
 			os.Exit(1)
 		}()
 		return true
@@ -74,7 +74,7 @@ func Isolate(t interface {
 	return false
 }
 
-// selection selects a test, and of its subtests those that this process was asked for.
+// selection selects the test and those of its subtests that this process was asked to run.
 func selection(name string) string {
 	_, subtests, some := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
 	if !some {

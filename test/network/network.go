@@ -1,5 +1,5 @@
-// Package network is a network between clients and the media port of a server: it loses and delays
-// packets, blocks UDP, and changes the addresses of clients as a NAT does when it forgets them.
+// Package network simulates a network between clients and the media port of a server. It loses and
+// delays packets, blocks UDP, and changes clients' addresses as a NAT does when it forgets them.
 // [Isolate] runs a test in a network namespace.
 package network
 
@@ -15,10 +15,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// loopback is where clients on loopback find a network. Linux has all of 127.0.0.0/8.
+// loopback is the address at which clients on loopback reach a network. On Linux, all of
+// 127.0.0.0/8 is loopback.
 const loopback = "127.0.0.2"
 
-// A Network forwards UDP and TCP between clients and a media port. Change it by its methods, at any
+// A Network forwards UDP and TCP between clients and a media port. Its methods may change it at any
 // time.
 type Network struct {
 	server string // host:port
@@ -28,30 +29,30 @@ type Network struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	faults Faults
-	ways   map[netip.AddrPort]*net.UDPConn // to the server, by client
+	ways   map[netip.AddrPort]*net.UDPConn // sockets to the server, by client
 	conns  map[net.Conn]bool
 	back   int // see Returned
 	closed bool
 }
 
-// Faults are what happens to UDP packets, each way, and to new connections.
+// Faults describes what happens to UDP packets, in each direction, and to new connections.
 type Faults struct {
 	Blocked bool          // none arrives
-	Lost    float64       // the share that is lost
+	Lost    float64       // the share of packets that are lost
 	Delay   time.Duration // of each
-	Jitter  time.Duration // more delay, up to this; packets overtake each other
-	NoTCP   bool          // connections are closed at once
+	Jitter  time.Duration // additional random delay, up to this; packets overtake each other
+	NoTCP   bool          // new connections are closed immediately
 }
 
-// Open returns a network on loopback before a media port that nothing listens on yet, and the
+// Open returns a network on loopback in front of a media port that nothing listens on yet, and the
 // arguments with which a server uses both.
 func Open(t harness.T) (n *Network, args []string) {
 	t.Helper()
 	return OpenAt(t, loopback, "127.0.0.1")
 }
 
-// OpenAt returns a network as [Open] does, at another address of this machine, and before a server at
-// a third. It leaves loopback out for clients that accept none of its addresses as their own.
+// OpenAt returns a network as [Open] does, but at the address host and in front of a server at the
+// address server. It serves clients that do not use loopback addresses as their own.
 func OpenAt(t harness.T, host, server string) (n *Network, args []string) {
 	t.Helper()
 	port := harness.FreePort(t)
@@ -93,7 +94,8 @@ func (n *Network) Set(f Faults) {
 	n.faults = f
 }
 
-// Rebind changes the addresses of all clients, as the server sees them. Packets to the old ones are lost.
+// Rebind changes the addresses of all clients as the server sees them. Packets to the old addresses
+// are lost.
 func (n *Network) Rebind() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -111,7 +113,7 @@ func (n *Network) Returned() int {
 	return n.back
 }
 
-// forwardUDP passes the packets of clients on.
+// forwardUDP forwards packets from clients.
 func (n *Network) forwardUDP() {
 	b := make([]byte, 2048)
 	for {
@@ -126,7 +128,7 @@ func (n *Network) forwardUDP() {
 	}
 }
 
-// way returns the socket by which a client's packets reach the server.
+// way returns the socket over which a client's packets reach the server.
 func (n *Network) way(client netip.AddrPort) *net.UDPConn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -143,7 +145,7 @@ func (n *Network) way(client netip.AddrPort) *net.UDPConn {
 	return way
 }
 
-// backward passes the server's packets on to a client.
+// backward forwards the server's packets to a client.
 func (n *Network) backward(way *net.UDPConn, client netip.AddrPort) {
 	b := make([]byte, 2048)
 	for {
@@ -152,14 +154,15 @@ func (n *Network) backward(way *net.UDPConn, client netip.AddrPort) {
 			return
 		}
 		if err != nil {
-			continue // the server refused a packet, say
+			continue // for example, the server refused a packet
 		}
 		packet := append([]byte(nil), b[:size]...)
 		n.send(func() { _, _ = n.udp.WriteToUDPAddrPort(packet, client) }) // the network may lose any packet
 	}
 }
 
-// isOver reports whether a way is no longer in use. Otherwise it counts a packet that came.
+// isOver reports whether a way is no longer in use. If it is still in use and came is true, isOver
+// counts a returned packet.
 func (n *Network) isOver(way *net.UDPConn, client netip.AddrPort, came bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -172,7 +175,7 @@ func (n *Network) isOver(way *net.UDPConn, client netip.AddrPort, came bool) boo
 	return false
 }
 
-// send sends a packet, late or never.
+// send calls send after the delay, or never if the packet is lost.
 func (n *Network) send(send func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -190,7 +193,7 @@ func (n *Network) send(send func()) {
 	time.AfterFunc(delay, send)
 }
 
-// forwardTCP passes connections on.
+// forwardTCP forwards connections.
 func (n *Network) forwardTCP() {
 	for {
 		client, err := n.tcp.Accept()
@@ -213,7 +216,7 @@ func (n *Network) forwardTCP() {
 	}
 }
 
-// dialTCP connects to the server unless there is no TCP.
+// dialTCP connects to the server, unless TCP is blocked.
 func (n *Network) dialTCP() (net.Conn, error) {
 	n.mu.Lock()
 	blocked := n.faults.NoTCP
@@ -224,7 +227,7 @@ func (n *Network) dialTCP() (net.Conn, error) {
 	return net.Dial("tcp4", n.server)
 }
 
-// keep remembers a connection, to close it in the end.
+// keep remembers a connection, to close it at the end.
 func (n *Network) keep(c net.Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// people are two subscribers of a project.
+// A people is two subscribers of a project.
 type people struct {
 	*harness.Project
 	alice, bob harness.SAT
@@ -22,14 +22,14 @@ func newPeople(t *testing.T, n *harness.Nodes) people {
 	return people{p, p.NewSAT(t, "alice"), p.NewSAT(t, "bob")}
 }
 
-// phones returns a phone of alice at the first node, and one of bob at the second.
+// phones returns a phone for alice at the first node, and one for bob at the second.
 func (p people) phones(t *testing.T, n *harness.Nodes) (here, there *phone.Phone) {
 	t.Helper()
 	return phone.Connect(t, n.Each[0], p.alice.Token, ""), phone.Connect(t, n.Each[1], p.bob.Token, "").Online()
 }
 
-// TestCallElsewhere shows that a call between clients of two nodes is like one on the same node:
-// both have the node of the caller, and each can end it.
+// TestCallElsewhere shows that a call between clients on two nodes works like one on a single node:
+// both clients are told the caller's node, and each can end the call.
 func TestCallElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -67,8 +67,8 @@ func TestRejectElsewhere(t *testing.T) {
 	}
 }
 
-// TestCallMovesElsewhere shows that a client whose socket broke controls its call through another
-// node.
+// TestCallMovesElsewhere shows that a client whose socket broke can control its call through
+// another node.
 func TestCallMovesElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -94,8 +94,8 @@ func TestCallMovesElsewhere(t *testing.T) {
 	}
 }
 
-// TestEndCallElsewhere shows that a call ends when a token is revoked, or a backend ends it, at
-// either node.
+// TestEndCallElsewhere shows that a call ends when a token is revoked, or a backend ends the call,
+// at either node.
 func TestEndCallElsewhere(t *testing.T) {
 	for i := range 2 {
 		n := two(t)
@@ -122,8 +122,8 @@ func TestEndCallElsewhere(t *testing.T) {
 	}
 }
 
-// TestNodeOfCallDies shows that a call whose node was killed ends for the other side, and that its record
-// says why.
+// TestNodeOfCallDies shows that if the node that carries a call is killed, the call ends for the
+// other side, and its record states the reason.
 func TestNodeOfCallDies(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -145,8 +145,8 @@ func TestNodeOfCallDies(t *testing.T) {
 	}
 }
 
-// TestDrain shows that a call goes on while its node drains. Its clients connect to the other node,
-// and the draining node stops once the call is over.
+// TestDrain shows that a call continues while its node drains. Its clients connect to the other
+// node, and the draining node stops once the call has ended.
 func TestDrain(t *testing.T) {
 	patient := harness.Config{Args: []string{"--drain", "10m"}}
 	n := harness.StartNodes(t, nil, patient, patient)
@@ -172,8 +172,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestSessionsLost shows that a call goes on while Redis loses its contents again and again, the
-// signs of life of the nodes included.
+// TestSessionsLost shows that a call continues while Redis repeatedly loses its contents, including
+// the entries that show that nodes are alive.
 func TestSessionsLost(t *testing.T) {
 	r := servers.OwnRedis(t)
 	forgetful := harness.Config{Env: []string{"SELVAGE_SESSIONS=" + r.URL}}

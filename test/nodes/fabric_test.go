@@ -10,7 +10,7 @@ import (
 const resources = "/api/fabric/resources/"
 
 // TestFabricElsewhere creates, changes and deletes each kind of resource at one node. The other
-// node shows every change at once, since both read the same rows.
+// node shows every change immediately, since both read the same rows.
 func TestFabricElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)

@@ -37,7 +37,7 @@ func TestKeysChangedElsewhere(t *testing.T) {
 		},
 		"it is rotated": func(k key) {
 			next := post(path+"/"+k.ID+"/rotate", map[string]int{"overlap": 0})
-			ask(next).Want(t, 200) // the new secret is valid at once
+			ask(next).Want(t, 200) // the new secret is valid immediately
 		},
 		"it is rotated by the command": func(k key) { here.Command(t, "", "key", "rotate", k.ID, "--overlap", "0") },
 	} {
@@ -58,8 +58,8 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	}
 }
 
-// TestOneReferenceAtTwoNodes asks both nodes at once for tokens of an unknown reference. All tokens
-// belong to one new subscriber.
+// TestOneReferenceAtTwoNodes asks both nodes concurrently for tokens for an unknown reference. All
+// tokens belong to one new subscriber.
 func TestOneReferenceAtTwoNodes(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

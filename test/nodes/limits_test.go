@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestGuessesAtAllNodes guesses passwords at both nodes at once: for one account, and for many
+// TestGuessesAtAllNodes guesses passwords at both nodes concurrently: for one account, and for many
 // accounts from one network and range. The nodes count together, and exactly.
 func TestGuessesAtAllNodes(t *testing.T) {
 	const allowed, guesses = 5, 24

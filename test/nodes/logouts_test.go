@@ -39,7 +39,7 @@ func TestLogoutNotifiedOnce(t *testing.T) {
 	}
 
 	var sids []string
-	// end ends one new login in each way, at both nodes at once.
+	// end ends one new login in each way, at both nodes concurrently.
 	end := func() {
 		t.Helper()
 		var work sync.WaitGroup

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// soon bounds the time a node may take to notice a change.
+// soon limits how long a node may take to notice a change.
 const soon = time.Minute
 
 // wantOnline waits until a command with the first node's data reports whether a subscriber is

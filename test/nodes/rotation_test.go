@@ -19,9 +19,9 @@ import (
 // turns is how many times the keys change under load. A release needs more.
 const turns = 3
 
-// askEvery is the interval at which each node is asked for tokens while keys change. It is
-// short enough to create tokens at every moment of a change, and long enough to leave other
-// tests the processor.
+// askEvery is the interval at which each node is asked for tokens while keys change. It is short
+// enough to create tokens at every stage of a change, and long enough to leave CPU time to other
+// tests.
 const askEvery = 25 * time.Millisecond
 
 // TestRotationUnderLoad rotates keys automatically every six seconds while both nodes sign and

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// verto sends a message of the verto protocol about a call, and returns the code of the answer.
+// verto sends a verto message about a call, and returns the code of the answer.
 func verto(t *testing.T, s *harness.Socket, call, node, method string, dialog map[string]any) string {
 	t.Helper()
 	dialog["callID"] = call
@@ -27,8 +27,8 @@ func verto(t *testing.T, s *harness.Socket, call, node, method string, dialog ma
 	return result.Code
 }
 
-// TestAttachFlood shows that a client which comes back to calls that do not exist soon has to wait:
-// each of them is looked for on all nodes.
+// TestAttachFlood shows that a client that repeatedly attaches to unknown calls is soon told to
+// wait, because all nodes are searched for each of them.
 func TestAttachFlood(t *testing.T) {
 	n := two(t)
 	s, _ := n.Each[0].Connect(t, n.NewProject(t).NewSAT(t, "alice").Token, "")
@@ -41,7 +41,7 @@ func TestAttachFlood(t *testing.T) {
 	}
 }
 
-// TestStrangeNodes shows that commands for nodes with impossible names are answered at once.
+// TestStrangeNodes shows that commands for nodes with impossible names are answered immediately.
 func TestStrangeNodes(t *testing.T) {
 	sessionless := harness.Config{Env: []string{"SELVAGE_SESSIONS="}}
 	n := harness.StartNodes(t, nil, sessionless, sessionless)
@@ -56,8 +56,8 @@ func TestStrangeNodes(t *testing.T) {
 	}
 }
 
-// TestSocketOfOthers shows that somebody who names the socket of another subscriber does not get
-// the news of that subscriber's calls.
+// TestSocketOfOthers shows that a client that names another subscriber's socket does not receive
+// events of that subscriber's calls.
 func TestSocketOfOthers(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -72,7 +72,8 @@ func TestSocketOfOthers(t *testing.T) {
 	}
 }
 
-// TestHungUpElsewhere shows that a node forgets the calls on other nodes that its clients have left.
+// TestHungUpElsewhere shows that a node forgets calls on other nodes once its clients have left
+// them.
 func TestHungUpElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)

@@ -13,8 +13,9 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestCallTakenOver kills the node of a call. Both sides are told and attach to their legs again, each
-// in either order: they hear each other under the same ids, and the record is that of one call.
+// TestCallTakenOver kills the node that carries a call. Both sides are told, and attach to their
+// legs again in either order. They then hear each other under the same ids, and there is one record
+// of the call.
 func TestCallTakenOver(t *testing.T) {
 	for _, first := range []string{"caller", "callee"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -65,8 +66,8 @@ func (p people) wantStatus(t *testing.T, at *harness.Server, id, status string) 
 	}
 }
 
-// TestCallTakenFromSilentNode stops the node of a call for a while instead of killing it. When it runs
-// again, it does not end the call that another node has taken over.
+// TestCallTakenFromSilentNode pauses the node that carries a call instead of killing it. When the
+// node runs again, it does not end the call that another node has taken over.
 func TestCallTakenFromSilentNode(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -90,7 +91,7 @@ func TestCallTakenFromSilentNode(t *testing.T) {
 	phone.HearBoth(alice, bob)
 
 	signal(syscall.SIGCONT)
-	n.Each[0].Terminate() // which ends what it still takes for its calls
+	n.Each[0].Terminate() // ends the calls that it still considers its own
 	if err := n.Each[0].Wait(t); err != nil {
 		t.Errorf("the first node ended with %v", err)
 	}
@@ -102,7 +103,8 @@ func TestCallTakenFromSilentNode(t *testing.T) {
 	}
 }
 
-// TestGuestTakenOver shows that a guest learns of the lost node of its call as subscribers do, and goes on.
+// TestGuestTakenOver shows that a guest is told about a lost node as subscribers are, and that its
+// call continues.
 func TestGuestTakenOver(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -127,8 +129,8 @@ func TestGuestTakenOver(t *testing.T) {
 	}
 }
 
-// TestControlsTakenOver shows that a caller who is muted stays so when another node takes the call over, until
-// she unmutes herself.
+// TestControlsTakenOver shows that a muted caller stays muted when another node takes the call
+// over, until she unmutes herself.
 func TestControlsTakenOver(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)

@@ -84,7 +84,7 @@ func TestTokensElsewhere(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := p
 			if tt.name == "guest token of an embed key that is revoked" {
-				p = n.NewProject(t) // which has no other embed key
+				p = n.NewProject(t) // a new project, which has no other embed key
 			}
 			g := newGrantee(t, n, p)
 			token := tt.make(t, g)

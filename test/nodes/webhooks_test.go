@@ -16,8 +16,8 @@ func telling(t *testing.T) *harness.Nodes {
 	return harness.StartNodes(t, nil, c, c)
 }
 
-// TestDeliveredOnce creates subscribers at two nodes. Each is delivered to the webhook once. The
-// remaining node delivers events from while the receiver fails and a node is killed.
+// TestDeliveredOnce creates subscribers at two nodes. Each is delivered to the webhook once. If a
+// node is killed while the receiver fails, the remaining node delivers all events.
 func TestDeliveredOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

@@ -14,11 +14,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// recovery bounds how long a server may take to recover after a fault.
+// recovery limits how long a server may take to recover after a fault.
 const recovery = time.Minute
 
-// often is the interval at which a client repeats its requests. Clients without a pause would
-// use the whole processor for as long as an outage lasts, and find nothing more.
+// often is the interval at which a client repeats its requests. Clients without a pause would use
+// all CPU time during an outage, and find nothing more.
 const often = 40 * time.Millisecond
 
 // clients sign in, refresh and request codes during a fault, and record the answers.

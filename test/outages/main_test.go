@@ -1,6 +1,6 @@
-// Package outages takes PostgreSQL and Redis away from a server at work: killed,
-// hanging, full, locked, read-only or emptied. It checks the answers that clients get meanwhile,
-// and that the server keeps its promises afterwards.
+// Package outages makes PostgreSQL and Redis fail under a working server: killed, hanging, full,
+// locked, read-only or emptied. It checks the answers that clients get meanwhile, and that the
+// server keeps its promises afterwards.
 //
 // LONG=1 checks every login rather than some.
 package outages

@@ -18,7 +18,8 @@ func onRedis(t *testing.T, args ...string) (*servers.RedisServer, *harness.Serve
 		servers.Postgres(t), "SELVAGE_SESSIONS=" + r.URL}})
 }
 
-// fallenBack waits until the server reports whether Redis is unavailable.
+// fallenBack waits until the server reports that Redis is unavailable or, if away is false,
+// available.
 func fallenBack(t *testing.T, s *harness.Server, away bool) {
 	t.Helper()
 	harness.Eventually(t, recovery, "readyz to report on Redis", func() error {

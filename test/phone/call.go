@@ -12,15 +12,15 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// A Call is one phone's part in a call.
+// A Call is one phone's side of a call.
 type Call struct {
 	ID string
 
 	phone  *Phone
-	offer  string // of the server, for a call that rings
+	offer  string // the server's offer, if the call is ringing
 	pc     *webrtc.PeerConnection
 	track  *webrtc.TrackLocalStaticRTP
-	line   *line       // of a light phone, once connected
+	line   *line       // of a light phone; nil until it is connected
 	heard  chan string // payloads
 	done   chan struct{}
 	closed sync.Once
@@ -45,13 +45,14 @@ func newCall(p *Phone, id string) *Call {
 		done: make(chan struct{}), connected: make(chan struct{})}
 }
 
-// Dial calls an address and returns at once.
+// Dial calls an address and returns immediately.
 func (p *Phone) Dial(to string) *Call {
 	p.t.Helper()
 	return p.invite(uuid.NewString(), map[string]any{"destination_number": to, "audio": true})
 }
 
-// TryDial calls an address with an offer that the server may refuse, and returns its code.
+// TryDial calls an address with an offer that the server may refuse, and returns the code of the
+// answer.
 func (p *Phone) TryDial(to, offer string) (code string) {
 	p.t.Helper()
 	c := newCall(p, uuid.NewString())
@@ -61,14 +62,14 @@ func (p *Phone) TryDial(to, offer string) (code string) {
 	return result.Code
 }
 
-// Attach goes on with a call whose media was lost, by new media.
+// Attach continues a call whose media was lost, with new media.
 func (p *Phone) Attach(lost *Call) *Call {
 	p.t.Helper()
 	lost.Close()
 	return p.invite(lost.ID, map[string]any{"attach": true, "reattaching": true, "audio": true})
 }
 
-// invite sends an offer. dialog says what it is for.
+// invite sends an offer. dialog describes the purpose of the offer.
 func (p *Phone) invite(id string, dialog map[string]any) *Call {
 	p.t.Helper()
 	c := newCall(p, id)
@@ -84,8 +85,8 @@ func (p *Phone) invite(id string, dialog map[string]any) *Call {
 	return c
 }
 
-// describe returns the phone's own description of its sound: an answer to the server's offer, or an
-// offer if there is none.
+// describe returns the phone's own description of its audio: an answer to the server's offer or, if
+// there is none, an offer.
 func (c *Call) describe() string {
 	c.phone.t.Helper()
 	switch {
@@ -106,7 +107,7 @@ func (c *Call) describe() string {
 	return c.pc.LocalDescription().SDP
 }
 
-// acceptAnswer takes the server's description, which comes before the call is answered.
+// acceptAnswer applies the server's description, which arrives before the call is answered.
 func (c *Call) acceptAnswer() {
 	select {
 	case sdp := <-c.answers:
@@ -119,17 +120,18 @@ func (c *Call) acceptAnswer() {
 	}
 }
 
-// bundled puts the only section of a description in a group, without which pion rejects it.
+// bundled adds the only section of a description to a group, because pion rejects a description
+// without one.
 func bundled(sdp string) string {
 	const timing = "t=0 0\r\n"
 	return strings.Replace(sdp, timing, timing+"a=group:BUNDLE 0\r\n", 1)
 }
 
-// silence describes sound that never comes.
+// silence is a description of audio that is never sent.
 var silence = describeAs(strings.TrimSuffix(strings.Repeat("AB:", 32), ":"))
 
-// describeAs returns a description of sound by the fingerprint of a certificate. It is an offer and
-// an answer at once.
+// describeAs returns a description of audio with the fingerprint of a certificate. It can be used
+// as an offer and as an answer.
 func describeAs(fingerprint string) string {
 	return strings.Replace(described, "FINGERPRINT", fingerprint, 1)
 }
@@ -140,7 +142,7 @@ var described = strings.Join([]string{
 	"a=ice-ufrag:abcd", "a=ice-pwd:" + linePassword, "a=fingerprint:sha-256 FINGERPRINT", "",
 }, "\r\n")
 
-// Answer answers a call that rings.
+// Answer answers a ringing call.
 func (c *Call) Answer() {
 	c.phone.t.Helper()
 	c.verto("verto.answer", map[string]any{
@@ -150,7 +152,7 @@ func (c *Call) Answer() {
 	}
 }
 
-// openLine connects the line of a call.
+// openLine connects the call's line.
 func (c *Call) openLine(description string) {
 	l, err := openLine(description, c.phone.hear)
 	if err != nil {
@@ -161,7 +163,7 @@ func (c *Call) openLine(description string) {
 	close(c.connected)
 }
 
-// WaitConnected waits until a call of a light phone can carry sound.
+// WaitConnected waits until the call, which must belong to a light phone, can carry audio.
 func (c *Call) WaitConnected() {
 	c.phone.t.Helper()
 	select {
@@ -188,7 +190,7 @@ func (c *Call) Hangup() {
 	c.bye("NORMAL_CLEARING")
 }
 
-// Reject rejects a call that rings, as SDKs do.
+// Reject rejects a ringing call, as SDKs do.
 func (c *Call) Reject() {
 	c.phone.t.Helper()
 	c.bye("USER_BUSY")
@@ -199,21 +201,21 @@ func (c *Call) bye(cause string) {
 	c.verto("verto.bye", map[string]any{"cause": cause, "dialogParams": map[string]any{"callID": c.ID}})
 }
 
-// Hold holds the call, or goes on with it.
+// Hold puts the call on hold, or resumes it.
 func (c *Call) Hold(held bool) {
 	c.phone.t.Helper()
 	action := map[bool]string{true: "hold", false: "unhold"}[held]
 	c.verto("verto.modify", map[string]any{"action": action, "dialogParams": map[string]any{"callID": c.ID}})
 }
 
-// Command sends a request about the call by another method than webrtc.verto.
+// Command sends a request about the call with a method other than webrtc.verto.
 func (c *Call) Command(method string, params map[string]any) {
 	c.phone.t.Helper()
 	params["self"] = map[string]string{"call_id": c.ID, "member_id": c.ID, "node_id": c.Node()}
 	c.phone.request(method, params, nil)
 }
 
-// Node returns the node that has the call, as the last event named it.
+// Node returns the node that carries the call, according to the last event.
 func (c *Call) Node() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,7 +240,7 @@ func (c *Call) WaitAnswered() {
 	}
 }
 
-// WaitLost waits until the server says that the call has lost its node.
+// WaitLost waits until the server reports that the call's node is lost.
 func (c *Call) WaitLost() {
 	c.phone.t.Helper()
 	select {
@@ -274,13 +276,13 @@ func (p *Phone) WaitRing() *Call {
 	}
 }
 
-// verto sends a message of the verto protocol about the call.
+// verto sends a verto message about the call.
 func (c *Call) verto(method string, params map[string]any) {
 	c.phone.t.Helper()
 	c.send(method, params, nil)
 }
 
-// send sends such a message and decodes its result.
+// send sends a verto message and decodes its result.
 func (c *Call) send(method string, params map[string]any, result any) {
 	c.phone.t.Helper()
 	c.phone.request("webrtc.verto", map[string]any{
@@ -296,7 +298,7 @@ func (c *Call) must(err error) {
 	}
 }
 
-// The codecs of phones, of which each call has one.
+// The codecs that phones support. Each call uses one.
 var (
 	opus = webrtc.RTPCodecParameters{PayloadType: 111,
 		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}}
@@ -304,7 +306,7 @@ var (
 		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}}
 )
 
-// open makes the connection for the sound.
+// open creates the connection for the audio.
 func (c *Call) open() {
 	c.phone.t.Helper()
 	m := &webrtc.MediaEngine{}
@@ -348,7 +350,7 @@ func (c *Call) gather(d webrtc.SessionDescription) {
 	<-complete
 }
 
-// Close ends the phone's sound without a word to anybody.
+// Close closes the phone's media connection without notifying the server.
 func (c *Call) Close() {
 	c.closed.Do(func() {
 		close(c.done)
@@ -361,11 +363,11 @@ func (c *Call) Close() {
 	})
 }
 
-// PerSecond is how many packets a phone sends that speaks.
+// PerSecond is how many packets per second a speaking phone sends.
 const PerSecond = 50
 
-// Speak sends the tone of a frequency that divides 4000, in time, until the call is closed. The phone
-// must use G711.
+// Speak sends a tone in real time until the call is closed. hz must divide 4000, and the phone must
+// use G711.
 func (c *Call) Speak(hz int) {
 	const packet = 8000 / PerSecond
 	go func() {
@@ -435,8 +437,8 @@ func HearBoth(a, b *Call) {
 	Hear(b, a)
 }
 
-// Hear says something again and again to another phone until that phone hears it. It returns what that
-// phone heard before.
+// Hear repeatedly sends a payload from one phone until the other hears it. It returns the payloads
+// that the other phone heard before.
 func Hear(from, to *Call) (before []string) {
 	to.phone.t.Helper()
 	what := uuid.NewString()

@@ -28,8 +28,9 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// A line carries the sound of a call without a PeerConnection: one socket, one check of its path and
-// one handshake. It costs a fraction of one, so that a program can make many calls at once.
+// A line carries the audio of a call without a PeerConnection: one socket, one check of its path
+// and one handshake. It costs a fraction of a PeerConnection, so that a program can make many calls
+// at the same time.
 type line struct {
 	conn    *net.UDPConn
 	answers chan []byte // STUN
@@ -46,7 +47,7 @@ type line struct {
 // linePassword is the ICE password of all lines.
 const linePassword = "abcdefghijklmnopqrstuvwx"
 
-// lineProfile is how lines encrypt.
+// lineProfile is the SRTP protection profile of all lines.
 const lineProfile = srtp.ProtectionProfileAeadAes128Gcm
 
 // lineCertificate returns the certificate of all lines.
@@ -64,7 +65,7 @@ var lineCertificate = sync.OnceValue(func() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 })
 
-// lineDescription returns the description of all lines.
+// lineDescription returns the description that all lines use.
 func lineDescription() string {
 	sum := sha256.Sum256(lineCertificate().Certificate[0])
 	return describeAs(strings.ReplaceAll(fmt.Sprintf("% X", sum[:]), " ", ":"))
@@ -77,7 +78,7 @@ var (
 	candidateOf = regexp.MustCompile(`a=candidate:\S+ 1 (?i:udp) \d+ (\S+) (\d+) typ host`)
 )
 
-// openLine connects to the server by its description.
+// openLine connects to the server that sent the description.
 func openLine(description string, hear func(payload []byte)) (*line, error) {
 	ufrag, password := ufragOf.FindStringSubmatch(description), passwordOf.FindStringSubmatch(description)
 	at := candidateOf.FindStringSubmatch(description)
@@ -98,7 +99,7 @@ func openLine(description string, hear func(payload []byte)) (*line, error) {
 	return l, nil
 }
 
-// read sorts what the server sends.
+// read reads packets and dispatches them by kind.
 func (l *line) read() {
 	defer close(l.closed)
 	buffer, plain, header := make([]byte, 2048), make([]byte, 2048), &rtp.Header{}
@@ -132,7 +133,7 @@ func (l *line) read() {
 	}
 }
 
-// answer answers a check of the server.
+// answer answers a check from the server.
 func (l *line) answer(b []byte) {
 	m := &stun.Message{Raw: b}
 	if m.Decode() == nil {
@@ -141,7 +142,7 @@ func (l *line) answer(b []byte) {
 	}
 }
 
-// prove shows the server that the line knows its password, until it agrees.
+// prove proves to the server that the line knows the password, repeatedly until the server answers.
 func (l *line) prove(ufrag, password string) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -166,7 +167,7 @@ func (l *line) prove(ufrag, password string) error {
 	}
 }
 
-// handshake makes the keys.
+// handshake establishes the keys.
 func (l *line) handshake() error {
 	conn, err := dtls.ClientWithOptions(keyConn{l.conn, l}, l.conn.RemoteAddr(),
 		dtls.WithCertificates(lineCertificate()), dtls.WithInsecureSkipVerify(true),
@@ -218,7 +219,7 @@ func (k keyConn) WriteTo(b []byte, _ net.Addr) (int, error) { return k.Write(b) 
 func (k keyConn) SetReadDeadline(time.Time) error           { return nil }
 func (k keyConn) SetDeadline(time.Time) error               { return nil }
 
-// say sends the packet with a number.
+// say sends a packet with the given sequence number.
 func (l *line) say(seq uint16, payload string) error {
 	b := append(l.packet[:0], 0x80, 111)
 	b = binary.BigEndian.AppendUint16(b, seq)

@@ -1,5 +1,5 @@
-// Package phone is a telephone for tests: it speaks the protocol of the relay as the browser SDK
-// does, and sends and receives sound with pion, as text in RTP packets.
+// Package phone is a telephone for tests. It uses the relay's protocol as the browser SDK does, and
+// sends and receives text in RTP packets, with pion, in place of audio.
 package phone
 
 import (
@@ -23,18 +23,18 @@ const patience = time.Minute
 
 // A Phone is a client with one WebSocket. Its methods are safe for concurrent use.
 type Phone struct {
-	Protocol string     // by which a later phone takes over from this one
+	Protocol string     // passed to a later phone that takes over from this one
 	Rings    chan *Call // calls to it
 	t        harness.T
 	conn     *websocket.Conn
 	silent   bool
-	hear     func(payload []byte) // of a light phone; else nil
+	hear     func(payload []byte) // of a light phone; otherwise nil
 	codec    webrtc.RTPCodecParameters
 
 	mu      sync.Mutex
 	replies map[string]chan reply
 	calls   map[string]*Call
-	closed  chan struct{} // when the socket is
+	closed  chan struct{} // closed with the socket
 }
 
 type reply struct {
@@ -83,21 +83,21 @@ func (p *Phone) Offline() {
 	p.request("subscriber.offline", map[string]any{}, nil)
 }
 
-// Silent makes the phone's calls go without sound, and nearly without cost: it describes its sound,
-// and never sends any.
+// Silent makes later calls cheap: the phone describes its audio but never sends any.
 func (p *Phone) Silent() *Phone {
 	p.silent = true
 	return p
 }
 
-// G711 makes the phone's later calls use G.711 instead of Opus. Of its payloads, recordings are made.
+// G711 makes the phone's later calls use G.711 instead of Opus, so that recordings can decode its
+// payloads.
 func (p *Phone) G711() *Phone {
 	p.codec = g711
 	return p
 }
 
-// Light makes the phone's later calls carry sound at a fraction of the cost, so that one program can
-// make many. hear is called with each payload that comes.
+// Light makes the phone's later calls carry audio at a fraction of the cost, so that one program
+// can make many. hear is called with each payload that arrives.
 func (p *Phone) Light(hear func(payload []byte)) *Phone {
 	p.hear = hear
 	return p
@@ -109,10 +109,10 @@ func (p *Phone) Loud() *Phone {
 	return p
 }
 
-// Leave closes the socket as a client does that does not come back.
+// Leave closes the socket as a client that does not come back does.
 func (p *Phone) Leave() { _ = p.conn.Close(websocket.StatusNormalClosure, "") }
 
-// Drop closes the socket without a word. Media goes on.
+// Drop closes the socket without a close handshake. Media continues.
 func (p *Phone) Drop() { _ = p.conn.CloseNow() }
 
 // WaitClosed waits until the server has closed the socket.
@@ -125,7 +125,7 @@ func (p *Phone) WaitClosed() {
 	}
 }
 
-// Take moves the calls of an earlier phone to this one, as an SDK does that connects again.
+// Take moves the calls of an earlier phone to this one, as an SDK that reconnects does.
 func (p *Phone) Take(from *Phone) {
 	from.mu.Lock()
 	defer from.mu.Unlock()
@@ -177,7 +177,7 @@ func (p *Phone) send(message any) error {
 	return p.conn.Write(ctx, websocket.MessageText, text)
 }
 
-// A message is what the server sends.
+// A message is a message from the server.
 type message struct {
 	ID     string
 	Method string
@@ -208,7 +208,7 @@ func (p *Phone) read() {
 		}
 		var m message
 		if err := json.Unmarshal(text, &m); err != nil {
-			continue // events of other shapes, which the phone does not know
+			continue // events in formats that the phone does not know
 		}
 		if m.Method == "" {
 			p.mu.Lock()
@@ -241,7 +241,7 @@ func (p *Phone) handleState(call, state string) {
 	}
 }
 
-// handle handles a message of the verto protocol.
+// handle handles a verto message.
 func (p *Phone) handle(m message) {
 	in := m.Params.Params
 	p.mu.Lock()
