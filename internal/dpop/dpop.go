@@ -113,8 +113,9 @@ func invalid(format string, args ...any) error {
 // errNonce asks for a proof with the nonce in the response (RFC 9449, section 8).
 var errNonce = problem.New(problem.Invalid, "use_dpop_nonce", "the nonce of the DPoP proof is not a recent one")
 
-// Verify returns the thumbprint of the key that has signed the only one of proofs (RFC 7638). An
-// invalid proof is problem.Invalid with a code of RFC 9449.
+// Verify checks the proof of a request, which must be the only one in proofs. It returns the
+// thumbprint (RFC 7638) of the key that signed the proof. The error for an invalid proof is
+// problem.Invalid with a code from RFC 9449.
 func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbprint string, err error) {
 	if len(proofs) != 1 || len(proofs[0]) > maxProof {
 		return "", invalid("there must be exactly one, of at most %d bytes", maxProof)
