@@ -141,8 +141,11 @@ func (s Source) Open(ctx context.Context, r SourceRecording) (media io.ReadClose
 	return res.Body, res.ContentLength, nil
 }
 
-// read decodes a page. Its path is that of a link, relative to the origin.
+// read decodes the page at a path below the origin. Links between pages are such paths.
 func (s Source) read(ctx context.Context, path string, to any) error {
+	if !strings.HasPrefix(path, "/") { // it could lead to another host
+		return fmt.Errorf("reading the list of recordings: the link %q is not a path", path)
+	}
 	res, err := s.get(ctx, s.origin()+path)
 	if err != nil {
 		return err
@@ -154,8 +157,8 @@ func (s Source) read(ctx context.Context, path string, to any) error {
 	return nil
 }
 
-// get requests something of the source with its credentials. Only redirects to the media of another
-// host go without them, as net/http leaves them out.
+// get sends a request with the credentials of the account to the source. If the source redirects to
+// another host, as some do for media, net/http removes the credentials.
 func (s Source) get(ctx context.Context, address string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
