@@ -76,13 +76,13 @@ func (s *Operators) ListInvitations(ctx context.Context, q page.Query) (page.Pag
 
 // WithdrawInvitation makes an invitation invalid.
 func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.Time) (operator.Link, error) {
-	const action = "operator_link.withdrawn"
-	return resultOf(ctx, s.change, audit.Of(action, "", "operator", ""), func(t tx) (operator.Link, error) {
+	e := audit.Of("operator_link.withdrawn", "", "operator", "")
+	return resultOf(ctx, s.change, e, func(t tx) (operator.Link, error) {
 		l, err := withdraw(ctx, t, id, at)
 		if err != nil {
 			return l, err
 		}
-		*t.event = linkEvent(action, l)
+		*t.event = linkEvent("operator_link.withdrawn", l)
 		return l, nil
 	})
 }
@@ -91,14 +91,14 @@ func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.T
 func (s *Operators) RenewInvitation(
 	ctx context.Context, id string, renew func(operator.Link) operator.Link,
 ) (operator.Link, error) {
-	const action = "operator_link.created"
-	return resultOf(ctx, s.keepOwner, audit.Of(action, "", "operator", ""), func(t tx) (operator.Link, error) {
+	e := audit.Of("operator_link.created", "", "operator", "")
+	return resultOf(ctx, s.keepOwner, e, func(t tx) (operator.Link, error) {
 		old, err := withdraw(ctx, t, id, s.now())
 		if err != nil {
 			return operator.Link{}, err
 		}
 		l := renew(old)
-		*t.event = linkEvent(action, l).With("in_place_of", old.ID)
+		*t.event = linkEvent("operator_link.created", l).With("in_place_of", old.ID)
 		return l, insertLink(ctx, t, l)
 	})
 }
