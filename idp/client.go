@@ -139,6 +139,9 @@ func adopt(to, was, now reflect.Value) {
 // May reports whether the client is registered for a grant.
 func (c Client) May(grant string) bool { return slices.Contains(c.Grants, grant) }
 
+// tokenLength is the length of what randomToken returns.
+const tokenLength = 52
+
 // randomToken returns 260 random bits in base32.
 func randomToken() string { return rand.Text() + rand.Text() }
 

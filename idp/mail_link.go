@@ -63,7 +63,7 @@ func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string
 // FindLink returns the link with a token and purpose while it may be used. It changes
 // nothing, since programs that scan mails follow links, too.
 func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
-	if len(token) != len(randomToken()) {
+	if len(token) != tokenLength {
 		return Link{}, problem.NoSuch("link")
 	}
 	l, err := ls.store.FindLink(ctx, session.Digest(token))

@@ -79,7 +79,7 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 func (rs *Requests) findPushed(ctx context.Context, c Client, uri string) (url.Values, Source, error) {
 	src := Source{pushed: strings.TrimPrefix(uri, pushedPrefix)}
 	unknown := oauth("invalid_request_uri", "the pushed request is unknown, has expired or was answered before")
-	if len(src.pushed) != len(randomToken()) {
+	if len(src.pushed) != tokenLength {
 		return nil, src, unknown
 	}
 

@@ -28,7 +28,7 @@ func newRefreshToken(grant uuid.UUID) (token, hash string) {
 func grantOf(token string) (id uuid.UUID, ok bool) {
 	head, secret, found := strings.Cut(token, ".")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
-	if !found || err != nil || len(raw) != len(id) || len(secret) != len(randomToken()) {
+	if !found || err != nil || len(raw) != len(id) || len(secret) != tokenLength {
 		return id, false
 	}
 	return uuid.UUID(raw), true

@@ -38,6 +38,7 @@ type Operation struct {
 type Parameter struct {
 	Name, In, Description string
 	Required              bool
+	Example               string // "" means there is none
 	Schema                Schema
 }
 
@@ -121,7 +122,7 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 			p = d.resolve(p)
 			op.Parameters = append(op.Parameters, Parameter{
 				value(p, "name"), value(p, "in"), value(p, "description"), value(p, "required") == "true",
-				d.schema(get(p, "schema"), 0),
+				value(p, "example"), d.schema(get(p, "schema"), 0),
 			})
 		}
 	}

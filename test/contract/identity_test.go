@@ -21,6 +21,7 @@ func TestIdentity(t *testing.T) {
 	ended, _ := c.SignIn(t, sub, "openid")
 	device := w.NewClient(t, "native", "--grant", "device_code")
 	machine := w.NewClient(t, "service", "--scope", "Voice")
+	web := w.NewClient(t, "web")
 
 	request := func(pairs ...string) string { return with(c.NewFlow("openid").Query, pairs...).Encode() }
 	big := strings.Repeat("x", 64<<10)
@@ -79,6 +80,11 @@ func TestIdentity(t *testing.T) {
 			{401, "", []harness.Option{harness.Basic(machine.ID, "wrong"), form("scope", "openid")}},
 			{413, "", []harness.Option{form("client_id", device.ID, "scope", big)}},
 			{415, "", []harness.Option{text}}},
+		"pushAuthorizationRequest": {
+			{201, "", []harness.Option{harness.Basic(web.ID, web.Secret), harness.Form(web.NewFlow("openid").Query)}},
+			{400, "", []harness.Option{basic, form("response_type", "code")}},
+			{401, "", []harness.Option{harness.Basic(web.ID, "wrong"), form("response_type", "code")}},
+			{413, "", []harness.Option{basic, form("state", big)}}, {415, "", []harness.Option{basic, text}}},
 		"introspect":  authenticated("token"),
 		"revoke":      authenticated("token"),
 		"getUserinfo": userinfo,

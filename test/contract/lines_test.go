@@ -42,6 +42,7 @@ func TestLines(t *testing.T) {
 	subscriber, _ := w.login(t, "openid Voice")
 	lines, app := w.lines(t), w.NewClient(t, "spa")
 	device := w.NewClient(t, "native", "--grant", "device_code")
+	web := w.NewClient(t, "web")
 
 	for _, op := range w.operations("Fabric", "Kinds of resources", "Management", "Recordings", "Identity") {
 		t.Run(op.OperationID, func(t *testing.T) {
@@ -59,6 +60,8 @@ func TestLines(t *testing.T) {
 				switch {
 				case op.OperationID == "authorizeDevice":
 					env = append(env, "CLIENT_ID="+device.ID)
+				case op.OperationID == "pushAuthorizationRequest":
+					env = append(env, "CLIENT_ID="+web.ID, "CLIENT_SECRET="+web.Secret)
 				case op.Tags[0] == "Login":
 					env = append(env, "CLIENT_ID="+app.ID)
 				}
@@ -94,7 +97,7 @@ func (w *world) shell(t *testing.T) []string {
 		"SAT=" + sat.Token,
 		"CLIENT_ID=" + service.ID, "CLIENT_SECRET=" + service.Secret,
 		"ACCESS_TOKEN=" + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
-		"REDIRECT_URI=" + harness.RedirectURI, "RESPONSE_TYPE=code", "SCOPE=openid",
+		"REDIRECT_URI=" + harness.RedirectURI,
 	}
 
 	for name, example := range map[string]string{

@@ -30,10 +30,15 @@ func (w *world) login(t *testing.T, scope string) (string, harness.Option) {
 	return sub.ID, harness.Bearer(tokens.AccessToken)
 }
 
-// recording creates a recording of a subscriber for an operation's path and returns the path with
-// the ids filled in.
+// recording creates what an operation needs, a recording of a subscriber above all, and returns the
+// operation's path with the ids filled in.
 func (w *world) recording(t *testing.T, op operation, subscriber string) string {
 	t.Helper()
+	if op.ingests() {
+		key, _ := w.CLI(t, "", "ingest-key", "create", "--name", "switch", "--project", w.ID)["key"].(string)
+		return strings.NewReplacer("{key}", key, "{file}", unique("call-")+".wav").Replace(op.path)
+	}
+
 	q := url.Values{"SubscriberId": {subscriber}}
 	call := unique("call-")
 	if strings.Contains(op.path, "{ConferenceSid}") {
@@ -44,17 +49,45 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 
 	wav := harness.Tone(8000, 20+int(serial.Add(1)))
 	opts := []harness.Option{w.who["basic"], harness.Body("audio/wav", wav)}
-	// These operations need a recording in progress.
-	if op.method == "POST" && strings.Contains(op.path, "{") {
+	switch {
+	case strings.Contains(op.path, "{callback}"):
+		q.Set("RecordingStatusCallback", "http://hooks.invalid/recorded")
+	case op.method == "POST" && strings.Contains(op.path, "{"): // these need a recording in progress
 		q.Set("Status", "in-progress")
 		opts = opts[:1]
 	}
 
 	a := w.Post(t, w.LaML("/Recordings")+"?"+q.Encode(), opts...).Want(t, 201)
 	sid, _ := a.Object(t)["sid"].(string)
-	return strings.NewReplacer("{AccountSid}", w.ID, "{Sid}", sid, "{id}", sid, "{CallSid}", call,
-		"{ConferenceSid}", call).Replace(op.path)
+	fill := []string{"{AccountSid}", w.ID, "{Sid}", sid, "{id}", sid, "{CallSid}", call, "{ConferenceSid}", call}
+	if strings.Contains(op.path, "{callback}") {
+		fill = append(fill, "{callback}", w.callback(t, sid))
+	}
+	return strings.NewReplacer(fill...).Replace(op.path)
 }
+
+// callback returns the id of a recording's status callback.
+func (w *world) callback(t *testing.T, sid string) string {
+	t.Helper()
+	var page struct {
+		Data []struct {
+			ID          string
+			RecordingID string `json:"recording_id"`
+		}
+	}
+	w.Get(t, "/api/relay/rest/recordings/callbacks", w.who["basic"]).Want(t, 200).Read(t, &page)
+	for _, c := range page.Data {
+		if c.RecordingID == sid {
+			return c.ID
+		}
+	}
+	t.Fatalf("recording %s has no status callback", sid)
+	return ""
+}
+
+// ingests reports whether an operation takes recordings from a switch, whose credential is the
+// ingest key in the path.
+func (op operation) ingests() bool { return strings.Contains(op.path, "{key}") }
 
 // open reports whether an operation needs no credentials.
 func (op operation) open() bool {
@@ -144,6 +177,12 @@ func (r *recordingTest) refuses(t *testing.T) {
 	t.Helper()
 	path, basic := r.path(t), r.who["basic"]
 
+	if r.op.ingests() {
+		r.do(t, nobody(), path+"?Direction=up").Want(t, 400)
+		r.do(t, nobody(), path, harness.Body("audio/wav", []byte("no audio"))).Want(t, 415)
+		r.do(t, nobody(), "/ingest/ik_unknown/a.wav").Want(t, 404)
+		return
+	}
 	if r.op.open() {
 		r.mediaAuth(t, "signed", path, 401)
 		r.do(t, nobody(), path+"?exp=4102444800&sig=made-up").Want(t, 403)

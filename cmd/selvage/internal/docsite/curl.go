@@ -66,7 +66,11 @@ func curl(op openapi.Operation) string {
 
 	line = append(line, shell(op.Server+path))
 	for _, p := range op.Parameters {
-		if p.In == "query" && p.Required {
+		switch {
+		case p.In != "query":
+		case p.Example != "":
+			line = append(line, "--data-urlencode "+quote(p.Name+"="+p.Example))
+		case p.Required:
 			line = append(line, "--data-urlencode "+shell(p.Name+"="+"${"+strings.ToUpper(p.Name)+"}"))
 		}
 	}
