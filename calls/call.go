@@ -174,7 +174,7 @@ func (k *call) add(l *leg) bool {
 		h := c.holderOf(a)
 		h.legs++
 		if l.inbound {
-			h.ring(l, 1)
+			h.addRinging(l, 1)
 		}
 	}
 	c.projects[k.project]++
@@ -192,7 +192,7 @@ func (k *call) forget(l *leg) {
 		h := c.holderOf(a)
 		h.legs--
 		if l.inbound && !l.active {
-			h.ring(l, -1)
+			h.addRinging(l, -1)
 		}
 	}
 	if c.projects[k.project]--; c.projects[k.project] == 0 {
@@ -206,7 +206,7 @@ func (k *call) stopRinging(l *leg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range l.counted {
-		c.holderOf(a).ring(l, -1)
+		c.holderOf(a).addRinging(l, -1)
 	}
 }
 

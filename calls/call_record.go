@@ -153,7 +153,7 @@ func (r Record) Event() (fabric.Event, error) {
 	case Completed:
 		at = r.Ended
 	}
-	return fabric.NewEvent(EventOf(r.State), r.ProjectID, r.ID, at, r.told())
+	return fabric.NewEvent(EventOf(r.State), r.ProjectID, r.ID, at, r.webhookDocument())
 }
 
 // A RecordingReport is the data of [fabric.CallRecordingCompleted].
@@ -172,12 +172,12 @@ type ReportedRecording struct {
 // given time.
 func (r Record) RecordingEvent(sid string, length time.Duration, at time.Time) (fabric.Event, error) {
 	return fabric.NewEvent(fabric.CallRecordingCompleted, r.ProjectID, r.ID, at,
-		RecordingReport{r.told(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})
+		RecordingReport{r.webhookDocument(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})
 }
 
-// told returns the call as webhooks receive it. Webhooks need no scope for recordings, so they
-// receive only the beginning of a Sid: a complete one may suffice to fetch the media.
-func (r Record) told() Document {
+// webhookDocument returns the call as webhooks receive it. Webhooks need no scope for recordings,
+// so they receive only the beginning of a Sid: a complete one may suffice to fetch the media.
+func (r Record) webhookDocument() Document {
 	d := r.Document()
 	if d.RecordingSid != "" {
 		d.RecordingSid = fabric.HideSid(d.RecordingSid)

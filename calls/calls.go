@@ -57,15 +57,15 @@ type Calls struct {
 
 	taking sync.Mutex // held while calls of lost nodes are taken over
 
-	mu       sync.Mutex
-	draining bool
-	calls    map[legKey]*call // by the caller's leg
-	legs     map[legKey]*leg
-	remote   map[legKey]remoteLeg // legs whose clients are connected here, but whose calls other nodes carry
-	met      map[string]time.Time // when each other node last showed that it is alive
-	lost     map[string]time.Time // when each other node last failed to answer
-	holders  map[string]*holder   // by account
-	projects map[string]int       // number of legs by project
+	mu        sync.Mutex
+	draining  bool
+	calls     map[legKey]*call // by the caller's leg
+	legs      map[legKey]*leg
+	remote    map[legKey]remoteLeg // legs whose clients are connected here, but whose calls other nodes carry
+	lastAlive map[string]time.Time // when each other node last showed that it is alive
+	lost      map[string]time.Time // when each other node last failed to answer
+	holders   map[string]*holder   // by account
+	projects  map[string]int       // number of legs by project
 }
 
 // New returns Calls without any calls.
@@ -79,7 +79,7 @@ func New(c Config) *Calls {
 		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
 		calls: make(map[legKey]*call), legs: make(map[legKey]*leg), remote: make(map[legKey]remoteLeg),
-		met: make(map[string]time.Time), lost: make(map[string]time.Time),
+		lastAlive: make(map[string]time.Time), lost: make(map[string]time.Time),
 		holders: make(map[string]*holder), projects: make(map[string]int),
 	}
 	if c.Nodes != nil {
@@ -203,13 +203,13 @@ func (c *Calls) Run(ctx context.Context) {
 			l.call.post(func() { l.watch(time.Now(), heard) })
 		}
 		if len(legs) > 0 {
-			c.doAsked(ctx)
+			c.carryOutRequests(ctx)
 		}
 	}
 }
 
-// doAsked carries out what backends and operators have requested for this node's calls.
-func (c *Calls) doAsked(ctx context.Context) {
+// carryOutRequests carries out what backends and operators have requested for this node's calls.
+func (c *Calls) carryOutRequests(ctx context.Context) {
 	asked, err := c.store.TakeAsked(ctx, c.node)
 	if err != nil && ctx.Err() == nil {
 		c.log.Error("looking for what is asked of calls", "error", err)

@@ -190,7 +190,7 @@ func (k *call) ringSubscriber() {
 	case len(sockets) == 0:
 		k.end(UserNotRegistered, nil)
 		return
-	case k.calls.isRungOut(callee, len(sockets), k.caller().counted):
+	case k.calls.isBusy(callee, len(sockets), k.caller().counted):
 		k.end(UserBusy, nil)
 		return
 	}
@@ -209,9 +209,9 @@ func (k *call) ringSubscriber() {
 // mostRung limits how many sockets of a subscriber ring. The newest ones are chosen.
 const mostRung = 10
 
-// isRungOut reports whether the maximum number of calls is already ringing the subscriber. A single
+// isBusy reports whether the maximum number of calls is already ringing the subscriber. A single
 // caller may use all places except one, so that it cannot keep all others from calling.
-func (c *Calls) isRungOut(subscriberID string, sockets int, callers []account) bool {
+func (c *Calls) isBusy(subscriberID string, sockets int, callers []account) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.holders[subscriberID]

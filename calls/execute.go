@@ -26,11 +26,11 @@ func (l *leg) execute(cmd Command) (Reply, error) {
 		l.call.calls.tellGone(l.client, cmd)
 		return Reply{}, nil
 	case cmd.Op == Invite:
-		return Reply{}, l.comeBack(cmd.SDP)
+		return Reply{}, l.reattach(cmd.SDP)
 	case cmd.Op == Answer:
 		return Reply{}, l.answer(cmd.SDP)
 	case cmd.Op == Hangup:
-		l.hungUp(causeOf(cmd.Cause))
+		l.clientHungUp(causeOf(cmd.Cause))
 		return Reply{}, nil
 	case !l.active || l.media == nil:
 		return Reply{}, nil // the leg is ringing, or its client has not come back: other commands have no effect
@@ -99,8 +99,8 @@ func (l *leg) join() {
 	l.tell(Event{Kind: Joined, Room: l.call.room(), Capabilities: capabilities})
 }
 
-// comeBack takes the offer of a client that has reloaded its page or lost its media.
-func (l *leg) comeBack(sdp string) error {
+// reattach takes the offer of a client that has reloaded its page or lost its media.
+func (l *leg) reattach(sdp string) error {
 	if !l.active {
 		return problem.Taken("callID", "a call with this callID exists")
 	}
@@ -139,9 +139,9 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 	return answer, nil
 }
 
-// hungUp ends the call because the leg's client hung up, or only the leg if it is a screen or device.
-// If a callee rejects the call, all its devices stop ringing.
-func (l *leg) hungUp(c Cause) {
+// clientHungUp ends the call because the leg's client hung up, or only the leg if it is a screen or
+// device. If a callee rejects the call, all its devices stop ringing.
+func (l *leg) clientHungUp(c Cause) {
 	if l.member.Type != Person {
 		l.leave(c, false)
 		l.call.link()
@@ -177,7 +177,7 @@ func (l *leg) dial(digits string) error {
 // change applies a change that the client makes to its own leg, and notifies all members.
 func (l *leg) change(cmd Command) error {
 	if cmd.Target != "" && cmd.Target != l.member.ID && cmd.Target != "all" {
-		target := l.call.child(l, cmd.Target)
+		target := l.call.findSource(l, cmd.Target)
 		if target == nil {
 			return problem.New(problem.Forbidden, "not_permitted",
 				"you may change only your own microphone and camera")
@@ -221,26 +221,26 @@ func changeLimit() *rate.Limiter { return rate.NewLimiter(10, 20) }
 // and sent later as one event. Otherwise, a client with many sockets could fill the queues of the
 // other members' sockets, which are then closed.
 func (l *leg) tellChange(names []string) {
-	waits := len(l.untold) > 0
+	waits := len(l.pending) > 0
 	for _, name := range names {
-		if !slices.Contains(l.untold, name) {
-			l.untold = append(l.untold, name)
+		if !slices.Contains(l.pending, name) {
+			l.pending = append(l.pending, name)
 		}
 	}
-	if waits || len(l.untold) == 0 {
+	if waits || len(l.pending) == 0 {
 		return
 	}
 	if delay := l.changes.Reserve().Delay(); delay > 0 {
-		time.AfterFunc(delay, func() { l.call.post(l.tellUntold) })
+		time.AfterFunc(delay, func() { l.call.post(l.tellPending) })
 		return
 	}
-	l.tellUntold()
+	l.tellPending()
 }
 
-// tellUntold notifies all members of the changes collected since the last notification.
-func (l *leg) tellUntold() {
-	names, member := l.untold, l.member
-	l.untold = nil
+// tellPending notifies all members of the changes collected since the last notification.
+func (l *leg) tellPending() {
+	names, member := l.pending, l.member
+	l.pending = nil
 	if !l.over {
 		l.call.tellMembers(Event{Kind: MemberUpdated, Member: &member, Updated: names})
 	}

@@ -69,7 +69,7 @@ func (c *Calls) join(n Nodes) {
 		return r, err
 	})
 	n.Handle(eventMessage, handler(func(from string, d delivery) {
-		c.meet(from, time.Now())
+		c.noteAlive(from, time.Now())
 		if d.Event.Kind == HungUp {
 			c.forgetRemote(d.Event.Leg, d.Holder)
 		} else {

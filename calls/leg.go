@@ -31,7 +31,7 @@ type leg struct {
 	mediaLost  time.Time // zero while packets arrive
 
 	changes *rate.Limiter // limits notifications to members; a screen shares its owner's
-	untold  []string      // changes to be sent later, as in Event.Updated
+	pending []string      // changes to be sent later, as in Event.Updated
 
 	active bool // the leg is a member: it dialed, or it answered
 	held   bool

@@ -88,8 +88,8 @@ type holder struct {
 	dials, rejected *rate.Limiter
 }
 
-// ring adds n, which may be negative, to the number of legs that ring the account.
-func (h *holder) ring(l *leg, n int) {
+// addRinging adds n, which may be negative, to the number of legs that ring the account.
+func (h *holder) addRinging(l *leg, n int) {
 	h.ringing += n
 	for _, caller := range l.callers {
 		if h.ringingBy == nil {
@@ -154,7 +154,7 @@ func (c *Calls) admitCall(client Client) error {
 
 // looksPerCall is how many holders forgetIdle examines when a call begins. A call adds at most
 // three, so the map stops growing before a fifth of it is idle.
-const looksPerCall = 16
+const checksPerCall = 16
 
 // forgetIdle removes some idle holders, so that the map does not grow. The caller holds c.mu.
 func (c *Calls) forgetIdle(now time.Time) {
@@ -163,7 +163,7 @@ func (c *Calls) forgetIdle(now time.Time) {
 		if h.isIdle(now) {
 			delete(c.holders, name)
 		}
-		if looks++; looks == looksPerCall {
+		if looks++; looks == checksPerCall {
 			return
 		}
 	}

@@ -52,8 +52,8 @@ func (k *call) linkTo(l, other *leg) {
 	}
 }
 
-// child returns the screen or device of l with this member id, or nil.
-func (k *call) child(l *leg, memberID string) *leg {
+// findSource returns the screen or device of l with this member id, or nil.
+func (k *call) findSource(l *leg, memberID string) *leg {
 	for _, s := range k.legs {
 		if s.member.ID == memberID && s.member.Parent == l.member.ID && !s.over {
 			return s

@@ -25,12 +25,12 @@ const (
 
 func nodeKey(node string) session.Key { return session.Key{Kind: "node", ID: node} }
 
-// meet records that another node was alive at the given time.
-func (c *Calls) meet(node string, at time.Time) {
+// noteAlive records that another node was alive at the given time.
+func (c *Calls) noteAlive(node string, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if at.After(c.met[node]) {
-		c.met[node] = at
+	if at.After(c.lastAlive[node]) {
+		c.lastAlive[node] = at
 	}
 }
 
@@ -40,14 +40,14 @@ func (c *Calls) isAlive(ctx context.Context, node string) (bool, error) {
 	_, err := c.sessions.Get(ctx, nodeKey(node))
 	switch {
 	case err == nil:
-		c.meet(node, time.Now())
+		c.noteAlive(node, time.Now())
 		return true, nil
 	case !errors.Is(err, problem.NotFound):
 		return false, fmt.Errorf("looking for a node: %w", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Since(c.met[node]) < aliveFor, nil
+	return time.Since(c.lastAlive[node]) < aliveFor, nil
 }
 
 // deadNodes returns which of the other nodes are dead. A node that is checked for the first time
@@ -74,9 +74,9 @@ func (c *Calls) deadNodes(ctx context.Context, nodes []string) (map[string]bool,
 func (c *Calls) isKnown(node string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, known := c.met[node]
+	_, known := c.lastAlive[node]
 	if !known {
-		c.met[node] = time.Now()
+		c.lastAlive[node] = time.Now()
 	}
 	return known
 }
@@ -87,7 +87,7 @@ const forgetAfter = time.Hour
 func (c *Calls) forgetNodes(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.met, func(_ string, at time.Time) bool { return now.Sub(at) > forgetAfter })
+	maps.DeleteFunc(c.lastAlive, func(_ string, at time.Time) bool { return now.Sub(at) > forgetAfter })
 }
 
 // RunNode renews this node's entry and ends the records of nodes that died. It returns when ctx
@@ -115,15 +115,15 @@ func (c *Calls) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dead, err := c.deadNodes(ctx, append(c.partners(), running...))
+	dead, err := c.deadNodes(ctx, append(c.sharedNodes(), running...))
 	if err != nil {
 		return err
 	}
 
-	c.lose(dead)
+	c.loseNodes(dead)
 	for _, node := range running {
 		if dead[node] {
-			if err := c.bury(ctx, node); err != nil {
+			if err := c.endCallsOf(ctx, node); err != nil {
 				return err
 			}
 		}
@@ -132,8 +132,8 @@ func (c *Calls) renew(ctx context.Context) error {
 	return nil
 }
 
-// bury ends the records of a dead node's calls.
-func (c *Calls) bury(ctx context.Context, node string) error {
+// endCallsOf ends the records of a dead node's calls.
+func (c *Calls) endCallsOf(ctx context.Context, node string) error {
 	for {
 		left, err := c.store.RunningCalls(ctx, node, reapAtOnce)
 		if err != nil || len(left) == 0 {

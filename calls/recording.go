@@ -43,9 +43,9 @@ func (k *call) recordIfWanted() {
 	})
 }
 
-// recordOn continues recording a call that this node has taken over, in a new recording. The lost
-// node finishes the previous recording once it is back.
-func (k *call) recordOn() {
+// resumeRecording continues recording a call that this node has taken over, in a new recording. The
+// lost node finishes the previous recording once it is back.
+func (k *call) resumeRecording() {
 	c, r, started := k.calls, k.record, time.Now()
 	if c.recorder == nil || k.echo {
 		return
@@ -59,7 +59,8 @@ func (k *call) recordOn() {
 			c.log.Error("ending the recording of a lost node", "call_id", k.id, "error", err)
 			return
 		}
-		// A server that was started again may have ended that recording before the clients came back.
+		// A server that was started again may have ended that recording before the clients came
+		// back.
 		if !recorded && !r.Recorded {
 			return
 		}

@@ -111,9 +111,9 @@ func (c *Calls) closedHere(s Socket) {
 	}
 }
 
-// lose treats sockets on dead nodes as closed. It also ends legs of this node's clients whose calls
-// were on dead nodes.
-func (c *Calls) lose(dead map[string]bool) {
+// loseNodes treats sockets on dead nodes as closed. It also ends legs of this node's clients whose
+// calls were on dead nodes.
+func (c *Calls) loseNodes(dead map[string]bool) {
 	for _, l := range c.allLegs() {
 		if s := l.at.Load().(Socket); dead[s.Node] {
 			c.closedHere(s)
@@ -125,8 +125,8 @@ func (c *Calls) lose(dead map[string]bool) {
 	}
 }
 
-// partners returns the nodes with which this node shares calls. It may contain a node twice.
-func (c *Calls) partners() (nodes []string) {
+// sharedNodes returns the nodes with which this node shares calls. It may contain a node twice.
+func (c *Calls) sharedNodes() (nodes []string) {
 	for _, l := range c.allLegs() {
 		nodes = append(nodes, l.at.Load().(Socket).Node)
 	}

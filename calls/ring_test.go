@@ -19,8 +19,8 @@ func TestRungOut(t *testing.T) {
 	}
 	want := func(when string, out bool, callers ...account) {
 		t.Helper()
-		if got := all.isRungOut("bob", 1, callers); got != out {
-			t.Errorf("%s, isRungOut for %v = %v, want %v", when, callers, got, out)
+		if got := all.isBusy("bob", 1, callers); got != out {
+			t.Errorf("%s, isBusy for %v = %v, want %v", when, callers, got, out)
 		}
 	}
 

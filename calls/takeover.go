@@ -110,21 +110,21 @@ func (c *Calls) revive(r Record) {
 	if r.Guest != "" {
 		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest}
 	}
-	k.await(r.ID, caller, r.From, false, r.CallerControls)
+	k.addAbsentLeg(r.ID, caller, r.From, false, r.CallerControls)
 	if !k.echo {
 		callee := fabric.Token{Kind: fabric.SAT, SubscriberID: r.To.SubscriberID}
-		k.await(r.CalleeLeg, callee, r.To, true, r.CalleeControls)
+		k.addAbsentLeg(r.CalleeLeg, callee, r.To, true, r.CalleeControls)
 	}
 
 	c.mu.Lock()
 	c.calls[k.key()] = k
 	c.mu.Unlock()
-	k.recordOn()
+	k.resumeRecording()
 }
 
-// await adds a leg whose client has not come back yet. t represents the client's real token, which
-// is unknown until the client comes back. Revocations of earlier tokens do not end the leg.
-func (k *call) await(id string, t fabric.Token, p Party, inbound bool, c Controls) {
+// addAbsentLeg adds a leg whose client has not come back yet. t represents the client's real token,
+// which is unknown until the client comes back. Revocations of earlier tokens do not end the leg.
+func (k *call) addAbsentLeg(id string, t fabric.Token, p Party, inbound bool, c Controls) {
 	t.ProjectID, t.IssuedAt = k.project, time.Now()
 	l := k.newLeg(id, Client{Token: t}, p, inbound)
 	l.active, l.socketLost = true, time.Now()

@@ -43,7 +43,7 @@ func beepFor(codec string) [][]byte {
 func (l *leg) Beep() {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
-	s := l.nth(calls.Audio, 0)
+	s := l.liveSection(calls.Audio, 0)
 	if s == nil || l.closed.Load() || !s.agreed.Direction.Sends() {
 		return
 	}
@@ -59,7 +59,7 @@ func (l *leg) Beep() {
 // beep sends the packets of the tone, one every 20 ms.
 func (l *leg) beep(o *sender, codec sdp.Codec, packets [][]byte) {
 	w := l.engine.newWorker()
-	at := o.now(time.Now())
+	at := o.timestampAt(time.Now())
 	ticker := time.NewTicker(beepStep)
 	defer ticker.Stop()
 	for i, payload := range packets {
@@ -68,13 +68,14 @@ func (l *leg) beep(o *sender, codec sdp.Codec, packets [][]byte) {
 			return
 		case <-ticker.C:
 		}
-		o.play(w, codec, i == 0, at, payload)
+		o.sendSound(w, codec, i == 0, at, payload)
 		at += uint32(codec.Clock) * uint32(beepStep/time.Millisecond) / 1000
 	}
 }
 
-// play sends a packet that the engine generates. marker is set for the first packet of a sound.
-func (o *sender) play(w *worker, codec sdp.Codec, marker bool, at uint32, payload []byte) {
+// sendSound sends a packet that the engine generates. marker is set for the first packet of a
+// sound.
+func (o *sender) sendSound(w *worker, codec sdp.Codec, marker bool, at uint32, payload []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.ctx == nil {
@@ -97,12 +98,12 @@ func (o *sender) play(w *worker, codec sdp.Codec, marker bool, at uint32, payloa
 func (o *sender) inject(f func()) {
 	o.turn.Lock()
 	defer o.turn.Unlock()
-	o.hold(true)
-	defer o.hold(false)
+	o.setHeld(true)
+	defer o.setHeld(false)
 	f()
 }
 
-func (o *sender) hold(held bool) {
+func (o *sender) setHeld(held bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.held, o.from = held, nil

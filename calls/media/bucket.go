@@ -23,9 +23,9 @@ type bucket struct {
 	last        time.Time
 }
 
-// limits returns the buckets of a section. The bucket for RTP counts packets of audio or bytes of
-// video, and that for RTCP counts packets.
-func limits(kind calls.Kind) (rtp, rtcp bucket) {
+// newBuckets returns the buckets of a section. The bucket for RTP counts packets of audio or bytes
+// of video, and that for RTCP counts packets.
+func newBuckets(kind calls.Kind) (rtp, rtcp bucket) {
 	rate := float64(audioPackets)
 	if kind == calls.Video {
 		rate = videoBytes

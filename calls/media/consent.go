@@ -33,27 +33,28 @@ type transaction = [stun.TransactionIDSize]byte
 type peer struct {
 	path        path         // to the address, with what the client requested for it
 	credentials *credentials // the ones that the client last used from this address
-	heard       time.Time    // when it did
+	lastHeard   time.Time    // when it did
 
-	check   transaction // the unanswered check, or zero
-	asked   time.Time   // when it was last sent
-	repeats int         // how many times it was repeated since the client was last heard
-	next    time.Time   // when to check consent again, if the path is in use
-	consent time.Time   // when the last answered check was sent; zero if none was answered
+	check     transaction // the unanswered check, or zero
+	sentAt    time.Time   // when it was last sent
+	repeats   int         // how many times it was repeated since the client was last heard
+	renewAt   time.Time   // when to check consent again, if the path is in use
+	consentAt time.Time   // when the last answered check was sent; zero if none was answered
 }
 
 // hasConsent reports whether media may be sent to the address.
 func (p *peer) hasConsent(now time.Time) bool {
-	return !p.consent.IsZero() && now.Sub(p.consent) <= consentTimeout
+	return !p.consentAt.IsZero() && now.Sub(p.consentAt) <= consentTimeout
 }
 
-// meet records a check that a client sent by UDP. It returns a check to send to the client, or nil,
-// and reports whether the path may be used already. ok is false if the client sent too many checks.
-func (t *transport) meet(from *path, c *credentials, now time.Time) (request []byte, consent, ok bool) {
-	owned := t.engine.table.hear(from.remote, t, now)
+// receiveCheck records a check that a client sent by UDP. It returns a check to send to the client,
+// or nil, and reports whether the path may be used already. ok is false if the client sent too many
+// checks.
+func (t *transport) receiveCheck(from *path, c *credentials, now time.Time) (request []byte, consent, ok bool) {
+	owned := t.engine.table.refreshClaim(from.remote, t, now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.peer(from.remote)
+	p := t.findPeer(from.remote)
 	consent = owned && p != nil && p.hasConsent(now)
 	if !consent && !t.unproven.take(1, now) {
 		return nil, false, false
@@ -62,17 +63,17 @@ func (t *transport) meet(from *path, c *credentials, now time.Time) (request []b
 	if p == nil {
 		p = t.addPeer(from.remote)
 	}
-	nominated := from.nominated || p.path.nominated && p.consent.IsZero()
+	nominated := from.nominated || p.path.nominated && p.consentAt.IsZero()
 	p.path, p.path.nominated = *from, nominated
-	p.credentials, p.heard, p.repeats = c, now, 0
-	if !consent && now.Sub(p.asked) >= checkPause {
-		request = t.ask(p, now)
+	p.credentials, p.lastHeard, p.repeats = c, now, 0
+	if !consent && now.Sub(p.sentAt) >= checkPause {
+		request = t.buildCheck(p, now)
 	}
 	return request, consent, true
 }
 
-// peer returns the peer whose address is a, or nil. The caller holds mu.
-func (t *transport) peer(a netip.AddrPort) *peer {
+// findPeer returns the peer whose address is a, or nil. The caller holds mu.
+func (t *transport) findPeer(a netip.AddrPort) *peer {
 	for _, p := range t.peers {
 		if p.path.remote == a {
 			return p
@@ -86,7 +87,7 @@ func (t *transport) addPeer(a netip.AddrPort) *peer {
 	if len(t.peers) == maxPeers {
 		oldest := 0
 		for i, p := range t.peers {
-			if p.heard.Before(t.peers[oldest].heard) {
+			if p.lastHeard.Before(t.peers[oldest].lastHeard) {
 				oldest = i
 			}
 		}
@@ -98,9 +99,9 @@ func (t *transport) addPeer(a netip.AddrPort) *peer {
 	return p
 }
 
-// ask returns a check to send to a peer (RFC 8445, section 7.2.2), or nil while the client's
+// buildCheck returns a check to send to a peer (RFC 8445, section 7.2.2), or nil while the client's
 // password is unknown. It repeats a check that is still unanswered. The caller holds mu.
-func (t *transport) ask(p *peer, now time.Time) []byte {
+func (t *transport) buildCheck(p *peer, now time.Time) []byte {
 	c := p.credentials
 	if c.clientUfrag == "" || t.ctx.Err() != nil {
 		return nil
@@ -109,9 +110,9 @@ func (t *transport) ask(p *peer, now time.Time) []byte {
 		p.check = stun.NewTransactionID()
 		t.engine.table.addCheck(p.check, t)
 		fifth := consentInterval / 5
-		p.next = now.Add(consentInterval - fifth + rand.N(2*fifth))
+		p.renewAt = now.Add(consentInterval - fifth + rand.N(2*fifth))
 	}
-	p.asked = now
+	p.sentAt = now
 
 	m, err := stun.Build(stun.BindingRequest, stun.NewTransactionIDSetter(p.check),
 		stun.NewUsername(c.clientUfrag+":"+c.ufrag),
@@ -128,36 +129,36 @@ func (t *transport) ask(p *peer, now time.Time) []byte {
 // section 5.1.2.1).
 var checkPriority = []byte{110, 255, 255, 255}
 
-// confirm handles an answer to a check. The answer proves the address that it came from, if the
-// check was sent there and the answer is signed with the client's password.
-func (t *transport) confirm(m *stun.Message, from *path, now time.Time) bool {
+// receiveCheckAnswer handles an answer to a check. The answer proves the address that it came from,
+// if the check was sent there and the answer is signed with the client's password.
+func (t *transport) receiveCheckAnswer(m *stun.Message, from *path, now time.Time) bool {
 	t.mu.Lock()
-	p := t.peer(from.remote)
+	p := t.findPeer(from.remote)
 	if p == nil || p.check != m.TransactionID || p.credentials.clientKey.Check(m) != nil {
 		t.mu.Unlock()
 		t.engine.counters.badSTUN.Add(1)
 		return false
 	}
 	t.engine.table.removeCheck(p.check)
-	p.check, p.consent = transaction{}, p.asked
+	p.check, p.consentAt = transaction{}, p.sentAt
 	chosen := p.path
 	t.mu.Unlock()
 
-	t.heard.Store(now.UnixNano())
-	if t.engine.table.prove(from.remote, t, now) {
-		t.choose(&chosen, now)
+	t.lastHeard.Store(now.UnixNano())
+	if t.engine.table.claimAddress(from.remote, t, now) {
+		t.selectPath(&chosen, now)
 	}
 	return true
 }
 
-// greet sends checks to the addresses from which the client sent its own before its password was
-// known.
-func (t *transport) greet(now time.Time) {
+// sendChecks sends checks to the addresses from which the client sent its own before its password
+// was known.
+func (t *transport) sendChecks(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.peers {
-		if p.consent.IsZero() {
-			p.path.send(t.ask(p, now))
+		if p.consentAt.IsZero() {
+			p.path.send(t.buildCheck(p, now))
 		}
 	}
 }
@@ -173,13 +174,13 @@ func (t *transport) renewConsent(now time.Time) {
 		used := current != nil && current.same(&p.path)
 		consent = consent || used && p.hasConsent(now)
 		switch {
-		case used && !now.Before(p.next):
+		case used && !now.Before(p.renewAt):
 			t.engine.table.removeCheck(p.check) // RFC 7675, section 5.1: each check has its own id
 			p.check = transaction{}
-			p.path.send(t.ask(p, now))
-		case !used && p.check != (transaction{}) && p.repeats < checkRepeats && now.Sub(p.asked) >= repeatPause:
+			p.path.send(t.buildCheck(p, now))
+		case !used && p.check != (transaction{}) && p.repeats < checkRepeats && now.Sub(p.sentAt) >= repeatPause:
 			p.repeats++
-			p.path.send(t.ask(p, now))
+			p.path.send(t.buildCheck(p, now))
 		}
 	}
 

@@ -52,11 +52,11 @@ func TestRepeatBound(t *testing.T) {
 	_, to := p.linked()
 	const size = 1150
 	for _, b := range p.packets(t, 140, size) {
-		p.worker.datagram(b, p.source, time.Now())
+		p.worker.receiveDatagram(b, p.source, time.Now())
 	}
 
 	at := netip.MustParseAddrPort("192.0.2.2:5000")
-	p.engine.table.prove(at, to.transport, time.Now())
+	p.engine.table.claimAddress(at, to.transport, time.Now())
 	to.transport.in.ctx = contexts(t, profile)
 	client := contexts(t, profile)
 	ask := func(now time.Time) (packets, bytes uint64) {
@@ -66,7 +66,7 @@ func TestRepeatBound(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := p.engine.Stats()
-		p.worker.datagram(sealed, at, now)
+		p.worker.receiveDatagram(sealed, at, now)
 		after := p.engine.Stats()
 		return after.Sent - before.Sent, after.SentBytes - before.SentBytes
 	}

@@ -48,7 +48,7 @@ func (l *leg) Dial(digits string) {
 	defer l.engine.mu.Unlock()
 	if !l.closed.Load() {
 		d.running = true
-		l.engine.group.Go(l.tryDial)
+		l.engine.group.Go(l.runDialer)
 	}
 }
 
@@ -65,22 +65,22 @@ func (d *dialer) next() (event byte, ok bool) {
 	return event, true
 }
 
-// tryDial calls dial. A panic ends only the leg.
-func (l *leg) tryDial() {
+// runDialer calls sendDigits. A panic ends only the leg.
+func (l *leg) runDialer() {
 	defer func() { l.engine.handlePanic(l, recover()) }()
-	l.dial()
+	l.sendDigits()
 }
 
-// dial sends the pending digits.
-func (l *leg) dial() {
+// sendDigits sends the pending digits.
+func (l *leg) sendDigits() {
 	w := l.engine.newWorker()
 	for {
 		event, ok := l.digits.next()
 		if !ok {
 			return
 		}
-		if to := l.listener(); to != nil {
-			to.out.inject(func() { ok = l.press(w, &to.out, event) })
+		if to := l.audioDestination(); to != nil {
+			to.out.inject(func() { ok = l.sendDigit(w, &to.out, event) })
 		}
 		if !ok {
 			return // the leg was closed
@@ -88,11 +88,11 @@ func (l *leg) dial() {
 	}
 }
 
-// listener returns the section that receives the client's audio, or nil.
-func (l *leg) listener() *section {
+// audioDestination returns the section that receives the client's audio, or nil.
+func (l *leg) audioDestination() *section {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
-	if s := l.nth(calls.Audio, 0); s != nil {
+	if s := l.liveSection(calls.Audio, 0); s != nil {
 		if r := s.route.Load(); r != nil {
 			return r.to
 		}
@@ -100,10 +100,10 @@ func (l *leg) listener() *section {
 	return nil
 }
 
-// press sends one digit and the pause after it. It reports false if the leg was closed.
-func (l *leg) press(w *worker, o *sender, event byte) bool {
+// sendDigit sends one digit and the pause after it. It reports false if the leg was closed.
+func (l *leg) sendDigit(w *worker, o *sender, event byte) bool {
 	start := time.Now()
-	at := o.now(start)
+	at := o.timestampAt(start)
 	ticker := time.NewTicker(digitStep)
 	defer ticker.Stop()
 	for step := 1; step <= digitSteps+int(digitPause/digitStep); step++ {
@@ -114,25 +114,25 @@ func (l *leg) press(w *worker, o *sender, event byte) bool {
 		}
 		switch {
 		case step < digitSteps:
-			o.event(w, event, start, at, step, false)
+			o.sendDigitEvent(w, event, start, at, step, false)
 		case step == digitSteps:
 			for range digitEnds {
-				o.event(w, event, start, at, step, true)
+				o.sendDigitEvent(w, event, start, at, step, true)
 			}
 		}
 	}
 	return true
 }
 
-// now returns the timestamp that the stream has at the given time.
-func (o *sender) now(at time.Time) uint32 {
+// timestampAt returns the timestamp that the stream has at the given time.
+func (o *sender) timestampAt(at time.Time) uint32 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.nextTime(at)
 }
 
-// event sends a packet of a telephone event that began at start (RFC 4733, section 2.3).
-func (o *sender) event(w *worker, event byte, start time.Time, at uint32, step int, end bool) {
+// sendDigitEvent sends a packet of a telephone event that began at start (RFC 4733, section 2.3).
+func (o *sender) sendDigitEvent(w *worker, event byte, start time.Time, at uint32, step int, end bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	codec, ok := o.format.Named(sdp.Events)

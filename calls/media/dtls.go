@@ -35,11 +35,11 @@ const (
 type identity struct {
 	certificate tls.Certificate
 	fingerprint sdp.Fingerprint
-	made        time.Time
+	created     time.Time
 }
 
-// rotate makes a new certificate for transports that are created from now on.
-func (e *Engine) rotate(now time.Time) error {
+// rotateCertificate makes a new certificate for transports that are created from now on.
+func (e *Engine) rotateCertificate(now time.Time) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("making the media certificate: %w", err)
@@ -59,14 +59,15 @@ func (e *Engine) rotate(now time.Time) error {
 	}
 	e.identity.Store(&identity{
 		certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
-		fingerprint: sdp.Fingerprint{Hash: "sha-256", Value: digest(crypto.SHA256, der)},
-		made:        now,
+		fingerprint: sdp.Fingerprint{Hash: "sha-256", Value: fingerprintOf(crypto.SHA256, der)},
+		created:     now,
 	})
 	return nil
 }
 
-// digest returns a certificate's fingerprint as written in descriptions (RFC 8122, section 5).
-func digest(h crypto.Hash, certificate []byte) string {
+// fingerprintOf returns a certificate's fingerprint as written in descriptions (RFC 8122, section
+// 5).
+func fingerprintOf(h crypto.Hash, certificate []byte) string {
 	sum := h.New()
 	sum.Write(certificate)
 	pairs := make([]string, 0, h.Size())
@@ -79,14 +80,15 @@ func digest(h crypto.Hash, certificate []byte) string {
 // hashes are the hash functions that clients' fingerprints may use.
 var hashes = map[string]crypto.Hash{"sha-256": crypto.SHA256, "sha-384": crypto.SHA384, "sha-512": crypto.SHA512}
 
-// verify returns an error unless the client's certificate has the fingerprint in its description.
-func (t *transport) verify(certificates [][]byte, _ [][]*x509.Certificate) error {
+// verifyCertificate returns an error unless the client's certificate has the fingerprint in its
+// description.
+func (t *transport) verifyCertificate(certificates [][]byte, _ [][]*x509.Certificate) error {
 	f := t.fingerprint()
 	h, ok := hashes[f.Hash]
 	if !ok || len(certificates) == 0 {
 		return errors.New("no usable fingerprint")
 	}
-	if subtle.ConstantTimeCompare([]byte(digest(h, certificates[0])), []byte(f.Value)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(fingerprintOf(h, certificates[0])), []byte(f.Value)) != 1 {
 		return errors.New("the certificate does not match the fingerprint")
 	}
 	return nil
@@ -98,20 +100,20 @@ func (t *transport) receiveDTLS(b []byte, now time.Time) {
 		t.engine.counters.dropped.Add(1)
 		return
 	}
-	t.shake()
+	t.startHandshake()
 }
 
-// shake starts a handshake if none is running, the client has sent a DTLS packet and its
+// startHandshake starts a handshake if none is running, the client has sent a DTLS packet and its
 // fingerprint is known.
-func (t *transport) shake() {
-	if t.shaking.Load() || t.pipe.empty() || t.fingerprint().Hash == "" || t.ctx.Err() != nil {
+func (t *transport) startHandshake() {
+	if t.handshaking.Load() || t.pipe.empty() || t.fingerprint().Hash == "" || t.ctx.Err() != nil {
 		return
 	}
-	if !t.shaking.CompareAndSwap(false, true) {
+	if !t.handshaking.CompareAndSwap(false, true) {
 		return
 	}
 	if t.attempts.Add(1) > maxHandshakes {
-		return // shaking stays set, so no further attempt is made
+		return // handshaking stays set, so no further attempt is made
 	}
 	t.engine.group.Go(t.handshake)
 }
@@ -128,7 +130,7 @@ func (t *transport) handshake() {
 	conn, err := dtls.ServerWithOptions(t.pipe, &net.UDPAddr{},
 		dtls.WithCertificates(t.identity.certificate),
 		dtls.WithClientAuth(dtls.RequireAnyClientCert),
-		dtls.WithVerifyPeerCertificate(t.verify),
+		dtls.WithVerifyPeerCertificate(t.verifyCertificate),
 		dtls.WithExtendedMasterSecret(dtls.RequireExtendedMasterSecret),
 		dtls.WithInsecureSkipVerifyHello(true), // ICE has proven the address
 		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
@@ -141,7 +143,7 @@ func (t *transport) handshake() {
 		cancel()
 	}
 	if err == nil {
-		err = t.derive(conn)
+		err = t.deriveKeys(conn)
 	}
 
 	if err != nil {
@@ -153,7 +155,7 @@ func (t *transport) handshake() {
 			_ = conn.Close()
 		}
 		t.pipe.reset()
-		t.shaking.Store(false)
+		t.handshaking.Store(false)
 		return
 	}
 	t.section.connected(t)
@@ -161,8 +163,8 @@ func (t *transport) handshake() {
 	_ = conn.Close()
 }
 
-// derive takes the SRTP keys from the handshake (RFC 5764, section 4.2).
-func (t *transport) derive(conn *dtls.Conn) error {
+// deriveKeys takes the SRTP keys from the handshake (RFC 5764, section 4.2).
+func (t *transport) deriveKeys(conn *dtls.Conn) error {
 	profile, ok := conn.SelectedSRTPProtectionProfile()
 	if !ok {
 		return errors.New("the client supports no SRTP profile of ours")
@@ -189,7 +191,7 @@ func (t *transport) derive(conn *dtls.Conn) error {
 	t.in.mu.Lock()
 	t.in.ctx = in
 	t.in.mu.Unlock()
-	t.section.out.key(t, out)
+	t.section.out.setKeys(t, out)
 	t.up.Store(true)
 	return nil
 }

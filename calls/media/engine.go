@@ -86,7 +86,7 @@ func New(cfg Config) (*Engine, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 	e.table.init()
-	if err := e.rotate(time.Now()); err != nil {
+	if err := e.rotateCertificate(time.Now()); err != nil {
 		return nil, err
 	}
 	if err := e.listen(cfg); err != nil {
@@ -144,7 +144,7 @@ func (e *Engine) Offer(w calls.Watcher, other calls.Media) (calls.Media, string,
 	l := e.newLeg(w)
 	for _, s := range from.sections {
 		if s.live() {
-			l.offer(s)
+			l.addOffered(s)
 		}
 	}
 	if len(l.sections) == 0 {

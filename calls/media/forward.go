@@ -17,7 +17,7 @@ func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
 		w.engine.counters.dropped.Add(1)
 		return
 	}
-	t.heard.Store(now.UnixNano())
+	t.lastHeard.Store(now.UnixNano())
 	w.engine.counters.received.Add(1)
 	w.engine.counters.receivedBytes.Add(uint64(len(b)))
 	if s.kind == calls.Audio {
@@ -25,8 +25,8 @@ func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
 	}
 }
 
-// open decrypts an RTP packet. The caller holds in.mu.
-func (w *worker) open(t *transport, b []byte, now time.Time) ([]byte, bool) {
+// decryptRTP decrypts an RTP packet. The caller holds in.mu.
+func (w *worker) decryptRTP(t *transport, b []byte, now time.Time) ([]byte, bool) {
 	ssrc := binary.BigEndian.Uint32(b[8:])
 	known := slices.Contains(t.in.sources, ssrc)
 	if t.in.ctx == nil || !known && len(t.in.sources) == maxSources {
@@ -51,7 +51,7 @@ func (w *worker) open(t *transport, b []byte, now time.Time) ([]byte, bool) {
 func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8, ok bool) {
 	t.in.mu.Lock()
 	defer t.in.mu.Unlock()
-	plain, ok := w.open(t, b, now)
+	plain, ok := w.decryptRTP(t, b, now)
 	if !ok {
 		return silence, false
 	}
@@ -75,9 +75,9 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 
 	r := s.route.Load()
 	if r == nil {
-		return translate(plain, p, &nowhere, f.level), true
+		return rewriteExtensions(plain, p, &noExtensions, f.level), true
 	}
-	loudness = translate(plain, p, &r.extensions, f.level)
+	loudness = rewriteExtensions(plain, p, &r.extensions, f.level)
 	if kind := r.types[p.kind]; kind >= 0 {
 		plain[1] = plain[1]&0x80 | uint8(kind)
 		if r.to.out.forward(w, s, plain, p, f.names[p.kind], now) {
@@ -88,4 +88,4 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 }
 
 // nowhere maps all header extensions to 0, which turns them into padding.
-var nowhere [16]uint8
+var noExtensions [16]uint8

@@ -57,16 +57,16 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 			Codecs: []sdp.Codec{codec}, Extensions: []sdp.Extension{{ID: id + 1, URI: sdp.AudioLevel}}})
 		l.sections = []*section{s}
 		s.transport.in.ctx, p.client = contexts(t, profile), contexts(t, profile)
-		s.out.key(s.transport, contexts(t, profile))
+		s.out.setKeys(s.transport, contexts(t, profile))
 		to := path{udp: e.udp, remote: sink.LocalAddr().(*net.UDPAddr).AddrPort()}
 		s.transport.path.Store(&to)
-		s.transport.peers = []*peer{{path: to, consent: time.Now(), next: time.Now().Add(time.Hour)}}
+		s.transport.peers = []*peer{{path: to, consentAt: time.Now(), renewAt: time.Now().Add(time.Hour)}}
 		s.transport.in.rtp = bucket{rate: 1e12, burst: 1e12}
 		e.legs[l] = struct{}{}
 		legs = append(legs, l)
 	}
 	legs[0].Link(kind, legs[1])
-	e.table.prove(p.source, legs[0].sections[0].transport, time.Now())
+	e.table.claimAddress(p.source, legs[0].sections[0].transport, time.Now())
 	return p
 }
 
@@ -116,12 +116,12 @@ func TestForwardAllocations(t *testing.T) {
 			p := newPair(t, kind, profile)
 			all := p.packets(t, warm+runs+1, 100)
 			for _, b := range all[:warm] {
-				p.worker.datagram(b, p.source, time.Now())
+				p.worker.receiveDatagram(b, p.source, time.Now())
 			}
 
 			i := warm
 			allocations := testing.AllocsPerRun(runs, func() {
-				p.worker.datagram(all[i], p.source, time.Now())
+				p.worker.receiveDatagram(all[i], p.source, time.Now())
 				i++
 			})
 			if allocations != 0 && !raceDetector() {
@@ -155,7 +155,7 @@ func BenchmarkForward(b *testing.B) {
 		began := processorTime()
 		b.StartTimer()
 		for _, packet := range all {
-			p.worker.datagram(packet, p.source, time.Now())
+			p.worker.receiveDatagram(packet, p.source, time.Now())
 		}
 		cpu += processorTime() - began
 		done += len(all)
@@ -211,7 +211,7 @@ func TestEpochs(t *testing.T) {
 	send(other, 1, 2, true) // and another client takes over
 	send(other, 1, 1, false)
 	send(from, 2, 101, true)
-	to.out.leave(nil)
+	to.out.endEpoch(nil)
 	send(from, 2, 103, true)
 	send(from, 2, 102, false)
 	for i := range uint16(5000) {

@@ -27,7 +27,7 @@ func FuzzDatagram(f *testing.F) {
 			from = p.engine.advertise[0]
 		}
 		if len(b) < maxPacket {
-			bound.Check(t, len(b), func() { p.worker.datagram(b, from, time.Now()) })
+			bound.Check(t, len(b), func() { p.worker.receiveDatagram(b, from, time.Now()) })
 		}
 	})
 }
@@ -45,7 +45,7 @@ func FuzzPacket(f *testing.F) {
 		}
 		payload := bytes.Clone(b[p.offset:p.end])
 		ids := [16]uint8{1: 3, 2: 1}
-		if loudness := translate(b, p, &ids, 1); loudness > silence {
+		if loudness := rewriteExtensions(b, p, &ids, 1); loudness > silence {
 			t.Errorf("the audio level is %d, want %d at most", loudness, silence)
 		}
 		if !bytes.Equal(b[p.offset:p.end], payload) {

@@ -44,10 +44,10 @@ const (
 // silence is the lowest audio level: -127 dBov (RFC 6464, section 3).
 const silence = 127
 
-// translate rewrites the ids of header extensions in place. Extensions whose new id is 0, and
-// extensions in an unknown format, become padding. translate returns the audio level from the
+// rewriteExtensions rewrites the ids of header extensions in place. Extensions whose new id is 0,
+// and extensions in an unknown format, become padding. translate returns the audio level from the
 // extension whose id is level, or silence if there is none.
-func translate(b []byte, p packet, ids *[16]uint8, level uint8) (loudness uint8) {
+func rewriteExtensions(b []byte, p packet, ids *[16]uint8, level uint8) (loudness uint8) {
 	loudness = silence
 	if b[0]&0x10 == 0 {
 		return loudness

@@ -32,8 +32,8 @@ func (e *Engine) recoverHousekeeping(now time.Time) {
 // doHousekeeping replaces an old certificate. Then, for each leg, it renews the client's consent to
 // receive media, and reports clients that were lost, returned or stopped speaking.
 func (e *Engine) doHousekeeping(now time.Time) {
-	if now.Sub(e.identity.Load().made) > rotation {
-		if err := e.rotate(now); err != nil {
+	if now.Sub(e.identity.Load().created) > rotation {
+		if err := e.rotateCertificate(now); err != nil {
 			e.log.Error("rotating the media certificate", "error", err)
 		}
 	}
@@ -54,8 +54,8 @@ func (e *Engine) doHousekeeping(now time.Time) {
 func latestPath(transports []*transport, now time.Time) (lastSeen time.Time, latest *path) {
 	var latestAt int64
 	for _, t := range transports {
-		p, at := t.path.Load(), t.heard.Load()
-		if p == nil && now.Sub(t.made) >= calls.LostAfter {
+		p, at := t.path.Load(), t.lastHeard.Load()
+		if p == nil && now.Sub(t.created) >= calls.LostAfter {
 			continue
 		}
 		if at > latestAt {

@@ -35,8 +35,8 @@ func isSTUN(b []byte) bool {
 	return len(b) >= 20 && b[0] < 4 && b[4] == 0x21 && b[5] == 0x12 && b[6] == 0xa4 && b[7] == 0x42
 }
 
-// check handles a STUN packet that arrived on a path. It returns the transport whose client sent
-// it, or nil if the sender did not prove that it knows the password.
+// receiveSTUN handles a STUN packet that arrived on a path. It returns the transport whose client
+// sent it, or nil if the sender did not prove that it knows the password.
 //
 // If the request came by UDP, the engine also sends a check of its own, and only the answer to that
 // check makes the source a path. The check is sent before the answer to the request, so that the
@@ -44,7 +44,7 @@ func isSTUN(b []byte) bool {
 //
 // A packet without a known user name fragment and valid integrity gets no answer. So a scanner
 // learns nothing, and a spoofed address receives nothing.
-func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
+func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport) {
 	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	m := &w.request
 	m.Raw = append(m.Raw[:0], b...)
@@ -52,7 +52,7 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 		return nil
 	}
 	if m.Type == stun.BindingSuccess && from.tcp == nil {
-		return w.confirm(m, from, now)
+		return w.receiveCheckAnswer(m, from, now)
 	}
 	if m.Type != stun.BindingRequest {
 		return nil
@@ -62,7 +62,7 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 		return nil
 	}
 	ufrag, _, _ := bytes.Cut(name, []byte(":"))
-	named := w.engine.table.name(ufrag)
+	named := w.engine.table.findByName(ufrag)
 	if named == nil {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 	}
 
 	t = named
-	t.heard.Store(now.UnixNano())
+	t.lastHeard.Store(now.UnixNano())
 	if m.Contains(stun.AttrICEControlled) {
 		// A lite agent is never the controlling one (RFC 8445, section 6.1.1), so the client must
 		// be.
@@ -84,7 +84,7 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 	from.priority, from.nominated = priority(m), m.Contains(stun.AttrUseCandidate)
 	consent := true // a TCP connection already proves a round trip
 	if from.tcp == nil {
-		request, known, ok := t.meet(from, c, now)
+		request, known, ok := t.receiveCheck(from, c, now)
 		if !ok {
 			w.engine.counters.limited.Add(1)
 			return t
@@ -94,16 +94,16 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 	}
 	w.respond(m, from, c, stun.BindingSuccess, nil)
 	if consent {
-		t.choose(from, now)
+		t.selectPath(from, now)
 	}
-	t.used(c)
+	t.retirePrevious(c)
 	return t
 }
 
-// confirm handles an answer to one of our checks.
-func (w *worker) confirm(m *stun.Message, from *path, now time.Time) *transport {
-	t := w.engine.table.check(m.TransactionID)
-	if t == nil || !t.confirm(m, from, now) {
+// receiveCheckAnswer handles an answer to one of our checks.
+func (w *worker) receiveCheckAnswer(m *stun.Message, from *path, now time.Time) *transport {
+	t := w.engine.table.findByCheck(m.TransactionID)
+	if t == nil || !t.receiveCheckAnswer(m, from, now) {
 		return nil
 	}
 	return t
@@ -135,9 +135,9 @@ func (w *worker) respond(m *stun.Message, to *path, c *credentials, kind stun.Me
 	}
 }
 
-// choose decides whether to use a path on which the client proved itself. The path that the client
-// nominated last is used, and before any nomination, the path proven last.
-func (t *transport) choose(from *path, now time.Time) {
+// selectPath decides whether to use a path on which the client proved itself. The path that the
+// client nominated last is used, and before any nomination, the path proven last.
+func (t *transport) selectPath(from *path, now time.Time) {
 	current := t.path.Load()
 	if current != nil && current.same(from) && current.nominated {
 		if from.nominated && now.Sub(current.at) > nominationHold/2 {

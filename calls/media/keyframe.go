@@ -20,8 +20,8 @@ type keyframe struct {
 	since, asked time.Time
 }
 
-// want holds back packets until the next key frame.
-func (k *keyframe) want(now time.Time) { k.wanted, k.since = true, now }
+// require holds back packets until the next key frame.
+func (k *keyframe) require(now time.Time) { k.wanted, k.since = true, now }
 
 // passes reports whether a packet from a source may be sent.
 func (k *keyframe) passes(from *section, codec string, payload []byte, now time.Time) bool {

@@ -62,13 +62,13 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 	accepted := 0
 	for i := range d.Sections {
 		o := &d.Sections[i]
-		s := step{offer: o, old: l.find(o.Mid)}
-		s.answer = o.Answer(l.codecs(s.old, o.Kind)...)
+		s := step{offer: o, old: l.findSection(o.Mid)}
+		s.answer = o.Answer(l.preferredCodecs(s.old, o.Kind)...)
 		if s.answer.Rejected {
 			steps = append(steps, s)
 			continue
 		}
-		if err := usable(o, "active"); err != nil {
+		if err := checkUsable(o, "active"); err != nil {
 			return nil, err
 		}
 
@@ -89,8 +89,8 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 	return steps, nil
 }
 
-// usable returns an error unless a client's section has everything that a transport requires.
-func usable(s *sdp.Section, setup string) error {
+// checkUsable returns an error unless a client's section has everything that a transport requires.
+func checkUsable(s *sdp.Section, setup string) error {
 	_, hash := hashes[s.Fingerprint.Hash]
 	switch {
 	case s.Ufrag == "" || s.Password == "":
@@ -103,11 +103,11 @@ func usable(s *sdp.Section, setup string) error {
 	return nil
 }
 
-// codecs returns the codecs that an answer should prefer: those in use, or else those of the linked
-// leg. The caller holds the engine's mu.
-func (l *leg) codecs(old *section, kind string) (names []string) {
+// preferredCodecs returns the codecs that an answer should prefer: those in use, or else those of
+// the linked leg. The caller holds the engine's mu.
+func (l *leg) preferredCodecs(old *section, kind string) (names []string) {
 	if to := l.to[calls.Kind(kind)]; old == nil && to != nil {
-		old = to.nth(calls.Kind(kind), 0)
+		old = to.liveSection(calls.Kind(kind), 0)
 	}
 	if old == nil || !old.live() {
 		return nil
@@ -127,7 +127,7 @@ func (l *leg) apply(steps []step) {
 	}
 	for _, s := range before {
 		if !slices.Contains(l.sections, s) {
-			l.drop(s)
+			l.closeSection(s)
 		}
 	}
 	l.version++
@@ -153,26 +153,26 @@ func (l *leg) applyStep(s step) *section {
 	if result == nil || s.replace {
 		result = l.newSection(s.answer)
 	} else {
-		result.agree(s.answer)
+		result.setAgreed(s.answer)
 		if s.restart {
 			result.transport.restart()
 		}
 	}
 	result.ufrag, result.offered = s.offer.Ufrag, false
-	result.transport.expect(s.offer)
+	result.transport.setRemote(s.offer)
 	return result
 }
 
-// offer adds a section with the same kind and codecs as s, which belongs to another leg.
-func (l *leg) offer(s *section) {
+// addOffered adds a section with the same kind and codecs as s, which belongs to another leg.
+func (l *leg) addOffered(s *section) {
 	o := s.agreed.Offer(itoa(len(l.sections)))
 	n := l.newSection(o)
 	n.offered = true
 	l.sections = append(l.sections, n)
 }
 
-// drop closes a section and adds its counts to the leg's totals.
-func (l *leg) drop(s *section) {
+// closeSection closes a section and adds its counts to the leg's totals.
+func (l *leg) closeSection(s *section) {
 	if s.live() {
 		r := s.measured()
 		l.past.count(s, &r)
@@ -180,8 +180,8 @@ func (l *leg) drop(s *section) {
 	s.close()
 }
 
-// find returns the section whose mid is mid, or nil.
-func (l *leg) find(mid string) *section {
+// findSection returns the section whose mid is mid, or nil.
+func (l *leg) findSection(mid string) *section {
 	for _, s := range l.sections {
 		if s.mid == mid {
 			return s
@@ -190,8 +190,8 @@ func (l *leg) find(mid string) *section {
 	return nil
 }
 
-// nth returns the live section of a kind with index n, or nil.
-func (l *leg) nth(kind calls.Kind, n int) *section {
+// liveSection returns the live section of a kind with index n, or nil.
+func (l *leg) liveSection(kind calls.Kind, n int) *section {
 	for _, s := range l.sections {
 		if s.kind != kind || !s.live() {
 			continue

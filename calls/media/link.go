@@ -52,7 +52,7 @@ func (l *leg) reroute() {
 		}
 		var to *section
 		if linked := l.to[s.kind]; linked != nil {
-			to = linked.nth(s.kind, counts[s.kind])
+			to = linked.liveSection(s.kind, counts[s.kind])
 		}
 		counts[s.kind]++
 		s.setRoute(s.routeTo(to))
@@ -63,7 +63,7 @@ func (l *leg) reroute() {
 func (s *section) setRoute(r *route) {
 	old := s.route.Swap(r)
 	if old != nil && (r == nil || r.to != old.to) {
-		old.to.out.leave(s)
+		old.to.out.endEpoch(s)
 	}
 	if r != nil && (old == nil || r.to != old.to) && s.kind == calls.Video {
 		s.askKeyframe(time.Now())

@@ -38,7 +38,7 @@ func (e *Engine) listen(cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("listening for media: %w", err)
 	}
-	e.advertise, err = e.addresses(cfg.Advertise)
+	e.advertise, err = e.resolveAdvertised(cfg.Advertise)
 	if err != nil {
 		return errors.Join(err, e.closePorts())
 	}
@@ -88,11 +88,11 @@ func (e *Engine) closePorts() error {
 	return errors.Join(errs...)
 }
 
-// addresses returns the advertised addresses with their ports.
-func (e *Engine) addresses(configured []netip.AddrPort) ([]netip.AddrPort, error) {
+// resolveAdvertised returns the advertised addresses with their ports.
+func (e *Engine) resolveAdvertised(configured []netip.AddrPort) ([]netip.AddrPort, error) {
 	if len(configured) == 0 {
 		var err error
-		if configured, err = e.own(); err != nil {
+		if configured, err = e.localAddresses(); err != nil {
 			return nil, err
 		}
 	}
@@ -108,9 +108,9 @@ func (e *Engine) addresses(configured []netip.AddrPort) ([]netip.AddrPort, error
 	return all, nil
 }
 
-// own returns the address listened on or, if that is unspecified, the addresses of this machine.
-// Loopback addresses are included only if there are no others.
-func (e *Engine) own() (all []netip.AddrPort, err error) {
+// localAddresses returns the address listened on or, if that is unspecified, the addresses of this
+// machine. Loopback addresses are included only if there are no others.
+func (e *Engine) localAddresses() (all []netip.AddrPort, err error) {
 	var bound net.Addr
 	if e.udp != nil {
 		bound = e.udp.LocalAddr()

@@ -28,11 +28,11 @@ func TestLostConsent(t *testing.T) {
 	var events lostCount
 	now := time.Now()
 	s.leg.reporter.watcher, s.leg.reporter.connected = &events, true
-	s.transport.made = now.Add(-time.Minute)
-	s.transport.peers[0].consent = now.Add(-consentTimeout)
+	s.transport.created = now.Add(-time.Minute)
+	s.transport.peers[0].consentAt = now.Add(-consentTimeout)
 	path := s.transport.path.Load()
 
-	s.transport.heard.Store(now.UnixNano())
+	s.transport.lastHeard.Store(now.UnixNano())
 	p.engine.doHousekeeping(now)
 	if events.lost > 0 {
 		t.Error("a leg is lost while its client answers")
@@ -41,8 +41,8 @@ func TestLostConsent(t *testing.T) {
 	if events.lost != 1 || s.transport.path.Load() != nil {
 		t.Errorf("without an answer for %v, Lost was called %d times, want once", consentTimeout, events.lost)
 	}
-	s.transport.peers[0].consent = now
-	s.transport.choose(path, now)
+	s.transport.peers[0].consentAt = now
+	s.transport.selectPath(path, now)
 	p.engine.doHousekeeping(now)
 	if events.connected != 1 {
 		t.Errorf("after the client came back, Connected was called %d times, want once", events.connected)
@@ -84,7 +84,7 @@ func TestConsent(t *testing.T) {
 	from.transport.path.Store(nil) // only the path to the second client matters here
 	remote := p.sink.LocalAddr().(*net.UDPAddr).AddrPort()
 	const password = "abcdefghijklmnopqrstuv"
-	to.transport.expect(&sdp.Section{Ufrag: "abcd", Password: password})
+	to.transport.setRemote(&sdp.Section{Ufrag: "abcd", Password: password})
 	to.transport.path.Store(nil)
 	to.transport.peers = nil
 	ours, start := to.transport.ours, time.Now()
@@ -93,7 +93,7 @@ func TestConsent(t *testing.T) {
 		t.Helper()
 		m := stun.MustBuild(stun.BindingRequest, stun.TransactionID, stun.NewUsername(ours.ufrag+":abcd"),
 			stun.RawAttribute{Type: stun.AttrUseCandidate}, ours.key, stun.Fingerprint)
-		p.worker.datagram(m.Raw, remote, start.Add(at))
+		p.worker.receiveDatagram(m.Raw, remote, start.Add(at))
 	}
 	answer := func(check *stun.Message, at time.Duration) {
 		t.Helper()
@@ -102,12 +102,12 @@ func TestConsent(t *testing.T) {
 		}
 		m := stun.MustBuild(stun.BindingSuccess, stun.NewTransactionIDSetter(check.TransactionID),
 			stun.NewShortTermIntegrity(password), stun.Fingerprint)
-		p.worker.datagram(m.Raw, remote, start.Add(at))
+		p.worker.receiveDatagram(m.Raw, remote, start.Add(at))
 	}
 	// hears reports whether the client receives media, and returns the last check that it received.
 	hears := func(at time.Duration) (heard bool, check *stun.Message) {
 		t.Helper()
-		p.worker.datagram(p.packets(t, 1, 20)[0], p.source, start.Add(at))
+		p.worker.receiveDatagram(p.packets(t, 1, 20)[0], p.source, start.Add(at))
 		check, media := p.toSink(t)
 		return media > 0, check
 	}
@@ -168,15 +168,15 @@ func TestClaims(t *testing.T) {
 	}
 
 	for _, s := range steps {
-		if got := table.prove(p.source, s.by, now.Add(s.at)); got != s.want {
+		if got := table.claimAddress(p.source, s.by, now.Add(s.at)); got != s.want {
 			t.Errorf("after %v, prove = %v, want %v", s.at, got, s.want)
 		}
 	}
-	if table.address(p.source) != to.transport {
+	if table.findByAddress(p.source) != to.transport {
 		t.Error("the address does not belong to the last one that proved it")
 	}
-	table.forget(to.transport)
-	if table.address(p.source) != nil || !table.prove(p.source, from.transport, now) {
+	table.remove(to.transport)
+	if table.findByAddress(p.source) != nil || !table.claimAddress(p.source, from.transport, now) {
 		t.Error("the address of a transport that is gone cannot be had")
 	}
 }

@@ -34,10 +34,10 @@ func (l *leg) Accept(answer string) error {
 		if a.Rejected {
 			continue
 		}
-		if s := l.find(a.Mid); s == nil || string(s.kind) != a.Kind {
+		if s := l.findSection(a.Mid); s == nil || string(s.kind) != a.Kind {
 			return problem.New(problem.Invalid, "invalid_sdp", "section %s was not offered", a.Mid)
 		}
-		if err := usable(a, "active"); err != nil {
+		if err := checkUsable(a, "active"); err != nil {
 			return err
 		}
 		accepted++
@@ -60,28 +60,28 @@ func (l *leg) accept(s *section, a *sdp.Section) {
 		return
 	}
 	if a == nil || a.Rejected {
-		l.drop(s)
+		l.closeSection(s)
 		return
 	}
 
 	agreed := s.agreed.Accept(a)
 	if len(agreed.Codecs) == 0 {
-		l.drop(s)
+		l.closeSection(s)
 		return
 	}
 	s.offered, s.ufrag = false, a.Ufrag
-	s.agree(agreed)
-	s.transport.expect(a)
+	s.setAgreed(agreed)
+	s.transport.setRemote(a)
 }
 
 // Update implements calls.Media.
-func (l *leg) Update(offer string) (string, error) { return l.change(offer, false) }
+func (l *leg) Update(offer string) (string, error) { return l.applyOffer(offer, false) }
 
 // Renew implements calls.Media.
-func (l *leg) Renew(offer string) (string, error) { return l.change(offer, true) }
+func (l *leg) Renew(offer string) (string, error) { return l.applyOffer(offer, true) }
 
-// change handles a later offer. If renew is true, it replaces all sections.
-func (l *leg) change(offer string, renew bool) (string, error) {
+// applyOffer handles a later offer. If renew is true, it replaces all sections.
+func (l *leg) applyOffer(offer string, renew bool) (string, error) {
 	d, err := sdp.Parse(offer)
 	if err != nil {
 		return "", err
@@ -115,7 +115,7 @@ func (l *leg) change(offer string, renew bool) (string, error) {
 // Mute implements calls.Media.
 func (l *leg) Mute(kind calls.Kind, muted bool) {
 	if l.muted(kind).Swap(muted) && !muted {
-		l.resume(kind)
+		l.restartEpochs(kind)
 	}
 }
 
@@ -127,14 +127,14 @@ func (l *leg) muted(kind calls.Kind) *atomic.Bool {
 	return &l.muteAudio
 }
 
-// resume begins a new epoch in the streams that carry this leg's media, so that they continue
-// without a gap.
-func (l *leg) resume(kind calls.Kind) {
+// restartEpochs begins a new epoch in the streams that carry this leg's media, so that they
+// continue without a gap.
+func (l *leg) restartEpochs(kind calls.Kind) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
 	for _, s := range l.sections {
 		if r := s.route.Load(); r != nil && s.kind == kind {
-			r.to.out.leave(s)
+			r.to.out.endEpoch(s)
 		}
 	}
 }
@@ -147,7 +147,7 @@ func (l *leg) Deafen(deaf bool) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
 	for _, s := range l.sections {
-		s.out.leave(nil)
+		s.out.endEpoch(nil)
 	}
 }
 
@@ -165,7 +165,7 @@ func (l *leg) Kinds() (live []calls.Kind) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
 	for _, kind := range kinds {
-		if l.nth(kind, 0) != nil {
+		if l.liveSection(kind, 0) != nil {
 			live = append(live, kind)
 		}
 	}
@@ -189,7 +189,7 @@ func (l *leg) Close() {
 		}
 	}
 	for _, s := range l.sections {
-		l.drop(s)
+		l.closeSection(s)
 	}
 	l.tap.Store(nil)
 }

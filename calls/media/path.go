@@ -26,7 +26,7 @@ type path struct {
 // write sends a packet. It never waits: if a TCP connection is too slow, the packet is dropped.
 func (p *path) write(packet []byte) bool {
 	if p.tcp != nil {
-		return p.tcp.send(packet)
+		return p.tcp.enqueue(packet)
 	}
 	_, err := p.udp.WriteToUDPAddrPort(packet, p.remote)
 	return err == nil

@@ -20,39 +20,39 @@ const (
 // that the client sends go to the clients that receive it. The engine makes up no reports, so a leg
 // without a link receives none.
 func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
-	packets, ok := w.openRTCP(t, b, now)
+	packets, ok := w.decryptRTCP(t, b, now)
 	if !ok {
 		w.engine.counters.dropped.Add(1)
 		return
 	}
-	t.heard.Store(now.UnixNano())
+	t.lastHeard.Store(now.UnixNano())
 
 	s, budget := t.section, maxRepeated
 	var back []rtcp.Packet
 	for _, p := range packets {
 		switch p := p.(type) {
 		case *rtcp.SenderReport:
-			s.passReport(p, now)
-			back = append(back, s.feedback(w.engine, p.Reports, now)...)
+			s.forwardReport(p, now)
+			back = append(back, s.receiveReports(w.engine, p.Reports, now)...)
 		case *rtcp.ReceiverReport:
-			back = append(back, s.feedback(w.engine, p.Reports, now)...)
+			back = append(back, s.receiveReports(w.engine, p.Reports, now)...)
 		case *rtcp.TransportLayerNack:
-			back = append(back, s.repeat(w.engine, p, &budget, now)...)
+			back = append(back, s.resend(w.engine, p, &budget, now)...)
 		case *rtcp.PictureLossIndication, *rtcp.FullIntraRequest:
-			if from := s.out.current(); from != nil {
+			if from := s.out.currentSource(); from != nil {
 				from.askKeyframe(now)
 			}
 		case *rtcp.ReceiverEstimatedMaximumBitrate:
 			back = append(back, p)
 		}
 	}
-	if from := s.out.current(); from != nil && len(back) > 0 {
+	if from := s.out.currentSource(); from != nil && len(back) > 0 {
 		from.out.sendRTCP(w.engine, toSource(back, from)...)
 	}
 }
 
-// openRTCP decrypts an RTCP packet.
-func (w *worker) openRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Packet, bool) {
+// decryptRTCP decrypts an RTCP packet.
+func (w *worker) decryptRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Packet, bool) {
 	t.in.mu.Lock()
 	defer t.in.mu.Unlock()
 	ssrc := binary.BigEndian.Uint32(b[4:])
@@ -138,44 +138,44 @@ func toSource(back []rtcp.Packet, from *section) []rtcp.Packet {
 	return back
 }
 
-// passReport forwards a sender report to the linked leg with our numbers, and to the recording
+// forwardReport forwards a sender report to the linked leg with our numbers, and to the recording
 // unchanged.
-func (s *section) passReport(p *rtcp.SenderReport, now time.Time) {
+func (s *section) forwardReport(p *rtcp.SenderReport, now time.Time) {
 	if p.SSRC != s.source.Load() {
 		return
 	}
 	if tap := s.leg.tap.Load(); tap != nil && !s.leg.muted(s.kind).Load() {
-		(*tap).Clock(s.kind, p.RTPTime, wall(p.NTPTime))
+		(*tap).Clock(s.kind, p.RTPTime, ntpTime(p.NTPTime))
 	}
 	if r := s.route.Load(); r != nil {
-		r.to.out.report(s, p, now)
+		r.to.out.sendReport(s, p, now)
 	}
 }
 
-// wall converts an NTP timestamp (RFC 3550, section 4) to a time.
-func wall(ntp uint64) time.Time {
+// ntpTime converts an NTP timestamp (RFC 3550, section 4) to a time.
+func ntpTime(ntp uint64) time.Time {
 	const since1900 = 2_208_988_800 // seconds from 1900 to 1970
 	seconds := int64(ntp>>32) - since1900
 	return time.Unix(seconds, int64(ntp&0xffffffff*1e9>>32))
 }
 
-// report sends a sender report from the source to the client.
-func (o *sender) report(from *section, p *rtcp.SenderReport, now time.Time) {
+// sendReport sends a sender report from the source to the client.
+func (o *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.from != from || o.fromSSRC != p.SSRC || !o.started {
 		return
 	}
-	o.reports.sent(uint32(p.NTPTime>>16), now)
+	o.reports.recordSent(uint32(p.NTPTime>>16), now)
 	o.sendRTCPLocked(from.leg.engine, &rtcp.SenderReport{
 		SSRC: o.ssrc, NTPTime: p.NTPTime, RTPTime: p.RTPTime + o.timeOffset,
 		PacketCount: uint32(o.sent), OctetCount: o.octets,
 	})
 }
 
-// feedback records from the client's report how well our stream arrives, and returns the report
-// translated to the source's numbers.
-func (s *section) feedback(e *Engine, blocks []rtcp.ReceptionReport, now time.Time) (back []rtcp.Packet) {
+// receiveReports records from the client's report how well our stream arrives, and returns the
+// report translated to the source's numbers.
+func (s *section) receiveReports(e *Engine, blocks []rtcp.ReceptionReport, now time.Time) (back []rtcp.Packet) {
 	o := &s.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -183,27 +183,27 @@ func (s *section) feedback(e *Engine, blocks []rtcp.ReceptionReport, now time.Ti
 		if b.SSRC != o.ssrc {
 			continue
 		}
-		o.reports.received(b, now)
+		o.reports.recordBlock(b, now)
 		seq, ok := o.sourceSeq(uint16(b.LastSequenceNumber))
 		if !ok {
 			continue
 		}
-		b.LastSequenceNumber = o.from.extended(seq)
+		b.LastSequenceNumber = o.from.extend(seq)
 		back = append(back, &rtcp.ReceiverReport{Reports: []rtcp.ReceptionReport{b}})
 	}
 	return back
 }
 
-// extended returns a sequence number from the client extended by its known roll-overs.
-func (s *section) extended(seq uint16) uint32 {
+// extend returns a sequence number from the client extended by its known roll-overs.
+func (s *section) extend(seq uint16) uint32 {
 	high := s.highest.Load()
 	return high + uint32(int32(int16(seq-uint16(high))))
 }
 
-// repeat resends packets that the client missed. It returns a request for packets that never
+// resend resends packets that the client missed. It returns a request for packets that never
 // arrived here, to be sent to their source (RFC 4585, section 6.2.1). budget is how many more
 // packets the client may request.
-func (s *section) repeat(e *Engine, p *rtcp.TransportLayerNack, budget *int, now time.Time) []rtcp.Packet {
+func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now time.Time) []rtcp.Packet {
 	o := &s.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -272,11 +272,11 @@ type reports struct {
 	lost       float64
 }
 
-// sent records that a sender report was sent.
-func (r *reports) sent(middle uint32, now time.Time) { r.lastReport, r.lastAt = middle, now }
+// recordSent records that a sender report was sent.
+func (r *reports) recordSent(middle uint32, now time.Time) { r.lastReport, r.lastAt = middle, now }
 
-// received processes a report block (RFC 3550, section 6.4.1).
-func (r *reports) received(b rtcp.ReceptionReport, now time.Time) {
+// recordBlock processes a report block (RFC 3550, section 6.4.1).
+func (r *reports) recordBlock(b rtcp.ReceptionReport, now time.Time) {
 	r.lost = float64(b.FractionLost) / 256
 	if b.LastSenderReport == 0 || b.LastSenderReport != r.lastReport {
 		return

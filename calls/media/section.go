@@ -54,13 +54,13 @@ type route struct {
 func (l *leg) newSection(agreed sdp.Section) *section {
 	s := &section{leg: l, kind: calls.Kind(agreed.Kind), mid: agreed.Mid}
 	s.out.init(s)
-	s.agree(agreed)
+	s.setAgreed(agreed)
 	s.transport = l.engine.newTransport(s)
 	return s
 }
 
-// agree sets the negotiated formats. The caller holds the engine's mu.
-func (s *section) agree(agreed sdp.Section) {
+// setAgreed sets the negotiated formats. The caller holds the engine's mu.
+func (s *section) setAgreed(agreed sdp.Section) {
 	s.agreed = agreed
 	f := &formats{level: agreed.Extension(sdp.AudioLevel), accepts: agreed.Direction.Receives()}
 	for i, c := range agreed.Codecs {

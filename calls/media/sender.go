@@ -34,13 +34,13 @@ type sender struct {
 	format    sdp.Section // guarded by mu: codecs for telephone events and feedback
 
 	// The current epoch. Packets are counted from 0, the first one in the epoch.
-	from       *section // nil between epochs
-	fromSSRC   uint32
-	highest    int64  // count of the newest packet; -1 if there is none
-	highestSeq uint16 // its sequence number at the source
-	taken      window
-	base       uint16 // our sequence number for count 0
-	timeOffset uint32
+	from        *section // nil between epochs
+	fromSSRC    uint32
+	highest     int64  // count of the newest packet; -1 if there is none
+	highestSeq  uint16 // its sequence number at the source
+	sentPackets window
+	base        uint16 // our sequence number for count 0
+	timeOffset  uint32
 
 	started  bool
 	lastSeq  uint16 // highest number sent
@@ -77,8 +77,8 @@ func (o *sender) setFormat(agreed sdp.Section) {
 	}
 }
 
-// key sets the transport and its keys.
-func (o *sender) key(t *transport, ctx *srtp.Context) {
+// setKeys sets the transport and its keys.
+func (o *sender) setKeys(t *transport, ctx *srtp.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.transport, o.ctx = t, ctx
@@ -92,8 +92,8 @@ func (o *sender) close() {
 	o.from, o.history = nil, nil
 }
 
-// leave ends the current epoch if its source is source, or if source is nil.
-func (o *sender) leave(source *section) {
+// endEpoch ends the current epoch if its source is source, or if source is nil.
+func (o *sender) endEpoch(source *section) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if source == nil || o.from == source {
@@ -101,8 +101,8 @@ func (o *sender) leave(source *section) {
 	}
 }
 
-// current returns the source of the current epoch, or nil.
-func (o *sender) current() *section {
+// currentSource returns the source of the current epoch, or nil.
+func (o *sender) currentSource() *section {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.from
@@ -125,7 +125,7 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 		return o.keyframe.due(now)
 	}
 
-	o.taken.add(count, o.highest)
+	o.sentPackets.add(count, o.highest)
 	if count > o.highest {
 		o.highest, o.highestSeq = count, p.seq
 	}
@@ -139,29 +139,29 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 // before the epoch have a negative count.
 func (o *sender) count(from *section, p packet, now time.Time) int64 {
 	if o.from != from || o.fromSSRC != p.ssrc {
-		o.begin(from, p, now)
+		o.beginEpoch(from, p, now)
 	}
 	count := o.highest + int64(int16(p.seq-o.highestSeq))
-	if count < 0 || !o.taken.has(count, o.highest) {
+	if count < 0 || !o.sentPackets.has(count, o.highest) {
 		return count
 	}
 
 	// The client's keys accept no packet twice, so this packet is new. Its number has moved on by
 	// at least half of the range: the packets in between were lost or not forwarded.
-	o.begin(from, p, now)
+	o.beginEpoch(from, p, now)
 	return 0
 }
 
-// begin starts an epoch with a packet from a source. The packet gets the next sequence number, and
-// the timestamp advances by the time that has passed.
-func (o *sender) begin(from *section, p packet, now time.Time) {
+// beginEpoch starts an epoch with a packet from a source. The packet gets the next sequence number,
+// and the timestamp advances by the time that has passed.
+func (o *sender) beginEpoch(from *section, p packet, now time.Time) {
 	o.from, o.fromSSRC = from, p.ssrc
 	o.highest, o.highestSeq = -1, p.seq-1
-	o.taken = window{}
+	o.sentPackets = window{}
 	o.base = o.lastSeq + 1
 	o.timeOffset = o.nextTime(now) - p.time
 	if o.section.kind == calls.Video {
-		o.keyframe.want(now)
+		o.keyframe.require(now)
 	}
 }
 

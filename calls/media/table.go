@@ -28,8 +28,8 @@ type table struct {
 
 // A claim says which transport owns an address.
 type claim struct {
-	owner *transport
-	heard atomic.Int64 // when the owner last sent STUN from there, in ns since 1970
+	owner     *transport
+	lastHeard atomic.Int64 // when the owner last sent STUN from there, in ns since 1970
 }
 
 func (t *table) init() {
@@ -38,15 +38,15 @@ func (t *table) init() {
 	t.checks = map[transaction]*transport{}
 }
 
-// name returns the transport that has the user name fragment ufrag, or nil.
-func (t *table) name(ufrag []byte) *transport {
+// findByName returns the transport that has the user name fragment ufrag, or nil.
+func (t *table) findByName(ufrag []byte) *transport {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.byName[string(ufrag)]
 }
 
-// address returns the transport whose client proved that it uses the address a, or nil.
-func (t *table) address(a netip.AddrPort) *transport {
+// findByAddress returns the transport whose client proved that it uses the address a, or nil.
+func (t *table) findByAddress(a netip.AddrPort) *transport {
 	t.mu.RLock()
 	found := t.byAddress[a]
 	t.mu.RUnlock()
@@ -56,21 +56,21 @@ func (t *table) address(a netip.AddrPort) *transport {
 	return found.owner
 }
 
-// hear records that a client sent STUN from an address, and reports whether its transport owns the
-// address.
-func (t *table) hear(a netip.AddrPort, by *transport, now time.Time) bool {
+// refreshClaim records that a client sent STUN from an address, and reports whether its transport
+// owns the address.
+func (t *table) refreshClaim(a netip.AddrPort, by *transport, now time.Time) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	c := t.byAddress[a]
 	if c == nil || c.owner != by {
 		return false
 	}
-	c.heard.Store(now.UnixNano())
+	c.lastHeard.Store(now.UnixNano())
 	return true
 }
 
-// check returns the transport that awaits the answer to the check id, or nil.
-func (t *table) check(id transaction) *transport {
+// findByCheck returns the transport that awaits the answer to the check id, or nil.
+func (t *table) findByCheck(id transaction) *transport {
 	t.checksMu.Lock()
 	defer t.checksMu.Unlock()
 	return t.checks[id]
@@ -104,50 +104,50 @@ func (t *table) removeName(ufrag string) {
 	delete(t.byName, ufrag)
 }
 
-// prove makes a transport the owner of an address. It returns false if another client owns the
-// address and was heard from there within claimHold. If the transport then has too many addresses,
-// its oldest one is forgotten.
-func (t *table) prove(a netip.AddrPort, to *transport, now time.Time) bool {
+// claimAddress makes a transport the owner of an address. It returns false if another client owns
+// the address and was heard from there within claimHold. If the transport then has too many
+// addresses, its oldest one is forgotten.
+func (t *table) claimAddress(a netip.AddrPort, to *transport, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.byAddress[a]
 	switch {
-	case to.forgotten:
+	case to.removed:
 		return false
 	case c != nil && c.owner == to:
-		c.heard.Store(now.UnixNano())
+		c.lastHeard.Store(now.UnixNano())
 		return true
-	case c != nil && now.UnixNano()-c.heard.Load() < int64(claimHold):
+	case c != nil && now.UnixNano()-c.lastHeard.Load() < int64(claimHold):
 		return false
 	}
 
-	if len(to.proven) == maxProven {
-		t.disown(to.proven[0], to)
-		to.proven = to.proven[1:]
+	if len(to.addresses) == maxProven {
+		t.releaseAddress(to.addresses[0], to)
+		to.addresses = to.addresses[1:]
 	}
-	to.proven = append(to.proven, a)
+	to.addresses = append(to.addresses, a)
 	c = &claim{owner: to}
-	c.heard.Store(now.UnixNano())
+	c.lastHeard.Store(now.UnixNano())
 	t.byAddress[a] = c
 	return true
 }
 
-// disown forgets an address if owner owns it. The caller holds mu.
-func (t *table) disown(a netip.AddrPort, owner *transport) {
+// releaseAddress forgets an address if owner owns it. The caller holds mu.
+func (t *table) releaseAddress(a netip.AddrPort, owner *transport) {
 	if c := t.byAddress[a]; c != nil && c.owner == owner {
 		delete(t.byAddress, a)
 	}
 }
 
-// forget removes a transport and all its addresses.
-func (t *table) forget(gone *transport) {
+// remove removes a transport and all its addresses.
+func (t *table) remove(gone *transport) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	gone.forgotten = true
-	for _, a := range gone.proven {
-		t.disown(a, gone)
+	gone.removed = true
+	for _, a := range gone.addresses {
+		t.releaseAddress(a, gone)
 	}
-	gone.proven = nil
+	gone.addresses = nil
 	for _, c := range gone.credentials() {
 		delete(t.byName, c.ufrag)
 	}

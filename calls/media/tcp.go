@@ -70,37 +70,37 @@ func (e *Engine) serveTCP(s *stream) {
 	w, proven := e.newWorker(), false
 	w.from = path{tcp: s, remote: addressOf(s.conn.RemoteAddr()), local: addressOf(s.conn.LocalAddr())}
 	defer func() {
-		s.finish()
+		s.close()
 		if !proven {
 			e.unproven.Remove(w.from.remote.Addr())
 			e.counters.refusedTCP.Add(1)
 		}
 	}()
-	stop := e.endWith(s)
+	stop := e.trackStream(s)
 	defer stop()
 	in := bufio.NewReaderSize(s.conn, maxPacket+2)
 	_ = s.conn.SetReadDeadline(time.Now().Add(proofTimeout))
 
-	b, err := w.frame(in)
+	b, err := w.readFrame(in)
 	if err != nil || !isSTUN(b) {
 		return
 	}
-	e.group.Go(s.write) // sends the answer while the check is being handled
-	t := w.check(b, &w.from, time.Now())
+	e.group.Go(s.sendQueued) // sends the answer while the check is being handled
+	t := w.receiveSTUN(b, &w.from, time.Now())
 	if t == nil || !t.addStream(s) {
 		return
 	}
 	defer t.removeStream(s)
 	proven = true
 	e.unproven.Remove(w.from.remote.Addr())
-	w.serve(t, s, in)
+	w.serveStream(t, s, in)
 }
 
-// serve handles the packets of a proven connection.
-func (w *worker) serve(t *transport, s *stream, in *bufio.Reader) {
+// serveStream handles the packets of a proven connection.
+func (w *worker) serveStream(t *transport, s *stream, in *bufio.Reader) {
 	_ = s.conn.SetReadDeadline(time.Now().Add(idleTimeout))
 	for {
-		b, err := w.frame(in)
+		b, err := w.readFrame(in)
 		if err != nil {
 			return
 		}
@@ -109,15 +109,15 @@ func (w *worker) serve(t *transport, s *stream, in *bufio.Reader) {
 			w.dispatch(t, b, now)
 			continue
 		}
-		if w.check(b, &w.from, now) != t {
+		if w.receiveSTUN(b, &w.from, now) != t {
 			return
 		}
 		_ = s.conn.SetReadDeadline(now.Add(idleTimeout))
 	}
 }
 
-// frame reads a packet.
-func (w *worker) frame(in *bufio.Reader) ([]byte, error) {
+// readFrame reads a packet.
+func (w *worker) readFrame(in *bufio.Reader) ([]byte, error) {
 	var length [2]byte
 	if _, err := io.ReadFull(in, length[:]); err != nil {
 		return nil, err
@@ -130,12 +130,12 @@ func (w *worker) frame(in *bufio.Reader) ([]byte, error) {
 	return w.raw[:n], err
 }
 
-// endWith closes a connection when the engine closes, unless stop has been called.
-func (e *Engine) endWith(s *stream) (stop func()) {
+// trackStream closes a connection when the engine closes, unless stop has been called.
+func (e *Engine) trackStream(s *stream) (stop func()) {
 	e.streamsMu.Lock()
 	defer e.streamsMu.Unlock()
 	if e.streams == nil {
-		s.finish()
+		s.close()
 		return func() {}
 	}
 	e.streams[s] = struct{}{}
@@ -151,7 +151,7 @@ func (e *Engine) closeStreams() {
 	e.streamsMu.Lock()
 	defer e.streamsMu.Unlock()
 	for s := range e.streams {
-		s.finish()
+		s.close()
 	}
 	e.streams = nil
 }
@@ -164,7 +164,7 @@ func (t *transport) addStream(s *stream) bool {
 		return false
 	}
 	if len(t.streams) == maxStreams {
-		t.streams[0].finish()
+		t.streams[0].close()
 		t.streams = t.streams[1:]
 	}
 	t.streams = append(t.streams, s)
@@ -183,8 +183,8 @@ func (t *transport) removeStream(s *stream) {
 	}
 }
 
-// send queues a packet. It returns false if the connection is too slow or has ended.
-func (s *stream) send(packet []byte) bool {
+// enqueue queues a packet. It returns false if the connection is too slow or has ended.
+func (s *stream) enqueue(packet []byte) bool {
 	if len(packet) > maxPacket {
 		return false
 	}
@@ -201,8 +201,8 @@ func (s *stream) send(packet []byte) bool {
 	return false
 }
 
-// write sends queued packets until the connection ends.
-func (s *stream) write() {
+// sendQueued sends queued packets until the connection ends.
+func (s *stream) sendQueued() {
 	for {
 		select {
 		case <-s.done:
@@ -212,15 +212,15 @@ func (s *stream) write() {
 			_, err := s.conn.Write(f.buffer[:f.size])
 			frames.Put(f.buffer)
 			if err != nil {
-				s.finish()
+				s.close()
 				return
 			}
 		}
 	}
 }
 
-// finish closes the connection.
-func (s *stream) finish() {
+// close closes the connection.
+func (s *stream) close() {
 	s.once.Do(func() {
 		close(s.done)
 		_ = s.conn.Close()

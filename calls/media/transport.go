@@ -21,33 +21,33 @@ type transport struct {
 	engine   *Engine
 	section  *section
 	identity *identity // the certificate that our description names
-	made     time.Time
+	created  time.Time
 
-	path  atomic.Pointer[path]
-	heard atomic.Int64 // when the client last proved itself, in ns since 1970
-	up    atomic.Bool  // the keys exist
+	path      atomic.Pointer[path]
+	lastHeard atomic.Int64 // when the client last proved itself, in ns since 1970
+	up        atomic.Bool  // the keys exist
 
 	// Guarded by the engine's table.
-	proven    []netip.AddrPort
-	forgotten bool
+	addresses []netip.AddrPort
+	removed   bool
 
 	// mu guards the fields that descriptions change.
-	mu      sync.Mutex
-	ours    *credentials
-	before  *credentials    // valid until the client uses the ones that replaced them
-	remote  sdp.Fingerprint // of the client's certificate; empty until it is known
-	streams []*stream       // TCP connections of the client, the oldest first
+	mu       sync.Mutex
+	ours     *credentials
+	previous *credentials    // valid until the client uses the ones that replaced them
+	remote   sdp.Fingerprint // of the client's certificate; empty until it is known
+	streams  []*stream       // TCP connections of the client, the oldest first
 
 	peers    []*peer // UDP addresses from which the client sent checks
 	unproven bucket  // limits the client's checks from unproven addresses
 
 	tiebreaker [8]byte // for our checks (RFC 8445, section 7.1.3)
 
-	pipe     *pipe
-	attempts atomic.Int32 // handshakes started
-	shaking  atomic.Bool  // a handshake is running or done
-	ctx      context.Context
-	cancel   context.CancelFunc
+	pipe        *pipe
+	attempts    atomic.Int32 // handshakes started
+	handshaking atomic.Bool  // a handshake is running or done
+	ctx         context.Context
+	cancel      context.CancelFunc
 
 	in inbound
 }
@@ -68,13 +68,13 @@ const maxSources = 8
 
 // newTransport returns a transport that clients can reach immediately.
 func (e *Engine) newTransport(s *section) *transport {
-	t := &transport{engine: e, section: s, identity: e.identity.Load(), ours: newCredentials(), made: time.Now()}
+	t := &transport{engine: e, section: s, identity: e.identity.Load(), ours: newCredentials(), created: time.Now()}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.pipe = newPipe(t)
 	binary.BigEndian.PutUint64(t.tiebreaker[:], rand.Uint64())
-	t.in.rtp, t.in.rtcp = limits(s.kind)
+	t.in.rtp, t.in.rtcp = newBuckets(s.kind)
 	t.unproven = bucket{rate: unprovenChecks, burst: burst * unprovenChecks}
-	t.heard.Store(t.made.UnixNano())
+	t.lastHeard.Store(t.created.UnixNano())
 	e.table.addName(t.ours.ufrag, t)
 	return t
 }
@@ -94,8 +94,8 @@ func (t *transport) credential(ufrag []byte) *credentials {
 	if t.ours.ufrag == string(ufrag) {
 		return t.ours
 	}
-	if t.before != nil && t.before.ufrag == string(ufrag) {
-		return t.before
+	if t.previous != nil && t.previous.ufrag == string(ufrag) {
+		return t.previous
 	}
 	return nil
 }
@@ -104,8 +104,8 @@ func (t *transport) credential(ufrag []byte) *credentials {
 func (t *transport) credentials() []*credentials {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.before != nil {
-		return []*credentials{t.ours, t.before}
+	if t.previous != nil {
+		return []*credentials{t.ours, t.previous}
 	}
 	return []*credentials{t.ours}
 }
@@ -114,8 +114,8 @@ func (t *transport) credentials() []*credentials {
 // client uses the new ones, so that packets keep flowing meanwhile.
 func (t *transport) restart() {
 	t.mu.Lock()
-	oldest := t.before
-	t.before, t.ours = t.ours, newCredentials()
+	oldest := t.previous
+	t.previous, t.ours = t.ours, newCredentials()
 	name := t.ours.ufrag
 	t.mu.Unlock()
 
@@ -125,28 +125,28 @@ func (t *transport) restart() {
 	t.engine.table.addName(name, t)
 }
 
-// used records that the client used c. If c is the current credentials, the replaced ones become
-// invalid.
-func (t *transport) used(c *credentials) {
+// retirePrevious records that the client used c. If c is the current credentials, the replaced ones
+// become invalid.
+func (t *transport) retirePrevious(c *credentials) {
 	t.mu.Lock()
-	old := t.before
+	old := t.previous
 	if c != t.ours || old == nil {
 		t.mu.Unlock()
 		return
 	}
-	t.before = nil
+	t.previous = nil
 	t.mu.Unlock()
 	t.engine.table.removeName(old.ufrag)
 }
 
-// expect sets the certificate fingerprint and the credentials that the client must use.
-func (t *transport) expect(s *sdp.Section) {
+// setRemote sets the certificate fingerprint and the credentials that the client must use.
+func (t *transport) setRemote(s *sdp.Section) {
 	t.mu.Lock()
 	t.remote = s.Fingerprint
 	t.ours.clientUfrag, t.ours.clientKey = s.Ufrag, stun.NewShortTermIntegrity(s.Password)
 	t.mu.Unlock()
-	t.greet(time.Now())
-	t.shake() // a ClientHello may already be queued
+	t.sendChecks(time.Now())
+	t.startHandshake() // a ClientHello may already be queued
 }
 
 // fingerprint returns the fingerprint of the client's certificate, which is empty while it is
@@ -165,7 +165,7 @@ func (t *transport) send(packet []byte) bool {
 
 // close closes the transport. The DTLS association sends a close alert to the client.
 func (t *transport) close() {
-	t.engine.table.forget(t)
+	t.engine.table.remove(t)
 	t.cancel()
 	t.in.mu.Lock()
 	t.in.ctx = nil
@@ -173,7 +173,7 @@ func (t *transport) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.streams {
-		s.finish()
+		s.close()
 	}
 	for _, p := range t.peers {
 		t.engine.table.removeCheck(p.check)

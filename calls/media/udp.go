@@ -41,18 +41,18 @@ func (e *Engine) readUDP(udp *net.UDPConn) {
 			continue // an ICMP error for an earlier packet, or a truncated packet
 		}
 		remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
-		w.datagram(w.raw[:n], remote, time.Now())
+		w.receiveDatagram(w.raw[:n], remote, time.Now())
 	}
 }
 
-// datagram handles one UDP packet.
-func (w *worker) datagram(b []byte, remote netip.AddrPort, now time.Time) {
+// receiveDatagram handles one UDP packet.
+func (w *worker) receiveDatagram(b []byte, remote netip.AddrPort, now time.Time) {
 	if isSTUN(b) {
-		w.from.remote, w.from.local = remote, w.engine.local(remote)
-		w.check(b, &w.from, now)
+		w.from.remote, w.from.local = remote, w.engine.advertisedFor(remote)
+		w.receiveSTUN(b, &w.from, now)
 		return
 	}
-	if t := w.engine.table.address(remote); t != nil {
+	if t := w.engine.table.findByAddress(remote); t != nil {
 		w.dispatch(t, b, now)
 		return
 	}
@@ -74,8 +74,8 @@ func (w *worker) dispatch(t *transport, b []byte, now time.Time) {
 	}
 }
 
-// local returns the advertised address to report for a client's address.
-func (e *Engine) local(remote netip.AddrPort) netip.AddrPort {
+// advertisedFor returns the advertised address to report for a client's address.
+func (e *Engine) advertisedFor(remote netip.AddrPort) netip.AddrPort {
 	for _, a := range e.advertise {
 		if a.Addr().Is4() == remote.Addr().Is4() {
 			return a
