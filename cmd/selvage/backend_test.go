@@ -41,7 +41,7 @@ func onBackend(name string) func(condition string) (bool, error) {
 	}
 }
 
-// cmdPort sets variables to free ports. No other test gets the same ports.
+// cmdPort sets each named variable to a free port, which no other test gets.
 func cmdPort(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args {
 		ts.Setenv(name, strconv.Itoa(servers.FreePort(ts.Value(scriptTKey{}).(scriptT))))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// servesFiles reports whether a text has a command that serves a directory.
+// servesFiles reports whether text contains a command that serves a directory.
 func servesFiles(text string) bool {
 	return slices.ContainsFunc([]string{"-m http.server", "npx serve", "npx http-server", "php -S", "ruby -run",
 		"httpd -f", "file-server"}, func(command string) bool { return strings.Contains(text, command) })
@@ -43,11 +43,11 @@ func TestServedDirectories(t *testing.T) {
 	}
 }
 
-// notOurs matches directories without sources of ours: what git keeps, what is built and
-// installed, and the data of a server.
+// notOurs matches directories that hold none of our sources: git's, build results, installed
+// modules and the data of a server.
 var notOurs = regexp.MustCompile(`^\.\./\.\./(\.git|bin|build|dist)$|/(node_modules|selvage-data)$`)
 
-// checkServers checks each command in a file that serves a directory, and returns their number.
+// checkServers checks each command in a file that serves a directory. It returns how many it found.
 func checkServers(t *testing.T, path string) (found int) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -55,7 +55,7 @@ func checkServers(t *testing.T, path string) (found int) {
 		t.Fatal(err)
 	}
 	if bytes.IndexByte(text, 0) >= 0 || !servesFiles(string(text)) {
-		return 0 // a binary file, or one without such a command, as nearly all are
+		return 0 // a binary file, or one without such a command
 	}
 
 	for i, line := range strings.Split(string(text), "\n") {

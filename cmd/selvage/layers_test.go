@@ -12,12 +12,12 @@ import (
 
 const module = "github.com/selvage/selvage"
 
-// layers lists the packages of this module that each package may import, as in "Who imports
-// whom" in docs/architecture.md. A package that is not listed may not exist.
+// layers lists the packages of this module with the packages that each may import, as described
+// under "Who imports whom" in docs/architecture.md. Packages that are not listed must not exist.
 var layers = map[string][]string{
 	// the root, which nothing imports
 	"cmd/selvage": {"cmd/selvage/internal/cli", "cmd/selvage/internal/command", "cmd/selvage/internal/heap"},
-	// the commands import any package; cli, which handles input and output, knows no domain
+	// commands may import any package; cli handles input and output and knows no domain
 	"cmd/selvage/internal/command": {"*"},
 	"cmd/selvage/internal/cli": {"cmd/selvage/internal/console", "internal/problem", "internal/span",
 		"internal/suggest"},
@@ -36,7 +36,7 @@ var layers = map[string][]string{
 		"recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
 	"cmd/selvage/internal/demo": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "fabric",
 		"idp", "internal/page", "internal/problem", "operator", "recordings", "sdk", "templates"},
-	// protocols and the store: their domains and the plumbing, never each other
+	// protocols and the store import their domains and the plumbing, never each other
 	"operator/dashboard": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor",
 		"internal/brand", "internal/page", "internal/problem", "internal/web",
 		"internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
@@ -133,7 +133,7 @@ var layers = map[string][]string{
 	"sdk":               {"internal/web"},
 	"sdk/build":         {"sdk"},
 	"static":            nil,
-	// tests from outside, of the built binary
+	// tests of the built binary from outside
 	"bench":           {"test/harness", "test/phone"},
 	"bench/mp3":       {"recordings/mp3"},
 	"bench/passwords": {"test/harness"},
@@ -162,7 +162,7 @@ var layers = map[string][]string{
 	"test/fuzz":  nil,
 }
 
-// only lists the packages of this module that may import a package of others.
+// only lists the packages of other modules with the packages of this module that may import them.
 var only = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
 	"github.com/coder/websocket":          {"fabric/relay", "test/firefox", "test/harness", "test/phone"},
@@ -201,7 +201,7 @@ type listed struct {
 	Imports    []string
 }
 
-// TestLayers shows that packages import only what layers and only allow.
+// TestLayers checks that packages import only what layers and only permit.
 func TestLayers(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
@@ -233,7 +233,7 @@ func within(imported, path string) bool {
 	return imported == path || strings.HasPrefix(imported, path+"/")
 }
 
-// listPackages returns the imports of the module's packages, without those of tests.
+// listPackages returns the module's packages with their imports, except for those of tests.
 func listPackages(t *testing.T) (all []listed) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
 	if err != nil {

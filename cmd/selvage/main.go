@@ -1,5 +1,5 @@
-// Command selvage serves identity, fabric tokens and call recordings, and administers them: the
-// server and every administrative task are commands of this one binary.
+// Command selvage serves identity, fabric tokens and call recordings, and administers them. The
+// server and all administrative tasks are commands of this one binary.
 package main
 
 import (
@@ -14,11 +14,12 @@ import (
 	_ "github.com/selvage/selvage/cmd/selvage/internal/heap" // sets how often garbage is collected
 )
 
-// The linker sets these: the output of `git describe`, the commit, and its time in RFC 3339.
+// The linker sets these variables: the output of `git describe`, the commit, and its time in RFC
+// 3339.
 var build, buildCommit, buildDate string
 
 func main() {
-	syscall.Umask(0o077) // files are for this user only
+	syscall.Umask(0o077) // only this user may read the files
 
 	env := &cli.Env{
 		Program: os.Args[0], Getenv: os.Getenv, Environ: os.Environ(),

@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestMain lets scripts run the command as `exec selvage`.
+// TestMain makes the command available to scripts as `exec selvage`.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"selvage": selvage})
 }
 
-// raced is the variable that names a binary built with the race detector, which runs `serve`
-// instead of this one. Concurrency happens in servers. Other commands are sequential, and would
-// only take ten times as long with the race detector.
+// raced is the variable that names a binary built with the race detector. Scripts run `serve` with
+// that binary, because concurrency happens in servers. Other commands are sequential, and would
+// only take ten times as long.
 const raced = "SELVAGE_TEST_RACED"
 
 func selvage() {
@@ -32,8 +32,8 @@ func selvage() {
 	main()
 }
 
-// racing returns the value of GORACE for a test. It makes commands exit without the usual delay
-// of a second. Races fail the test, wherever a server writes its output.
+// racing returns the value of GORACE for a test. With it, commands exit without the usual delay of
+// a second, and a race in any server fails the test.
 func racing(t *testing.T) string {
 	dir := t.TempDir()
 	t.Cleanup(func() {

@@ -49,7 +49,7 @@ func cmdBehind(ts *testscript.TestScript, _ bool, args []string) {
 	p.how.Store(&args[0])
 }
 
-// ServeHTTP passes a request to the server, or fails in the way that behind has chosen.
+// ServeHTTP passes a request to the server, or fails in the way that the command behind has set.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const fewBytes = 1 << 20 // the default limit of nginx
 	to := p.to.Load()

@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A scriptRedis is the Redis of one script. It is a Cluster if the backend is one.
+// A scriptRedis is the Redis of one script. It is a Cluster if SELVAGE_TEST_BACKEND selects one.
 type scriptRedis struct {
 	nodes []*servers.RedisServer
 	url   string

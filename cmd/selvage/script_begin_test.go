@@ -15,15 +15,15 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A beginning is the state after a first command: keys and a schema. It is created once and
-// copied to all scripts that use it, which saves time.
+// A beginning is the data directory and database after a first command, with keys and a schema. To
+// save time, it is created once and copied for each script that uses it.
 type beginning struct {
-	files   map[string][]byte // of the data directory
-	backend []string          // the environment of that command
+	files   map[string][]byte // contents of the data directory
+	backend []string          // environment variables of that command
 }
 
-// newBeginning returns a function that creates the beginning on the first call. It is deleted
-// at the end of the test.
+// newBeginning returns a function that creates the beginning when it is first called. The beginning
+// is deleted when the test ends.
 func newBeginning(t *testing.T) func(selvage string) (*beginning, error) {
 	var once sync.Once
 	var b *beginning
@@ -34,7 +34,8 @@ func newBeginning(t *testing.T) func(selvage string) (*beginning, error) {
 	}
 }
 
-// begin runs a command in dir and returns the files that it leaves, except SQLite's -shm files.
+// begin runs a command in dir and returns the files that the command wrote, except SQLite's -shm
+// files.
 func begin(selvage, dir string, backend []string) (*beginning, error) {
 	cmd := exec.Command(selvage, "ring", "list", "--data", dir)
 	cmd.Env = slices.Concat(os.Environ(), backend)

@@ -35,7 +35,7 @@ func cmdCertify(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// cmdShows waits until a certificate names a host first: URL HOST.
+// cmdShows waits until the first name in the certificate at URL is HOST.
 func cmdShows(ts *testscript.TestScript, _ bool, args []string) {
 	u, err := url.Parse(args[0])
 	ts.Check(err)

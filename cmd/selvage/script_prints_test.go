@@ -9,9 +9,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdPrints runs a command of selvage until it succeeds, or fails with !, and its output matches
-// each REGEXP before --. Scripts use it for states that may take a while to be visible. stdout
-// and stderr are those of the last run.
+// cmdPrints runs a command of selvage until it succeeds (with !, fails) and its output matches each
+// REGEXP before --. Scripts use it for state that takes a while to become visible. Afterwards,
+// stdout and stderr are those of the last run.
 func cmdPrints(ts *testscript.TestScript, neg bool, args []string) {
 	end := slices.Index(args, "--")
 	if end < 1 {

@@ -27,13 +27,13 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// patient is how long scripts wait for something to happen.
+// patient is how long scripts wait for an event.
 const patient = time.Minute
 
 type clientKey struct{}
 
-// newScriptClient returns a client that keeps cookies as a browser does, does not follow
-// redirects, and trusts every certificate: package ca has tests for those.
+// newScriptClient returns a client that keeps cookies like a browser and does not follow redirects.
+// It trusts every certificate, because package ca tests certificates.
 func newScriptClient() *http.Client {
 	jar, _ := cookiejar.New(nil) // never fails without options
 	return &http.Client{
@@ -44,7 +44,7 @@ func newScriptClient() *http.Client {
 	}
 }
 
-// A scriptRequest is the request that the arguments of http describe.
+// A scriptRequest is a request described by the arguments of http.
 type scriptRequest struct {
 	basic, bearer, json, form, file, head, out, match string
 	method, url                                       string
@@ -127,7 +127,8 @@ func (r scriptRequest) do(ts *testscript.TestScript) (*http.Response, []byte, er
 	return resp, body, err
 }
 
-// cmdHTTP sends a request, shows the response, and fails if it has another status.
+// cmdHTTP sends a request and shows the response. It fails unless the response has the expected
+// status.
 func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := parseRequest(args)
 	ts.Check(err)
@@ -139,7 +140,7 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// show writes the head of a response to stderr, and the body to stdout or to a file.
+// show writes the head of a response to stderr, and its body to stdout or to a file.
 func (r scriptRequest) show(ts *testscript.TestScript, resp *http.Response, body []byte) {
 	fmt.Fprintln(ts.Stderr(), resp.Status)
 	ts.Check(resp.Header.Write(ts.Stderr()))
@@ -186,7 +187,7 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s is not in %s:\n%s", args[1], args[0], text)
 }
 
-// cmdReady waits for a server other than the one of the last ready.
+// cmdReady waits for a server that is not the one of the last ready.
 func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -214,7 +215,7 @@ func tell(ts *testscript.TestScript, sig syscall.Signal) {
 	ts.Check(syscall.Kill(pid, sig))
 }
 
-// cmdLet sets a variable to the first group that matches in the output: NAME REGEXP.
+// cmdLet sets NAME to the first group of REGEXP that matches in the output.
 func cmdLet(ts *testscript.TestScript, _ bool, args []string) {
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
@@ -253,8 +254,8 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 
 	from := bufio.NewReader(conn)
-	// Wait for 100 Continue: a connection that the server has not looked at yet is closed
-	// together with its listener.
+	// Wait for 100 Continue, because the server closes a connection together with its listener if
+	// it has not read from it yet.
 	begun, err := http.ReadResponse(from, nil)
 	ts.Check(err)
 	if begun.StatusCode != http.StatusContinue {
@@ -266,7 +267,7 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "200"})
 	cmdSigterm(ts, false, nil)
 	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "503"})
-	if len(args) > 3 { // after a second signal, the server does not wait
+	if len(args) > 3 { // the second signal ends the server immediately
 		cmdSigterm(ts, false, nil)
 		_, err := io.ReadAll(from)
 		ts.Logf("the connection ended: %v", err)

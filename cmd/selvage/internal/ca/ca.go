@@ -21,13 +21,14 @@ import (
 	"time"
 )
 
-// The files of an authority in its directory.
+// CertFile and KeyFile are the names of the authority's files in its directory.
 const (
 	CertFile = "ca.pem"     // the certificate, 0644
 	KeyFile  = "ca-key.pem" // its key, 0600
 )
 
-// Lifetimes of certificates. The server's is renewed in its last third.
+// The certificates expire after these times. The server's is renewed in the last third of its
+// lifetime.
 const (
 	lifetime     = 10 * 365 * 24 * time.Hour
 	leafLifetime = 90 * 24 * time.Hour

@@ -80,7 +80,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestFiles shows that a second start uses the same authority, and that files have safe modes.
+// TestFiles shows that a second start uses the same authority, and that the files are not readable
+// or writable by more users than necessary.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, Config{Dir: dir}), open(t, Config{Dir: dir})
@@ -118,7 +119,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses shows that Open rejects files that do not fit or have expired.
+// TestOpenRefuses shows that Open rejects a certificate that is malformed or expired, does not belong
+// to its key, or does not permit a host.
 func TestOpenRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -155,7 +157,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestTogether shows that processes that start at the same time share an authority.
+// TestTogether shows that processes that start at the same time use the same authority.
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
 	made := make([]*Authority, 8)

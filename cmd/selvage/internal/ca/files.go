@@ -85,7 +85,7 @@ func Read(dir string) (*x509.Certificate, error) {
 	return cert, nil
 }
 
-// readPEM returns the content of the first PEM block in a file, which must be of a kind.
+// readPEM returns the content of the first PEM block in a file. The block must have the type kind.
 func readPEM(file, kind string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -24,13 +24,13 @@ type Store interface {
 	FindCertificate(ctx context.Context, name string) (sealed string, err error)
 	PutCertificate(ctx context.Context, name, sealed string) error
 	DeleteCertificate(ctx context.Context, name string) error
-	// ClaimCertificate makes the caller the only one to act on name, until the given time or
-	// its release. It returns problem.Conflict while another caller holds the claim.
+	// ClaimCertificate reserves name for the caller until the given time or its release. While
+	// another caller holds the claim, it returns problem.Conflict.
 	ClaimCertificate(ctx context.Context, name string, until time.Time) error
 	ReleaseCertificate(ctx context.Context, name string, until time.Time) error
 }
 
-// A Sealer encrypts what is kept in the Store.
+// A Sealer encrypts the data in the Store.
 type Sealer interface {
 	SealSecret(name string, secret []byte) (string, error)
 	OpenSecret(name, sealed string) ([]byte, error)
@@ -41,7 +41,7 @@ type ACMEConfig struct {
 	Hosts     []string // each gets a certificate of its own
 	Email     string   // for messages from the authority; may be ""
 	Directory string   // "" means Let's Encrypt
-	CA        string   // PEM file of the authority for the directory's HTTPS; "" means the system's store
+	CA        string   // PEM file with the CA of the directory's own HTTPS; "" means the system's store
 	Store     Store
 	Sealer    Sealer
 	Log       *slog.Logger     // nil means slog.Default
@@ -61,8 +61,8 @@ type ACME struct {
 	ready map[string]bool // the hosts that have a certificate
 }
 
-// OpenACME prepares to obtain certificates. By calling it, the caller accepts the terms of
-// the directory.
+// OpenACME prepares to obtain certificates. The caller thereby accepts the directory's terms of
+// service.
 func OpenACME(c ACMEConfig) (*ACME, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -96,8 +96,7 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 	return a, nil
 }
 
-// transportOf returns a transport that trusts the authorities in a file, or the system's
-// store if file is "".
+// transportOf returns a transport that trusts the CAs in a PEM file, or the system's if file is "".
 func transportOf(file string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if file == "" {

@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// check returns why a certificate cannot be used, or nil. Its error calls the certificate
-// what.
+// check returns why a certificate cannot be used, or nil. what names the certificate in the error.
 func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) error {
 	switch {
 	case now.After(leaf.NotAfter):
@@ -44,7 +43,7 @@ func names(leaf *x509.Certificate) string {
 	return strings.Join(all, ", ")
 }
 
-// ending reports whether a certificate is in the last fifth of its life, when it should
+// ending reports whether a certificate is in the last fifth of its lifetime, and so should already
 // have been renewed.
 func ending(leaf *x509.Certificate, now time.Time) bool {
 	return now.After(leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 5))

@@ -95,9 +95,9 @@ func (f *Files) read() (*tls.Certificate, error) {
 	return &pair, check(pair.Leaf, "the certificate in "+f.c.Cert, f.c.Now(), f.c.Hosts)
 }
 
-// Run reads the files again after they change, until ctx ends. Since the two files are not
-// written at once, it waits until they have stopped changing. It logs each reload, and
-// warns once a day if the certificate should have been renewed.
+// Run reads the files again when they change, until ctx ends. Another program may write the two
+// files one after the other, so Run waits until they have stopped changing. It logs each reload,
+// and warns once a day if the certificate should have been renewed.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

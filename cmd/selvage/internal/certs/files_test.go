@@ -55,7 +55,7 @@ func write(t *testing.T, file string, text []byte, mode os.FileMode) {
 
 const day = 24 * time.Hour
 
-// TestOpenFiles shows which certificates are accepted, and the errors of the others.
+// TestOpenFiles shows which certificates are accepted, and with which errors others are rejected.
 func TestOpenFiles(t *testing.T) {
 	now := time.Now()
 	chain, key := makePair(t, now.Add(-day), 90*day, "pbx.example.org")

@@ -16,7 +16,7 @@ import (
 const (
 	orderTime   = 5 * time.Minute
 	claimTime   = orderTime + time.Minute
-	askElse     = 2 * time.Second // while another node holds the claim
+	askElse     = 2 * time.Second // how long to wait while another node holds the claim
 	manageEvery = time.Hour
 )
 
@@ -36,7 +36,7 @@ func (a *ACME) Run(ctx context.Context) {
 	hosts.Wait()
 }
 
-// Reload retries failed requests at once.
+// Reload retries failed requests immediately.
 func (a *ACME) Reload() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -127,8 +127,8 @@ func (a *ACME) stored(ctx context.Context, host string) bool {
 	return err == nil && check(pair.Leaf, "", a.c.Now(), []string{host}) == nil
 }
 
-// mind warns once a day that a certificate was not renewed. The manager renews by itself
-// and does not report failures.
+// mind warns once a day that a certificate was not renewed, because the manager, which renews it,
+// does not report failures.
 func (a *ACME) mind(ctx context.Context, host string) {
 	var warned time.Time
 	for wait(ctx, manageEvery, nil) {

@@ -10,9 +10,8 @@ import (
 	"sync"
 )
 
-// reasons sends requests to a directory and records from its responses why a host could not
-// be validated. The manager tries one challenge after the other, and then only reports
-// that none is left.
+// reasons sends requests to a directory, and records from the responses why it could not validate a
+// host. The manager's own error says only that all challenges failed.
 type reasons struct {
 	next http.RoundTripper
 
@@ -34,13 +33,14 @@ type authorization struct {
 	} `json:"challenges"`
 }
 
-// Limits for the size of a response that is read, and of a reason that is reported.
+// The limits bound how much of a response is read, and how long a reported reason may be.
 const (
 	maxAnswer = 1 << 20
 	maxReason = 400
 )
 
-// RoundTrip implements http.RoundTripper. The response still has its whole body.
+// RoundTrip implements http.RoundTripper. It leaves the body of the response readable from its
+// start.
 func (r *reasons) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.next.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusOK ||
@@ -78,7 +78,7 @@ func (r *reasons) note(body []byte) {
 	}
 }
 
-// of returns err with the reasons recorded for a host, and forgets them.
+// of returns err together with the reasons recorded for host, and forgets the reasons.
 func (r *reasons) of(host string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package cli is how commands talk: arguments and flags, output as table, JSON or ids, prompts,
-// progress, errors with their exit status, and the generated reference and manual pages.
+// Package cli implements what all commands share: arguments and flags, output as a table, JSON or
+// ids, prompts, progress, exit statuses of errors, and the generated reference and manual pages.
 //
-// It knows nothing of the nouns; package command says what each of them does.
+// It does not know the nouns, such as project or client. Package command implements their commands.
 package cli
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// An Env is what a command line runs in: its streams, its environment, and the chosen format.
+// An Env is the environment of a command line: its streams, its variables and the output format.
 type Env struct {
-	Program        string // as it was called
+	Program        string // the name by which it was called
 	Getenv         func(string) string
 	Environ        []string // the variables that Getenv knows, NAME=value
 	Stdin          io.Reader
@@ -36,7 +36,7 @@ func (e *Env) CheckOutput() error {
 		suggest.MeantOr(e.Output, Formats, "use "+strings.Join(Formats, ", ")))
 }
 
-// InputName returns how messages name a file of the command line; "-" is stdin.
+// InputName returns the name that messages use for an input file. The file "-" is stdin.
 func InputName(name string) string {
 	if name == "-" {
 		return "stdin"
@@ -44,7 +44,8 @@ func InputName(name string) string {
 	return name
 }
 
-// ReadInput reads a file, or stdin if its name is "-". More than most bytes are an error.
+// ReadInput reads a file, or stdin if its name is "-". It returns an error if there are more than
+// most bytes.
 func (e *Env) ReadInput(name string, most int) ([]byte, error) {
 	in := e.Stdin
 	if name != "-" {

@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The exit statuses of a failed command. An error with a method ExitStatus overrides them.
+// The constants are the exit statuses of failed commands. An error can choose another one with a
+// method ExitStatus.
 const (
 	exitFailed       = 1
 	exitUsage        = 2

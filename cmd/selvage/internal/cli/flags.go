@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// Noun returns a command that only holds the commands of a noun.
+// Noun returns a command that does nothing itself but groups the commands of a noun.
 func Noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: KnownCommand, RunE: Help}
 	cmd.AddCommand(verbs...)
@@ -24,13 +24,13 @@ func Noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 // Help runs a command by printing its help.
 func Help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
-// Command returns a command that runs do. use is its name and its arguments: "show ID". The
-// last argument may end in "…" and repeat, and stand in brackets and be omitted.
+// Command returns a command that runs do. use is its name and its arguments, such as "show ID". The
+// last argument may be optional ("[ID]") or repeatable ("ID…").
 func Command(use, short string, do func(*cobra.Command, []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: Arguments(strings.Fields(use)[1:]...), RunE: do}
 }
 
-// KnownCommand rejects arguments of a command that takes none but sub-commands.
+// KnownCommand rejects arguments to a command that only has sub-commands.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func KnownCommand(cmd *cobra.Command, args []string) error {
 // NoArguments rejects all arguments, for a command whose usage line shows flags.
 var NoArguments = Arguments()
 
-// Arguments checks that a command gets the named arguments; see Command.
+// Arguments returns a check that a command gets the named arguments; see Command.
 func Arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		many := len(names) > 0 && strings.HasSuffix(strings.TrimSuffix(names[len(names)-1], "]"), "…")
@@ -66,12 +66,12 @@ func Arguments(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// Name returns the path of a command without the program: "project create".
+// Name returns the name of a command with its parents but without the program: "project create".
 func Name(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 
-// FlagError explains what is wrong with a flag.
+// FlagError returns a usage error that explains what is wrong with a flag.
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var bad *pflag.InvalidValueError

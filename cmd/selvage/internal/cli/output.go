@@ -15,7 +15,7 @@ import (
 // A View describes how the items of a noun are printed.
 type View[T any] struct {
 	ID     func(T) string
-	Secret func(T) string // shown only once: "" for an item that was not just created; may be nil
+	Secret func(T) string // shown only once; "" unless the item was just created; may be nil
 	JSON   func(T) any
 	Facts  []Fact[T]
 }
@@ -58,8 +58,8 @@ func List[T any](e *Env, v View[T], items []T) error {
 	return e.table(rows, minor)
 }
 
-// Show prints one item in the format of --output. With -o id, a secret that cannot be shown
-// again goes to stderr.
+// Show prints one item in the format of --output. With -o id, Show prints a secret that cannot be
+// shown again to stderr.
 func Show[T any](e *Env, v View[T], item T) error {
 	switch e.Output {
 	case "id":
@@ -113,8 +113,8 @@ func (e *Env) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// Sanitize replaces control characters, with which a stored text could move the cursor or
-// change the colors of a terminal.
+// Sanitize replaces control characters in s. In a terminal, they could move the cursor or change
+// colors.
 func Sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x20 || r >= 0x7f && r < 0xa0 {
@@ -124,7 +124,7 @@ func Sanitize(s string) string {
 	}, s)
 }
 
-// Parameters of SGR (ECMA-48, section 8.3.117), for Color.
+// Parameters of SGR (ECMA-48, section 8.3.117) that Color takes.
 const (
 	Bold   = "1"
 	Dim    = "2"
@@ -146,7 +146,7 @@ func (e *Env) Color(sgr, s string) string {
 	return "\x1b[" + sgr + "m" + s + "\x1b[0m"
 }
 
-// Width returns the columns of the terminal that stdout is, or 0 if stdout is not a terminal.
+// Width returns the number of columns of the terminal. It returns 0 if stdout is not a terminal.
 func (e *Env) Width() int {
 	f, ok := e.Stdout.(*os.File)
 	if !ok {

@@ -8,20 +8,20 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 )
 
-// A Progress shows how far a long command has come, in a line of the terminal that it
-// overwrites. It is silent if stderr is not a terminal, or if stdout is one, where each thing is
-// printed as it is done.
+// A Progress shows the progress of a long command on one line of the terminal, which it overwrites.
+// It prints nothing if stderr is not a terminal. It also prints nothing if stdout is a terminal,
+// because the command then prints each thing as it is done.
 type Progress struct {
 	w              io.Writer // nil if silent
-	what           string    // one of the things that are counted
+	what           string    // name of one counted thing, such as "file"
 	started, shown time.Time
 	done           int
-	bytes, of      int64 // read so far, of those expected; 0 if bytes do not matter
-	skipped        int64 // of bytes, those that took no time
+	bytes, of      int64 // bytes read, and expected in total; 0 if bytes are not counted
+	skipped        int64 // how many of bytes were skipped, and so took no time
 	now            func() time.Time
 }
 
-// progressInterval is the least time between two updates of the line.
+// progressInterval is the minimum time between two updates of the line.
 const progressInterval = 200 * time.Millisecond
 
 // NewProgress returns a Progress that counts things, such as "file".
@@ -34,16 +34,16 @@ func (e *Env) NewProgress(thing string) *Progress {
 	return p
 }
 
-// Expect adds bytes that are to be read.
+// Expect adds n to the number of bytes that are expected.
 func (p *Progress) Expect(n int64) { p.of += n }
 
-// Skip counts a thing with its bytes that needs no work.
+// Skip counts one thing of n bytes that needs no work.
 func (p *Progress) Skip(n int64) {
 	p.bytes, p.skipped = p.bytes+n, p.skipped+n
 	p.Step()
 }
 
-// Reader returns a reader of r that counts the bytes.
+// Reader returns a reader that reads from r and counts the bytes.
 func (p *Progress) Reader(r io.Reader) io.Reader { return &counted{r, p} }
 
 type counted struct {

@@ -28,8 +28,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressOfBytes shows the bytes, their rate and the time that is left. Skipped bytes do not
-// count for the rate.
+// TestProgressOfBytes shows that the line has the bytes, their rate and the remaining time. Skipped
+// bytes do not count toward the rate.
 func TestProgressOfBytes(t *testing.T) {
 	var out strings.Builder
 	at := time.Unix(0, 0)

@@ -14,16 +14,16 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 )
 
-// maxSecret bounds a password or a token that is read from stdin.
+// maxSecret is the maximum length of a password or token read from stdin.
 const maxSecret = 64 << 10
 
-// Confirm makes a person at a terminal type the name of what a command is about to delete.
-// Programs are not asked.
+// Confirm asks a user at a terminal to type the name of the thing to be deleted. Without a terminal
+// it asks nothing.
 func (e *Env) Confirm(cmd *cobra.Command, what, name string) error {
 	return e.Ask(cmd, what, "Type its name to continue: ", name)
 }
 
-// Ask is like Confirm with a prompt of its own and any word to type.
+// Ask is like Confirm, with its own prompt and a word to type that need not be a name.
 func (e *Env) Ask(cmd *cobra.Command, what, prompt, word string) error {
 	if yes, _ := cmd.Flags().GetBool("yes"); yes || !console.IsTerminal(e.Stdin) {
 		return nil
@@ -56,8 +56,8 @@ func (e *Env) ReadSecret(what string) (string, error) {
 	return line, nil
 }
 
-// ReadPassword returns the password to set, or nil for none. With --password-stdin it is the
-// first line of stdin. Otherwise, if prompt is set, a person at a terminal is asked for it.
+// ReadPassword returns the password to set, or nil for none. With --password-stdin it reads the
+// first line of stdin. Otherwise, if prompt is set, it asks a user at a terminal.
 func (e *Env) ReadPassword(cmd *cobra.Command, prompt bool) (*string, error) {
 	if fromStdin, _ := cmd.Flags().GetBool("password-stdin"); fromStdin {
 		secret, err := e.ReadSecret("password")
@@ -87,7 +87,7 @@ func (e *Env) ReadPassword(cmd *cobra.Command, prompt bool) (*string, error) {
 	return &secret, nil
 }
 
-// isPiped reports whether f is a pipe or a file, even an empty one.
+// isPiped reports whether f is a pipe or a regular file. The file may be empty.
 func isPiped(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice == 0

@@ -59,8 +59,8 @@ func Reference(root *cobra.Command, configuration *pflag.FlagSet) string {
 	return b.String()
 }
 
-// WriteManual writes the manual pages of a version into a directory, a file for each command.
-// They carry the day of the build, so that a release has the same bytes wherever it is built.
+// WriteManual writes the manual pages of a version to a directory, one file per command. The pages
+// are dated by the build, so that the same release always has the same bytes.
 func WriteManual(root *cobra.Command, dir, version string, day time.Time) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing manual pages: %w", err)
@@ -76,8 +76,8 @@ func WriteManual(root *cobra.Command, dir, version string, day time.Time) error 
 	return nil
 }
 
-// mergeFlags adds the flags of the root to all commands below, whose usage shows them. cobra
-// does so only for the command that is run.
+// mergeFlags adds the flags of the root to all commands below it, so that their usage shows them.
+// cobra itself does so only for the command that runs.
 func mergeFlags(cmd *cobra.Command) {
 	cmd.LocalFlags()
 	for _, sub := range cmd.Commands() {
@@ -85,7 +85,7 @@ func mergeFlags(cmd *cobra.Command) {
 	}
 }
 
-// leaves returns the commands below cmd that do something.
+// leaves returns the commands below cmd that have no sub-commands.
 func leaves(cmd *cobra.Command) (all []*cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		switch {
@@ -99,9 +99,9 @@ func leaves(cmd *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// writeCommand writes how to call cmd, what it does, and its flags, except for those of
-// referenceHead and of the configuration. Flags that an earlier command of the same noun has too are
-// only named. written has the flags that each earlier command described.
+// writeCommand writes the usage of cmd, its description and its flags. It omits the flags in
+// referenceHead and those of the configuration. It only names flags that an earlier command of the
+// same noun already described. written lists those commands, and writeCommand adds cmd to it.
 func writeCommand(b *strings.Builder, cmd *cobra.Command, configuration *pflag.FlagSet, written *[]described) {
 	usage := strings.TrimSuffix(cmd.UseLine(), " [flags]")
 	var flags []string
@@ -131,14 +131,14 @@ func writeCommand(b *strings.Builder, cmd *cobra.Command, configuration *pflag.F
 	*written = append(*written, described{cmd.CommandPath(), flags})
 }
 
-// described is a command with the flags that the reference describes there.
+// described is a command together with the flags that the reference describes under it.
 type described struct {
 	command string
 	flags   []string
 }
 
-// sameAs returns a text about the flags that a later command shares with d. The text names the shared
-// ones or the missing ones, whichever list is shorter. Without a shared flag it is "".
+// sameAs returns a sentence about the flags that a later command shares with d, or "" if there are
+// none. The sentence names the shared or the missing flags, whichever list is shorter.
 func (d described) sameAs(flags []string) string {
 	var common, missing []string
 	for _, f := range d.flags {
@@ -160,7 +160,8 @@ func (d described) sameAs(flags []string) string {
 	return "as for `" + d.command + "`: " + strings.Join(common, ", ")
 }
 
-// describeFlag returns the name of a flag with its kind of value, as code, and its meaning.
+// describeFlag returns the name of a flag and the type of its value, as code, followed by its
+// meaning.
 func describeFlag(f *pflag.Flag) string {
 	kind, meaning := pflag.UnquoteUsage(f)
 	name := "--" + f.Name
@@ -176,7 +177,7 @@ func describeFlag(f *pflag.Flag) string {
 // maxColumn is the width at which lists wrap.
 const maxColumn = 100
 
-// writeItem writes text as an item of a list, without splitting code.
+// writeItem writes text as a list item. It never breaks a line within code.
 func writeItem(b *strings.Builder, indent, text string) {
 	line := indent + "-"
 	for i, part := range strings.Split(text, "`") {

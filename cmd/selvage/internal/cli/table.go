@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 )
 
-// table prints rows, the first of which is the head, no wider than the terminal. People at a
-// terminal are told which columns are hidden; those of minor go first.
+// table prints rows no wider than the terminal. The first row is the header. If columns do not fit,
+// table hides those in minor first, and names the hidden ones to a user at a terminal.
 func (e *Env) table(rows [][]string, minor []string) error {
 	if len(rows) == 1 {
 		_, err := fmt.Fprintln(e.Stderr, "none")
@@ -43,8 +43,8 @@ func (e *Env) table(rows [][]string, minor []string) error {
 	return nil
 }
 
-// shortest is the width below which no cell is cut. Times are never cut, nor is the first
-// column: an id that people copy.
+// shortest is the width below which no cell is cut. Times are never cut. The first column is not
+// either, because it holds ids that users copy.
 const shortest = 10
 
 // fit makes a table no wider than limit, if limit is not 0, and returns the widths of its
@@ -78,7 +78,7 @@ func fit(rows [][]string, minor []string, limit int) (fitted [][]string, widths 
 	}
 }
 
-// narrow shrinks the widest column that may be cut, until all columns fit.
+// narrow shrinks the columns that may be cut, always the widest of them, until all columns fit.
 func narrow(widths []int, rows [][]string, limit int) {
 	whole := make([]bool, len(widths))
 	for j := range whole {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The largest differences between the clocks of a node and its database. Nodes that differ
-// by more take each other's tokens for expired or not yet issued.
+// The limits bound the difference between the clocks of a node and its database. Nodes that differ
+// by more consider each other's tokens expired or not yet issued.
 const (
 	Tolerated = time.Minute
 	refused   = 5 * time.Minute // no server starts beyond this
@@ -55,7 +55,7 @@ func (c Source) CheckTolerance(ctx context.Context) error {
 	return err
 }
 
-// Apart formats how far a clock is ahead of or behind another, whose name follows.
+// Apart returns text such as "2s ahead of", to be followed by the name of the other clock.
 func Apart(ahead time.Duration) string {
 	if ahead < 0 {
 		return ahead.Abs().Round(time.Second).String() + " behind"

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestClock shows from which difference on a clock is logged, counts as not ready, and is
-// refused.
+// TestClock shows at which differences a clock causes a warning, makes the server unready, and
+// prevents a start.
 func TestClock(t *testing.T) {
 	tests := []struct {
 		ahead          time.Duration

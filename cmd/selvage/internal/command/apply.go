@@ -18,7 +18,7 @@ import (
 
 var _ declared.Store = (*store.Store)(nil)
 
-// maxApplied bounds the file to apply.
+// maxApplied is the maximum size of a file to apply.
 const maxApplied = 8 << 20
 
 // A driftError reports that the state differs from a file.
@@ -31,7 +31,7 @@ func (e driftError) Error() string {
 	return fmt.Sprintf("the state differs from %s in %s", cli.InputName(e.file), cli.Plural(e.steps, "place"))
 }
 
-// ExitStatus returns 2, with which other tools report a difference, too.
+// ExitStatus returns 2, which other tools also use to report a difference.
 func (e driftError) ExitStatus() int { return 2 }
 
 func (c *commands) applyCommand() *cobra.Command {
@@ -86,7 +86,8 @@ func (c *commands) apply(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// applyText parses a file, plans the steps, and prints them or takes them.
+// applyText parses a file and plans the steps. If dry is set it only prints them, otherwise it
+// takes them.
 func (c *commands) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
 	ctx := cmd.Context()
 	d := declared.New(declared.Config{Fabric: a.Fabric, IDP: a.IDP, Store: a.Store, Suggest: suggest.Meant})

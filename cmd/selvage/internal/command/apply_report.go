@@ -10,14 +10,14 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/declared"
 )
 
-// An applyReport prints the steps of a file that is applied.
+// An applyReport prints the steps while a file is applied.
 type applyReport struct {
 	c       *commands
 	dry     bool
 	total   int // steps planned
 	done    int // steps added
 	counts  map[declared.Action]int
-	secrets *os.File // where secrets go; nil prints them
+	secrets *os.File // file to write secrets to; nil prints them
 	project string   // of the last printed step
 	changes []appliedStep
 	err     error // of the first write that failed
@@ -35,7 +35,7 @@ type appliedStep struct {
 	Secret  string            `json:"secret,omitempty"`
 }
 
-// A savedSecret is a line of the file of --secrets.
+// A savedSecret is a line in the file of --secrets.
 type savedSecret struct {
 	Project string `json:"project"`
 	Kind    string `json:"kind"`
@@ -44,8 +44,8 @@ type savedSecret struct {
 	Secret  string `json:"secret"`
 }
 
-// saveSecret writes the secret of a new thing to the file of --secrets, before anything else can
-// fail.
+// saveSecret writes the secret of a new thing to the file of --secrets immediately, so that no
+// later error can lose it.
 func (r *applyReport) saveSecret(s declared.Done) error {
 	if r.secrets == nil || s.Secret == "" {
 		return nil
@@ -60,7 +60,7 @@ func (r *applyReport) saveSecret(s declared.Done) error {
 	return r.secrets.Sync()
 }
 
-// The sign and the color of each action.
+// Each action is shown with its own sign and color.
 var (
 	actionSigns  = map[declared.Action]string{declared.Create: "+", declared.Update: "~", declared.Delete: "-"}
 	actionColors = map[declared.Action]string{
@@ -68,7 +68,7 @@ var (
 	}
 )
 
-// add reports a step that was taken or, in a dry run, would be.
+// add prints a step: one that was taken or, in a dry run, one that would be.
 func (r *applyReport) add(s declared.Done) {
 	r.counts[s.Action]++
 	r.done++

@@ -114,7 +114,7 @@ func addAuditFilter(f *pflag.FlagSet) {
 	f.String("until", "", "before this `time`")
 }
 
-// auditFilter returns the filter that the flags set.
+// auditFilter returns the filter that the flags describe.
 func auditFilter(cmd *cobra.Command, now time.Time) (f audit.Filter, err error) {
 	get := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	f = audit.Filter{ProjectID: get("project"), Action: get("action"), Outcome: audit.Outcome(get("outcome")),
@@ -205,7 +205,7 @@ func (c auditCommands) followAudit(ctx context.Context, a *app, f audit.Filter, 
 	}
 	for _, e := range events {
 		if e.Seq > seen[e.Lane] {
-			continue // it comes again below
+			continue // the loop below prints it
 		}
 		if err := c.printEvent(e); err != nil {
 			return err

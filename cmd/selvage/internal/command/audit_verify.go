@@ -40,8 +40,8 @@ func (c auditCommands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Comma
 	return nil
 }
 
-// checkEnd checks that the event at an end, which an earlier verify printed, is still the same.
-// broken says that it is not.
+// checkEnd checks that the event at text, an end that an earlier verify printed, is unchanged. If
+// the event was changed, it returns the reason as broken.
 func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
 	want, err := parseEnd(text)
 	if err != nil {
@@ -93,7 +93,7 @@ func parseEnd(text string) (auditEnd, error) {
 	return auditEnd{lane, seq, parts[2]}, nil
 }
 
-// An auditSum is the result of a verification of all lanes together, and its JSON.
+// An auditSum is the combined result of verifying all lanes, as it is printed in JSON.
 type auditSum struct {
 	Whole  bool       `json:"whole"`
 	Events int64      `json:"events"`

@@ -26,7 +26,7 @@ import (
 type localCA struct {
 	*ca.Authority
 	file   string
-	places []truststore.Place // the stores that may trust it
+	places []truststore.Place // the stores that can trust it
 }
 
 var caView = cli.View[localCA]{
@@ -64,7 +64,7 @@ func (a localCA) stores() []any {
 	return all
 }
 
-// trust returns a line for each store and whether it trusts the authority.
+// trust returns text with a line for each store, which says whether the store trusts the authority.
 func (a localCA) trust() string {
 	var lines []string
 	for _, p := range a.places {
@@ -121,7 +121,7 @@ have it are left unchanged; an older authority of the same name is replaced. Res
 		status, export)
 }
 
-// showCA prints the authority and whether the stores of this machine trust it.
+// showCA prints the authority and the stores of this machine that trust it.
 func (c caCommands) showCA(cmd *cobra.Command, a localCA) error {
 	stores, err := c.openTrust(cmd, a.Certificate())
 	if err != nil {
@@ -140,11 +140,11 @@ func (c caCommands) uninstallCA(cmd *cobra.Command, _ []string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return c.changeTrust(cmd, cert, (*truststore.Stores).Remove) // without a certificate, by name
+	return c.changeTrust(cmd, cert, (*truststore.Stores).Remove) // without a certificate, it finds the name
 }
 
-// withCA returns a runner for a command about the authority of the data directory, which it
-// creates if needed.
+// withCA returns a runner for a command that needs the authority of the data directory. It creates
+// the authority if needed.
 func (c caCommands) withCA(do func(*cobra.Command, localCA) error) runner {
 	return func(cmd *cobra.Command, _ []string) error {
 		conf, _, err := c.loadConfig(cmd.Flags())
@@ -166,7 +166,7 @@ func (c caCommands) withCA(do func(*cobra.Command, localCA) error) runner {
 	}
 }
 
-// calledBySudo reports whether another user runs the command as root.
+// calledBySudo reports whether another user runs the command as root through sudo.
 func (c caCommands) calledBySudo() bool {
 	id := c.Getenv("SUDO_UID")
 	return os.Geteuid() == 0 && id != "" && id != "0"
@@ -191,8 +191,8 @@ func (c caCommands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*trus
 	return truststore.Open(conf)
 }
 
-// changeTrust changes the stores and prints their state afterwards. A store that could not be
-// changed is an error.
+// changeTrust changes the stores and prints their state afterwards. It returns an error if a store
+// could not be changed.
 func (c caCommands) changeTrust(cmd *cobra.Command, cert *x509.Certificate,
 	change func(*truststore.Stores, context.Context) []truststore.Place) error {
 	stores, err := c.openTrust(cmd, cert)

@@ -92,7 +92,8 @@ var clientView = cli.View[client]{
 	},
 }
 
-// formatTokens returns the format of a client's access tokens, and whether they are bound to a key.
+// formatTokens describes a client's access tokens: their format, and whether they are bound to a
+// key.
 func formatTokens(c client) string {
 	if c.DPoPBound {
 		return string(c.AccessToken) + ", bound by DPoP"
@@ -100,7 +101,7 @@ func formatTokens(c client) string {
 	return string(c.AccessToken)
 }
 
-// formatRequests returns how a client must send its authorization requests, or "".
+// formatRequests describes how a client must send its authorization requests, or returns "".
 func formatRequests(c client) string {
 	var how []string
 	if c.RequirePushed {
@@ -112,7 +113,7 @@ func formatRequests(c client) string {
 	return cli.Join(how)
 }
 
-// onLogin returns a fact that is empty for services, which sign in no people.
+// onLogin returns a fact that is empty for service clients, because no user signs in to them.
 func onLogin(value func(client) string) func(client) string {
 	return func(c client) string {
 		if c.Type == idp.Service {
@@ -200,7 +201,7 @@ func (c clientCommands) createClient(
 	}
 	if given {
 		withLogo, err := a.IDP.Clients.SetLogo(ctx, created.ID, picture)
-		if err != nil { // a client without its logo is not what was asked for
+		if err != nil { // create no client if its logo cannot be stored
 			return client{}, errors.Join(err, a.IDP.Clients.Delete(ctx, created.ID))
 		}
 		created = withLogo

@@ -32,7 +32,7 @@ func addClientFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 }
 
-// unsupported are settings that are known, but would have no effect in this version.
+// unsupported lists settings that this version recognizes but does not support.
 var unsupported = []struct{ flag, value, message string }{
 	{"frontchannel-logout-uri", "",
 		"front-channel logout is not supported in this version; use --backchannel-logout-uri"},
@@ -63,7 +63,7 @@ func setClient(cmd *cobra.Command, c *idp.Client) error {
 	return setRequests(cmd, c)
 }
 
-// addPageFlags adds the flags of what a client shows to people who sign in.
+// addPageFlags adds the flags for what the sign-in pages show about a client.
 func addPageFlags(f *pflag.FlagSet) {
 	f.String("name", "", "`name` shown to people who sign in")
 	f.String("brand-color", "", "`color` of buttons on sign-in pages, such as #2f4b9b; \"\" uses the project's")
@@ -79,7 +79,7 @@ func setPages(cmd *cobra.Command, c *idp.Client) {
 	cli.Set(cmd, "policy-uri", &c.PolicyURI)
 }
 
-// addLogoutFlags adds the flags of the URIs that a login and a logout lead to.
+// addLogoutFlags adds the flags for the URIs to which a login and a logout redirect.
 func addLogoutFlags(f *pflag.FlagSet) {
 	f.StringArray("redirect-uri", nil, "allowed redirect `uri` after login; repeatable")
 	f.StringArray("post-logout-redirect-uri", nil, "allowed redirect `uri` after logout; repeatable")
@@ -96,7 +96,7 @@ func setLogout(cmd *cobra.Command, c *idp.Client) {
 	cli.SetBool(cmd, "backchannel-logout-session-required", &c.BackchannelLogoutSession)
 }
 
-// addRequestFlags adds the flags of how a client authenticates and what it may ask for.
+// addRequestFlags adds the flags for a client's authentication, grants and scopes.
 func addRequestFlags(f *pflag.FlagSet) {
 	f.Bool("first-party", false, "the client belongs to the operator: people are not asked for consent")
 	f.String("auth-method", "", "authentication `method`: none, client_secret_post, client_secret_basic or "+
@@ -182,7 +182,7 @@ func setPKCE(cmd *cobra.Command, c *idp.Client) error {
 	return nil
 }
 
-// shortGrants returns grants as flags and tables name them. JSON has the names of metadata.
+// shortGrants returns the names of grants in flags and tables. JSON has their names in metadata.
 func shortGrants(grants []string) []string {
 	short := slices.Clone(grants)
 	for i, g := range short {
@@ -194,7 +194,7 @@ func shortGrants(grants []string) []string {
 }
 
 // flagLogo returns the logo in the file of --logo, and whether the flag is given. An empty flag
-// removes the logo. A file that is not a picture is an error before anything is changed.
+// removes the logo. flagLogo returns an error if the file is not a picture.
 func flagLogo(cmd *cobra.Command) (l brand.Logo, given bool, err error) {
 	name := cli.Text(cmd, "logo")
 	if name == nil || *name == "" {
@@ -208,7 +208,7 @@ func flagLogo(cmd *cobra.Command) (l brand.Logo, given bool, err error) {
 	return l, true, err
 }
 
-// maxKeyFile bounds a file of public keys.
+// maxKeyFile is the maximum size of a file of public keys.
 const maxKeyFile = 1 << 20
 
 // setKeys copies --jwks and --jwks-uri to a client. Each replaces the other.
@@ -252,7 +252,7 @@ func readKeys(file string) (json.RawMessage, error) {
 	return set.Bytes(), nil
 }
 
-// formatKeys returns the URI of a client's keys, or how many it has.
+// formatKeys returns the URI of a client's keys, or their number if they are stored.
 func formatKeys(c client) string {
 	if c.JWKSURI != "" {
 		return c.JWKSURI

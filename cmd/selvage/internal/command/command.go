@@ -1,7 +1,7 @@
-// Package command holds the commands of selvage: a file for each noun, which says what its
-// commands do and how its items are printed. Package cli is how they talk.
+// Package command holds the commands of selvage. There is one file per noun, with its commands and
+// how its items are printed. Package cli implements arguments and output.
 //
-// A command reads the configuration, opens the services over it (package server) and calls them.
+// A command reads the configuration, opens the services with package server, and calls them.
 package command
 
 import (
@@ -26,14 +26,14 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// commands makes the commands of one command line.
+// commands builds the commands of one command line.
 type commands struct {
 	*cli.Env
 	build Build
 }
 
-// Run runs the command line args, which do not include the program. It uses nothing of the
-// process but e.
+// Run runs the command line args, which do not include the program's name. Apart from e it uses no
+// state of the process.
 func Run(ctx context.Context, e *cli.Env, b Build, args []string) error {
 	root := Root(e, b)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
@@ -91,19 +91,19 @@ func localUser() string {
 	return strconv.Itoa(os.Getuid())
 }
 
-// An app is the services, with methods that find what the arguments of a command name.
+// An app is the services, with methods that find the items that a command's arguments name.
 type app struct{ *server.App }
 
-// An action is what a command does over the services.
+// An action is the function of a command, which uses the services.
 type action func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error
 
-// A runner is an action that opens the services itself, as cobra calls it.
+// A runner is the function that cobra calls for a command. It opens the services itself.
 type runner func(*cobra.Command, []string) error
 
-// with returns a runner for an action over the services, without the media of recordings.
+// with returns a runner that opens the services, without the media of recordings, and calls do.
 func (c *commands) with(do action) runner { return c.run(do, false) }
 
-// withMedia returns a runner for an action over the services and the media of recordings.
+// withMedia returns a runner that opens the services and the media of recordings, and calls do.
 func (c *commands) withMedia(do action) runner { return c.run(do, true) }
 
 func (c *commands) run(do action, media bool) runner {
@@ -147,7 +147,7 @@ func (c *commands) open(ctx context.Context, conf config.Config, o server.Option
 // packageConfig is the configuration file of the Debian package.
 const packageConfig = "/etc/selvage/selvage.yaml"
 
-// checkRows returns an error if the rows are in a data directory that is missing or unusable.
+// checkRows returns an error if the database is in a data directory that is missing or unusable.
 func checkRows(c config.Config) error {
 	if c.Database.Shared() {
 		return nil
@@ -163,7 +163,7 @@ func checkRows(c config.Config) error {
 		"or start with `selvage serve` or `selvage project create`", c.Data)
 }
 
-// warnings returns the log of a command, which holds warnings and errors only.
+// warnings returns the log of a command, which prints only warnings and errors.
 func (c *commands) warnings() *slog.Logger {
 	return console.NewLogger(c.Stderr, "text", slog.LevelWarn)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// choices are the completions of flags with few values. Completing never reads a database.
+// choices holds the completions of flags that have few values. Completion never reads a database.
 var choices = map[string][]string{
 	"output":       cli.Formats,
 	"type":         {"spa", "native", "web", "service"},

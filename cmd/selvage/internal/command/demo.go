@@ -20,7 +20,7 @@ func (c *commands) demoCommand() *cobra.Command {
 	return cli.Noun("demo", "The demo project of the first start", show, reset)
 }
 
-// noDemo returns the error of a data directory without a demo.
+// noDemo returns the error for a data directory without a demo.
 func noDemo(dir string) error {
 	return cli.NotFoundf("no demo in %s: `selvage serve` creates one when it starts on an empty data directory and "+
 		"only this machine can reach it", dir)
@@ -42,8 +42,8 @@ func (c *commands) showDemo(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// resetDemo replaces the demo, whether or not a server runs. If it is interrupted, the next run
-// completes it.
+// resetDemo replaces the demo. A server may be running. If resetDemo is interrupted, running it
+// again completes the replacement.
 func (c *commands) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	exists, err := a.Demo.Exists()
 	switch {

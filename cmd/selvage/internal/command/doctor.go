@@ -28,7 +28,7 @@ failed, and 0 if there are only warnings.`
 	return cmd
 }
 
-// examine prints what the doctor found. A failed check is an error.
+// examine prints the doctor's findings. It returns an error if a check failed.
 func (c *commands) examine(cmd *cobra.Command) error {
 	findings := c.findings(cmd)
 	if err := c.printFindings(findings); err != nil {
@@ -62,8 +62,8 @@ func count(findings []doctor.Finding, v doctor.Verdict) (n int) {
 	return n
 }
 
-// printFindings prints findings in the format of --output. With -o id, these are the names of
-// the checks that did not pass.
+// printFindings prints findings in the format of --output. With -o id, it prints the names of the
+// checks that did not pass.
 func (c *commands) printFindings(findings []doctor.Finding) error {
 	switch c.Output {
 	case "json":
@@ -105,7 +105,8 @@ var verdictColors = map[doctor.Verdict]string{
 //	  warning  name      what was found
 //	           → what to do
 //
-// wrapped at the width of the terminal. Lines for anything but a terminal are not wrapped.
+// and wraps the lines at the width of the terminal. If stdout is not a terminal, lines are not
+// wrapped.
 func (c *commands) formatFindings(findings []doctor.Finding) string {
 	const status = len(doctor.Skipped) // the width of the longest verdict
 	names := 0

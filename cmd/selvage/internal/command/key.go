@@ -69,7 +69,7 @@ func formatExpiry(at time.Time) string {
 	return cli.FormatTime(at)
 }
 
-// formatOldKey describes the previous secret of a key while it is still accepted.
+// formatOldKey describes the previous secret of a key, or returns "" if it is no longer accepted.
 func formatOldKey(k apiKey) string {
 	switch {
 	case k.OldHash == "" || !time.Now().Before(k.OldUntil):
@@ -105,7 +105,7 @@ func (c *commands) keyCommand() *cobra.Command {
 	return cli.Noun("key", "API keys: how backends authenticate", create, ls, show, update, rotate, revoke)
 }
 
-// addKeyFlags adds the flags of a key's fields.
+// addKeyFlags adds the flags that set a key's fields.
 func addKeyFlags(f *pflag.FlagSet) {
 	f.StringSlice("scope", nil, "`scope` that the key allows; repeatable: "+cli.Join(fabric.Scopes()))
 	f.String("name", "", "`name` shown in lists")

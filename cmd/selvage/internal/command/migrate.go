@@ -20,7 +20,7 @@ type schema struct {
 	previous       string // the copy of the database made before the last migration
 }
 
-// state describes what the next start does.
+// state describes what the next start will do.
 func (s schema) state() string {
 	switch {
 	case s.current == 0:
@@ -67,7 +67,7 @@ followed by .schema-N; the latest two copies are kept. Back up PostgreSQL with p
 	return cli.Noun("migrate", "The schema of the database", status, up)
 }
 
-// showSchema prints the schema of the database, which need not exist.
+// showSchema prints the state of the database's schema. The database need not exist.
 func (c *commands) showSchema(ctx context.Context, conf config.Config) error {
 	r, known, err := store.Look(ctx, store.Config{URL: string(conf.Database), Dir: conf.Data})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A noun makes the commands that most nouns have. T is an item as it is printed.
+// A noun builds the commands that most nouns have. T is an item as it is printed.
 type noun[T any] struct {
 	*commands
 	view  cli.View[T]
@@ -25,7 +25,7 @@ type noun[T any] struct {
 	list func(ctx context.Context, a *app, cmd *cobra.Command) ([]T, error)
 }
 
-// command returns a command that prints the item do returns.
+// command returns a command that prints the item that do returns.
 func (n noun[T]) command(use, short string,
 	do func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (T, error)) *cobra.Command {
 	return cli.Command(use, short, n.run(
@@ -38,8 +38,8 @@ func (n noun[T]) command(use, short string,
 		}, n.media))
 }
 
-// projectCommand returns a command that prints the item do returns for the project of --project,
-// such as one that do creates. The flags are required.
+// projectCommand returns a command that calls do with the project of --project and prints the
+// returned item. flags are required.
 func (n noun[T]) projectCommand(use, short string, flags []string,
 	do func(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (T, error)) *cobra.Command {
 	return n.command(use, short,
@@ -67,7 +67,7 @@ func (n noun[T]) listCommand(use, short string) *cobra.Command {
 		}, n.media))
 }
 
-// showCommand returns a command that prints the item its argument names.
+// showCommand returns a command that prints the item named by its argument.
 func (n noun[T]) showCommand(use, short string) *cobra.Command {
 	return n.command(use, short,
 		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (T, error) {
@@ -75,8 +75,8 @@ func (n noun[T]) showCommand(use, short string) *cobra.Command {
 		})
 }
 
-// changeCommand returns a command that finds the item its first argument names and prints what
-// do makes of it.
+// changeCommand returns a command that finds the item named by its first argument, calls do with it
+// and prints the result.
 func (n noun[T]) changeCommand(use, short string,
 	do func(ctx context.Context, a *app, cmd *cobra.Command, item T) (T, error)) *cobra.Command {
 	return n.command(use, short,
@@ -89,8 +89,8 @@ func (n noun[T]) changeCommand(use, short string,
 		})
 }
 
-// deleteCommand returns a command that deletes the item its argument names. A person at a
-// terminal reads what that means and types the name of the item; see [cli.Env.Confirm].
+// deleteCommand returns a command that deletes the item named by its argument. At a terminal, the
+// user first reads the consequences and types the name of the item; see [cli.Env.Confirm].
 func (n noun[T]) deleteCommand(use, short string, warn func(T) (what, name string),
 	do func(ctx context.Context, a *app, item T) error) *cobra.Command {
 	cmd := cli.Command(use, short, n.run(
@@ -116,7 +116,7 @@ func addProject(cmds ...*cobra.Command) {
 	}
 }
 
-// project returns the project of --project or, without the flag, the only one.
+// project returns the project of --project. Without the flag, it returns the only project.
 func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, error) {
 	if id, _ := cmd.Flags().GetString("project"); id != "" {
 		p, err := a.Fabric.Projects.Find(ctx, id)
@@ -139,7 +139,8 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 	return some.Items[0], nil
 }
 
-// among finds an item in the project of --project or, since ids are unique, in any project.
+// among finds an item in the project of --project. Without the flag it searches all projects,
+// because ids are unique.
 func among[T any](ctx context.Context, a *app, cmd *cobra.Command,
 	find func(projectID string) (T, error)) (item T, err error) {
 	if cmd.Flags().Changed("project") {
@@ -167,7 +168,7 @@ func among[T any](ctx context.Context, a *app, cmd *cobra.Command,
 // A finder finds an item of a project by its id.
 type finder[T any] func(ctx context.Context, projectID, id string) (T, error)
 
-// inAnyProject returns the find of a noun whose items belong to projects; see among.
+// inAnyProject returns the find function of a noun whose items belong to projects; see among.
 func inAnyProject[T any](find func(a *app) finder[T]) func(context.Context, *app, *cobra.Command, string) (T, error) {
 	return func(ctx context.Context, a *app, cmd *cobra.Command, id string) (T, error) {
 		return among(ctx, a, cmd, func(projectID string) (T, error) { return find(a)(ctx, projectID, id) })
@@ -177,7 +178,7 @@ func inAnyProject[T any](find func(a *app) finder[T]) func(context.Context, *app
 // A lister lists a page of the items of a project.
 type lister[T any] func(ctx context.Context, projectID string, q page.Query) (page.Page[T], error)
 
-// inProject returns the list of a noun whose items belong to the project of --project.
+// inProject returns the list function of a noun whose items belong to the project of --project.
 func inProject[T any](list func(a *app) lister[T]) func(context.Context, *app, *cobra.Command) ([]T, error) {
 	return func(ctx context.Context, a *app, cmd *cobra.Command) ([]T, error) {
 		p, err := a.project(ctx, cmd)

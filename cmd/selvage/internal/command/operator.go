@@ -52,7 +52,7 @@ var operatorView = cli.View[operator.Operator]{
 	},
 }
 
-// formatRoles formats roles as --role takes them.
+// formatRoles formats roles in the form that --role takes.
 func formatRoles(o operator.Operator) string {
 	var all []string
 	for _, m := range o.Roles {
@@ -165,7 +165,7 @@ func updateOperator(ctx context.Context, a *app, cmd *cobra.Command, args []stri
 	return a.Operators.Update(ctx, args[0], operator.Input{Name: cli.Text(cmd, "name"), Roles: roles}, "")
 }
 
-// setDisabled returns what the commands disable and enable do.
+// setDisabled returns the function of the command disable or enable.
 func setDisabled(disabled bool) func(context.Context, *app, *cobra.Command, []string) (operator.Operator, error) {
 	return func(ctx context.Context, a *app, _ *cobra.Command, args []string) (operator.Operator, error) {
 		return a.Operators.Update(ctx, args[0], operator.Input{Disabled: &disabled}, "")

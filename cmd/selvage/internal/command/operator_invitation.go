@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A setupLink is a link with which somebody becomes an operator or sets a password.
+// A setupLink is a link to become an operator or to set an operator's password.
 type setupLink struct {
 	operator.Link
 	url string
@@ -60,7 +60,7 @@ func createSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ []string
 	return setupLink{l, a.SetupURL(token)}, nil
 }
 
-// invitedBy names who created an invitation.
+// invitedBy names the creator of an invitation.
 func invitedBy(l operator.Link) string { return cmp.Or(l.MadeBy, "command line") }
 
 var invitationView = cli.View[operator.Link]{

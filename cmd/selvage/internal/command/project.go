@@ -119,7 +119,8 @@ func addProjectFlags(cmd *cobra.Command) {
 		"countries everyone on a call must consent")
 }
 
-// createProject also creates the data directory: this is how a server without a demo starts.
+// createProject creates a project, and the data directory if needed. Servers without a demo begin
+// this way.
 func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {

@@ -79,7 +79,7 @@ func formatAudio(r recordings.Recording) string {
 	return ifAudio(r, fmt.Sprintf("%s, %d Hz, %s", r.Codec, r.SampleRate, cli.Plural(r.Channels, "channel")))
 }
 
-// ifAudio returns a fact about the audio of a recording, or "" before any was uploaded.
+// ifAudio returns fact, or "" if no audio was uploaded for the recording yet.
 func ifAudio(r recordings.Recording, fact string) string {
 	if r.Codec == "" {
 		return ""
@@ -114,7 +114,7 @@ func formatBytes(n int64) string {
 	return strconv.FormatInt(n, 10) + " GiB"
 }
 
-// ifMeasured returns a fact about the levels of a recording, or "" if they are unknown.
+// ifMeasured returns a fact about the levels of a recording, or "" if they were not measured.
 func ifMeasured(format func(l *levels.Facts) string) func(recordings.Recording) string {
 	return func(r recordings.Recording) string {
 		if r.Levels == nil {
@@ -141,7 +141,7 @@ func formatLoudness(l *levels.Facts) string {
 	return strings.Join(parts, ", ")
 }
 
-// formatTalk formats how long there is speech on each channel.
+// formatTalk formats the duration of speech on each channel.
 func formatTalk(l *levels.Facts) string {
 	if l.FirstSpeech == nil {
 		return "no speech"
@@ -192,7 +192,7 @@ func (c recordingCommands) command() *cobra.Command {
 	return cli.Noun("recording", "Recordings of calls", all...)
 }
 
-// addRecordingFilter adds the flags of a filter of recordings.
+// addRecordingFilter adds the flags that select recordings.
 func addRecordingFilter(f *pflag.FlagSet) {
 	f.String("call", "", "only recordings of calls whose ids begin with `text`, sorted by call id")
 	f.String("party", "", "only recordings of calls from or to a `number`, its end, or an address")
@@ -219,7 +219,7 @@ func (d *day) Set(text string) error {
 	return nil
 }
 
-// Type is what messages call the value.
+// Type returns the name of the type for the help.
 func (d *day) Type() string { return "day" }
 
 func (d *day) String() string {

@@ -65,7 +65,7 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 	return err
 }
 
-// createFile creates a file that does not exist.
+// createFile creates a file that must not exist yet.
 func createFile(name string, mode os.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, os.ErrExist) {
@@ -117,8 +117,8 @@ func (c recordingCommands) linkRecording(ctx context.Context, a *app, cmd *cobra
 	return c.printLink(laml.WithLink(url, signed), signed.Expires)
 }
 
-// flagFormat returns the format of --format. The recording must have it, unless its media is yet
-// to be uploaded.
+// flagFormat returns the format of --format. It returns an error if the recording's media does not
+// have that format.
 func flagFormat(cmd *cobra.Command, r recordings.Recording) (recordings.Format, error) {
 	name, _ := cmd.Flags().GetString("format")
 	format := recordings.Format(name)

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/recordings/laml"
 )
 
-// importService copies the completed recordings of a service that speaks LaML.
+// importService copies the completed recordings from a service with a LaML API.
 func (im *importer) importService(ctx context.Context, cmd *cobra.Command, base string) error {
 	if err := cli.Need(cmd, "account"); err != nil {
 		return err
@@ -51,7 +51,8 @@ func (im *importer) importService(ctx context.Context, cmd *cobra.Command, base 
 	return nil
 }
 
-// importRemote copies a recording. Its address identifies it, so that it is stored once.
+// importRemote copies a recording. The recording's URL serves as its key, so that it is imported
+// only once.
 func (im *importer) importRemote(
 	ctx context.Context, source laml.Source, r laml.SourceRecording,
 ) (importedFile, error) {
@@ -68,13 +69,14 @@ func (im *importer) importRemote(
 	return im.store(ctx, address, media, r.Sid+".wav", d)
 }
 
-// A journal lists what an import has stored, one JSON object a line. A nil journal is empty.
+// A journal lists what an import has stored, as one JSON object per line. A nil journal is empty.
 type journal struct {
 	file   *os.File
 	stored map[string]entry
 }
 
-// An entry is a line of a journal. A file that has changed since is stored again.
+// An entry is a line of a journal. If the file's size or time has changed, the file is imported
+// again.
 type entry struct {
 	Path     string    `json:"path"`
 	Bytes    int64     `json:"bytes"`
@@ -82,7 +84,7 @@ type entry struct {
 	Sid      string    `json:"sid"`
 }
 
-// openJournal opens the journal of --resume, or returns nil.
+// openJournal opens the journal of --resume. Without the flag it returns nil.
 func openJournal(cmd *cobra.Command) (*journal, error) {
 	name, _ := cmd.Flags().GetString("resume")
 	if name == "" {
@@ -95,7 +97,7 @@ func openJournal(cmd *cobra.Command) (*journal, error) {
 	j := &journal{f, make(map[string]entry)}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var e entry
-		if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line may be cut
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line may be incomplete
 			j.stored[e.Path] = e
 		}
 	}
@@ -110,7 +112,8 @@ func (j *journal) has(path string, size int64, modified time.Time) bool {
 	return ok && e.Bytes == size && e.Modified.Equal(modified)
 }
 
-// add appends a line. It begins with a line feed, so that a line that was cut spoils no other.
+// add appends a line. It writes a line feed first, so that an incomplete line does not spoil this
+// one.
 func (j *journal) add(path string, size int64, modified time.Time, sid string) error {
 	if j == nil {
 		return nil

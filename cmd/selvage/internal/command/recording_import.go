@@ -21,7 +21,7 @@ import (
 	"github.com/selvage/selvage/recordings/naming"
 )
 
-// The outcomes of a file.
+// The constants are the possible outcomes for a file.
 const (
 	stored    = "stored"
 	duplicate = "duplicate" // imported before
@@ -29,7 +29,7 @@ const (
 	rejected  = "rejected"
 )
 
-// An importedFile is the outcome of a file, and a line of JSON.
+// An importedFile is the outcome for a file, as a line of JSON.
 type importedFile struct {
 	Path     string  `json:"path"`
 	Sid      string  `json:"sid"`
@@ -64,12 +64,12 @@ func (c recordingCommands) recordingImportCommand() *cobra.Command {
 	return load
 }
 
-// An importer stores recordings one after the other, and prints the outcome of each at once.
+// An importer stores recordings one by one, and prints each outcome immediately.
 type importer struct {
 	recordingCommands
 	app       *app
 	projectID string
-	about     recordings.Description // of every recording
+	about     recordings.Description // applies to every recording
 	patterns  naming.Patterns
 	journal   *journal
 	progress  *cli.Progress
@@ -77,8 +77,8 @@ type importer struct {
 	rejects   int
 }
 
-// importRecordings stores one file after the other and prints the outcome of each at once. A
-// rejected file does not stop the import, but makes the command fail.
+// importRecordings stores files one by one and prints each outcome immediately. A rejected file
+// does not stop the import, but makes the command fail.
 func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	from, _ := cmd.Flags().GetString("from")
 	if (from == "") == (len(args) == 0) {
@@ -162,8 +162,8 @@ func (im *importer) importFiles(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// sizeOf returns the bytes of the files to import. It ignores what cannot be read: audioFiles reports
-// that.
+// sizeOf returns the total size of the files to import. It ignores unreadable files, which
+// audioFiles reports.
 func sizeOf(paths []string) (sum int64) {
 	for file, err := range audioFiles(paths) {
 		if err != nil {
@@ -202,7 +202,8 @@ func rejection(rejects, files int) error {
 	return fmt.Errorf("%d of %d files were rejected; the others are stored", rejects, files)
 }
 
-// audioFiles yields the files among paths, and those in directories that are named like audio.
+// audioFiles yields the files among paths. From directories it yields those with the extension of
+// an audio format.
 func audioFiles(paths []string) func(yield func(string, error) bool) {
 	return func(yield func(string, error) bool) {
 		for _, root := range paths {
@@ -222,7 +223,7 @@ func audioFiles(paths []string) func(yield func(string, error) bool) {
 	}
 }
 
-// importFile stores a file with what its name, and JSON about it, say about its call.
+// importFile stores a file, described by its name and by the JSON file next to it.
 func (im *importer) importFile(ctx context.Context, file string) (importedFile, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -241,7 +242,7 @@ func (im *importer) importFile(ctx context.Context, file string) (importedFile, 
 	return im.store(ctx, file, f, file, d)
 }
 
-// readSidecar reads the JSON about a file, if there is any.
+// readSidecar reads the JSON file that describes file, if it exists.
 func readSidecar(file string, d *recordings.Description) error {
 	for _, name := range []string{file + ".json", strings.TrimSuffix(file, filepath.Ext(file)) + ".json"} {
 		text, err := os.ReadFile(name)
@@ -256,7 +257,7 @@ func readSidecar(file string, d *recordings.Description) error {
 	return nil
 }
 
-// store stores the media of a recording, and describes the outcome under a name.
+// store stores the media of a recording and returns the outcome under a name.
 func (im *importer) store(
 	ctx context.Context, name string, media io.Reader, hint string, d recordings.Description,
 ) (importedFile, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// A resource is a resource with its kind, which knows how to print it.
+// A resource is a resource together with its kind, which formats it.
 type resource struct {
 	fabric.Resource
 	kind *kinds.Kind
@@ -116,7 +116,7 @@ func findResource(ctx context.Context, a *app, cmd *cobra.Command, id string) (r
 	return resource{*t.Resource, a.Fabric.Resources.KindOf(*t.Resource)}, nil
 }
 
-// maxResource bounds the file of a resource, as the API bounds its body.
+// maxResource is the maximum size of a resource's file. The API has the same limit.
 const maxResource = 1 << 20
 
 func (c *commands) createResource(ctx context.Context, a *app, cmd *cobra.Command, args []string) (resource, error) {
@@ -139,7 +139,7 @@ func (c *commands) createResource(ctx context.Context, a *app, cmd *cobra.Comman
 	return resource{created, k}, nil
 }
 
-// inFile returns err with the name of the file whose members it is about. They are not flags.
+// inFile adds the name of a file to err, which is about the file's members. They are not flags.
 func inFile(name string, err error) error {
 	var errs []error
 	for _, p := range problem.All(err) {

@@ -57,7 +57,7 @@ tokens until the copy expires, at most five minutes.`
 	return cli.Noun("ring", "The key ring: keys that sign and seal tokens", ls, rotate, retire)
 }
 
-// rotateRing rotates every use it can; a use that cannot rotate yet is an error.
+// rotateRing rotates every use that it can. It returns an error if a use cannot rotate yet.
 func (c *commands) rotateRing(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	uses := keys.Uses()
 	if len(args) > 0 {

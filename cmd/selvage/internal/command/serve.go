@@ -41,9 +41,9 @@ func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// hashesCommand hashes passwords for a server, which starts it as a child process. It ends when
-// the server closes its standard input or exits. Signals that a terminal or a service manager
-// sends to the whole process group are left to the server.
+// hashesCommand returns the command that hashes passwords. A server starts it as a child process.
+// It exits when the server closes its standard input or exits. It ignores signals that a terminal
+// or a service manager sends to the whole process group.
 func (c *commands) hashesCommand() *cobra.Command {
 	cmd := cli.Command("hashes", "", func(*cobra.Command, []string) error {
 		debug.SetGCPercent(100) // a hash needs 19 MiB; the server's setting would keep five times that
@@ -62,12 +62,12 @@ type standardIO struct {
 
 func (standardIO) Close() error { return nil }
 
-// hashes returns the process that runs hashesCommand. It is the running program, even if its file
-// was replaced by another version.
+// hashes returns the process that runs hashesCommand. It runs the binary of this process, even if
+// the binary's file was replaced since.
 func (c *commands) hashes() *exec.Cmd {
 	path := "/proc/self/exe"
 	if runtime.GOOS != "linux" {
-		path, _ = os.Executable() // if it is unknown, starting the process fails
+		path, _ = os.Executable() // if the path is unknown, starting the process fails
 	}
 	return &exec.Cmd{Path: path, Args: []string{c.Program, "hashes"}, Env: []string{}, Stderr: c.Stderr}
 }

@@ -63,7 +63,7 @@ func addSubscriberFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 }
 
-// profileFlags are the flags of the profile.
+// profileFlags lists the flags that set members of the profile.
 var profileFlags = []struct {
 	flag, usage string
 	field       func(*fabric.Profile) **string
@@ -127,8 +127,8 @@ func (c subscriberCommands) createSubscriber(ctx context.Context, a *app, cmd *c
 	return a.Fabric.Subscribers.Create(ctx, p.ID, in)
 }
 
-// findSubscriber finds a subscriber by its id or, within one project, by its e-mail. The same
-// e-mail may belong to somebody else in another project.
+// findSubscriber finds a subscriber by id or, within one project, by email address. In another
+// project the same address may belong to another subscriber.
 func findSubscriber(ctx context.Context, a *app, cmd *cobra.Command, id string) (fabric.Subscriber, error) {
 	if strings.Contains(id, "@") {
 		p, err := a.project(ctx, cmd)

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A grantJSON is the access that a login granted to an OAuth client.
+// A grantJSON is the access to a subscriber's data that a login granted to an OAuth client.
 type grantJSON struct {
 	ClientID  string   `json:"client_id"`
 	Client    string   `json:"client_name"`

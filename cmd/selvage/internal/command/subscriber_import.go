@@ -35,7 +35,7 @@ many lines were created, existed or were rejected, and for which columns.`
 	return load
 }
 
-// profileColumns returns the columns of the profile: its flags, named like JSON members.
+// profileColumns returns the columns of the profile, which are named like the members in JSON.
 func profileColumns() (all []string) {
 	for _, p := range profileFlags {
 		all = append(all, strings.ReplaceAll(p.flag, "-", "_"))
@@ -43,13 +43,13 @@ func profileColumns() (all []string) {
 	return all
 }
 
-// The outcomes of a line, in addition to rejected.
+// The constants are the outcomes of a line, in addition to rejected.
 const (
 	created = "created"
-	exists  = "exists" // the subscriber with this e-mail was left unchanged
+	exists  = "exists" // the subscriber with this email address was left unchanged
 )
 
-// An importedSubscriber is the outcome of a line, and a line of JSON.
+// An importedSubscriber is the outcome of a line, as a line of JSON.
 type importedSubscriber struct {
 	Line   int    `json:"line"`
 	Email  string `json:"email"`
@@ -66,9 +66,9 @@ func (s importedSubscriber) reject(err error) importedSubscriber {
 	return s
 }
 
-// importSubscribers creates one subscriber after the other and prints the outcome of each line at
-// once. A rejected line does not stop the import, but makes the command fail. A line that is not
-// CSV ends the import.
+// importSubscribers creates subscribers one by one and prints the outcome of each line immediately.
+// A rejected line does not stop the import, but makes the command fail. A line that is not CSV ends
+// the import.
 func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -184,7 +184,7 @@ func importColumns(r *csv.Reader) ([]string, error) {
 		"record_calls")
 	columns := make([]string, len(record))
 	for i, name := range record {
-		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // byte order mark of spreadsheets
+		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // byte order mark
 		if !slices.Contains(known, name) {
 			return nil, cli.Usagef("unknown column %q%s", name,
 				suggest.MeantOr(name, known, "use "+strings.Join(known, ", ")))
@@ -253,7 +253,7 @@ func (c subscriberCommands) printImportedSubscriber(in importedSubscriber) (err 
 // An importSum counts the outcomes of an import.
 type importSum struct {
 	lines, created, exists, rejected int
-	why                              map[string]int // rejected lines by the wrong column
+	why                              map[string]int // number of rejected lines by invalid column
 }
 
 // add counts the outcome of a line.
@@ -293,7 +293,7 @@ func (s importSum) String() string {
 	return text
 }
 
-// endImport prints the sum. Rejected lines are an error.
+// endImport prints the totals. It returns an error if lines were rejected.
 func (c subscriberCommands) endImport(s importSum) error {
 	fmt.Fprintln(c.Stderr, s)
 	if s.rejected == 0 {

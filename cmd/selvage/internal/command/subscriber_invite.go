@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// subscriberMailCommands returns the commands that send a mail to a subscriber.
+// subscriberMailCommands returns the commands that send an email to a subscriber.
 func (c subscriberCommands) subscriberMailCommands() []*cobra.Command {
 	n := noun[fabric.Subscriber]{commands: c.commands, view: subscriberView, find: findSubscriber}
 	invite := n.projectCommand("invite", "Invite somebody by mail to choose a password", []string{"email"},
@@ -55,7 +55,7 @@ func (c subscriberCommands) inviteSubscriber(ctx context.Context, a *app, cmd *c
 	return s, nil
 }
 
-// printMailbox prints where mails are kept if no mail server is set.
+// printMailbox prints where emails are kept, if no mail server is set.
 func (c subscriberCommands) printMailbox(a *app) {
 	if a.Box != nil {
 		fmt.Fprintln(c.Stderr, "the mail is not sent, because mail.url is log:; the server keeps it: see "+

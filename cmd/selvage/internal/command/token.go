@@ -93,7 +93,7 @@ func (c tokenCommands) command() *cobra.Command {
 		c.embedCommand(), inspect, revoke)
 }
 
-// issueCommand returns a command that prints the tokens issue creates.
+// issueCommand returns a command that calls issue and prints the tokens.
 func (c tokenCommands) issueCommand(use, short string,
 	issue func(context.Context, *app, *cobra.Command) (fabric.TokenPair, error)) *cobra.Command {
 	cmd := cli.Command(use, short, c.withIssuer(
@@ -110,8 +110,8 @@ func (c tokenCommands) issueCommand(use, short string,
 	return cmd
 }
 
-// withIssuer is like with for commands about tokens, which name their issuer. It warns if the
-// configuration does not name it and no server runs in the data directory.
+// withIssuer is like with, for commands whose tokens contain the issuer. It prints a warning if the
+// configuration does not set the issuer and no server runs in the data directory.
 func (c tokenCommands) withIssuer(do action) runner {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 		_, running := datadir.ReadRunning(a.Config.Data)
@@ -158,7 +158,7 @@ func guestToken(ctx context.Context, a *app, cmd *cobra.Command) (tokens fabric.
 		fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: flagExpiry(cmd)})
 }
 
-// inviteToken creates an invite in the name of the subscriber whose address it is.
+// inviteToken creates an invite on behalf of the subscriber that the address belongs to.
 func inviteToken(ctx context.Context, a *app, cmd *cobra.Command) (fabric.TokenPair, error) {
 	address, err := flagAddress(ctx, a, cmd)
 	if err != nil {

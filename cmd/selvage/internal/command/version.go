@@ -11,14 +11,14 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 )
 
-// A Build says what a binary was built from. All fields may be empty.
+// A Build identifies the sources of a binary. All fields may be empty.
 type Build struct {
 	Version string
 	Commit  string
 	Date    string // RFC 3339
 }
 
-// version returns the version that the linker or Go noted.
+// version returns the version set by the linker or, if it is empty, the one that Go recorded.
 func (b Build) version() string {
 	if b.Version != "" {
 		return b.Version

@@ -51,7 +51,7 @@ func newDeliveryJSON(p fabric.Progress) deliveryJSON {
 	return deliveryJSON{p.State, p.Attempts, p.Status, p.Error, cli.UTC(p.Created), cli.UTC(p.Due), cli.UTC(p.Ended)}
 }
 
-// lastAnswer returns the status of the receiver's last answer, or what went wrong instead.
+// lastAnswer returns the status of the receiver's last response, or the error if there was none.
 func lastAnswer(p fabric.Progress) string {
 	if p.Status != 0 {
 		return strconv.Itoa(p.Status)

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// check reports values that are valid for their type but not for their key, and values that
+// check returns an error that lists values which their key does not allow, and values that
 // contradict each other.
 func (c Config) check(from Origins) error {
 	return errors.Join(c.checkListeners(from), c.checkURLPasswords(from), c.checkKeys(from),
@@ -57,7 +57,8 @@ func (c Config) checkListeners(from Origins) error {
 	return errors.Join(errs...)
 }
 
-// collides reports whether only one of two addresses can be listened on.
+// collides reports whether a process that listens on one of the two addresses cannot listen on the
+// other.
 func (h HostPort) collides(other HostPort) bool {
 	a, port, err := net.SplitHostPort(string(h))
 	b, otherPort, otherErr := net.SplitHostPort(string(other))
@@ -69,7 +70,8 @@ func (h HostPort) collides(other HostPort) bool {
 		(a == b || isAny(a) || isAny(b))
 }
 
-// checkURLPasswords rejects passwords in URLs on the command line.
+// checkURLPasswords rejects URLs with passwords on the command line, where other users can read
+// them.
 func (c Config) checkURLPasswords(from Origins) error {
 	var errs []error
 	for _, url := range []struct{ path, raw string }{
@@ -89,11 +91,11 @@ func (c Config) checkURLPasswords(from Origins) error {
 	return errors.Join(errs...)
 }
 
-// maxSealingRotation keeps one key far below 2^32 tokens, where random nonces begin to
-// collide (NIST SP 800-38D, section 8.3).
+// maxSealingRotation ensures that a key encrypts far fewer than 2^32 tokens. From there on, random
+// nonces begin to collide (NIST SP 800-38D, section 8.3).
 const maxSealingRotation = Period(7 * 24 * time.Hour)
 
-// checkKeys rejects rotations so short that keys would sign before they were published.
+// checkKeys rejects rotation periods so short that a key would sign before it was published.
 func (c Config) checkKeys(from Origins) error {
 	var errs []error
 	for _, k := range []struct {
@@ -115,8 +117,8 @@ func (c Config) checkKeys(from Origins) error {
 	return errors.Join(errs...)
 }
 
-// checkServices rejects a node that serves some of the services from storage that no other
-// node can reach: nothing could serve the rest.
+// checkServices rejects a node that serves only some of the services, but keeps its data where no
+// other node can reach it. No node could then serve the others.
 func (c Config) checkServices(from Origins) error {
 	if c.Services.All() {
 		return nil
@@ -137,7 +139,7 @@ func (c Config) checkServices(from Origins) error {
 		strings.Join(c.Services.missing(), " and "), strings.Join(embedded, " and "))
 }
 
-// checkTLS rejects incomplete sources of the certificate, and two at once.
+// checkTLS rejects more than one source of the certificate, and an incomplete source.
 func (c Config) checkTLS(from Origins) error {
 	var errs []error
 	reject := func(path, format string, args ...any) {
@@ -191,7 +193,8 @@ func (c Config) checkOffload(from Origins) error {
 	return nil
 }
 
-// checkBootstrap reports problems with the first operator, before anything is written.
+// checkBootstrap reports problems with the settings of the first operator, before anything is
+// written.
 func (c Config) checkBootstrap(from Origins) error {
 	var errs []error
 	reject := func(path, format string, args ...any) {

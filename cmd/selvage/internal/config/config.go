@@ -1,8 +1,7 @@
-// Package config holds the configuration: every key with its type, default and meaning,
-// and what follows from the values without asking another system, such as the URLs at
-// which clients reach the server.
+// Package config holds the configuration: every key with its type, default and meaning. It also
+// derives values from the configuration, such as the URLs at which clients reach the server.
 //
-// [Load] reads and checks it. Acting on it is left to the server and the commands.
+// [Load] reads and checks the configuration. The server and the commands act on it.
 package config
 
 import "time"

@@ -10,11 +10,11 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// envPrefix begins the names of our environment variables.
+// envPrefix is the prefix of selvage's environment variables.
 const envPrefix = "SELVAGE_"
 
-// otherVariables and variables that begin with testPrefix belong to the Makefile, the tests
-// and the benchmark. A server started there sees them and ignores them.
+// otherVariables, and variables that begin with testPrefix, belong to the Makefile, the tests and
+// the benchmark. A server started by them ignores these variables.
 var otherVariables = []string{"SELVAGE_BINARY", "SELVAGE_PAGES", "SELVAGE_BENCH_PINNED"}
 
 const testPrefix = envPrefix + "TEST_"
@@ -23,8 +23,7 @@ const testPrefix = envPrefix + "TEST_"
 // begins with selvage: SELVAGE_SERVICE_HOST, SELVAGE_PORT_80_TCP and the like.
 var serviceLink = regexp.MustCompile(`^SELVAGE(_.+)?_(SERVICE_HOST=|SERVICE_PORT|PORT_[0-9]+_|PORT=[a-z]+://)`)
 
-// checkVariables rejects variables that look like ours and match no key. Empty ones count as
-// unset.
+// checkVariables rejects variables that have our prefix but match no key. It ignores empty ones.
 func checkVariables(environ []string) error {
 	known := []string{"SELVAGE_CONFIG"}
 	for _, s := range Settings() {

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// parseFile parses selvage.yaml. The error names all that is wrong, with its place. For an
-// unknown key it suggests the closest valid one.
+// parseFile parses selvage.yaml. The error lists all problems with their places. For an unknown key
+// it suggests the closest valid one.
 func parseFile(name string, text []byte) (layer, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -39,8 +39,8 @@ func parseFile(name string, text []byte) (layer, error) {
 	return f.values, errors.Join(f.errs...)
 }
 
-// syntaxError reports where a file is not valid YAML. The parser names the line at best, and
-// never the most common reason, a tab.
+// syntaxError says where a file is not valid YAML. The parser reports the line at best, but never
+// the most common cause, a tab.
 func syntaxError(name string, text []byte, err error) error {
 	n := 0
 	for line := range strings.Lines(string(text)) {
@@ -72,7 +72,7 @@ func (f *file) fail(n *yaml.Node, format string, args ...any) {
 
 func (f *file) at(n *yaml.Node) string { return fmt.Sprintf("%s:%d:%d", f.name, n.Line, n.Column) }
 
-// section parses the keys of a mapping; prefix is the path of the section and a dot.
+// section parses the keys of a mapping. prefix is the path of the mapping, followed by a dot.
 func (f *file) section(n *yaml.Node, prefix string) {
 	if n.Tag == "!!null" {
 		return
@@ -110,7 +110,7 @@ func (f *file) isSection(at string) bool {
 	return slices.ContainsFunc(f.known, func(k string) bool { return strings.HasPrefix(k, at+".") })
 }
 
-// suggest suggests a key of the same name in another section, or else a similar one in this
+// suggest suggests a key with the same name in another section, or else a similar one in this
 // section.
 func (f *file) suggest(prefix, key string) string {
 	var here []string

@@ -14,13 +14,13 @@ import (
 // defaultFile is the configuration file that is read if it exists.
 const defaultFile = "selvage.yaml"
 
-// A value is the text that a source has for a key.
+// A value is the text that one source sets for a key.
 type value struct {
 	at   string // where it is set: --listen, SELVAGE_LISTEN, selvage.yaml:3:1
 	text string
 }
 
-// keyAt names the key and where it is set; the name of a flag is both.
+// keyAt names the key and the place where it is set. For a flag, the name is enough.
 func (v value) keyAt(path string) string {
 	if strings.HasPrefix(v.at, "--") {
 		return v.at
@@ -28,16 +28,16 @@ func (v value) keyAt(path string) string {
 	return v.at + ": " + path
 }
 
-// A layer holds the values of one source by the path of the key.
+// A layer holds the values from one source, by path of the key.
 type layer map[string]value
 
-// Origins maps the path of each key that was set to the place where it was set.
+// Origins maps the path of each key that is set to the place where it is set.
 type Origins map[string]string
 
 // set reports whether any source sets a key.
 func (o Origins) set(path string) bool { return o[path] != "" }
 
-// keyAt names a key, and where it is set if it is.
+// keyAt names a key, followed by the place where it is set, if any.
 func (o Origins) keyAt(path string) string {
 	if !o.set(path) {
 		return path
@@ -45,14 +45,14 @@ func (o Origins) keyAt(path string) string {
 	return value{at: o[path]}.keyAt(path)
 }
 
-// errorf returns an error about a key, which it names with the place where it is set.
+// errorf returns an error about a key. The error names the key and the place where it is set.
 func (o Origins) errorf(path, format string, args ...any) error {
 	return fmt.Errorf("%s %w", o.keyAt(path), fmt.Errorf(format, args...))
 }
 
-// Load reads the configuration from all its sources: flags, the environment, and the file
-// that one of them names. getenv looks a variable up; environ lists all of them. The error
-// names everything that is wrong in any source.
+// Load reads the configuration from flags, from the environment, and from the file that one of them
+// names. getenv returns a variable; environ lists all variables. The error lists the problems from
+// all sources.
 func Load(flags *pflag.FlagSet, getenv func(string) string, environ []string) (Config, Origins, error) {
 	file, fileErr := fileLayer(getenv, flags)
 	env, envErr := envLayer(getenv, environ)
@@ -73,8 +73,8 @@ func Load(flags *pflag.FlagSet, getenv func(string) string, environ []string) (C
 	return c, from, nil
 }
 
-// apply sets the values of a layer and notes in from where they came from. It reports all
-// values that cannot be parsed.
+// apply sets the values of a layer and records their origins in from. The error lists all values
+// that cannot be parsed.
 func (c *Config) apply(l layer, from Origins) error {
 	var errs []error
 	for _, s := range Settings() {

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// lookUpHost bounds how long a start waits for the public URL's host to be looked up.
+// lookUpHost is how long a start waits at most to look up the public URL's host.
 const lookUpHost = 2 * time.Second
 
-// MediaAddresses returns the addresses at which browsers are to send the media of calls: the
-// configured ones, else the one that is listened on, else those of the public URL's host that this
-// machine has. If that host is on loopback, the machine's other addresses are added, because Firefox
-// sends no media to loopback. elsewhere are those of the host that another machine has. If both are
-// empty, the server chooses among the addresses of this machine.
+// MediaAddresses returns in all the addresses to which browsers send the media of calls. These are
+// the configured addresses, else the address of the listener, else those addresses of the public
+// URL's host that belong to this machine. If the host is on loopback, it adds the machine's other
+// addresses, because Firefox sends no media to loopback. elsewhere has the host's addresses that
+// belong to other machines. If both are empty, the server chooses among the addresses of this
+// machine.
 func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
 	host, _, _ := net.SplitHostPort(string(c.MediaListener()))
 	if len(c.MediaAddress) > 0 {
@@ -35,7 +36,7 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 	defer cancel()
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
-		return nil, nil, nil // without a name service, the server chooses
+		return nil, nil, nil // DNS is unavailable: the server chooses
 	}
 	for _, ip := range found {
 		if ip = ip.Unmap(); hasAddress(ip) {

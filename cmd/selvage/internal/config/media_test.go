@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestMediaAddresses shows that browsers on the server's machine get its addresses besides loopback,
-// unless only loopback is listened on or the addresses are configured.
+// TestMediaAddresses shows that browsers on the server's machine get loopback and its other
+// addresses, unless the server listens only on loopback or the addresses are configured.
 func TestMediaAddresses(t *testing.T) {
 	loopback, named := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("192.0.2.7")
 	tests := []struct {

@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// Where holds the URLs at which clients reach a server. They go into links and tokens.
+// Where holds the URLs at which clients reach a server. Links and tokens contain them.
 type Where struct {
 	Public string // {base_url}
 	Auth   string // {auth_url}
 	Fabric string // the host in fabric tokens
-	NoWSS  bool   // as far as is known here, nothing serves the relay by HTTPS at that host
+	NoWSS  bool   // no HTTPS is known to serve the relay at Fabric
 }
 
-// Local reports whether links lead to this machine.
+// Local reports whether all URLs are on this machine.
 func (w Where) Local() bool {
 	for _, raw := range []string{w.Public, w.Auth} {
 		if u, err := url.Parse(raw); err != nil || !LocalHost(u.Hostname()) {
@@ -27,15 +27,16 @@ func (w Where) Local() bool {
 	return true
 }
 
-// LocalHost reports whether a name or address is this machine.
+// LocalHost reports whether host is a name or address of this machine.
 func LocalHost(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Origins returns the origins by which clients reach us, as far as the configuration says: those of
-// the URLs, and those that browser SDKs make of the host in fabric tokens (docs/architecture.md,
-// "Hosts"). On this machine they include its addresses.
+// Origins returns the origins at which clients reach the server, as far as the configuration says.
+// These are the origins of the URLs, and those that browser SDKs derive from the host in fabric
+// tokens (docs/architecture.md, "Hosts"). If the server is local, they include the addresses of
+// loopback.
 func (w Where) Origins() []string {
 	all := []string{w.Public, w.Auth, "https://" + w.Fabric}
 	if _, domain, ok := strings.Cut(w.Fabric, "."); ok {
@@ -59,8 +60,7 @@ func (w Where) Origins() []string {
 // Issuer returns the issuer of every token.
 func (w Where) Issuer() string { return w.Auth + "/" }
 
-// Locate returns the configured URLs. Those that are not configured are made of the ports of
-// HTTP and HTTPS.
+// Locate returns the configured URLs. It derives missing ones from the ports of HTTP and HTTPS.
 func Locate(c Config, httpPort, httpsPort string) Where {
 	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost)}
 	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may be a proxy's
@@ -76,8 +76,9 @@ func Locate(c Config, httpPort, httpsPort string) Where {
 	return w
 }
 
-// LocateRunning returns the URLs of the server that runs on the data directory, or those it
-// would have. A command that makes tokens needs the ones that the server uses.
+// LocateRunning returns the URLs of the server that runs in the data directory. If none runs, it
+// returns the URLs that a server would have. Commands need them because tokens contain the server's
+// issuer.
 func LocateRunning(c Config) Where {
 	w := Locate(c, portOf(c.Listen, "8080"), portOf(c.TLSAddress(), "8443"))
 	r, ok := datadir.ReadRunning(c.Data)
@@ -115,8 +116,8 @@ func portOf(a HostPort, fallback string) string {
 	return port
 }
 
-// TLSAddress returns the address for HTTPS, or Off. If a certificate is configured, it is the
-// host of HTTP, on the port that goes with that of HTTP.
+// TLSAddress returns the address for HTTPS, or Off. If a certificate is configured, the default is
+// the host of HTTP, with port 443 if HTTP has port 80, and 8443 otherwise.
 func (c Config) TLSAddress() HostPort {
 	switch {
 	case c.ListenTLS != Auto:

@@ -46,7 +46,7 @@ func (s Setting) sample() string {
 	return s.Default
 }
 
-// mark returns text for a setting that is read again on SIGHUP, and "" for others.
+// mark returns text if the setting is read again on SIGHUP, and "" otherwise.
 func (s Setting) mark(text string) string {
 	if s.reload {
 		return text
@@ -54,7 +54,7 @@ func (s Setting) mark(text string) string {
 	return ""
 }
 
-// referenceHead begins docs/configuration.md.
+// referenceHead is the beginning of docs/configuration.md.
 const referenceHead = `# Configuration
 
 All keys are optional. selvage looks for a key in the flags, then in the environment, then in the
@@ -69,7 +69,7 @@ valid key.
 <!-- generated: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `
 
-// Reference returns docs/configuration.md, a table of every key.
+// Reference returns docs/configuration.md, which lists every key.
 func Reference() string {
 	var b strings.Builder
 	b.WriteString(referenceHead)

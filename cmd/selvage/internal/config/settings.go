@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Setting is one key of [Config], as its field describes it.
+// A Setting is one key of [Config], described by the tags and the comment of its field.
 type Setting struct {
 	Path    string // tokens.access_jwt
 	Meaning string // the comment of the field, in whole sentences
@@ -25,7 +25,7 @@ type Setting struct {
 	Secret  bool
 
 	kind   reflect.Type
-	index  []int // of the field in Config
+	index  []int // index of the field in Config
 	reload bool  // read again on SIGHUP
 }
 
@@ -53,8 +53,8 @@ func settingsOf(t reflect.Type, prefix string, index []int, comments map[string]
 //go:embed config.go
 var source string
 
-// fieldComments returns the comments of the fields of Config by the path of their keys. It
-// reads them from the source, so that the help of a key stands with its field.
+// fieldComments returns the comments of the fields of Config, by path of the key. It reads them
+// from the source, so that the help of a key is written next to its field.
 func fieldComments() map[string]string {
 	file, err := parser.ParseFile(token.NewFileSet(), "config.go", source, parser.ParseComments)
 	if err != nil {

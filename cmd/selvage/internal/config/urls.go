@@ -23,7 +23,7 @@ type (
 	HostPort    string // host:port, or off, or auto
 	BaseURL     string // http or https, without a path
 	DatabaseURL string // sqlite:FILE or postgres://…
-	SessionsURL string // those, or redis://… and its variants
+	SessionsURL string // sqlite:FILE, postgres://… or redis://… and its variants
 	folderURL   string // dir:FOLDER
 
 	networks     []string // as netip.Prefix formats them
@@ -34,7 +34,7 @@ type (
 	mailAddress string // an address, with or without a name, as in a From header
 )
 
-// Off disables a listener, Auto chooses its address.
+// Off disables a listener. Auto chooses its address automatically.
 const (
 	Off  HostPort = "off"
 	Auto HostPort = "auto"
@@ -123,8 +123,8 @@ func (n networks) Prefixes() (all []netip.Prefix) {
 	return all
 }
 
-// certifiable matches names for which authorities issue certificates by ACME: with a dot, and
-// without a wildcard, which would need a proof in DNS.
+// certifiable matches names for which authorities issue certificates by ACME. Such a name contains
+// a dot and no wildcard, which would need a proof in DNS.
 var certifiable = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 func (h *hostNames) UnmarshalText(text []byte) error {
@@ -154,7 +154,7 @@ func (u *mailURL) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Boxed reports whether mails are kept instead of sent.
+// Boxed reports whether emails are kept instead of sent.
 func (u mailURL) Boxed() bool {
 	_, err := letters.ParseURL(string(u))
 	return err == letters.ErrBox
@@ -187,7 +187,7 @@ var (
 	sessionsSchemes = slices.Concat(databaseSchemes, redisSchemes)
 )
 
-// schemeAliases maps names that other programs use to our schemes.
+// schemeAliases maps the scheme names that other programs use to ours.
 var schemeAliases = map[string]string{
 	"pg": "postgres", "pgsql": "postgres", "pgx": "postgres", "jdbc": "postgres",
 	"sqlite3": "sqlite", "file": "sqlite",
@@ -226,7 +226,7 @@ func schemeOf(raw string) string {
 	return scheme
 }
 
-// checkURL reports what is wrong with a URL; needs says what would be right.
+// checkURL returns an error that says what is wrong with a URL. needs describes a valid one.
 func checkURL(raw string, schemes []string, needs string) error {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	switch {

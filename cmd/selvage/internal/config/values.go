@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// The types of values. Each parses itself from text, and its error says what it accepts.
+// Each type of value parses itself from text. Its error says which values it accepts.
 type (
 	masterKey string // base64 of 32 bytes, or empty
 	fileName  string
@@ -35,11 +35,11 @@ type (
 	score          int
 	size           int64 // in bytes
 
-	lifetime  time.Duration // of a token, at most as long as its revocation is remembered
+	lifetime  time.Duration // of a token; revocations are not remembered for longer
 	Period    time.Duration // of a login, a key or a recording
 	patience  time.Duration // may be 0
 	ringing   time.Duration // of a call, see maxRinging
-	retention time.Duration // of rows that are history; 0 for ever
+	retention time.Duration // of historical data; 0 keeps it forever
 	toneEvery time.Duration // see minTone; 0 for none
 
 	logLevel     slog.Level
@@ -60,7 +60,7 @@ const (
 // AllServices lists all services.
 var AllServices = []string{IDP, Fabric, Relay, Recordings, Dashboard}
 
-// The headers by which the proxy in front sends whole files of recordings itself.
+// These headers make the proxy in front send whole files of recordings.
 const (
 	offloadOff  offloading = "off"
 	OffloadXAR  offloading = "x-accel-redirect"
@@ -88,7 +88,7 @@ func (t *texts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// split returns the parts of a list with commas, without spaces around them and empty ones.
+// split splits a list at its commas. It removes spaces around the parts, and drops empty parts.
 func split(text string) []string {
 	var parts []string
 	for _, part := range strings.Split(text, ",") {
@@ -152,8 +152,8 @@ func (s Services) Has(name string) bool { return slices.Contains(s, name) }
 // All reports whether everything that clients of the APIs need is served.
 func (s Services) All() bool { return len(s.missing()) == 0 }
 
-// missing lists the services that clients of the APIs would miss. The dashboard is not among
-// them: operators have the command line, too.
+// missing lists the services that clients of the APIs would miss. The dashboard is not one of them,
+// because operators can use the command line instead.
 func (s Services) missing() []string {
 	return slices.DeleteFunc(slices.Clone(AllServices), func(name string) bool {
 		return s.Has(name) || name == Dashboard
@@ -217,16 +217,18 @@ func (s size) String() string {
 
 const (
 	maxPeriod   = 10 * 365 * 24 * time.Hour
-	maxPatience = 24 * time.Hour   // a stop may wait for this long
-	maxRinging  = 10 * time.Minute // a call may ring for this long
+	maxPatience = 24 * time.Hour   // maximum time to wait on shutdown
+	maxRinging  = 10 * time.Minute // maximum time that a call rings
 	minTone     = 5 * time.Second  // the shortest time between two tones
 
-	// The audit trail is kept for at least minRetention, and any history for at most maxRetention.
+	// The audit trail is kept for at least minRetention. No history is kept for more than
+	// maxRetention, unless it is kept forever.
 	minRetention = 30 * span.Day
 	maxRetention = 100 * 365 * span.Day
 )
 
-// parseDuration sets d to a duration from least to most. Its error describes these as accepted.
+// parseDuration sets d to a duration between least and most. accepted describes valid values in the
+// error.
 func parseDuration[T ~int64](d *T, text []byte, least, most time.Duration, accepted string) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil || parsed < least || parsed > most {
@@ -321,8 +323,8 @@ func (p *factorPolicy) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Roles returns the roles that need a second factor. local reports whether the server is
-// reachable from this machine only.
+// Roles returns the roles that need a second factor. local is whether only this machine can reach
+// the server.
 func (p factorPolicy) Roles(local bool) []operator.Role {
 	switch {
 	case p == "owners":

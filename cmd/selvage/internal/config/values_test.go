@@ -163,11 +163,11 @@ func FuzzParseFile(f *testing.F) {
 	f.Add("listen: :80\nlog: {level: info}\n")
 	f.Add("a: [b, {c: d}]\n? x\n: &y *y")
 	f.Add("a: &a [" + strings.Repeat("x,", 100) + "]\n" +
-		strings.Repeat("b: [*a,*a,*a,*a]\n", 100)) // a bomb of aliases
+		strings.Repeat("b: [*a,*a,*a,*a]\n", 100)) // nested aliases that expand to a huge document
 	f.Add(strings.Repeat("[", 5_000))
 	f.Add(strings.Repeat("a: {", 1_000))
 	f.Add(strings.Repeat("- ", 5_000))
-	f.Add(strings.Repeat("lisen: 1\n", 1_000)) // a key is suggested for each
+	f.Add(strings.Repeat("lisen: 1\n", 1_000)) // each unknown key gets a suggestion
 
 	// An unknown key is compared with all keys, to suggest one.
 	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 200 * time.Microsecond,

@@ -1,5 +1,4 @@
-// Package console writes log lines and other messages of a process, for terminals or for
-// machines.
+// Package console writes log lines and other messages, in a format for people or for machines.
 package console
 
 import (
@@ -27,14 +26,14 @@ func NewLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.L
 	return slog.New(&lineHandler{w: w, mu: new(sync.Mutex), level: level})
 }
 
-// A lineHandler writes each record as one line for people: time of day, level unless it is
-// info, message, attributes.
+// A lineHandler writes each record as one line for people: the time of day, the level unless it is
+// info, the message and the attributes.
 type lineHandler struct {
 	w      io.Writer
 	mu     *sync.Mutex
 	level  slog.Leveler
-	attrs  string // of WithAttrs, already formatted
-	groups string // of WithGroup, each followed by a dot
+	attrs  string // from WithAttrs, already formatted
+	groups string // names from WithGroup, each followed by a dot
 }
 
 // Enabled reports whether records of a level are written.
@@ -71,15 +70,15 @@ func (h *lineHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &next
 }
 
-// WithGroup returns a handler that names attributes by their group.
+// WithGroup returns a handler that prefixes the names of attributes with the group's name.
 func (h *lineHandler) WithGroup(name string) slog.Handler {
 	next := *h
 	next.groups += name + "."
 	return &next
 }
 
-// format formats an attribute with a leading space. The members of a group are formatted
-// one by one, with the group before their names.
+// format formats an attribute with a leading space. It formats the members of a group one by one,
+// with the group's name as a prefix.
 func (h *lineHandler) format(a slog.Attr, groups string) string {
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {

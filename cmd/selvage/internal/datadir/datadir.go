@@ -21,15 +21,15 @@ func Make(dir string) error {
 	return Check(dir)
 }
 
-// Endings of errors about the data directory.
+// These texts end errors about the data directory.
 const (
 	another     = "set --data to a writable directory"
 	nameAnother = "; " + another
 	orAnother   = ", or " + another
 )
 
-// Check returns an error if the directory cannot be used, before any file in it fails with
-// a less helpful one.
+// Check returns an error if the directory cannot be used. Otherwise its files would fail later,
+// with less helpful errors.
 func Check(dir string) error {
 	const writable = 0o3 // W_OK and X_OK
 	info, err := os.Stat(dir)

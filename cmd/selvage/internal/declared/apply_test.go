@@ -16,8 +16,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestApplyLeavesTheRest shows that changes made between a plan and its application are
-// kept, except for members that the file names.
+// TestApplyLeavesTheRest shows that applying a plan keeps changes made since the plan was computed,
+// except to members that the file names.
 func TestApplyLeavesTheRest(t *testing.T) {
 	ctx, dir := t.Context(), storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
@@ -41,7 +41,7 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	steps, err := d.Plan(ctx, file, false)
 	must(t, err)
 
-	// While the steps are waiting, somebody else changes other members.
+	// Another operator changes other members before the steps are applied.
 	must(t, p.Clients.Change(ctx, app.ID, func(c *idp.Client) { c.RedirectURIs = c.RedirectURIs[:1] }))
 	signed := fabric.MediaAuths[1]
 	_, err = f.Projects.Update(ctx, project.ID, fabric.ProjectChange{MediaAuth: &signed})

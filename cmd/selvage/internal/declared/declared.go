@@ -21,7 +21,7 @@ import (
 // A Store keeps the marks of things created from a file. A mark of a deleted thing does no
 // harm, since IDs are never reused.
 type Store interface {
-	// MarkDeclared marks a thing of a project. Marking it again changes nothing.
+	// MarkDeclared marks a thing in a project. It does nothing if the thing is already marked.
 	MarkDeclared(ctx context.Context, projectID, id string) error
 	// ListDeclared returns the IDs of all marked things of a project.
 	ListDeclared(ctx context.Context, projectID string) ([]string, error)
@@ -34,8 +34,8 @@ type Config struct {
 	Fabric *fabric.Fabric
 	IDP    *idp.Provider
 	Store  Store
-	// Suggest returns the end of an error message that names the one of names which an
-	// unknown name probably meant, or "".
+	// Suggest returns the end of an error message about an unknown name. It suggests the most
+	// similar one of names, or is "".
 	Suggest func(name string, names []string) string
 }
 
@@ -48,7 +48,7 @@ func New(c Config) *Declarer { return &Declarer{c} }
 // An Action is what a step does.
 type Action string
 
-// The actions.
+// The constants are the possible actions.
 const (
 	Create Action = "create"
 	Update Action = "update"
@@ -85,8 +85,8 @@ type Done struct {
 	Address string // of a created resource or subscriber
 }
 
-// Apply performs the steps in order and calls tell for each. It stops at the first error.
-// Completed steps are kept; the next plan continues from there.
+// Apply performs the steps in order and calls tell after each. It stops at the first error.
+// Completed steps are kept, and the next plan contains only the remaining ones.
 func (d *Declarer) Apply(ctx context.Context, steps []Step, tell func(Done) error) error {
 	for _, s := range steps {
 		m, err := s.do(ctx)

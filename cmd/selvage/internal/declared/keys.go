@@ -18,7 +18,7 @@ type key struct {
 	Expires  string // a day or a time; "" means never
 }
 
-// keys describes API keys. Prune revokes them.
+// keys describes API keys. Pruning a key revokes it.
 func (d *Declarer) keys() noun[key] {
 	return noun[key]{
 		kind: "key", by: "name",
@@ -52,7 +52,7 @@ func (d *Declarer) keys() noun[key] {
 	}
 }
 
-// listKeys returns the keys that are not revoked: the name of a revoked key may be reused.
+// listKeys returns the keys that are not revoked. The name of a revoked key can be used again.
 func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return d.c.Fabric.APIKeys.List(ctx, projectID, q)

@@ -20,7 +20,7 @@ type File struct {
 // A project is a project in a file, with the lists of the things in it.
 type project struct {
 	entry
-	things map[string][]entry // by the name of their list, such as "clients"
+	things map[string][]entry // by the name of the list, such as "clients"
 }
 
 // An entry is one thing in a file, with its members in order.
@@ -44,8 +44,8 @@ func (e entry) member(name string) *yaml.Node {
 // lists are the members of a project that hold things.
 var lists = []string{"keys", "clients", "subscribers", "resources", "webhooks"}
 
-// Parse parses a file, which is YAML or JSON. Errors name the file by name, and all errors
-// are reported together.
+// Parse parses a file, which is YAML or JSON. Its errors call the file name. It reports all
+// problems together.
 func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))

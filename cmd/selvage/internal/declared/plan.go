@@ -21,7 +21,7 @@ type noun[T any] struct {
 	update func(ctx context.Context, projectID string, old, t T) error
 	remove func(ctx context.Context, projectID string, t T) error
 	stays  bool                       // not removed by prune
-	unsaid func(e entry, old T, t *T) // sets values that follow from an entry; may be nil
+	unsaid func(e entry, old T, t *T) // sets members that the entry does not name but implies; may be nil
 }
 
 // A target is the project that steps apply to. Its ID is "" until the project is created.

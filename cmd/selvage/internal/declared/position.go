@@ -41,7 +41,7 @@ func (p place) String() string {
 	return s
 }
 
-// A Fault is a problem at a place of a file.
+// A Fault is a problem at a place in a file.
 type Fault struct {
 	Where   string // file:line:column: path
 	Message string
@@ -66,7 +66,7 @@ func (p place) wrap(err error) error {
 	return errors.Join(all...)
 }
 
-// blame returns the problems in err, each with the place of the member that it concerns.
+// blame returns the problems in err, each with the place of the member that caused it.
 func (e entry) blame(err error) error {
 	problems := problem.All(err)
 	if len(problems) == 0 && err != nil {
@@ -79,11 +79,11 @@ func (e entry) blame(err error) error {
 	return errors.Join(all...)
 }
 
-// calledElse maps the parameters of problems to members with another name.
+// calledElse maps parameters in problems to members that have another name.
 var calledElse = map[string]string{"acr": "require_acr"}
 
-// placeOf returns the place of the member for a problem's parameter. Problems name a
-// single item of a list member.
+// placeOf returns the place of the member that param names. If param names an item of a list, it
+// returns the place of the whole list.
 func (e entry) placeOf(param string) place {
 	param, _, _ = strings.Cut(param, ".")
 	for _, name := range []string{param, param + "s", calledElse[param]} {

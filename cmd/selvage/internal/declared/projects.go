@@ -152,7 +152,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 				return m, err
 			}
 			t.id, m.id = created.ID, created.ID
-			if len(s.Changes) == 1 { // only the name, which is set
+			if len(s.Changes) == 1 { // the only change is the name, which every creation has
 				return m, nil
 			}
 		}

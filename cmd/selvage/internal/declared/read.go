@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A field maps a member of an entry to its place in a thing: a pointer to a string, an
-// integer, a boolean, a list of strings, or JSON.
+// A field maps a member of an entry to a pointer into a thing: to a string, an integer, a boolean,
+// a list of strings, or JSON.
 type field struct {
 	name string
 	to   any
@@ -144,8 +144,8 @@ func toJSON(at place) (json.RawMessage, error) {
 	}
 
 	var value any = n.Value
-	// Only these tags become JSON values of their own; everything else, such as a date,
-	// is a string.
+	// Only values with these tags keep their type in JSON. All other scalars, such as dates, become
+	// strings.
 	if slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, n.Tag) {
 		if err := n.Decode(&value); err != nil {
 			return nil, at.errorf("%v", err)
@@ -189,7 +189,7 @@ func short(s string) string {
 	return s
 }
 
-// canonical returns JSON in a form in which equal values are equal bytes.
+// canonical returns JSON in canonical form, in which equal values have equal bytes.
 func canonical(raw json.RawMessage) []byte {
 	var value any
 	if json.Unmarshal(raw, &value) != nil {

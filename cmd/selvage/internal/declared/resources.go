@@ -21,8 +21,8 @@ type resource struct {
 	name   string
 }
 
-// version is a counter that is set by this package, not by files: a file describes the
-// state of a resource, not how often it changed.
+// version is a counter that this package sets. A file describes the state of a resource, not how
+// many times it changed.
 const version = "document_version"
 
 // readResource parses the entry of a resource and checks its members.
@@ -53,7 +53,7 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	var errs []error
 	for _, m := range e.members {
 		at, name := e.at(m.value, m.key.Value), m.key.Value
-		// Differences are computed by field, so aliases are replaced by the field's name.
+		// Differences are computed by field name, so replace aliases by that name.
 		if of, ok := r.kind.Alias[name]; ok {
 			name = of
 		}
@@ -86,7 +86,7 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	return r, nil
 }
 
-// planResources does for resources what [plan] does for things that consist of fields.
+// planResources is [plan] for resources, which do not consist of fields.
 func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry, prune bool) (steps,
 	removals []Step, err error) {
 	var there []fabric.Resource
@@ -223,7 +223,7 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 		return nil, nil
 	}
 
-	// Such a kind accepts an update only with the next version.
+	// These kinds accept an update only with the next version.
 	if r.kind.Versions {
 		var n int64
 		if err := json.Unmarshal(old.Fields[version], &n); err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// subscribers describes subscribers. They are created without a password, which does not
-// belong in a file. Prune does not remove them: an account belongs to a person, whose
-// e-mail address may have changed since.
+// subscribers describes subscribers. They are created without a password, because passwords do not
+// belong in a file. Prune does not remove them: an account belongs to a person, whose email address
+// may have changed since.
 func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 	return noun[fabric.Subscriber]{
 		kind: "subscriber", by: "email", stays: true,

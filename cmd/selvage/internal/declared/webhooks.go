@@ -8,8 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// webhooks describes webhooks. They are identified by URL, since their names are only for
-// people.
+// webhooks describes webhooks. They are identified by URL, because their names need not be unique.
 func (d *Declarer) webhooks() noun[fabric.Webhook] {
 	return noun[fabric.Webhook]{
 		kind: "webhook", by: "url",

@@ -1,8 +1,8 @@
-// Package demo creates the demo project on the first start of a server, with a subscriber,
-// clients, resources and recordings, and serves the demo app at /demo.
+// Package demo creates the demo project on the first start of a server. The project has a
+// subscriber, clients, resources and recordings. The package also serves the demo app at /demo.
 //
-// Ids and secrets are random. A text with all of them, and three curl commands to try, is
-// written to first-run.txt in the data directory.
+// IDs and secrets are random. The file first-run.txt in the data directory lists all of them, and
+// three curl commands to try.
 package demo
 
 import (
@@ -29,18 +29,18 @@ import (
 // The files of the demo in the data directory.
 const (
 	TextFile       = "first-run.txt" // what the first start printed
-	appFile        = "demo.json"     // an app: its page, and what a reset deletes and keeps
+	appFile        = "demo.json"     // the content of an app: what its page shows, and what a reset deletes and keeps
 	unfinishedFile = ".first-run"    // the id of the project while the demo is being created
 )
 
 // Path is the path of the demo app.
 const Path = "/demo"
 
-// Config is what the demo needs of a server.
+// Config is what the demo needs from a server.
 type Config struct {
 	Dir     string // the data directory
 	Where   config.Where
-	Allowed bool // a server may create and show a demo: only this machine reaches it, and it serves everything
+	Allowed bool // the server serves everything, and to this machine only
 
 	Fabric     *fabric.Fabric
 	IDP        *idp.Provider
@@ -141,8 +141,8 @@ func (d *Demo) Reset(ctx context.Context) (text string, err error) {
 	return d.create(ctx, func(ctx context.Context) (string, error) { return d.keepSetupLink(ctx, old.SetupLink) })
 }
 
-// create creates the demo with a setup link, and keeps its files. It removes unfinishedFile
-// last, so that an interrupted start is noticed by the next one.
+// create creates the demo with a setup link, and writes its files. It removes unfinishedFile last,
+// so that the next start can tell that this one was interrupted.
 func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (string, error)) (string, error) {
 	s, err := d.seed(ctx)
 	if err != nil {
@@ -168,11 +168,11 @@ func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (stri
 	return text, os.Remove(d.file(unfinishedFile))
 }
 
-// deleteUnfinished deletes what a start that was killed had created of the demo.
+// deleteUnfinished deletes the parts of the demo that an interrupted start had created.
 func (d *Demo) deleteUnfinished(ctx context.Context) error {
 	id, err := os.ReadFile(d.file(unfinishedFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the usual case: no start was killed
+		return nil // the usual case: no start was interrupted
 	}
 	if err != nil {
 		return fmt.Errorf("looking for an unfinished demo: %w", err)
@@ -183,7 +183,7 @@ func (d *Demo) deleteUnfinished(ctx context.Context) error {
 	return os.Remove(d.file(unfinishedFile))
 }
 
-// deleteProject deletes a project, if it still exists. An id of "" is none.
+// deleteProject deletes a project, if it still exists. It does nothing if id is "".
 func (d *Demo) deleteProject(ctx context.Context, id string) error {
 	if err := d.Fabric.Projects.Delete(ctx, id); !errors.Is(err, problem.NotFound) {
 		return err
@@ -191,8 +191,9 @@ func (d *Demo) deleteProject(ctx context.Context, id string) error {
 	return nil
 }
 
-// keepSetupLink returns the link for the first operator, or "" if there is an operator already. It
-// prefers the link of the demo before, because its token cannot be read from the store.
+// keepSetupLink returns the link for the first operator, or "" if there is an operator already. If
+// the previous demo had such a link, before, keepSetupLink returns it, because its token cannot be
+// read from the store.
 func (d *Demo) keepSetupLink(ctx context.Context, before string) (string, error) {
 	some, err := d.Operators.List(ctx, page.Query{Size: 1})
 	if err != nil || len(some.Items) > 0 {
@@ -204,8 +205,9 @@ func (d *Demo) keepSetupLink(ctx context.Context, before string) (string, error)
 	return d.SetupLink(ctx)
 }
 
-// Open finds the demo that an earlier start created, so that its page can be shown. The
-// server may have another address by now: Open registers it with the demo's client.
+// Open finds the demo that an earlier start created, so that its page can be shown. It adds the
+// server's current address to the redirect URIs of the demo's client, because the address may have
+// changed.
 func (d *Demo) Open(ctx context.Context) error {
 	found, err := d.readApp()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Allowed {
@@ -226,7 +228,7 @@ func (d *Demo) Open(ctx context.Context) error {
 	return d.registerPage(ctx, client, d.Where.Public+Path)
 }
 
-// readApp reads what an earlier start kept about the demo.
+// readApp reads the file that an earlier start wrote about the demo.
 func (d *Demo) readApp() (found app, err error) {
 	text, err := os.ReadFile(d.file(appFile))
 	if err != nil {

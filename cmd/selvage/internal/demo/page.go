@@ -38,11 +38,11 @@ func (d *Demo) writePage(w http.ResponseWriter, found app) {
 	_ = templates.Write(w, page, templates.Options{  // the template was parsed at startup
 		Scripts: true, Media: true, Frames: []string{"'self'", auth},
 		Connect: []string{auth, "https://fabric." + domain, "wss://" + d.Where.Fabric},
-		Framer:  "'self'", // the app renews its login in a frame
+		Framer:  "'self'", // the app renews its login in an iframe
 	})
 }
 
-// originOf returns the origin of one of our URLs.
+// originOf returns the origin of base, one of the server's URLs.
 func originOf(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 //go:embed welcome.wav workshop.wav
 var speech embed.FS
 
-// A seed is what was created for a demo, with its secrets.
+// A seed is everything that was created for a demo, with the secrets.
 type seed struct {
 	project    fabric.Project
 	key        string
@@ -70,8 +70,8 @@ func (d *Demo) seedSubscriber(ctx context.Context, s *seed) (err error) {
 	return err
 }
 
-// seedClients creates a client for a browser app, with the addresses at which development
-// servers usually run on this machine, and one for a backend.
+// seedClients creates a client for a browser app and one for a backend. The redirect URIs of the
+// browser app are the addresses that development servers usually have on this machine.
 func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 	s.spa, _, err = d.IDP.Clients.Create(ctx, idp.Client{
 		ProjectID: s.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
@@ -141,7 +141,8 @@ func (d *Demo) seedRecordings(ctx context.Context, s *seed) error {
 	return nil
 }
 
-// describe formats everything that was created, and three commands that work when pasted.
+// describe formats everything that was created, and three commands that work when pasted into a
+// shell.
 func (d *Demo) describe(s seed) string {
 	base := d.Where.Public
 	laml := base + "/api/laml/2010-04-01/Accounts/" + s.project.ID + "/Recordings"

@@ -109,7 +109,7 @@ func variable(name string) string {
 	return strings.ToUpper(name)
 }
 
-// shell quotes a word that may contain variables.
+// shell quotes a word for the shell. The word may contain variables.
 func shell(word string) string {
 	if !strings.ContainsAny(word, "${} ") {
 		return word
@@ -117,10 +117,10 @@ func shell(word string) string {
 	return `"` + strings.NewReplacer("${", "$", "}", "").Replace(word) + `"`
 }
 
-// longest is the maximum length of a body that is written on one line.
+// longest is the maximum length of a body that stays on one line.
 const longest = 48
 
-// send returns the curl options for a body.
+// send returns the curl options that send a body.
 func send(b openapi.Body) []string {
 	switch {
 	case b.Type == "application/x-www-form-urlencoded":
@@ -144,7 +144,7 @@ func send(b openapi.Body) []string {
 	return []string{"-H 'Content-Type: audio/x-wav'", "--data-binary @recording.wav"}
 }
 
-// quote quotes a text for the shell and replaces example values by variables.
+// quote quotes text for the shell and replaces example values with variables.
 func quote(text string) string {
 	quoted := "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	for value, name := range examples {

@@ -1,9 +1,9 @@
-// Package docsite serves the documentation as pages: the OpenAPI document of the APIs, also
-// as a file, and the guides, which are the Markdown files of docs/ in the repository.
+// Package docsite serves the documentation as pages: the guides, which are the Markdown files in
+// docs/, and the OpenAPI document of the APIs, which is also served as a file.
 //
-// The OpenAPI document is that of package openapi, with the operator's own kinds and the
-// addresses of this server. Documents are rendered on the first request. Everything that a
-// page loads is served here; nothing is fetched from other hosts.
+// Package openapi provides the OpenAPI document. docsite adds the operator's own kinds and the
+// addresses of this server. Documents are rendered on the first request. Pages load nothing from
+// other hosts.
 package docsite
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// Config describes the server that the documents are about.
+// Config describes the server that the documentation is about.
 type Config struct {
 	openapi.Config
 	Log *slog.Logger // nil means slog.Default()

@@ -13,13 +13,13 @@ import (
 // guidePrefix is the path prefix of the guides.
 const guidePrefix = "/docs/guides/"
 
-// A group is a heading of the navigation and its documents, in reading order.
+// A group is a heading in the navigation, with its documents in reading order.
 type group struct {
 	name      string
 	documents []document
 }
 
-// A document is a page: its name, which is in its URL, and its title in the navigation.
+// A document is a page. name is the last part of its URL, title is its title in the navigation.
 type document struct{ name, title string }
 
 // contents lists all documents.

@@ -47,7 +47,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// follow returns what is wrong with a page's link, or "".
+// follow returns what is wrong with a link on the page from, or "".
 func follow(from, link string) string {
 	u, err := url.Parse(link)
 	switch {
@@ -77,8 +77,8 @@ func follow(from, link string) string {
 	return ""
 }
 
-// TestRender shows that headings get GitHub's IDs, links lead to where documents are served,
-// and scripts are omitted.
+// TestRender shows that headings get the same IDs as on GitHub, that links lead to the served
+// documents, and that scripts are omitted.
 func TestRender(t *testing.T) {
 	r, err := render([]byte("# A\n\n## What `x` is, now\n\n" +
 		"[b](security.md#now) <script>alert(1)</script> [x](javascript:alert(1))\n\n" +

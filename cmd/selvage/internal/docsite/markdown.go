@@ -86,7 +86,7 @@ func plain(n ast.Node, source []byte) string {
 // ids gives headings the same IDs as GitHub, so that links work in both places.
 type ids struct{ used map[string]int }
 
-// Generate implements parser.IDs. A repeated heading gets a number at the end of its ID.
+// Generate implements parser.IDs. It appends a number to the ID of a repeated heading.
 func (i *ids) Generate(value []byte, _ ast.NodeKind) []byte {
 	var b strings.Builder
 	for _, r := range strings.ToLower(string(value)) {
@@ -111,7 +111,7 @@ func (i *ids) Generate(value []byte, _ ast.NodeKind) []byte {
 // Put implements parser.IDs.
 func (i *ids) Put([]byte) {}
 
-// links rewrites links between documents to where the documents are served.
+// links rewrites links between documents to the URLs at which the documents are served.
 type links struct{}
 
 // Transform implements [parser.ASTTransformer].

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A reference is an OpenAPI document that is ready to be served.
+// A reference is an OpenAPI document, prepared for serving.
 type reference struct {
 	yaml   []byte
 	etag   string
@@ -40,8 +40,8 @@ func loadReference(c openapi.Config) (*reference, error) {
 	}, nil
 }
 
-// showContents serves GET /docs: the introduction, and all operations or those that match
-// the search query q.
+// showContents serves GET /docs: the introduction and a list of operations. The query q limits the
+// list to operations that match it.
 func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
 	doc, err := s.load()
 	if err != nil {
@@ -54,8 +54,7 @@ func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{Scripts: true})
 }
 
-// find returns the operations that contain every word of a query, in their text or in the
-// name of their area.
+// find returns the operations whose text, or the name of whose area, contains every word of query.
 func find(groups []templates.DocsGroup, query string) (found []templates.DocsGroup) {
 	words := strings.Fields(strings.ToLower(query))
 	for _, g := range groups {
@@ -147,8 +146,8 @@ func slug(name string) string {
 	}, name), "-")
 }
 
-// viewOperation converts an operation for the templates. Path, query and header parameters
-// are in separate tables. Samples are the request and the successful JSON responses.
+// viewOperation converts an operation for the templates. It has separate tables for path, query and
+// header parameters. Its samples are the request and the successful JSON responses.
 func viewOperation(op openapi.Operation) templates.DocsOperation {
 	paths := pathsOf(op)
 	v := templates.DocsOperation{
@@ -188,7 +187,7 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 	return v
 }
 
-// pathsOf returns the path of an operation on each of its servers.
+// pathsOf returns the path of an operation on each of the servers that provide it.
 func pathsOf(op openapi.Operation) (all []string) {
 	for _, server := range op.Servers {
 		prefix := ""

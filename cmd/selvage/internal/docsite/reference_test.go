@@ -107,7 +107,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// hostile is a kind whose texts contain markup and whose names are already taken.
+// hostile is a kind whose texts contain markup, and whose names are already taken by other kinds.
 const hostile = `{"title":"<b>Recording</b>","description":"<script>alert(1)</script> ` + "`<i>`" +
 	`","type":"object","required":["name"],
 	"x-kind":{"type":"recording","path":"recordings_","key":"recording","update":"PUT","name":["name"],

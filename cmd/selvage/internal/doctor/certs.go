@@ -26,7 +26,7 @@ import (
 // certificates are the checks of HTTPS.
 type certificates struct{ *Examination }
 
-// sourceChecks returns the checks for the configured source of certificates.
+// sourceChecks returns the checks for the configured source of the certificate.
 func (e certificates) sourceChecks() []check {
 	if e.Config.TLSAddress() == config.Off {
 		return []check{{"Certificates", "HTTPS", func(context.Context) []Finding {
@@ -43,8 +43,8 @@ func (e certificates) sourceChecks() []check {
 	return []check{{"Certificates", "local authority", e.localAuthority}, {"Certificates", "trust", e.trust}, served}
 }
 
-// localAuthority checks the local authority's two files and when its certificate expires.
-// A missing authority is skipped: the next start creates it.
+// localAuthority checks the local authority's two files and when its certificate expires. If the
+// files do not exist, the check is skipped, because the next start creates them.
 func (e certificates) localAuthority(context.Context) []Finding {
 	dir := e.Config.Data
 	_, certErr := os.Stat(filepath.Join(dir, ca.CertFile))
@@ -59,7 +59,7 @@ func (e certificates) localAuthority(context.Context) []Finding {
 			"%s or %s is missing", ca.CertFile, ca.KeyFile)}
 	}
 
-	// Both files exist, so this only reads them. Its errors end with a remedy.
+	// Both files exist, so Open only reads them. Its errors end with a remedy.
 	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.CertifiedHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(strings.Replace(err.Error(), ": delete", "; delete", 1), "; ")
@@ -111,8 +111,8 @@ func (e certificates) trust(ctx context.Context) []Finding {
 	return []Finding{finef("trusted by %s on this machine", plural(len(places), "store"))}
 }
 
-// certificateFiles reads the certificate files as a start does, and checks that this
-// machine trusts the chain.
+// certificateFiles reads the certificate files like a start does, and checks that this machine
+// trusts their chain.
 func (e certificates) certificateFiles(context.Context) []Finding {
 	c := e.Config
 	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key),
@@ -128,7 +128,7 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 	}
 
 	all := []Finding{ending(pair.Leaf, string(c.TLS.Cert))}
-	// Verify with the intermediates of the file alone, as clients do.
+	// Verify only with the intermediates in the file, as clients do.
 	chain := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {
 		if cert, err := x509.ParseCertificate(der); err == nil {
@@ -145,8 +145,8 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 	return all
 }
 
-// ending reports when a certificate expires. It warns in the last fifth of the
-// certificate's life, when it should have been renewed.
+// ending reports when a certificate expires. It warns in the last fifth of the certificate's
+// lifetime, because the certificate should have been renewed before.
 func ending(leaf *x509.Certificate, what string) Finding {
 	left, life := time.Until(leaf.NotAfter), leaf.NotAfter.Sub(leaf.NotBefore)
 	told := fmt.Sprintf("%s, valid until %s", what, stamp(leaf.NotAfter))
@@ -174,7 +174,7 @@ func (e certificates) acme(ctx context.Context) (all []Finding) {
 			return []Finding{skippedf("encrypted, and the master key cannot be used")}
 		}
 
-		// Stored certificates are encrypted with the ring.
+		// Stored certificates are encrypted with a key from the ring.
 		ring, err := keys.Read(ctx, e.Config.RingConfig(s, master))
 		if err != nil {
 			return []Finding{skippedf("%s", plainly(err))}
@@ -211,8 +211,8 @@ func (e certificates) servedCertificate(ctx context.Context) []Finding {
 		name = hosts[0]
 	}
 
-	// Nothing is sent over this connection, so its trust need not be verified; the trust
-	// and chain checks do that.
+	// The check sends no data over this connection, so it need not verify the certificate. Other
+	// checks verify trust and the chain.
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", u.Host)
 	if err != nil {

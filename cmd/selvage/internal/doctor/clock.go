@@ -11,8 +11,8 @@ import (
 const setClocks = "set the clocks of all machines by NTP (apt install chrony; check with `chronyc " +
 	"tracking` or `timedatectl`)"
 
-// clocks checks that NTP is active, and compares this machine's clock with the
-// database's and with the newest row.
+// clocks checks that NTP is active, and compares this machine's clock with the database's clock and
+// with the times in the newest row.
 func (e *Examination) clocks(ctx context.Context) []Finding {
 	var all []Finding
 	if set, known := clockIsSet(); known && !set {
@@ -23,8 +23,8 @@ func (e *Examination) clocks(ctx context.Context) []Finding {
 	return append(all, e.overRows(ctx, func(s *store.Store) []Finding { return e.clocksOfRows(ctx, s) })...)
 }
 
-// clocksOfRows compares the clock with the database's, if that is on another machine, and
-// with the newest row.
+// clocksOfRows compares this machine's clock with the newest row and, if the database is on another
+// machine, with the database's clock.
 func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []Finding) {
 	if e.Config.Database.Shared() {
 		all = append(all, compareClock(ctx, "the database's", clock.Source(s.Clock)).of("database"))

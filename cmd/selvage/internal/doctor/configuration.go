@@ -23,8 +23,8 @@ func Unreadable(err error) (all []Finding) {
 	return all
 }
 
-// Configuration reports where the configuration comes from, its warnings, and secrets in
-// files that everybody may read.
+// Configuration reports the sources of the configuration, its warnings, and secrets in files that
+// every user can read.
 func (e *Examination) Configuration() []Finding {
 	sources := sourcesOf(e.From)
 	told := "defaults only"
@@ -56,8 +56,8 @@ func sourcesOf(from config.Origins) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// readableSecrets warns about files that hold a secret and that everybody may read. A URL
-// with a password counts as a secret.
+// readableSecrets warns about files that contain a secret and that every user can read. A URL with
+// a password counts as a secret.
 func readableSecrets(c config.Config, getenv func(string) string, from config.Origins) (all []Finding) {
 	for _, s := range config.Settings() {
 		at, text := from[s.Path], fmt.Sprint(s.Value(c))
@@ -71,8 +71,8 @@ func readableSecrets(c config.Config, getenv func(string) string, from config.Or
 			continue // set by a variable
 		}
 
-		// Kubernetes mounts secrets as links to files of mode 0644, in directories that only
-		// the pod can reach.
+		// Kubernetes mounts secrets as links to files with mode 0644. Only the pod can reach their
+		// directory.
 		info, err := os.Stat(file)
 		if err != nil || info.Mode().Perm()&0o004 == 0 || filepath.Dir(file) == "/run/secrets" {
 			continue

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// TestReadableSecrets shows that a file that everybody may read is reported if it contains a
+// TestReadableSecrets shows that a file that every user can read is reported if it contains a
 // secret. A URL with a password is a secret.
 func TestReadableSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "selvage.yaml")

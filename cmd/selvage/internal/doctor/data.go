@@ -41,7 +41,7 @@ type folder struct {
 	name, path string
 }
 
-// dataDirectory checks that the data directory exists and that others have no access to it.
+// dataDirectory checks that the data directory exists and that no other user has access to it.
 func (e *Examination) dataDirectory(context.Context) []Finding {
 	dir := e.Config.Data
 	info, err := os.Stat(dir)
@@ -65,7 +65,8 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
 }
 
-// noDirectory reports whether a start could create the missing data directory.
+// noDirectory returns the finding for a missing data directory, which depends on whether a start
+// could create it.
 func (e *Examination) noDirectory(dir string) Finding {
 	const writable = 0o3 // W_OK and X_OK
 	above := filepath.Dir(absolute(dir))
@@ -98,8 +99,8 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
 }
 
-// noMedia returns the finding for a missing media directory. It is an error only if
-// recordings are stored in it.
+// noMedia returns the finding for a missing media directory. It is an error only if there are
+// recordings that were stored in the directory.
 func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	missing := skippedf("%s does not exist; the first start creates it", absolute(dir))
 	e.overRows(ctx, func(s *store.Store) []Finding {
@@ -112,7 +113,7 @@ func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	return missing
 }
 
-// writing creates and removes a file the way the server does, and measures how long that
+// writing creates and removes a file in the same way as the server, and measures how long that
 // takes.
 func (f folder) writing(context.Context) []Finding {
 	if !isDir(f.path) {

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// patienceOfCheck is how long an SQLite file is checked for damage.
+// patienceOfCheck is how long an SQLite file is checked for damage at most.
 const patienceOfCheck = 5 * time.Second
 
 func (e *Examination) databaseChecks() []check {
@@ -58,8 +58,8 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 	return all
 }
 
-// overRows calls look with a read-only store. It returns nil if the database cannot be
-// opened or has another schema; the rows check reports that.
+// overRows opens the store read-only and calls look with it. It returns nil if the database cannot
+// be opened or has another schema, which the rows check reports.
 func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Finding) []Finding {
 	c := e.storeConfig()
 	c.Check, c.ReadOnly, c.Pool = 0, true, 1
@@ -74,8 +74,8 @@ func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Fi
 	return look(s)
 }
 
-// noDatabase returns the finding for a missing database file. It is an error only if the
-// data directory holds other files: then the database has been lost.
+// noDatabase returns the finding for a missing database file. It is an error only if the data
+// directory contains other files, because then the database was lost.
 func (e *Examination) noDatabase() Finding {
 	entries, err := os.ReadDir(e.Config.Data)
 	if err != nil || len(entries) == 0 {
@@ -106,8 +106,8 @@ func (e *Examination) entries(ctx context.Context) []Finding {
 	return e.database(r, string(e.Config.Sessions), int(e.Config.Pool.Sessions), false)
 }
 
-// fallback checks the file that keeps sessions while Redis is unavailable. If the
-// database is PostgreSQL, that keeps them instead and there is no such file.
+// fallback checks the file that holds sessions while Redis is unavailable. If the database is
+// PostgreSQL, there is no such file, because PostgreSQL holds the sessions.
 func (e *Examination) fallback(ctx context.Context) []Finding {
 	const url = "sqlite:sessions.db"
 	if e.Config.Database.Shared() {
@@ -116,7 +116,7 @@ func (e *Examination) fallback(ctx context.Context) []Finding {
 	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: url, Dir: e.Config.Data, Check: patienceOfCheck})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // a start makes it
+		return nil // a start creates it
 	case err != nil:
 		return []Finding{unfit(url, err).of("fallback")}
 	}
@@ -153,8 +153,8 @@ func unfit(url string, err error) Finding {
 	return brokenf("see the findings about the data directory, and check the server's log", "%s", plainly(err))
 }
 
-// largeLog is the size of an SQLite write-ahead log at which something keeps it from
-// being checkpointed into the file.
+// largeLog is the size at which an SQLite write-ahead log is suspicious: something prevents the
+// database from moving it into the main file.
 const largeLog = 256 << 20
 
 // file returns the findings for an SQLite file: its size, its log and its write lock.
@@ -200,8 +200,8 @@ func (e *Examination) logouts(ctx context.Context) []Finding {
 	return e.waiting(ctx, queue, "logouts", "`selvage client logouts ID` shows why a client fails")
 }
 
-// waiting reports how many deliveries of a queue wait, and warns with advice if the
-// oldest is stale.
+// waiting reports how many deliveries are pending in a queue. If the oldest is stale, it warns with
+// advice.
 func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, what, advice string) []Finding {
 	return e.overRows(ctx, func(s *store.Store) []Finding {
 		n, oldest, err := of(s).Backlog(ctx)

@@ -64,7 +64,7 @@ func sameDevice(a, b string) bool {
 	return x.Sys().(*syscall.Stat_t).Dev == y.Sys().(*syscall.Stat_t).Dev
 }
 
-// Filesystems that are not a local disk.
+// These filesystems are not local disks.
 var (
 	networkKinds = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.glusterfs",
 		"fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "gpfs", "lustre", "ocfs2", "webdavfs"}
@@ -96,9 +96,9 @@ func (f folder) filesystem(context.Context) []Finding {
 	return []Finding{finef("%s, mounted at %s", kind, mount)}
 }
 
-// mountOf returns the type and the mount point of the filesystem that holds path. Of all
-// mount points above path, the longest wins; of equal ones, the last, which hides the
-// others (proc(5), mountinfo).
+// mountOf returns the type and the mount point of the filesystem that holds path. This is the
+// longest mount point that is a parent of path. If several are equal, it is the last one, which
+// hides the others (proc(5), mountinfo).
 func mountOf(path string) (kind, mount string) {
 	path, err := filepath.EvalSymlinks(absolute(path))
 	if err != nil {

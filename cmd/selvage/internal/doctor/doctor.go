@@ -1,6 +1,6 @@
-// Package doctor finds problems of an installation: its data directory, databases, keys,
-// certificates, listeners and running server. Each check looks at one thing, changes
-// nothing, and suggests a remedy for what it finds.
+// Package doctor finds problems of an installation: in its data directory, databases, keys,
+// certificates, listeners and running server. Each check examines one thing and changes nothing. It
+// suggests a remedy for each problem.
 //
 // Callers decide how findings are printed.
 package doctor
@@ -21,8 +21,8 @@ import (
 // A Verdict is the result of a check.
 type Verdict string
 
-// The verdicts, from best to worst. A check is Skipped if there was nothing to look at or
-// no way to do so; that is not a problem.
+// The verdicts are ordered from best to worst. Skipped means that the check did not apply or was
+// impossible, which is not a problem.
 const (
 	Skipped Verdict = "skipped"
 	Fine    Verdict = "ok"
@@ -36,8 +36,8 @@ func (v Verdict) Worse(than Verdict) bool {
 	return slices.Index(order, v) > slices.Index(order, than)
 }
 
-// A Finding is one line of an examination. It names the thing examined and what was
-// found; if that is a problem, Remedy is the command or setting that solves it.
+// A Finding is one line of an examination. It names the thing examined and describes what was
+// found. If that is a problem, Remedy is the command or setting that solves it.
 type Finding struct {
 	Group  string  `json:"group"`
 	Name   string  `json:"name"`
@@ -63,7 +63,7 @@ func brokenf(remedy, format string, args ...any) Finding {
 	return Finding{Status: Broken, Found: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// of returns the finding under another name, for checks that examine several things.
+// of returns f under another name. Checks that examine several things use it.
 func (f Finding) of(name string) Finding {
 	f.Name = name
 	return f
@@ -86,7 +86,7 @@ type Examination struct {
 
 	where   config.Where
 	running datadir.Running // the content of run.json
-	alive   bool            // a server holds the data directory
+	alive   bool            // whether a server holds the lock of the data directory
 }
 
 // Examine runs all checks and returns their findings. It returns in time even if reading
@@ -117,8 +117,8 @@ func hangs(patience time.Duration) Finding {
 // patience is the time limit of a check.
 const patience = 8 * time.Second
 
-// examine runs checks concurrently and returns their findings in the order of the checks.
-// A check that does not return in time is reported as broken, whatever it hangs in.
+// examine runs checks concurrently and returns their findings in the order of the checks. It
+// reports a check as broken if the check does not return in time.
 func examine(ctx context.Context, checks []check, patience time.Duration) (all []Finding) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -129,8 +129,8 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 		go func() { answers[i] <- c.look(ctx) }()
 	}
 
-	// Checks that stop when ctx expires get some extra time: their findings say more than
-	// a timeout does.
+	// Checks that stop when ctx expires get some extra time, because their findings say more than a
+	// timeout.
 	late := time.After(patience + patience/8)
 	for i, c := range checks {
 		var found []Finding
@@ -157,7 +157,8 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 	return all
 }
 
-// closed is always ready: once one check is late, the others are not waited for.
+// closed is always ready to receive from: once one check is late, examine does not wait for the
+// others.
 var closed = func() <-chan time.Time {
 	c := make(chan time.Time)
 	close(c)

@@ -58,7 +58,7 @@ func TestMountOf(t *testing.T) {
 	}
 }
 
-// TestClocksOfRows shows that rows with future times reveal a clock that was set back.
+// TestClocksOfRows shows that rows with times in the future reveal a clock that was set back.
 func TestClocksOfRows(t *testing.T) {
 	s, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// asServer returns the remedy for a path that this account may not read.
+// asServer returns the remedy for a path that the current user cannot read.
 func (e *Examination) asServer(path string) string {
 	me, theirs := os.Geteuid(), -1
 	for dir := absolute(path); ; dir = filepath.Dir(dir) {
@@ -29,9 +29,9 @@ func (e *Examination) asServer(path string) string {
 		datadir.Account(theirs), datadir.Account(me), e.Config.Data)
 }
 
-// server returns the user ID of the running server. If none runs, it returns the one that
-// a server started by this account would have: root would start it as the owner of the
-// data directory.
+// server returns the user ID of the running server. If none is running, it returns the user ID that
+// a server started by the current user would have. A server started by root runs as the owner of
+// the data directory.
 func (e *Examination) server() int {
 	if info, err := os.Stat(procOf(e.running.PID)); e.alive && err == nil {
 		return datadir.UID(info)
@@ -103,5 +103,5 @@ func few(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// public reports whether a file is meant to be readable by everybody.
+// public reports whether every user may read the file.
 func public(name string) bool { return name == datadir.RunFile || name == "ca.pem" }

@@ -17,7 +17,7 @@ func (e *Examination) keyChecks() []check {
 	return []check{{"Keys", "ring", e.ring}}
 }
 
-// ring checks the master key and the key ring that it opens.
+// ring checks the master key and the key ring that it decrypts.
 func (e *Examination) ring(ctx context.Context) []Finding {
 	return e.overRows(ctx, func(s *store.Store) []Finding {
 		records, err := s.RingKeys(ctx)
@@ -36,8 +36,8 @@ func (e *Examination) ring(ctx context.Context) []Finding {
 	})
 }
 
-// master reads the master key. The key is nil if it is missing or cannot be used; needed
-// makes a missing key an error.
+// master reads the master key. The returned key is nil if the master key is missing or unusable. If
+// needed is set, a missing master key is an error.
 func (e *Examination) master(needed bool) ([]byte, Finding) {
 	if e.Config.MasterKey != "" {
 		key, err := keys.ParseMaster(string(e.Config.MasterKey))
@@ -65,7 +65,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	return key, finef("%s; keep a copy elsewhere", absolute(file))
 }
 
-// ringKeys checks the ring for keys that cannot be opened, are missing or are overdue for
+// ringKeys checks the ring for keys that are missing, cannot be decrypted, or are overdue for
 // rotation.
 func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {

@@ -12,8 +12,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// holderOf describes the process that listens on an address, as far as this account can
-// find out.
+// holderOf describes the process that listens on an address, as far as the current user can see it.
 func holderOf(address config.HostPort) string {
 	_, text, err := net.SplitHostPort(string(address))
 	port, convErr := strconv.Atoi(text)

@@ -20,7 +20,8 @@ func (e *Examination) mediaChecks() []check {
 	}
 }
 
-// carriesCalls reports whether the configuration has the server carry calls, and if not, why.
+// carriesCalls reports whether the server carries calls with this configuration. If not, why is the
+// reason.
 func (e *Examination) carriesCalls() (why string, carries bool) {
 	switch {
 	case !e.Config.Services.Has(config.Relay):
@@ -31,7 +32,8 @@ func (e *Examination) carriesCalls() (why string, carries bool) {
 	return "", true
 }
 
-// mediaPort checks that the running server has the media port, or that UDP and TCP are free.
+// mediaPort checks that the running server listens on the media port. If no server is running, it
+// checks that the port is free for UDP and TCP.
 func (e *Examination) mediaPort(ctx context.Context) []Finding {
 	if why, carries := e.carriesCalls(); !carries {
 		return []Finding{skippedf("%s", why)}
@@ -68,7 +70,7 @@ func tryBoth(ctx context.Context, address string) error {
 	return p.Close()
 }
 
-// mediaAddresses checks whether browsers can reach the addresses that they are given for media.
+// mediaAddresses checks whether browsers can reach the addresses to which they send media.
 func (e *Examination) mediaAddresses(ctx context.Context) []Finding {
 	if why, carries := e.carriesCalls(); !carries {
 		return []Finding{skippedf("%s", why)}
@@ -100,8 +102,8 @@ func (e *Examination) mediaAddresses(ctx context.Context) []Finding {
 	return []Finding{finef("browsers get %s", list(all))}
 }
 
-// unreachable returns the addresses at which the running server does not accept TCP. UDP has no
-// answer before a call.
+// unreachable returns the addresses at which the running server does not accept TCP. It does not
+// try UDP, to which the server responds only during a call.
 func (e *Examination) unreachable(ctx context.Context, all []netip.Addr) (blocked []netip.Addr) {
 	_, port, err := net.SplitHostPort(e.running.Media)
 	if !e.alive || err != nil {
@@ -113,12 +115,12 @@ func (e *Examination) unreachable(ctx context.Context, all []netip.Addr) (blocke
 			blocked = append(blocked, ip)
 			continue
 		}
-		_ = conn.Close() // nothing was sent
+		_ = conn.Close() // no data was sent
 	}
 	return blocked
 }
 
-// turn checks that the TURN server answers at its URL for browsers.
+// turn checks that the TURN server responds at the URL that browsers use.
 func (e *Examination) turn(ctx context.Context) []Finding {
 	why, carries := e.carriesCalls()
 	switch {
@@ -132,7 +134,7 @@ func (e *Examination) turn(ctx context.Context) []Finding {
 	return []Finding{skippedf("%s is opened at the next start", e.Config.ListenTURN)}
 }
 
-// runningTURN asks the TURN server of the running server.
+// runningTURN sends a request to the TURN server that the running server has.
 func (e *Examination) runningTURN(ctx context.Context) Finding {
 	if err := turn.Reach(ctx, e.running.TURN, e.roots()); err != nil {
 		return warnedf("forward its port to --listen-turn, or correct --turn-url; until then, browsers do not use it",

@@ -27,8 +27,8 @@ func (e *Examination) networkChecks() []check {
 	}
 }
 
-// listener returns a check that an address is served by the running server, or is free if
-// there is none.
+// listener returns a check that the running server listens on address. If no server is running, it
+// checks that the address is free.
 func (e *Examination) listener(flag string, address config.HostPort, running string) func(context.Context) []Finding {
 	return func(ctx context.Context) []Finding {
 		switch {
@@ -52,8 +52,8 @@ func (e *Examination) listener(flag string, address config.HostPort, running str
 	}
 }
 
-// unlistenable returns the finding for an address that cannot be listened on. flag is the
-// one that sets the address.
+// unlistenable returns the finding for an address that cannot be listened on. flag is the flag that
+// sets the address.
 func unlistenable(address config.HostPort, flag string, err error) Finding {
 	another := "choose another address with " + flag
 	switch {
@@ -69,9 +69,8 @@ func unlistenable(address config.HostPort, flag string, err error) Finding {
 	return brokenf(another, "%v", err)
 }
 
-// findRunning returns the content of run.json, and whether a server holds the directory.
-// It asks the lock file rather than looking for the process: a server in another container
-// has process IDs of its own.
+// findRunning returns the content of run.json, and whether a server is running in the directory. It
+// tests the lock file, because the process ID of a server in another container means nothing here.
 func findRunning(dir string) (datadir.Running, bool) {
 	r, _ := datadir.ReadRunning(dir)
 	f, err := os.Open(filepath.Join(dir, datadir.LockFile))
@@ -82,8 +81,7 @@ func findRunning(dir string) (datadir.Running, bool) {
 	return r, errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// runningServer checks that a server runs, that it has this configuration, and that it is
-// ready.
+// runningServer checks that a server is running with this configuration and is ready.
 func (e *Examination) runningServer(ctx context.Context) []Finding {
 	switch {
 	case !e.alive && e.running.PID != 0:

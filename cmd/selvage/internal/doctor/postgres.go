@@ -7,11 +7,11 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// oldestPostgres is the oldest supported server_version_num.
+// oldestPostgres is the server_version_num of the oldest supported version.
 const oldestPostgres = 120000
 
-// postgres checks the setup of a PostgreSQL server. needed is how many connections this
-// node makes to it. rows is true for the main database, whose commits must be durable.
+// postgres checks the configuration of a PostgreSQL server. needed is how many connections this
+// node opens to it. rows is set for the main database, whose commits must be durable.
 func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 	s := r.Server
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
@@ -50,7 +50,7 @@ func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 	return all
 }
 
-// room compares the server's connection limit with what this node needs.
+// room compares the server's connection limit with the number of connections that this node needs.
 func room(s *database.ServerReport, needed int) Finding {
 	told := fmt.Sprintf("%d of %d in use; this node opens up to %d", s.InUse, s.Connections, needed)
 	const remedy = "raise max_connections in postgresql.conf and restart PostgreSQL, or lower " +

@@ -42,8 +42,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// openFiles checks the limit of open files: the running server's, or the one that a server
-// started by this account would get.
+// openFiles checks the limit of open files of the running server. If none is running, it checks the
+// limit that a server started by the current user would have.
 func (e *Examination) openFiles(context.Context) []Finding {
 	const remedy = "set LimitNOFILE=65536 in the unit, or run `ulimit -n 65536` before the start"
 	most, whose := uint64(0), "a server started by this account"

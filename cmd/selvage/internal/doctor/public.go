@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// publicURL requests the discovery document at the public address, as clients do: through
-// all proxies in front of the server.
+// publicURL requests the discovery document from the public address, through all proxies in front
+// of the server, as clients do.
 func (e *Examination) publicURL(ctx context.Context) []Finding {
 	var all []Finding
 	for _, at := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
@@ -69,7 +69,7 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 			doc.Issuer, e.where.Issuer())}
 	}
 
-	// The issuer may be right and yet another installation may answer.
+	// Another installation with the same issuer may have answered.
 	if !e.sameKeys(ctx, doc.JWKS) {
 		return []Finding{brokenf("point that address to this server, or to one with the same database",
 			"%s leads to another server with other keys", e.where.Auth)}
@@ -77,9 +77,9 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 	return []Finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
 }
 
-// sameKeys reports whether the JWKS at there and the local server's have a key in common.
-// It returns true if either cannot be read. One key is enough, since a node may learn of
-// a new key before another does.
+// sameKeys reports whether the JWKS at the URL there and the local server's JWKS have a key in
+// common. It returns true if either cannot be read. One key is enough, because nodes do not learn
+// of new keys at the same time.
 func (e *Examination) sameKeys(ctx context.Context, there string) bool {
 	public, err := kids(ctx, e.client(), there)
 	here, hereErr := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")
@@ -103,8 +103,8 @@ func kids(ctx context.Context, client *http.Client, at string) (all []string, er
 	return all, nil
 }
 
-// uploads checks that proxies accept the largest recording. It announces a body without
-// sending it; a proxy with a lower limit refuses before it waits for the body.
+// uploads checks that proxies accept the largest recording. It announces a body of that size but
+// does not send it. A proxy with a lower limit refuses the request before it waits for the body.
 func (e *Examination) uploads(ctx context.Context) []Finding {
 	if !e.Config.Services.Has(config.Recordings) {
 		return nil
@@ -122,7 +122,7 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 	client := e.client()
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil // the body was asked for; or nothing answered, which discovery reports
+		return nil // the server asked for the body, or did not respond, which discovery reports
 	}
 	defer resp.Body.Close()
 
@@ -163,8 +163,8 @@ func (e *Examination) unmoved(to string) string {
 	return "configure the proxy to forward every path unchanged; for nginx:\n" + e.nginx()
 }
 
-// unreached returns the remedy for a host that does not answer. flag is the one that sets
-// the host.
+// unreached returns the remedy for a host that does not respond. flag is the flag that sets the
+// host.
 func (e *Examination) unreached(err error, flag string) string {
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError
@@ -186,7 +186,7 @@ func (e *Examination) unreached(err error, flag string) string {
 		" to the address at which clients reach this server; if it is correct, check firewalls and proxies in between"
 }
 
-// A redirected error is a redirect response, which clients do not follow for a discovery
+// A redirected error reports a redirect. Clients do not follow redirects from the discovery
 // document.
 type redirected struct{ to string }
 

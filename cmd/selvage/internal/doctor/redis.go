@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/session/redis"
 )
 
-// inRedis checks that Redis can be used, and how each of its servers is set up.
+// inRedis checks that Redis can be used, and checks the configuration of each of its servers.
 func (e *Examination) inRedis(ctx context.Context) []Finding {
 	s, err := redis.Open(ctx, redis.Config{URL: string(e.Config.Sessions), Pool: 1})
 	if err != nil {
@@ -45,8 +45,8 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 	return all
 }
 
-// redisServer checks the memory, persistence and clock of one Redis server. asked is when
-// its clock was read.
+// redisServer checks the memory, persistence and clock of one Redis server. asked is the local time
+// at which the clock was read.
 func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
 	used := inUnits(uint64(s.Used)) + ", without a limit"

@@ -56,7 +56,7 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 	return finef("wss://%s opens WebSockets", e.where.Fabric)
 }
 
-// fabricAPI checks the API at the host that SDKs derive from the fabric host.
+// fabricAPI checks that the API responds at the host that SDKs derive from the fabric host.
 func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
@@ -71,8 +71,8 @@ func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	return finef("https://%s answers", host).of("fabric API")
 }
 
-// askFabric sends a GET request over HTTPS. Hosts under .localhost resolve to this machine
-// whatever DNS says. The local authority is trusted; the trust check covers browsers.
+// askFabric sends a GET request over HTTPS. It sends requests for hosts under .localhost to this
+// machine without DNS. It trusts the local authority; the trust check covers browsers.
 func (e *Examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+path, nil)
 	if err != nil {

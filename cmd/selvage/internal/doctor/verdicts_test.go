@@ -18,7 +18,7 @@ func wantVerdict(t *testing.T, what string, got Finding, want Verdict) {
 	}
 }
 
-// TestRingVerdicts shows how the state of the key ring is judged.
+// TestRingVerdicts shows the verdicts on several states of the key ring.
 func TestRingVerdicts(t *testing.T) {
 	e := &Examination{}
 	e.Config.Keys.SigningRotation, e.Config.Keys.SealingRotation = config.Period(720*time.Hour),
@@ -43,7 +43,7 @@ func TestRingVerdicts(t *testing.T) {
 	wantVerdict(t, "a ring under another master key", e.ringKeys(keys.Status{Err: keys.ErrMaster}, whole())[0], Broken)
 }
 
-// TestPostgresVerdicts shows how the setup of a PostgreSQL server is judged.
+// TestPostgresVerdicts shows the verdicts on several configurations of PostgreSQL.
 func TestPostgresVerdicts(t *testing.T) {
 	as := func(change func(*database.ServerReport)) *database.ServerReport {
 		s := &database.ServerReport{Role: "selvage", Connections: 97, InUse: 3, Fsync: true, FullPages: true,
@@ -66,7 +66,7 @@ func TestPostgresVerdicts(t *testing.T) {
 	wantVerdict(t, "a server without fsync", safety(as(func(s *database.ServerReport) { s.Fsync = false })), Broken)
 }
 
-// TestRedisVerdicts shows how the setup of a Redis server is judged.
+// TestRedisVerdicts shows the verdicts on several configurations of Redis.
 func TestRedisVerdicts(t *testing.T) {
 	now := time.Now()
 	for _, tt := range []struct {

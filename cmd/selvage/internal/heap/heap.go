@@ -1,6 +1,6 @@
-// Package heap makes the garbage collector run less often than Go's default, from the start
-// of the process. Otherwise tables that packages build during initialization would be
-// scanned three times before the first command runs, which takes longer than building them.
+// Package heap makes the garbage collector run less often than by default, from the start of the
+// process. Otherwise the collector would scan the tables that packages build during initialization
+// three times before the first command runs. That takes longer than building them.
 package heap
 
 import (

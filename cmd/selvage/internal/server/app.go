@@ -1,8 +1,8 @@
-// Package server assembles the services: it opens the backends that the configuration names,
-// builds the services on them, and serves their APIs and pages until it is stopped.
+// Package server assembles the services. It opens the backends that the configuration names, builds
+// the services on them, and serves their APIs and pages until it is stopped.
 //
-// [Serve] runs a server. Commands that change an installation need only [Open], with or
-// without a running server. The rules and protocols are in the packages assembled here.
+// [Serve] runs a server. Commands that change an installation only call [Open]; a server may be
+// running. The rules and protocols are in the packages assembled here.
 package server
 
 import (
@@ -40,7 +40,7 @@ import (
 	"github.com/selvage/selvage/recordings/laml"
 )
 
-// An App holds the services and their backends. A server mounts it; commands call it.
+// An App holds the services and their backends. A server serves it over HTTP; commands call it.
 type App struct {
 	Config  config.Config
 	Where   config.Where
@@ -58,34 +58,34 @@ type App struct {
 	Fabric          *fabric.Fabric
 	IDP             *idp.Provider
 	factors         *factor.Factors
-	operatorFactors *factor.Factors // of operators: passkeys for the host of the dashboard
+	operatorFactors *factor.Factors // for operators: passkeys are bound to the dashboard's host
 	pages           *dashboard.API  // nil if it is not served
 	Operators       *operator.Operators
 	Recordings      *recordings.Recordings // nil without media
-	CallRecords     *calls.Records         // the calls of all nodes
+	CallRecords     *calls.Records         // calls on all nodes
 	relay           *relay.Relay           // nil if it is not served
 	proofs          *dpop.Verifier
 	Calls           *calls.Calls   // nil if this node carries none
 	engine          *media.Engine  // likewise
-	bus             *bus.Bus       // to the other nodes; nil if this node carries no calls
-	spools          *record.Spools // likewise; nil also without media
+	bus             *bus.Bus       // messages to other nodes; nil if this node carries no calls
+	spools          *record.Spools // nil if this node carries no calls or has no media
 	node            string         // the name of this process among the nodes
 	Demo            *demo.Demo
 	webhooks        *deliver.Deliverer // nil except in a server
 	logouts         *deliver.Deliverer // likewise
 	callbacks       *deliver.Deliverer // likewise
 	Post            *mail.Post
-	Box             *mail.Box // keeps mails; nil if they are sent
+	Box             *mail.Box // keeps emails; nil if they are sent
 }
 
-// Options differ between a server and a command.
+// Options holds the differences between a server and a command.
 type Options struct {
-	Log     *slog.Logger        // for problems that Open works around
+	Log     *slog.Logger        // for problems in spite of which Open succeeds
 	observe func(event string)  // receives the events of the identity provider; may be nil
-	mails   func(result string) // receives the result of each attempt to send a mail; may be nil
+	mails   func(result string) // receives the result of each attempt to send an email; may be nil
 	Media   bool                // open the media of recordings
 	version string              // of the program
-	check   time.Duration       // longest check of the database for damage
+	check   time.Duration       // how long to check the database for damage at most
 }
 
 // Open opens the backends and builds the services.
@@ -146,13 +146,13 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 	return a, a.openPost(o.Log, o.mails)
 }
 
-// newFactors returns the second factors for logins at a URL.
+// newFactors returns the second factors for logins at url.
 func (a *App) newFactors(url string) (*factor.Factors, error) {
 	return factor.New(factor.Config{Store: a.Store, Sessions: a.sessions, Ring: a.Ring, AuthURL: url})
 }
 
-// build builds the services and connects them: the fabric asks the identity provider whether
-// a login is alive, and the identity provider asks the fabric for subscribers and tokens.
+// build builds the services and connects them. The fabric asks the identity provider whether a
+// login is still valid. The identity provider asks the fabric for subscribers and tokens.
 func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.Config.Password.Parallel)
 	a.passwords.NextImported = a.Store.NextImported
@@ -205,7 +205,8 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	})
 }
 
-// buildRelay builds the relay, if it is to be served. observe receives its messages.
+// buildRelay builds the relay, if this node serves it. observe is called for each message to the
+// relay.
 func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) {
 	if !a.serves(config.Relay) {
 		return
@@ -218,9 +219,9 @@ func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) 
 	})
 }
 
-// buildDeliverers builds the deliverers of events to webhooks, of logouts to clients and of status
-// callbacks of recordings. Every node has them, whatever it serves. webhook, logout and callback
-// receive the result of each attempt.
+// buildDeliverers builds what delivers events to webhooks, logouts to clients, and status callbacks
+// of recordings. Every node has these deliverers, whichever services it runs. webhook, logout and
+// callback are called with the result of each attempt.
 func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
 		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(),
@@ -239,8 +240,8 @@ func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(r
 	})
 }
 
-// Local reports whether only this machine can reach the server: it listens on loopback, and
-// no proxy in front of it has a public name.
+// Local reports whether only this machine can reach the server. In that case the server listens on
+// loopback, and its public URL is local, so that no proxy is in front.
 func (a *App) Local() bool {
 	tls := a.Config.TLSAddress()
 	return a.Config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.Where.Local()

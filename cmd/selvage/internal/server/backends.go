@@ -18,16 +18,16 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// backends holds the storage of the services. Only this file chooses it, by URL.
+// backends holds the storage of the services. Only this file chooses storage by URL.
 type backends struct {
 	Store    *store.Store
 	sessions session.Store
-	media    *blob.Dir // nil without recordings
+	media    *blob.Dir // nil if recordings are not opened
 
-	sessionRows *sessionsql.Store // the sessions, or their fallback
+	sessionRows *sessionsql.Store // stores the sessions or, if they are in Redis, their fallback
 	redis       *redis.Store      // nil if sessions are not in Redis
-	failover    *failover.Store   // between redis and sessionRows; nil without Redis
-	databases   databases         // statistics of the open ones
+	failover    *failover.Store   // switches between redis and sessionRows; nil without Redis
+	databases   databases         // for the metrics of the open databases
 	opened      []io.Closer       // in the order of opening
 }
 
@@ -43,8 +43,9 @@ func (b *backends) openStore(ctx context.Context, c config.Config, check time.Du
 	return nil
 }
 
-// openSessions opens the store of short-lived state. Sessions in Redis fall back to the
-// database if other nodes can reach it too, else to a file. The failover is logged.
+// openSessions opens the store of short-lived state. The fallback for Redis is the database if
+// other nodes can reach it too, and otherwise a file. Switching between Redis and the fallback is
+// logged.
 func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.Logger) (err error) {
 	if !c.Sessions.Redis() {
 		err = b.openSessionRows(ctx, c, string(c.Sessions))
@@ -70,7 +71,8 @@ func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.
 	return nil
 }
 
-// openSessionRows opens sessions in a database; with an empty URL, in a file of their own.
+// openSessionRows opens the sessions in the database at url. If url is empty, it uses a separate
+// file.
 func (b *backends) openSessionRows(ctx context.Context, c config.Config, url string) (err error) {
 	if !config.SessionsURL(url).Shared() {
 		if err := datadir.Make(c.Data); err != nil {
@@ -86,8 +88,8 @@ func (b *backends) openSessionRows(ctx context.Context, c config.Config, url str
 	return nil
 }
 
-// checkSessions returns an error if sessions cannot be stored, and a note if they are stored in
-// the fallback.
+// checkSessions returns an error if sessions cannot be stored. It returns a note if the fallback
+// stores them.
 func (b *backends) checkSessions(ctx context.Context) (note string, err error) {
 	if b.failover != nil {
 		state := b.failover.State()

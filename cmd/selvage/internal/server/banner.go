@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// links returns the pages and APIs that are served, in the order in which people need them.
+// links returns links to the pages and APIs that this node serves, the most needed first.
 func (a *App) links() []templates.Link {
 	var all []templates.Link
 	public, auth := a.Where.Public, a.Where.Auth
@@ -46,8 +46,8 @@ func (a *App) AllowsDemo() bool {
 	return !a.Config.NoDemo && a.Local() && a.Config.Services.All()
 }
 
-// printReady prints that the server is ready, in two lines, and what this start created.
-// Secrets are printed to a terminal only; otherwise printReady names the file that has them.
+// printReady prints two lines when the server is ready, and then what this start created. It prints
+// secrets only to a terminal. Otherwise it names the file that contains them.
 func (s *server) printReady(c created) {
 	r, out := s.running(), s.config.Stdout
 	terminal := console.IsTerminal(out)

@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// setupFile holds the link for the first operator, for a start without a terminal.
+// setupFile holds the link for the first operator, for servers started without a terminal.
 const setupFile = "setup-link.txt"
 
 // owner is the role of the first operator.
 var owner = operator.Membership{Role: operator.Owner}
 
-// inviteOwner creates a link for the first operator and keeps it in a file. It returns "" if
-// there is an operator or a link already.
+// inviteOwner creates a link for the first operator and writes it to a file. It returns "" if an
+// operator or a link already exists.
 func (a *App) inviteOwner(ctx context.Context) (link string, err error) {
 	if !a.serves(config.Dashboard) {
 		return "", nil
@@ -32,8 +32,8 @@ func (a *App) inviteOwner(ctx context.Context) (link string, err error) {
 	return link, datadir.Replace(filepath.Join(a.Config.Data, setupFile), []byte(link+"\n"), 0o600)
 }
 
-// setupLink creates the link for the first operator. It returns "" if there is an operator or
-// a link already.
+// setupLink creates the link for the first operator. It returns "" if an operator or a link already
+// exists.
 func (a *App) setupLink(ctx context.Context) (string, error) {
 	_, token, err := a.Operators.First(ctx)
 	if errors.Is(err, problem.Conflict) {
@@ -50,8 +50,9 @@ func (a *App) SetupURL(token string) string {
 	return a.Where.Public + "/dashboard/setup?" + url.Values{"token": {token}}.Encode()
 }
 
-// bootstrap creates the owner that the configuration names, and the API key if it has one,
-// unless there is an operator. Of several nodes that start together, one does.
+// bootstrap creates the owner in the configuration, with the API key if one is configured. It does
+// nothing if an operator exists. Of several nodes that start at the same time, only one creates the
+// owner.
 func (a *App) bootstrap(ctx context.Context) error {
 	c := a.Config
 	if c.BootstrapAdminEmail == "" {

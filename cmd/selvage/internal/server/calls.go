@@ -73,8 +73,8 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// openBus returns the bus to the other nodes: through Redis, and through the database while
-// Redis is away or not configured.
+// openBus returns the bus to the other nodes. It uses Redis or, if Redis is not configured or is
+// unavailable, the database.
 func (a *App) openBus(log *slog.Logger) *bus.Bus {
 	c := bus.Config{Node: a.node, Secret: a.Ring.Derive("messages between nodes"), Log: log}
 	if a.redis != nil {
@@ -88,12 +88,12 @@ func (a *App) openBus(log *slog.Logger) *bus.Bus {
 	return bus.New(c)
 }
 
-// isRecorded reports whether a call is to be recorded from its beginning.
+// isRecorded reports whether to record a call from its beginning.
 func (a *App) isRecorded(ctx context.Context, r calls.Record) (bool, error) {
 	return a.Fabric.RecordsCall(ctx, r.ProjectID, r.Subscribers()...)
 }
 
-// recordedCalls lets package recordings record the calls of this deployment.
+// recordedCalls implements [recordings.Calls] for package recordings.
 type recordedCalls struct{ *App }
 
 // FindCall implements [recordings.Calls].

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// export adds the data outside the fabric to an export: recordings, calls and second factors.
+// export adds the data that package fabric does not have: recordings, calls and second factors.
 func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
@@ -70,8 +70,8 @@ func (a *App) exportCalls(ctx context.Context, e *fabric.Export) error {
 	return err
 }
 
-// erased deletes the logins and the media of an erased subscriber. If this process has not
-// opened the media, the sweeper of the server deletes them within a minute.
+// erased deletes the logins and the media of an erased subscriber. If this process has not opened
+// the media, the server deletes the media within a minute.
 func (a *App) erased(ctx context.Context, e fabric.Erasure) error {
 	err := a.IDP.Logins.Forget(ctx, e.Sessions...)
 	if a.Recordings != nil {

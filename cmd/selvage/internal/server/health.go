@@ -9,7 +9,7 @@ import (
 
 // healthOf returns a function that checks the dependencies of this server for the dashboard.
 func (a *App) healthOf(log *slog.Logger) func(context.Context) []dashboard.Health {
-	all := &dependencies{all: a.needs(), log: slog.New(slog.DiscardHandler)} // /readyz logs changes
+	all := &dependencies{all: a.needs(), log: slog.New(slog.DiscardHandler)} // /readyz already logs changes
 	return func(context.Context) []dashboard.Health {
 		answers := all.check()
 		shown := make([]dashboard.Health, 0, len(all.all))

@@ -19,7 +19,7 @@ import (
 type certificates interface {
 	TLS() *tls.Config
 	Reload() error
-	Ends() time.Time // when the first one expires; zero while one is missing
+	Ends() time.Time // when the first certificate expires; zero if one is missing
 }
 
 // Files and ACME renew certificates while the server runs. ACME also answers challenges over
@@ -57,8 +57,8 @@ func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, 
 	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.CertifiedHosts()})
 }
 
-// strictTransport makes browsers use only HTTPS for the hosts of public URLs with https (RFC
-// 6797). The header applies to all ports of a host, so it is not sent for localhost, where
+// strictTransport makes browsers use only HTTPS for the hosts of public https URLs (RFC 6797). The
+// header applies to all ports of a host. strictTransport does not send it for localhost, where
 // other programs serve plain HTTP.
 func strictTransport(c config.Config, next http.Handler) http.Handler {
 	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool {

@@ -26,7 +26,7 @@ func (a *App) installation() dashboard.Installation {
 	}
 }
 
-// policyGroups are the sections of the configuration that the dashboard shows.
+// policyGroups lists the sections of the configuration that the dashboard shows.
 var policyGroups = []string{"limits", "password", "session", "operators", "tokens", "keys", "audit",
 	"recordings", "mail"}
 
@@ -66,7 +66,7 @@ func (a *App) rotateUse(ctx context.Context, name string) error {
 	return err
 }
 
-// mailState returns how mails are sent, how many are pending (at most a page), and up to
+// mailState returns how emails are sent, the number of pending emails (at most one page), and up to
 // ten dead letters.
 func (a *App) mailState(ctx context.Context) (m dashboard.MailState, err error) {
 	sender := a.sender()
@@ -96,10 +96,11 @@ func (a *App) sendTest(ctx context.Context, to string) error {
 		mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}})
 }
 
-// examining allows one examination at a time: each opens databases and files.
+// examining ensures that only one examination runs at a time, because each opens databases and
+// files.
 var examining sync.Mutex
 
-// examine looks for problems, as `selvage doctor` does while a server runs.
+// examine looks for problems in the same way as `selvage doctor` next to a running server.
 func (a *App) examine(ctx context.Context) (all []dashboard.Finding) {
 	examining.Lock()
 	defer examining.Unlock()

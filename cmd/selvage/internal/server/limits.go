@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// rates returns the limits of the configuration as rates.
+// rates converts the limits in the configuration to rates.
 func rates(c config.Config) limit.Rates {
 	l := c.Limits
 	return limit.Rates{
@@ -29,8 +29,8 @@ func rates(c config.Config) limit.Rates {
 	}
 }
 
-// loginRate allows n passwords at once and one and a half times as many per hour: with the
-// default of 10, at most 25 within any hour, then one every four minutes.
+// loginRate allows n passwords immediately, and one and a half times as many per hour after that.
+// With the default of 10, these are at most 25 within any hour, and then one every four minutes.
 func loginRate(n int) session.Rate {
 	return session.Rate{Burst: n, Every: limit.Of(n, 40*time.Minute).Every}
 }
@@ -48,7 +48,8 @@ func (a *App) admit(r *http.Request, who string) error {
 	return a.limits.Pass(r.Context(), limit.APIWrites, who)
 }
 
-// miss counts a request for media before it is known whether the media exist; found undoes it.
+// miss counts a request for media before it is known whether the media exists. found undoes the
+// count.
 func (a *App) miss(r *http.Request) (found func(), err error) {
 	from := web.Network(r)
 	return func() { a.limits.Unpass(limit.MediaMissesPerNetwork, from) },

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// The limits of a connection. A client that neither sends nor receives anything for patience
-// is disconnected, and so is one whose upload is slower than minRate in the long run.
+// The limits of a connection. The server closes the connection if the client neither sends nor
+// receives anything for patience, or if the average rate of an upload falls below minRate.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -26,7 +26,7 @@ const (
 	maxHeader     = 32 << 10
 )
 
-// newServer returns a server with the limits of every listener.
+// newServer returns an HTTP server with the limits that all listeners share.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -43,7 +43,7 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// listen listens on an address; errors name the flag that sets it.
+// listen listens on an address. flag is the flag that sets the address, which errors name.
 func listen(ctx context.Context, address config.HostPort, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 	if err != nil {
@@ -83,15 +83,15 @@ func (l patientListener) Accept() (net.Conn, error) {
 	return &patientConn{TCPConn: c, patience: l.patience}, nil
 }
 
-// loaded is when the program started.
+// loaded is the time at which the program started.
 var loaded = time.Now()
 
 type patientConn struct {
 	*net.TCPConn
 	patience time.Duration
 
-	// renewed is when the write deadline was last set to all of patience, as a time.Duration
-	// after loaded. It is 0 if another deadline was set since.
+	// renewed is the time at which the write deadline was last set to patience from then, as a
+	// time.Duration since loaded. It is 0 if the deadline was changed in another way since.
 	renewed atomic.Int64
 }
 
@@ -126,7 +126,7 @@ func (c *patientConn) Write(p []byte) (int, error) {
 	return c.TCPConn.Write(p)
 }
 
-// ReadFrom sends a file through the kernel (sendfile), in chunks with a deadline each.
+// ReadFrom sends a file through the kernel (sendfile), in chunks that each have a deadline.
 func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	limited, ok := src.(*io.LimitedReader)
 	if !ok {
@@ -148,15 +148,15 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// patientBodies aborts reading bodies that do not arrive. It changes the request, which must be a
-// copy: net/http looks at the type of its own body to decide what to do with the rest of it.
-// Otherwise, a client that waits for 100 Continue would wait for ever.
+// patientBodies aborts reading a request body that stops arriving. It replaces the body in the
+// request, which must be a copy. net/http checks the type of the original body to decide what to do
+// with the unread rest; otherwise, a client that waits for 100 Continue would wait forever.
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
 			b := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience,
 				began: time.Now()}
-			b.extend(b.began) // the part that the handler does not read must arrive in time, too
+			b.extend(b.began) // the part that the handler does not read has a deadline, too
 			r.Body = b
 		}
 		next.ServeHTTP(w, r)
@@ -169,7 +169,7 @@ type patientBody struct {
 	conn     *http.ResponseController
 	patience time.Duration
 	began    time.Time
-	extended time.Time // when the deadline was last set, at most once a second
+	extended time.Time // when the deadline was last extended, which happens at most once a second
 	read     int64
 }
 
@@ -187,7 +187,7 @@ func (b *patientBody) Read(p []byte) (int, error) {
 
 func (b *patientBody) extend(now time.Time) {
 	earned := time.Duration(b.read/minRate) * time.Second
-	// It fails only for the recorders of tests, which have no deadlines.
+	// SetReadDeadline fails only for the response recorders in tests, which have no deadlines.
 	_ = b.conn.SetReadDeadline(b.began.Add(b.patience + min(now.Sub(b.began), earned)))
 	b.extended = now
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serveTest serves h with the limits of every listener, but with its own patience for request
-// bodies and responses.
+// serveTest serves h with the limits of every listener, except for how long they wait: bodies for
+// request bodies, answers for responses.
 func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.Addr {
 	t.Helper()
 	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
@@ -46,7 +46,7 @@ func dial(t *testing.T, addr net.Addr) net.Conn {
 	return conn
 }
 
-// TestSlowBody checks that reading a stalled body fails and the response still arrives.
+// TestSlowBody shows that reading a stalled body fails, and that the response still arrives.
 func TestSlowBody(t *testing.T) {
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
@@ -109,7 +109,7 @@ func TestWholeFile(t *testing.T) {
 	}
 }
 
-// TestLongAnswer checks that the deadline of a body does not end the response.
+// TestLongAnswer shows that the deadline for the request body does not end the response.
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
 	const enough = 2 * time.Second // for a body of four bytes
@@ -151,8 +151,8 @@ func TestBigHeader(t *testing.T) {
 	}
 }
 
-// TestUnreadBody checks that a handler that does not read the body responds without waiting for
-// a body that is only announced.
+// TestUnreadBody shows that the response to an announced body is not delayed if the handler does
+// not read the body.
 func TestUnreadBody(t *testing.T) {
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusUnauthorized)
@@ -169,8 +169,8 @@ func TestUnreadBody(t *testing.T) {
 	}
 }
 
-// TestWriteRenewed checks that a write has its full time, whatever deadline was set before, as
-// happens when a connection is hijacked.
+// TestWriteRenewed shows that a write has its full time whatever deadline was set before, for
+// example when a connection was hijacked.
 func TestWriteRenewed(t *testing.T) {
 	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
 	if err != nil {

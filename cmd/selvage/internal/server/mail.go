@@ -11,7 +11,7 @@ import (
 	letters "github.com/selvage/selvage/internal/mail"
 )
 
-// sender returns the sender of mails.
+// sender returns the sender of emails.
 func (a *App) sender() letters.Sender {
 	name, address := a.Config.Mail.From.Parts()
 	if address == "" {
@@ -25,9 +25,9 @@ func (a *App) sender() letters.Sender {
 	return letters.Sender{Address: address, Name: name, ReplyTo: replyTo}
 }
 
-// openPost sets up the sending of mails. log receives a line for each mail kept in a box.
+// openPost sets up sending emails. log receives a line for each email kept in a box.
 func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error) {
-	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // it was validated, or is the box
+	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // the URL was validated, or is the box
 	server.Password = string(a.Config.Mail.Password)
 	if server.Roots, err = rootsIn(string(a.Config.Mail.CA)); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error
 	return nil
 }
 
-// rootsIn reads the CA certificates of mail.ca; nil if file is empty.
+// rootsIn reads the CA certificates in the file of mail.ca. It returns nil if file is empty.
 func rootsIn(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -63,6 +63,6 @@ func rootsIn(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// showsMailbox reports whether /dev/mail is served: if mails are kept, and only this machine
+// showsMailbox reports whether /dev/mail is served. It is if emails are kept and only this machine
 // can reach the server.
 func (a *App) showsMailbox() bool { return a.Config.Mail.URL.Boxed() && a.Local() }

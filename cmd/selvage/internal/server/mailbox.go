@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A mailbox shows the mails that are kept instead of sent. Their links work, so only this
-// machine may see them, and only under a local host name: otherwise a foreign page could read
-// them by DNS rebinding.
+// A mailbox shows the emails that are kept instead of sent. Their links work, so only this machine
+// may read them, and only under a local host name. Otherwise a page of another site could read them
+// by DNS rebinding.
 type mailbox struct {
 	box *mail.Box
 	log *slog.Logger
@@ -35,7 +35,7 @@ func (m mailbox) Handler() http.Handler {
 	return mux
 }
 
-// local passes only requests from this machine to h.
+// local passes a request to h only if it comes from this machine.
 func (m mailbox) local(h web.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !web.IsLocal(r) {
@@ -83,8 +83,8 @@ func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
 	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: viewOf(r)})
 }
 
-// html serves GET /dev/mail/{key}/html: the mail itself, for a frame in the page of show. It
-// runs no scripts, fetches nothing and its links lead nowhere.
+// html serves GET /dev/mail/{key}/html: the email itself, for a frame in the page that show serves.
+// The email cannot run scripts or load anything, and its links lead nowhere.
 func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
 	found, err := m.box.Find(r.Context(), r.PathValue("key"))
 	if err != nil {
@@ -101,6 +101,6 @@ func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
 	shown := strings.Replace(found.HTML, `"cid:logo"`,
 		`"data:image/png;base64,`+base64.StdEncoding.EncodeToString(found.Logo)+`"`, 1) // the attached logo
 
-	_, _ = io.WriteString(w, shown) // fails only if the browser has gone
+	_, _ = io.WriteString(w, shown) // fails only if the browser has disconnected
 	return nil
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// OpenRing opens the key ring with the master key, from the configuration or the data
-// directory. A new ring gets a new master key. For an existing ring OpenRing never creates
-// one, because the key that encrypted the ring must exist somewhere.
+// OpenRing opens the key ring with the master key, which is in the configuration or the data
+// directory. For a new ring it creates a master key. For an existing ring it never does, because
+// the master key that encrypts the ring must exist somewhere.
 func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog.Logger) (*keys.Ring, error) {
 	master, made, err := master(ctx, c, rows)
 	if err != nil {
@@ -62,7 +62,7 @@ func master(ctx context.Context, c config.Config, rows keys.Store) (key []byte, 
 		if err != nil {
 			return nil, false, err
 		}
-		// The process that created the ring created the file first, so it may exist by now.
+		// If another process created the ring, it created this file first, so check again.
 		made = missing()
 		if made && len(ring) > 0 {
 			return nil, false, noMaster(c)
@@ -75,7 +75,8 @@ func master(ctx context.Context, c config.Config, rows keys.Store) (key []byte, 
 	return key, made, err
 }
 
-// noMaster returns the error for a missing master key, otherMaster for a wrong one.
+// noMaster returns the error for a missing master key. otherMaster returns the error for a wrong
+// one.
 func noMaster(c config.Config) error {
 	return fmt.Errorf("%s is missing, and the key ring in the database is encrypted with it: %s, "+
 		"or set SELVAGE_MASTER_KEY_FILE to a file that holds it",

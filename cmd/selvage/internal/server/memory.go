@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// The memory limit of the process: memoryFloor, or a quarter more than what is in use. Without
-// it the heap could grow to five times the live memory (see package heap), which is a waste
-// for thousands of long-lived sockets.
+// The memory limit of the process is a quarter more than what is in use, but at least memoryFloor.
+// Without a limit the heap could grow to five times the live memory (see package heap). For
+// thousands of long-lived sockets this would be a waste.
 const (
 	memoryFloor = 192 << 20
 	memorySlack = 4        // a quarter
-	memoryExtra = 16 << 20 // for the runtime itself
+	memoryExtra = 16 << 20 // used by the Go runtime
 )
 
-// boundMemory returns the memory of the start to the system. Then it keeps the limit near
-// what is in use until ctx ends, unless GOMEMLIMIT sets one.
+// boundMemory returns the memory that the start no longer needs to the system. Then it keeps the
+// limit close to what is in use until ctx ends, unless GOMEMLIMIT sets a limit.
 func boundMemory(ctx context.Context, getenv func(string) string) {
 	select {
 	case <-ctx.Done():
@@ -48,7 +48,8 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 	}
 }
 
-// memoryLimit returns the limit for the memory in use, in steps, so that it rarely changes.
+// memoryLimit returns the limit for the memory in use. The limit has coarse steps, so that it
+// rarely changes.
 func memoryLimit(inUse uint64) uint64 {
 	const step = 8 << 20
 	limit := inUse + memoryExtra

@@ -32,7 +32,7 @@ type metrics struct {
 	logouts   *prometheus.CounterVec
 	callbacks *prometheus.CounterVec
 	mails     *prometheus.CounterVec
-	byRoute   sync.Map // requestLabels to prometheus.Observer; saves looking it up by strings
+	byRoute   sync.Map // maps requestLabels to prometheus.Observer, which is faster than looking up label strings
 }
 
 type requestLabels struct {
@@ -86,7 +86,7 @@ func newMetrics(version string) *metrics {
 	return m
 }
 
-// request records a request; it is the web.Observer of all listeners.
+// request records a request. It is the web.Observer of all listeners.
 func (m *metrics) request(route string, status int, took time.Duration) {
 	if route == "" {
 		route = "none"
@@ -99,7 +99,7 @@ func (m *metrics) request(route string, status int, took time.Duration) {
 	o.(prometheus.Observer).Observe(took.Seconds())
 }
 
-// watch adds the state of an app, which is read when metrics are collected.
+// watch adds metrics of an app's state, which is read whenever metrics are collected.
 func (m *metrics) watch(a *App) {
 	m.registry.MustRegister(a.databases)
 	if a.failover != nil {
@@ -124,7 +124,7 @@ func (m *metrics) watch(a *App) {
 	m.watchMail(a.Post)
 }
 
-// watchRing adds the age of the key ring and of its keys.
+// watchRing adds the age of the key ring, and of the keys in it.
 func (m *metrics) watchRing(r *keys.Ring) {
 	m.gauge("selvage_ring_age_seconds", "Time since the key ring was read; its keys stay in use until the next read.",
 		nil,
@@ -154,7 +154,7 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 	})
 }
 
-// watchCalls adds the numbers of calls and what the media engine has carried.
+// watchCalls adds the numbers of calls and the traffic of the media engine.
 func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	if c == nil {
 		return
@@ -201,7 +201,7 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 		func(s media.Stats) uint64 { return s.Panics })
 }
 
-// watchBus adds the numbers of messages between nodes that did not arrive.
+// watchBus adds the numbers of lost messages between nodes.
 func (m *metrics) watchBus(b *bus.Bus) {
 	if b == nil {
 		return
@@ -215,7 +215,7 @@ func (m *metrics) watchBus(b *bus.Bus) {
 	}
 }
 
-// watchTURN adds the number of clients that send media through the TURN server.
+// watchTURN adds the number of clients that use the TURN server.
 func (m *metrics) watchTURN(s *turn.Server) {
 	m.gauge("selvage_turn_allocations", "Addresses of the TURN server that clients hold.", nil,
 		func() float64 { return float64(s.Allocations()) })
@@ -247,7 +247,7 @@ func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
 		func() float64 { _, age := d.Backlog(); return age.Seconds() })
 }
 
-// watchMail adds the queue of mails and those that were given up.
+// watchMail adds the numbers of pending and of undeliverable emails.
 func (m *metrics) watchMail(p *mail.Post) {
 	m.gauge("selvage_mail_queue", "Mails waiting on all nodes, at most 15 seconds old.",
 		nil, func() float64 { return float64(p.Backlog().Waiting) })
@@ -291,7 +291,7 @@ func (m *metrics) callback(result string) { m.callbacks.WithLabelValues(result).
 // logout counts an attempt to notify a client of a logout.
 func (m *metrics) logout(result string) { m.logouts.WithLabelValues(result).Inc() }
 
-// mail counts an attempt to send a mail.
+// mail counts an attempt to send an email.
 func (m *metrics) mail(result string) { m.mails.WithLabelValues(result).Inc() }
 
 // message counts a request to the relay.

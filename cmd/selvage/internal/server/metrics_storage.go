@@ -8,10 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/session/redis"
 )
 
-// databases collects the statistics of each database, by what it holds, for /metrics.
+// databases collects the statistics of each database for /metrics. Its keys name the contents of
+// the databases.
 type databases map[string]func() database.Stats
 
-// A databaseMetric is a metric of each database.
+// A databaseMetric is a metric that every database has.
 type databaseMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType

@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/blob"
 )
 
-// accelPrefix is the default location of nginx.
+// accelPrefix is the default prefix for nginx, which is the path of a location.
 const accelPrefix = "/selvage-media/"
 
-// offload returns a function for the header that makes the proxy in front send a file of the
-// media directory, or nil if this server sends it.
+// offload returns a function that returns the header with which the proxy in front sends a file
+// from the media directory. It returns nil if this server sends the files itself.
 func offload(c config.Config) (func(key string) (header, value string), error) {
 	prefix := c.Recordings.OffloadPrefix
 	switch c.Recordings.Offload {

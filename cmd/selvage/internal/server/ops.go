@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// An ops serves health and metrics to operators and monitoring, on a listener of its own.
+// ops serves health and metrics to operators and monitoring, on its own listener.
 type ops struct {
 	config   config.Config
 	metrics  *metrics
@@ -40,8 +40,8 @@ func (o ops) Handler() http.Handler {
 	return o.byAddress(ownPages(mux))
 }
 
-// ownPages rejects requests that pages of other sites make through a browser which can reach
-// this listener. They could not read the response, but a profile costs CPU time.
+// ownPages rejects requests that a page of another site makes through a browser that can reach this
+// listener. The page could not read the response, but a profile costs CPU time.
 func ownPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := r.Header.Get("Sec-Fetch-Site")
@@ -60,9 +60,9 @@ func ownPages(next http.Handler) http.Handler {
 	})
 }
 
-// byAddress rejects requests from browsers for host names, and on loopback all requests for
-// host names. Otherwise a page in an operator's browser could point its own name here and
-// read the responses (DNS rebinding).
+// byAddress rejects requests whose Host is a name rather than an address, if they come from a
+// browser or the listener is on loopback. Otherwise a page in an operator's browser could point its
+// own name here and read the responses (DNS rebinding).
 func (o ops) byAddress(next http.Handler) http.Handler {
 	local := o.config.ListenOps.Loopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +88,7 @@ func isBrowser(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/")
 }
 
-// healthy serves GET /healthz: the process runs, whether or not its dependencies do.
+// healthy serves GET /healthz. It reports that the process runs, even if its dependencies fail.
 func (o ops) healthy(w http.ResponseWriter, _ *http.Request) {
 	_ = web.JSON(w, http.StatusOK, map[string]string{"status": "ok"}) // a map of strings always encodes
 }
@@ -100,8 +100,8 @@ type readiness struct {
 	Version string            `json:"version"`
 }
 
-// ready serves GET /readyz: whether this server can take requests. It fails as soon as the
-// server begins to stop.
+// ready serves GET /readyz, which reports whether this server can take requests. It fails as soon
+// as the server begins to stop.
 func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
 	a, status := readiness{"ready", make(map[string]string), o.version}, http.StatusOK
 	for name, said := range o.needs.check() {

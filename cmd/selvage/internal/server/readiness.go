@@ -12,9 +12,9 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// A probe waits answerIn for answers, which are valid for askEvery: however many probes there
-// are, each dependency is asked once a second. A dependency that answered before counts as busy
-// until lostAfter. Otherwise, load could make all nodes unready when they are needed most.
+// A probe waits answerIn for answers, which are valid for askEvery. So each dependency is asked
+// once a second, however many probes there are. A dependency that answered before counts as busy
+// until lostAfter; otherwise high load could make all nodes unready when they are needed most.
 const (
 	answerIn  = 500 * time.Millisecond
 	askEvery  = time.Second
@@ -24,7 +24,7 @@ const (
 // A dependency is something that a server needs in order to serve.
 type dependency struct {
 	name string
-	// ask returns why the dependency is not ready. The note is shown even if it is ready.
+	// ask returns why the dependency is not ready, or nil. note is shown in either case.
 	ask func(ctx context.Context) (note string, err error)
 
 	asked chan answer // receives the answer of a pending ask; else nil
@@ -48,17 +48,17 @@ func (a answer) String() string {
 	return "ok"
 }
 
-// dependencies decide whether the server is ready. They are safe for concurrent use.
+// dependencies determines whether the server is ready. Its methods are safe for concurrent use.
 type dependencies struct {
 	all []*dependency
-	log *slog.Logger // receives a line when one becomes unready, or ready again
+	log *slog.Logger // receives a line when a dependency becomes unready or ready again
 
 	mu    sync.Mutex
 	asked time.Time
 }
 
-// check asks all dependencies at the same time, unless it did less than askEvery ago. It
-// returns the answers by name.
+// check returns the answers by name. It asks all dependencies at the same time, unless that was
+// done less than askEvery ago.
 func (n *dependencies) check() (answers map[string]answer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,7 +73,8 @@ func (n *dependencies) check() (answers map[string]answer) {
 	return answers
 }
 
-// askAll asks all dependencies at the same time and waits answerIn for all answers together.
+// askAll asks all dependencies at the same time, and waits until they have answered or answerIn has
+// passed.
 func (n *dependencies) askAll() {
 	wait, cancel := context.WithTimeout(context.Background(), answerIn)
 	defer cancel()
@@ -85,7 +86,8 @@ func (n *dependencies) askAll() {
 	}
 }
 
-// begin asks the dependency, unless an answer is pending: one that hangs is asked only once.
+// begin asks the dependency, unless an answer is pending, so that a dependency that hangs is asked
+// only once.
 func (d *dependency) begin() {
 	if d.asked != nil {
 		return
@@ -107,7 +109,7 @@ func (d *dependency) wait(ctx context.Context) answer {
 	case got = <-d.asked:
 	case <-ctx.Done():
 		select {
-		case got = <-d.asked: // it came while wait was called for another dependency
+		case got = <-d.asked: // arrived while wait was called for another dependency
 		default:
 			return d.substitute()
 		}
@@ -116,7 +118,8 @@ func (d *dependency) wait(ctx context.Context) answer {
 	return got
 }
 
-// substitute returns the answer to use while one is pending: the last one, until lostAfter.
+// substitute returns the answer to use while another one is pending: the last answer, until
+// lostAfter.
 func (d *dependency) substitute() answer {
 	waited := time.Since(d.began)
 	switch {
@@ -128,7 +131,7 @@ func (d *dependency) substitute() answer {
 	return answer{note: "busy, no answer for " + waited.Round(100*time.Millisecond).String()}
 }
 
-// note keeps an answer and logs a change.
+// note stores an answer, and logs it if it differs from the last one.
 func (n *dependencies) note(d *dependency, a answer) {
 	switch {
 	case a.err != nil && d.last.err == nil:
@@ -168,7 +171,8 @@ func (a *App) needs() []*dependency {
 	return all
 }
 
-// ringNote describes a problem with the key ring, which keeps working with its old keys.
+// ringNote describes a problem with the key ring, or is "". The ring continues to work with its old
+// keys.
 func (a *App) ringNote() string {
 	s := a.Ring.Status()
 	if s.Err == nil {

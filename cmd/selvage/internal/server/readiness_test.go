@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestReadiness shows how dependencies are reported at first, and after lostAfter.
+// TestReadiness shows how dependencies are reported at first, and how after lostAfter.
 func TestReadiness(t *testing.T) {
 	unavailable := fmt.Errorf("asking: %w: %w",
 		problem.New(problem.Unavailable, "x", "the database does not answer"), errors.New("dial tcp 10.0.0.1"))
@@ -69,7 +69,7 @@ func TestReadiness(t *testing.T) {
 	})
 }
 
-// TestReadinessOfLost shows that a lost dependency is ready again only after it has answered.
+// TestReadinessOfLost shows that a lost dependency becomes ready again only after it has answered.
 func TestReadinessOfLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var takes time.Duration
@@ -99,8 +99,8 @@ func TestReadinessOfLost(t *testing.T) {
 	})
 }
 
-// TestReadinessOfMany shows that a dependency is asked equally often however many probes there
-// are. One that hangs is asked once, others once a second.
+// TestReadinessOfMany shows that the number of probes does not change how many times a dependency
+// is asked: once in total if it hangs, and otherwise once a second.
 func TestReadinessOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, slow atomic.Int32

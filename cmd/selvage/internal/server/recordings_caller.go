@@ -14,12 +14,12 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// recordingsCaller returns whose recordings the caller of a recordings API may access. The
-// caller authenticates with
+// recordingsCaller returns the owner whose recordings the caller may access. The caller
+// authenticates with
 //
-//   - an API key, for its project,
-//   - an access token of a service, for its project, or of a subscriber, for their own,
-//   - no Authorization header but a login to the dashboard, for the project in the path.
+//   - an API key, which gives access to its project,
+//   - an access token of a service, for its project, or of a subscriber, for the subscriber,
+//   - a login to the dashboard without an Authorization header, for the project in the path.
 //
 // API keys and tokens need the scope Voice.
 func (a *App) recordingsCaller(r *http.Request) (recordings.Owner, error) {
@@ -50,8 +50,8 @@ func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Ow
 	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, a.admit(r, k.ID)
 }
 
-// confirm checks that a request proves what its access token is bound to. Browser SDKs use a SAT
-// that a backend bound to their key without a proof, except at the relay.
+// confirm checks that a request proves possession of the key that its access token is bound to. A
+// SAT that a backend bound to a browser SDK's key needs a proof only at the relay.
 func (a *App) confirm(r *http.Request, raw string, t fabric.Token) error {
 	bySDK := t.Kind == fabric.SAT && t.GrantID == "" && len(dpop.Proofs(r)) == 0
 	if _, ok := web.Bearer(r); ok && bySDK {
@@ -84,8 +84,8 @@ func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, erro
 		a.admit(r, t.Caller())
 }
 
-// ingestKey returns the project of an ingest key, and counts the request against its limits.
-// recheck returns an error if the key was revoked since.
+// ingestKey returns the project of an ingest key, and counts the request against the key's limits.
+// recheck returns an error if the key has been revoked since.
 func (a *App) ingestKey(r *http.Request, secret string) (projectID string, recheck func() error, err error) {
 	k, err := a.Fabric.IngestKeys.Authenticate(r.Context(), secret)
 	if err != nil {
@@ -99,12 +99,13 @@ func (a *App) ingestKey(r *http.Request, secret string) (projectID string, reche
 	return k.ProjectID, recheck, a.admit(r, k.ID)
 }
 
-// makerOf returns the maker of links to media, given kinds and ids of what ends them. Each id may
-// be empty.
+// makerOf returns the identity of whoever makes a link to media. The arguments are pairs of a kind
+// and an id whose revocation ends the link. Ids may be empty.
 func makerOf(kindsAndIDs ...string) string { return strings.Join(kindsAndIDs, "\n") }
 
-// checkMaker returns problem.Unauthenticated if the maker of a link was revoked after the link was
-// made: its API key, its client, its subscriber or, once all it made is ended, its operator.
+// checkMaker returns problem.Unauthenticated if the link's maker was revoked after the link was
+// made. The maker is an API key, a client, a subscriber or an operator. An operator counts as
+// revoked once all of the operator's links were ended.
 func (a *App) checkMaker(maker string, made time.Time) error {
 	parts := strings.Split(maker, "\n")
 	var subjects []revocation.Subject

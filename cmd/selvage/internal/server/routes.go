@@ -98,9 +98,9 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	return a.proofs.Offer(trimSlash(mux)), nil
 }
 
-// soon returns a handler that is built shortly after the start. A request that comes earlier
-// builds it and waits. Comparing the patterns of a hundred routes takes longer than opening
-// the keys, so the start does not wait for it.
+// soon returns a handler that is built shortly after the start. A request that arrives earlier
+// builds the handler and waits for it. Comparing the patterns of a hundred routes takes longer than
+// opening the keys, so the start does not wait for it.
 func soon(make func() http.Handler) http.Handler {
 	var h http.Handler
 	made := sync.OnceFunc(func() { h = make() })
@@ -111,8 +111,8 @@ func soon(make func() http.Handler) http.Handler {
 	})
 }
 
-// pathsOf returns the paths of patterns, each once. The mux mounted there answers requests
-// with other methods.
+// pathsOf returns the distinct paths of patterns. The mux mounted at these paths also handles other
+// methods.
 func pathsOf(patterns []string) (all []string) {
 	for _, p := range patterns {
 		if _, path, ok := strings.Cut(p, " "); ok {
@@ -127,7 +127,7 @@ func pathsOf(patterns []string) (all []string) {
 
 func (a *App) serves(service string) bool { return a.Config.Services.Has(service) }
 
-// front serves GET /: a WebSocket to SDKs, the home page to browsers.
+// front serves GET /: SDKs get a WebSocket, and browsers the home page.
 func (a *App) front(w http.ResponseWriter, r *http.Request) {
 	if a.relay != nil && relay.Wanted(r) {
 		a.relay.ServeHTTP(w, r)
@@ -136,28 +136,28 @@ func (a *App) front(w http.ResponseWriter, r *http.Request) {
 	a.home(w, r)
 }
 
-// home serves the page that links to everything served here.
+// home serves the home page, which links to everything that this node serves.
 func (a *App) home(w http.ResponseWriter, r *http.Request) {
 	page := templates.Home{Version: a.version, Links: a.links()}
 	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // the template was parsed at startup
 }
 
-// viewOf returns how pages look to the browser of r.
+// viewOf returns the theme for the browser that sent r.
 func viewOf(r *http.Request) templates.View { return templates.View{Theme: web.Theme(r)} }
 
-// wordsOf returns the language of the browser of r.
+// wordsOf returns the language for the browser that sent r.
 func wordsOf(r *http.Request) *words.Words {
 	return words.Choose(web.Language(r), r.Header.Get("Accept-Language"))
 }
 
-// robots serves GET /robots.txt, which excludes search engines.
+// robots serves GET /robots.txt, which asks search engines not to index anything.
 func robots(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, "User-agent: *\nDisallow: /\n") // fails only if the client has gone
+	_, _ = io.WriteString(w, "User-agent: *\nDisallow: /\n") // fails only if the client has disconnected
 }
 
-// trimSlash accepts paths with two leading slashes: //.well-known/openid-configuration. Clients
-// build them from an issuer that ends with a slash.
+// trimSlash accepts paths with two leading slashes, such as //.well-known/openid-configuration.
+// Clients build them from an issuer that ends with a slash.
 func trimSlash(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "//.well-known/") {
@@ -167,10 +167,11 @@ func trimSlash(next http.Handler) http.Handler {
 	})
 }
 
-// notFound serves unknown paths: JSON below the APIs, else a page.
+// notFound responds to requests for unknown paths: with JSON below the APIs, and otherwise with a
+// page.
 func notFound(w http.ResponseWriter, r *http.Request) { writeUnmatched(w, r, http.StatusNotFound) }
 
-// apis are the prefixes of paths that programs use.
+// apis lists prefixes of paths that programs use.
 var apis = []string{"/api/", "/2010-04-01/", "/oauth/", "/subscriber/", "/.well-known/", "/ingest/"}
 
 // writeUnmatched writes the response to an unknown path or method.
@@ -189,14 +190,14 @@ func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 	_ = templates.Write(w, page, templates.Options{Status: status, View: v}) // the template was parsed at startup
 }
 
-// orNotFound replaces the response of a mux to requests that match none of its patterns.
+// orNotFound replaces a mux's response to requests that match none of its patterns.
 func orNotFound(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(&unmatched{ResponseWriter: w, r: r}, r)
 	})
 }
 
-// unmatched replaces the text that a mux writes if no pattern matches.
+// unmatched replaces the response body that a mux writes if no pattern matches.
 type unmatched struct {
 	http.ResponseWriter
 	r        *http.Request

@@ -39,7 +39,7 @@ type server struct {
 	certs    certificates // of ports.tls
 	turn     *turn.Server // on ports.turn, or nil
 	servers  []*http.Server
-	ops      *http.Server // one of servers, for operators; or nil
+	ops      *http.Server // the one of servers that operators use; or nil
 	failed   chan error
 	signals  chan os.Signal
 }
@@ -49,11 +49,11 @@ type ports struct {
 	http, tls, ops, turn net.Listener
 }
 
-// damageCheckTime bounds how long a start checks an SQLite file for damage: enough for a
-// gigabyte in the cache of the system. The check of a larger file ends early.
+// damageCheckTime is how long a start checks an SQLite file for damage at most. It is enough for a
+// gigabyte that the system has in its cache. Checks of larger files end early.
 const damageCheckTime = time.Second
 
-// Config configures a server.
+// Config holds what [Serve] needs.
 type Config struct {
 	Config         config.Config
 	Reload         func() (config.Config, error) // reads the configuration again
@@ -129,13 +129,13 @@ func Serve(ctx context.Context, c Config) (err error) {
 	return errors.Join(err, s.app.Close())
 }
 
-// A created holds what a start created and people need to see. Its fields may be "".
+// A created is what a start created and people need to see. Its fields may be "".
 type created struct {
 	demo  string // a text about the demo project
 	setup string // the link for the first operator
 }
 
-// create creates what the configuration and a first start call for.
+// create creates what the configuration asks for, and the objects of a first start.
 func (a *App) create(ctx context.Context) (c created, err error) {
 	if err := a.bootstrap(ctx); err != nil {
 		return c, err
@@ -214,8 +214,8 @@ func (s *server) run(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// deferWork is the delay of background work that no request waits for. The first requests
-// take precedence.
+// deferWork is how long to delay background work that no request waits for. The first requests take
+// precedence.
 const deferWork = 500 * time.Millisecond
 
 // deferredWork returns the background work that starts after deferWork.
@@ -232,8 +232,8 @@ func (s *server) deferredWork() []func(context.Context) {
 	}
 }
 
-// suites are the cipher suites that BCP 195 recommends for TLS 1.2 (RFC 9325, section 4.2),
-// with forward secrecy and authenticated encryption. TLS 1.3 has its own.
+// suites are the cipher suites for TLS 1.2 that BCP 195 recommends (RFC 9325, section 4.2). They
+// have forward secrecy and authenticated encryption. TLS 1.3 has its own suites.
 var suites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
 	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -260,7 +260,7 @@ func (s *server) start(h http.Handler) {
 	}
 }
 
-// running returns the addresses of the server for run.json.
+// running returns the addresses of the server, to be written to run.json.
 func (s *server) running() datadir.Running {
 	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(),
 		PublicURL: s.app.Where.Public, AuthURL: s.app.Where.Auth}
@@ -285,7 +285,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
 
-	var pruned time.Time // the audit trail was pruned up to this day
+	var pruned time.Time // the last day on which the audit trail was pruned
 	for {
 		var err error
 		if keep := time.Duration(a.Config.Audit.Keep); keep > 0 {
@@ -315,7 +315,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// openPorts opens all listeners, or none if one cannot be opened.
+// openPorts opens all listeners. If it fails to open one, it closes the others.
 func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
 	defer func() {
 		if err != nil {

@@ -15,14 +15,13 @@ import (
 // errForced is the error of a server that a second signal stopped.
 var errForced = errors.New("stopped by a second signal before all requests had finished")
 
-// notifySignals makes s receive the signals to the process from now on.
+// notifySignals starts to deliver the process's signals to s.
 func (s *server) notifySignals() {
 	s.signals = make(chan os.Signal, 2)
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 }
 
-// wait serves until a signal, the end of ctx or the failure of a listener, and
-// then stops.
+// wait serves until a signal arrives, ctx ends or a listener fails, and then stops the server.
 func (s *server) wait(ctx context.Context) error {
 	for {
 		select {
@@ -43,8 +42,8 @@ func (s *server) wait(ctx context.Context) error {
 	}
 }
 
-// stop lets requests finish until the grace period ends or a second signal arrives. Before that,
-// calls have the time of drain to end by themselves.
+// stop waits up to drain for calls to end by themselves. Then it lets requests finish until the
+// grace period ends or a second signal arrives.
 func (s *server) stop(drain time.Duration) error {
 	s.stopping.Store(true) // /readyz fails first
 	s.log.Info("stopping", "grace", s.app.Config.Grace.String(), "drain", drain.String())
@@ -66,10 +65,10 @@ func (s *server) stop(drain time.Duration) error {
 	}
 }
 
-// shutdown stops the public listeners at once and waits for their requests until ctx ends.
-// Requests that take longer are cut off, which is not an error. Sockets are asked to
-// reconnect elsewhere, and deliveries that have begun are finished. The listener for health
-// stops last.
+// shutdown stops the public listeners immediately and waits for their requests until ctx ends.
+// Requests that take longer are cut off, which is not an error. WebSocket clients are asked to
+// reconnect elsewhere, and deliveries that have begun are finished. The listener for health stops
+// last.
 func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	if s.app.pages != nil {
 		s.app.pages.Shutdown()
@@ -96,9 +95,9 @@ func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	return errors.Join(append(errs, s.app.settle())...)
 }
 
-// stopCalls waits up to drain until calls have ended by themselves, ends the rest and closes the
-// sockets. If there are other nodes, the sockets are closed first: clients connect to those nodes
-// and control their calls from there.
+// stopCalls waits up to drain for calls to end by themselves. Then it ends the remaining calls and
+// closes the WebSockets. If there are other nodes, it closes the WebSockets first, so that clients
+// connect to those nodes and control their calls from there.
 func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
 	defer s.app.relay.Shutdown(ctx)
 	if s.app.Calls == nil {
@@ -112,12 +111,12 @@ func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
 		defer cancel()
 		s.app.Calls.Drain(patience)
 	}
-	s.app.Calls.Shutdown(ctx) // while there are sockets that need to hear of it
+	s.app.Calls.Shutdown(ctx) // before the WebSockets are closed, so that clients are told
 	s.finishRecordings(ctx)
 }
 
-// finishRecordings waits for the files of recorded calls until ctx ends. The next process makes
-// those that are missing then.
+// finishRecordings waits until ctx ends for the files of recorded calls to be written. The next
+// process writes the remaining files.
 func (s *server) finishRecordings(ctx context.Context) {
 	if s.app.spools == nil {
 		return
@@ -127,10 +126,10 @@ func (s *server) finishRecordings(ctx context.Context) {
 	}
 }
 
-// settleTime bounds how long a stop waits for writes in the background.
+// settleTime is how long a stop waits at most for background writes.
 const settleTime = 5 * time.Second
 
-// settle waits for writes in the background, which record the use of keys and secrets.
+// settle waits for the background writes that record the use of keys and secrets.
 func (a *App) settle() error {
 	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
@@ -151,6 +150,6 @@ func (s *server) drain(ctx context.Context, srv *http.Server) error {
 
 func (s *server) closeNow() {
 	for _, srv := range s.servers {
-		_ = srv.Close() // the process ends
+		_ = srv.Close() // the process is about to exit
 	}
 }

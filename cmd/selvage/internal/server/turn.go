@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// openTURN starts the TURN server: over TLS if this server has a certificate, else over plain TCP
-// for a proxy in front that has one.
+// openTURN starts the TURN server. It uses TLS if this server has a certificate. Otherwise it uses
+// plain TCP, for a proxy in front that has a certificate.
 func (s *server) openTURN() error {
 	a := s.app
 	if a.engine == nil {
@@ -56,7 +56,7 @@ func (s *server) openTURN() error {
 	return nil
 }
 
-// turnURL returns the URL of the TURN server for clients.
+// turnURL returns the URL at which clients reach the TURN server.
 func turnURL(c config.Config, public string, p ports) string {
 	if c.TURNURL != "" {
 		return string(c.TURNURL)

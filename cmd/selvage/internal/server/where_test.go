@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// TestRelayURL shows that the relay is listed only if HTTPS is served: browser SDKs connect
-// to nothing else.
+// TestRelayURL shows that the relay is listed only if HTTPS is served, because browser SDKs connect
+// to it only by HTTPS.
 func TestRelayURL(t *testing.T) {
 	running := func(https string) config.Config {
 		dir := t.TempDir()

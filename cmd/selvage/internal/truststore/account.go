@@ -13,8 +13,8 @@ import (
 	"syscall"
 )
 
-// An account is the one whose browsers are configured: that of the process or, under sudo,
-// that of its caller.
+// An account is the user account whose browsers are configured. Under sudo it is the caller's
+// account, and otherwise the account of the process.
 type account struct {
 	home   string
 	data   string              // XDG_DATA_HOME
@@ -22,8 +22,8 @@ type account struct {
 	as     *syscall.Credential // nil for the account of the process
 }
 
-// whoIs returns the account. Under sudo, programs run as the caller, so that none of the
-// caller's files becomes root's.
+// whoIs returns the account. Under sudo, programs run as the caller, so that root does not become
+// the owner of any of the caller's files.
 func whoIs(getenv func(string) string) (account, error) {
 	a := account{home: getenv("HOME"), data: getenv("XDG_DATA_HOME"), config: getenv("XDG_CONFIG_HOME")}
 	if id := getenv("SUDO_UID"); os.Geteuid() == 0 && id != "" && id != "0" {
@@ -46,7 +46,7 @@ func whoIs(getenv func(string) string) (account, error) {
 	return a, nil
 }
 
-// caller returns the account with these IDs, which called sudo.
+// caller returns the account with these IDs, whose user called sudo.
 func caller(uid, gid string) (account, error) {
 	u, err := user.LookupId(uid)
 	if err != nil {

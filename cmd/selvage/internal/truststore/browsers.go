@@ -21,9 +21,9 @@ func hasChromium() bool {
 		})
 }
 
-// chromium returns the stores of Chromium and browsers based on it: ~/.pki/nssdb, or
-// $XDG_DATA_HOME/pki/nssdb in versions that create that if the former is missing. Snaps and
-// flatpaks have homes of their own.
+// chromium returns the stores of Chromium and of browsers based on it. The store is ~/.pki/nssdb.
+// If it does not exist, newer versions create $XDG_DATA_HOME/pki/nssdb instead. Snaps and flatpaks
+// have their own home directories.
 func (a account) chromium() []string {
 	return directories("",
 		a.home+"/.pki/nssdb", a.data+"/pki/nssdb",
@@ -31,8 +31,8 @@ func (a account) chromium() []string {
 		a.home+"/.var/app/*/.pki/nssdb", a.home+"/.var/app/*/data/pki/nssdb")
 }
 
-// firstChromium returns the store to create if there is none. Every version reads it, and
-// those that know the other directory prefer this one.
+// firstChromium returns the store to create if none exists. All versions read this one, and
+// versions that know the other directory prefer it.
 func (a account) firstChromium() string { return a.home + "/.pki/nssdb" }
 
 // firefox returns the profiles of Firefox, including those of a snap and a flatpak.
@@ -50,8 +50,8 @@ func (a account) firefox() []string {
 	return slices.Compact(all)
 }
 
-// elsewhere returns the profiles that profiles.ini names. Some are outside its directory,
-// and a profile that was never used has no files yet.
+// elsewhere returns the profiles that profiles.ini names. Some are outside Firefox's directory, and
+// profiles that were never used have no files yet.
 func elsewhere(ini string) (dirs []string) {
 	text, err := readSmall(ini)
 	if err != nil {
@@ -72,8 +72,8 @@ func elsewhere(ini string) (dirs []string) {
 	return dirs
 }
 
-// readSmall reads at most a megabyte of a regular file. The file belongs to an account that
-// may not be root's, so pipes and devices are refused.
+// readSmall reads at most a megabyte of a regular file. It refuses pipes and devices, because the
+// process may be root while the file belongs to another user.
 func readSmall(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -90,8 +90,8 @@ func readSmall(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
-// directories returns the directories that match one of the patterns. If file is not "",
-// they must contain it.
+// directories returns the directories that match one of the patterns. If file is not "", only those
+// that contain file are returned.
 func directories(file string, patterns ...string) (found []string) {
 	for _, p := range patterns {
 		matches, _ := filepath.Glob(p) // the patterns are valid, unless a home has brackets in its name

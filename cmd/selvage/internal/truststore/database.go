@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// A database is an NSS store, which Chromium and Firefox read and certutil changes. Its
-// certificates have nicknames, which certificates with the same subject may share.
+// A database is an NSS store, which Chromium and Firefox use and certutil changes. Each certificate
+// in it has a nickname. Certificates with the same subject may share a nickname.
 type database struct {
 	c    Config
 	who  account
@@ -24,14 +24,14 @@ type database struct {
 
 func (d database) place() Place { return Place{Kind: d.kind, Path: d.dir} }
 
-// made reports whether the database exists.
+// made reports whether the database exists already.
 func (d database) made() bool {
 	_, err := os.Stat(filepath.Join(d.dir, "cert9.db"))
 	return err == nil
 }
 
-// certutil runs certutil on the database. Commands must not need a password, because
-// certutil would wait for it at the terminal.
+// certutil runs certutil on the database. The command must not need a password, because certutil
+// would prompt for it at the terminal.
 func (d database) certutil(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	if err := hasCertutil(); err != nil {
 		return nil, err

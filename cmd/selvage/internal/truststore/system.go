@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// The files of the system's store on Debian and its derivatives, and the bundle that is
+// The constants name the files of the system's store on Debian and its derivatives, and the bundle
 // generated from them.
 const (
 	systemDir    = "/usr/local/share/ca-certificates"
@@ -23,7 +23,7 @@ const (
 	systemFiles  = "selvage-*.crt"
 )
 
-// system is the store of the machine.
+// system is the certificate store of the machine.
 type system struct{ c Config }
 
 func hasSystem() bool {
@@ -31,8 +31,8 @@ func hasSystem() bool {
 	return err == nil && info.IsDir()
 }
 
-// place returns the file of the certificate, or an existing file with the same authority
-// name if there is only that.
+// place returns the file of the certificate. If it does not exist, but a file of an authority with
+// the same name does, place returns that file.
 func (s system) place() Place {
 	p := Place{Kind: System, Path: s.file()}
 	if files, err := s.files(); err == nil && files[p.Path] == nil {

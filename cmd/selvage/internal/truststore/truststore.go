@@ -1,10 +1,10 @@
-// Package truststore installs the certificate of an authority where the programs of this
-// machine look for trusted ones: in Debian's store, which curl and most other programs
-// read, in Chromium's, and in each Firefox profile.
+// Package truststore installs the certificate of an authority in the certificate stores of this
+// machine. These are Debian's store, which curl and most other programs use, Chromium's store, and
+// the stores in each Firefox profile.
 //
-// It finds the stores from the account's home and changes them only with their own tools
-// (update-ca-certificates, certutil). An authority is identified by its subject: an older
-// one with the same name is replaced.
+// It finds the stores from the user's home directory, and changes them only with their own tools
+// (update-ca-certificates, certutil). An authority is identified by its subject: an older one with
+// the same subject is replaced.
 package truststore
 
 import (
@@ -18,7 +18,7 @@ import (
 // A Kind says which programs read a store.
 type Kind string
 
-// The kinds of stores.
+// The constants are the kinds of stores.
 const (
 	System   Kind = "system"
 	Chromium Kind = "chromium"
@@ -31,7 +31,7 @@ var Kinds = []Kind{System, Chromium, Firefox}
 // A State is how a store treats a certificate.
 type State string
 
-// The states.
+// The constants are the possible states.
 const (
 	Trusted   State = "trusted"     // present and trusted for servers
 	Untrusted State = "not trusted" // present, but not trusted for servers
@@ -40,7 +40,7 @@ const (
 	Unknown   State = "unknown" // the store could not be read
 )
 
-// ErrNotRoot is the error of a change to the system's store without root privileges.
+// ErrNotRoot means that only root can change the system's store.
 var ErrNotRoot = errors.New("only root can change it")
 
 // A Place is a store and its state.
@@ -96,8 +96,8 @@ func Open(c Config) (*Stores, error) {
 	return s, nil
 }
 
-// wants reports whether to use stores of a kind: if the kind was requested, or if none was
-// and the kind exists.
+// wants reports whether to use stores of kind k. A kind is used if it was requested, or if no kind
+// was requested and the kind exists on this machine.
 func (s *Stores) wants(k Kind, there bool) bool {
 	return slices.Contains(s.c.Kinds, k) || len(s.c.Kinds) == 0 && there
 }
@@ -115,8 +115,8 @@ func (s *Stores) Status(ctx context.Context) []Place {
 	return s.each(ctx, "", func(store) error { return nil })
 }
 
-// Install makes each store trust the certificate, and replaces others with its name. A
-// store that already trusts it is left unchanged.
+// Install makes each store trust the certificate. It replaces other certificates with the same
+// name, and leaves a store unchanged that already trusts the certificate.
 func (s *Stores) Install(ctx context.Context) []Place {
 	places := s.each(ctx, Trusted, func(st store) error {
 		if now, err := st.state(ctx); err != nil || now == Trusted {
@@ -138,7 +138,7 @@ func (s *Stores) Install(ctx context.Context) []Place {
 	return places
 }
 
-// Remove removes every authority with the name from the stores.
+// Remove removes all authorities with the configured name from the stores.
 func (s *Stores) Remove(ctx context.Context) []Place {
 	return s.each(ctx, Absent, func(st store) error {
 		if now, err := st.state(ctx); err != nil || now == Absent {
@@ -148,13 +148,13 @@ func (s *Stores) Remove(ctx context.Context) []Place {
 	})
 }
 
-// each calls do for every store and returns their states afterwards. If wanted is not "",
-// a store in another state has failed.
+// each calls do for every store and returns the states of the stores afterwards. If wanted is not
+// "", a store that is in another state counts as failed.
 func (s *Stores) each(ctx context.Context, wanted State, do func(store) error) []Place {
 	places := make([]Place, 0, len(s.all))
 	for _, st := range s.all {
 		doing := do(st)
-		p := st.place() // do may have changed which file this is
+		p := st.place() // after do, which may have changed the file
 		p.Err = doing
 		var err error
 		p.State, err = st.state(ctx)
@@ -183,7 +183,7 @@ func (c Config) stateOf(held []*x509.Certificate, trusted func(*x509.Certificate
 		switch {
 		case !c.same(cert):
 		case c.Cert == nil || !cert.Equal(c.Cert):
-			return Another // even if the right one is present too: this one must be removed
+			return Another // even if the right certificate is present too, because this one must be removed
 		case trusted(cert):
 			state = Trusted
 		default:
