@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Accounts is what people do with their own accounts: passwords, emails and registration.
+// Accounts lets people manage their own accounts: password, email and registration.
 type Accounts struct {
 	*core
 	letters  *Letters
@@ -18,8 +18,8 @@ type Accounts struct {
 	requests *Requests
 }
 
-// ForAccount returns the request of a subscriber of a project who goes to its own
-// page. It is answered by a login, as that of a client is.
+// ForAccount returns an authorization request for the account page of a project's subscribers. Like
+// a client's request, it is answered by a login.
 func (rs *Requests) ForAccount(ctx context.Context, projectID string) (AuthRequest, Client, error) {
 	project, err := rs.Fabric.Projects.Find(ctx, projectID)
 	if err != nil {
@@ -28,15 +28,14 @@ func (rs *Requests) ForAccount(ctx context.Context, projectID string) (AuthReque
 	return AuthRequest{ID: randomToken(), Account: project.ID, Created: rs.Now()}, ownClient(project.ID), nil
 }
 
-// ownClient stands in for a client in requests for a subscriber's own page. It needs no
-// consent and gets no tokens.
+// ownClient stands in for a client in requests for the account page. It needs no consent and gets
+// no tokens.
 func ownClient(projectID string) Client {
 	return Client{ProjectID: projectID, Name: "your account", FirstParty: true}
 }
 
-// ChangePassword sets a new password, if current is the subscriber's password. It ends
-// all of the subscriber's logins and tokens. The login that asked is replaced by a new
-// one, with the same AMR.
+// ChangePassword sets a new password, if current is the subscriber's password. It ends all of the
+// subscriber's logins and tokens. A new login with the same AMR replaces s.
 func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh string, from Visitor) (Login, error) {
 	sub, err := as.Subscribers.FindSubscriber(ctx, s.ProjectID, s.SubscriberID)
 	if err != nil {
@@ -53,9 +52,9 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 		return Login{}, err
 	}
 
-	from.known = true // the current password has shown it
+	from.known = true // the browser just proved that it knows the password
 	next, err := as.logins.create(ctx, sub, as.Now(), s.AMR, from)
-	if errors.Is(err, problem.Conflict) { // changed again, or disabled
+	if errors.Is(err, problem.Conflict) { // the password was changed again, or the subscriber disabled
 		return Login{}, problem.NoCredentials()
 	}
 	return next, err
@@ -65,8 +64,8 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 var errCurrent = &problem.Error{Kind: problem.Invalid, Code: "wrong_password", Param: "current",
 	Message: "The current password is wrong."}
 
-// checkCurrent checks the password of a signed-in subscriber. Wrong ones are counted
-// against the subscriber, not against the account as strangers see it.
+// checkCurrent checks the password of a signed-in subscriber. Wrong passwords are counted
+// separately from those of the sign-in page, so that a stranger's guesses there do not matter here.
 func (as *Accounts) checkCurrent(ctx context.Context, sub fabric.Subscriber, current string) error {
 	who := "signed in " + sub.ID
 	if err := as.Limits.Take(ctx, limit.LoginPerDevice, who); err != nil {

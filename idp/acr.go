@@ -7,10 +7,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The authentication context classes (OpenID Connect Core, section 2), named after the
-// levels of ISO/IEC 29115. One factor is a password, or a passkey whose device did not
-// verify its user. Two factors are a password with a code or a passkey, or a passkey
-// alone whose device verified its user.
+// The authentication context classes (OpenID Connect Core, section 2) are named after the levels of
+// ISO/IEC 29115. One factor is a password, or a passkey whose device did not verify its user. Two
+// factors are a password with a code or a passkey, or only a passkey whose device verified its
+// user.
 const (
 	acrOne = "1"
 	acrTwo = "2"
@@ -19,7 +19,7 @@ const (
 // ACRValues returns the authentication context classes that a login may have.
 func ACRValues() []string { return []string{acrOne, acrTwo} }
 
-// acrOf returns the authentication context class of a login with this AMR, or "".
+// acrOf returns the authentication context class of a login with this AMR, or "" if it has none.
 func acrOf(amr []string) string {
 	switch {
 	case slices.Contains(amr, "mfa"):
@@ -36,14 +36,14 @@ func (s Login) TwoFactors() bool { return acrOf(s.AMR) == acrTwo }
 // A Want is the authentication context class that a request asks for.
 type Want string
 
-// What a request may ask for; the zero value asks for nothing.
+// Values of Want. The zero value accepts any login.
 const (
 	WantTwo   Want = "two"    // two factors
 	PreferTwo Want = "prefer" // two factors if the subscriber has them
 )
 
-// wantACR reads the requested values, the preferred one first (OpenID Connect Core,
-// section 3.1.2.1). Unknown values are ignored.
+// wantACR sets a.Want from the requested classes, the preferred one first (OpenID Connect Core,
+// section 3.1.2.1). Unknown classes are ignored.
 func (a *AuthRequest) wantACR(values []string) {
 	known := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !slices.Contains(ACRValues(), v) })
 	switch {
@@ -55,8 +55,8 @@ func (a *AuthRequest) wantACR(values []string) {
 	}
 }
 
-// wantClaim reads the claim acr of the claims parameter (section 5.5.1.1). An essential
-// claim must be met exactly.
+// wantClaim applies the acr member of the claims parameter (section 5.5.1.1). If it is essential,
+// the login must have one of its values.
 func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	values, ok := acr.among()
 	if !ok {
@@ -78,13 +78,13 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 		return oauth("unmet_authentication_requirements",
 			"the authentication that the claim acr requires is not available")
 	case !two:
-		a.Claims.ACR = acrOne // two factors prove what one does
+		a.Claims.ACR = acrOne // a login with two factors also satisfies a request for one
 	}
 	return nil
 }
 
-// Need returns what a request needs of its login: the stricter of what it asks for
-// itself, what its client always asks for, and what the project requires of everybody.
+// Need returns the class that a request needs of its login: the strictest of those required by the
+// request, its client and its project.
 func (rs *Requests) Need(ctx context.Context, c Client, a AuthRequest) (Want, error) {
 	if a.Want == WantTwo || c.RequireACR == acrTwo {
 		return WantTwo, nil
@@ -99,7 +99,7 @@ func (rs *Requests) Need(ctx context.Context, c Client, a AuthRequest) (Want, er
 	return a.Want, nil
 }
 
-// checkACR reports an unknown class in a client's settings.
+// checkACR returns an error if the client's settings require an unknown class.
 func (c Client) checkACR() error {
 	if c.RequireACR != "" && !slices.Contains(ACRValues(), c.RequireACR) {
 		return problem.BadParam("acr", "acr must be 1, 2 or any")

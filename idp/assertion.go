@@ -19,16 +19,16 @@ import (
 // section 2.2).
 const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// The bounds of an assertion.
+// Limits of an assertion.
 const (
 	maxAssertion = 8 << 10
 	maxAhead     = 10 * time.Minute // of its exp
 	clientSkew   = 10 * time.Second // how far a client's clock may be ahead
-	usedFor      = skew             // remembered this much longer, since nodes' clocks may differ
+	usedFor      = skew             // how much longer its use is remembered, since the clocks of nodes differ
 )
 
-// refuseAssertion returns the error for a bad assertion. It says what is wrong, since its
-// reader has made the assertion.
+// refuseAssertion returns the error for a bad assertion. The error says what is wrong: only the
+// author of the assertion sees it.
 func refuseAssertion(format string, args ...any) error {
 	return problem.New(problem.Unauthenticated, "invalid_client", "client_assertion: "+format, args...)
 }
@@ -37,7 +37,7 @@ func errNotAssertion() error {
 	return refuseAssertion("it is not a compact JWT signed by one of %s", strings.Join(AssertionAlgorithms(), ", "))
 }
 
-// Assertions verify the signed assertions by which clients authenticate.
+// Assertions verifies the signed assertions with which clients authenticate.
 type Assertions struct {
 	*core
 	store   ClientStore
@@ -50,11 +50,11 @@ type Assertions struct {
 type Assertion struct {
 	JWT       string
 	ClientID  string   // client_id of the request, or ""
-	Audiences []string // the audiences that mean us
+	Audiences []string // audiences that name this server
 }
 
-// Verify returns the client that made an assertion. An assertion is valid once, across
-// all nodes. Every failure is problem.Unauthenticated.
+// Verify returns the client that made an assertion. An assertion can be used once, across all
+// nodes. Every failure is problem.Unauthenticated.
 func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	if len(a.JWT) > maxAssertion {
 		return Client{}, refuseAssertion("it is longer than %d bytes", maxAssertion)
@@ -72,7 +72,8 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 		return Client{}, fmt.Errorf("%w: %w", refuseAssertion("its claims are invalid"), err)
 	}
 
-	// The claims are only trusted once the client they name is found to have signed them.
+	// The claims are not trusted until a key of the client that they name has verified the
+	// signature.
 	c, err := as.findClient(ctx, a, claims)
 	if err != nil {
 		return c, err
@@ -89,8 +90,7 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	return c, as.use(ctx, c, claims)
 }
 
-// findClient returns the client that an assertion claims to be from; nothing is proven
-// yet.
+// findClient returns the client that an assertion names. It does not verify the signature.
 func (as *Assertions) findClient(ctx context.Context, a Assertion, claims jwt.Claims) (Client, error) {
 	switch {
 	case claims.Subject == "" || claims.Issuer != claims.Subject:
@@ -105,8 +105,8 @@ func (as *Assertions) findClient(ctx context.Context, a Assertion, claims jwt.Cl
 	return c, err
 }
 
-// checkSignature verifies the signature with a key of the client's that fits the header.
-// It never takes a key from the assertion itself (RFC 8725, section 3.10).
+// checkSignature verifies the signature with one of the client's keys that fits the header. It
+// never takes a key from the assertion itself (RFC 8725, section 3.10).
 func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.JSONWebToken) error {
 	head := token.Headers[0]
 	typ, _ := head.ExtraHeaders[jose.HeaderType].(string)
@@ -123,13 +123,13 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 	return err
 }
 
-// An unverified signature is an error that its client is told.
+// An unverified error says why a signature could not be verified. The client sees it.
 type unverified string
 
 func (u unverified) Error() string { return string(u) }
 
-// verify reads the claims of a JWT that a key of the client's has signed. Any other signature is
-// an unverified error.
+// verify reads the claims of a JWT that one of the client's keys signed. If no key verifies the
+// signature, it returns an unverified error.
 func (as *Assertions) verify(ctx context.Context, c Client, token *jwt.JSONWebToken, claims any) error {
 	head := token.Headers[0]
 	candidates, err := as.keysOf(ctx, c, head.KeyID, jose.SignatureAlgorithm(head.Algorithm))

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// audience returns the audience of a token: the requested resource, or the issuer (RFC
-// 8707, section 2; RFC 9068, section 3). A token has a single audience, so that no
-// resource can use a token sent to it at another.
+// audience returns the audience of a token: the requested resource, or the issuer if none is
+// requested (RFC 8707, section 2; RFC 9068, section 3). A token has a single audience, so that a
+// resource that receives it cannot use it at another.
 func (co *core) audience(c Client, asked []string) (string, error) {
 	switch {
 	case len(asked) == 0:
@@ -21,8 +21,8 @@ func (co *core) audience(c Client, asked []string) (string, error) {
 	return asked[0], nil
 }
 
-// parseResources returns the resources that an authorization request asks for, each of
-// them registered or the issuer (RFC 8707, section 2.1).
+// parseResources returns the resources that an authorization request asks for. Each must be the
+// issuer or registered for the client (RFC 8707, section 2.1).
 func (rs *Requests) parseResources(c Client, asked []string) ([]string, error) {
 	if len(asked) > maxScopes {
 		return nil, oauth("invalid_target", "more than %d resources", maxScopes)
@@ -39,9 +39,8 @@ func (rs *Requests) parseResources(c Client, asked []string) ([]string, error) {
 	return resources, nil
 }
 
-// grantedAudience returns the audience of an access token of a grant: the requested
-// resource, which must have been granted, or the only one that was (RFC 8707, section
-// 2.2).
+// grantedAudience returns the audience of an access token: the resource in asked, which must be in
+// granted, or the only granted one if asked is empty (RFC 8707, section 2.2).
 func (co *core) grantedAudience(c Client, granted, asked []string) (string, error) {
 	if len(granted) == 0 {
 		granted = []string{co.Issuer}

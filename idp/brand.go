@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// checkBrand reports branding that pages cannot show. A color with too little contrast is
-// accepted: it is made lighter or darker where it is shown.
+// checkBrand returns an error if pages cannot show the branding. A color with too little contrast
+// is accepted: pages show a lighter or darker one.
 func (c Client) checkBrand() error {
 	var errs []error
 	if c.BrandColor != "" && !mail.IsColor(c.BrandColor) {
@@ -23,8 +23,8 @@ func (c Client) checkBrand() error {
 	return errors.Join(errs...)
 }
 
-// SetLogo sets a client's logo, made by [brand.MakeLogo]. The zero value removes it, so that
-// the project's logo is shown.
+// SetLogo sets a client's logo, which [brand.MakeLogo] made. The zero value removes the logo, so
+// that pages show the project's.
 func (cs *Clients) SetLogo(ctx context.Context, id string, l brand.Logo) (Client, error) {
 	defer cs.recent.Drop(id)
 	defer cs.Fabric.Projects.ForgetLogos()
@@ -34,14 +34,14 @@ func (cs *Clients) SetLogo(ctx context.Context, id string, l brand.Logo) (Client
 	return cs.store.FindClient(ctx, id)
 }
 
-// A Brand is the branding of a page or mail.
+// A Brand is the branding of a page or email.
 type Brand struct {
 	Color          string // "#rrggbb", or ""
 	Logo           string // name of a picture, or ""
 	Terms, Privacy string // addresses, or ""
 }
 
-// Brand returns the branding of a client. What the client leaves out comes from its
+// Brand returns the branding of a client. Settings that the client does not have come from its
 // project.
 func (cs *Clients) Brand(ctx context.Context, c Client) (Brand, error) {
 	b := Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}

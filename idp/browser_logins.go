@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// BrowserLogins are the ids of the logins that a browser holds in a project: first the
-// one in use, or "", then those that may be chosen.
+// BrowserLogins lists the ids of the logins that a browser holds in a project: first the current
+// one, or "", then the others that the person may choose.
 type BrowserLogins []string
 
-// MaxLogins is how many logins a browser holds in a project.
+// MaxLogins is the maximum number of logins that a browser holds in a project.
 const MaxLogins = 5
 
-// none stands for no login in use, in text.
+// none is the text form of a missing current login.
 const none = "-"
 
 // ParseBrowserLogins parses the result of String.
@@ -24,7 +24,7 @@ func ParseBrowserLogins(text string) BrowserLogins {
 	return l
 }
 
-// String returns the logins as text, "" if there are no logins.
+// String returns the logins as text. It is "" if there are no logins.
 func (l BrowserLogins) String() string {
 	if len(l) == 0 || len(l) == 1 && l[0] == "" {
 		return ""
@@ -35,7 +35,7 @@ func (l BrowserLogins) String() string {
 	return strings.Join(l, " ")
 }
 
-// Use returns the logins with id first, and at most MaxLogins of them.
+// Use returns the logins with id as the current one, and at most MaxLogins in total.
 func (l BrowserLogins) Use(id string) BrowserLogins {
 	others := slices.DeleteFunc(slices.Clone(l), func(other string) bool { return other == id || other == "" })
 	return append(BrowserLogins{id}, others[:min(len(others), MaxLogins-1)]...)

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// Claims are the claims that a request names one by one (OpenID Connect Core, section
-// 5.5), in addition to those of its scopes.
+// Claims are the claims that a request asks for by name, in addition to those of its scopes (OpenID
+// Connect Core, section 5.5).
 type Claims struct {
 	Userinfo []string `json:"userinfo,omitempty"`
 	IDToken  []string `json:"id_token,omitempty"`
@@ -27,7 +27,7 @@ var claimScopes = map[string]string{
 	"phone_number_verified": "phone",
 }
 
-// ClaimsOf returns the claims of scopes, sorted.
+// ClaimsOf returns the names of the claims in the given scopes, sorted.
 func ClaimsOf(scopes ...string) (names []string) {
 	for name, scope := range claimScopes {
 		if slices.Contains(scopes, scope) {
@@ -50,8 +50,7 @@ type Person struct {
 	fabric.StandardClaims
 }
 
-// PersonOf returns the named claims of a subscriber. Names that are not about a subscriber are
-// ignored.
+// PersonOf returns the named claims about a subscriber. Other names are ignored.
 func PersonOf(s fabric.Subscriber, names []string) (p Person) {
 	for _, name := range names {
 		switch name {
@@ -78,7 +77,7 @@ func PersonOf(s fabric.Subscriber, names []string) (p Person) {
 	return p
 }
 
-// say copies the claim with the given name.
+// say copies the claim with the given name from c.
 func (p *Person) say(c fabric.StandardClaims, name string) {
 	switch name {
 	case "middle_name":
@@ -109,8 +108,8 @@ func (p *Person) say(c fabric.StandardClaims, name string) {
 	}
 }
 
-// left returns the claims that remain under a narrower scope. A claim goes if its scope
-// was granted and is now left out.
+// left returns the named claims without those whose scope was granted but is missing in scope, a
+// narrower scope.
 func (g Grant) left(names, scope []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.Contains(g.Scope, claimScopes[name]) && !slices.Contains(scope, claimScopes[name])
@@ -125,12 +124,12 @@ func (c Client) onlyClaims(names []string) []string {
 }
 
 // FabricAccess is the right to act as a subscriber in the fabric. Every fabric token has it,
-// whatever its scopes are. People agree to it as they do to scopes, but it is not a scope: a
-// client gets it by the format of its access tokens.
+// whatever its scopes are. People consent to it as they do to scopes, but it is not a scope: a
+// client gets it if its access tokens are fabric tokens.
 const FabricAccess = "fabric"
 
-// Rights returns what people must agree to before a request of the client is answered: the
-// requested scopes, the scopes of the requested claims, the resources, and [FabricAccess] if
+// Rights returns the rights that people must consent to before the client's request is answered:
+// the requested scopes, the scopes of the requested claims, the resources, and [FabricAccess] if
 // the client gets a fabric token. Resources are URIs, so they cannot be mistaken for scopes.
 func (c Client) Rights(a AuthRequest) []string {
 	rights := slices.Clone(a.Scope)
@@ -146,16 +145,14 @@ func (c Client) Rights(a AuthRequest) []string {
 	return rights
 }
 
-// A claimRequest is what a request asks about one claim (OpenID Connect Core, section
-// 5.5.1).
+// A claimRequest describes how a request asks for one claim (OpenID Connect Core, section 5.5.1).
 type claimRequest struct {
 	Essential bool  `json:"essential"`
 	Value     any   `json:"value"`
 	Values    []any `json:"values"`
 }
 
-// among returns the text values that satisfy the claim request. ok is false if any value
-// does.
+// among returns the strings that satisfy the claim request. ok is false if any value does.
 func (r *claimRequest) among() (values []string, ok bool) {
 	if r == nil || r.Value == nil && r.Values == nil {
 		return nil, false
@@ -168,9 +165,9 @@ func (r *claimRequest) among() (values []string, ok bool) {
 	return values, true
 }
 
-// parseClaims reads the claims parameter. Claims that are unknown or that the client may
-// not have are left out; the client learns it from what it gets (section 5.5.1). Only two
-// values are requirements: that of sub, and that of an essential acr.
+// parseClaims reads the claims parameter. It leaves out claims that are unknown, or that the client
+// may not have (section 5.5.1). Only two values are requirements: the value of sub, and the value
+// of an essential acr.
 func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	if raw == "" {
 		return nil
@@ -201,7 +198,7 @@ func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	return a.wantClaim(asked.IDToken["acr"])
 }
 
-// meanOneOf narrows the request to the subscribers whom the client knows by these subs.
+// meanOneOf narrows the request to the subscribers whom the client knows by one of subs.
 func (a *AuthRequest) meanOneOf(ss *Subjects, c Client, subs []string) {
 	meant := []string{}
 	for _, sub := range subs {

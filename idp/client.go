@@ -16,8 +16,8 @@ import (
 // A ClientType selects the defaults of a client.
 type ClientType string
 
-// The types: an app in a browser, on a device, on a server with a browser in
-// front, on a server alone.
+// Client types: an app in a browser, an app on a device, a server-rendered web app, and a server
+// that acts for itself.
 const (
 	SPA     ClientType = "spa"
 	Native  ClientType = "native"
@@ -25,12 +25,11 @@ const (
 	Service ClientType = "service"
 )
 
-// A Profile is how strictly a client's requests are read. Default is OAuth 2.1;
-// MobileLegacy accepts what native fabric clients in the field send; FAPI2 is the FAPI 2.0 Security
-// Profile.
+// A Profile is a set of rules for a client's requests. Default follows OAuth 2.1, MobileLegacy
+// accepts what existing native fabric clients send, and FAPI2 is the FAPI 2.0 Security Profile.
 type Profile string
 
-// The profiles.
+// The client profiles.
 const (
 	Default      Profile = "default"
 	MobileLegacy Profile = "mobile-legacy"
@@ -41,49 +40,50 @@ const (
 // section 9).
 type AuthMethod string
 
-// The methods. A client uses the one it is registered for.
+// Authentication methods. A client may only use the one that it is registered for.
 const (
 	AuthNone  AuthMethod = "none"
 	AuthBasic AuthMethod = "client_secret_basic"
 	AuthPost  AuthMethod = "client_secret_post"
-	// AuthPrivateKeyJWT signs an assertion for each request (RFC 7523, section 2.2).
+	// AuthPrivateKeyJWT means that the client signs an assertion for each request (RFC 7523,
+	// section 2.2).
 	AuthPrivateKeyJWT AuthMethod = "private_key_jwt"
 )
 
-// bySecret reports whether clients with the method have a secret.
+// bySecret reports whether clients that use the method have a secret.
 func (m AuthMethod) bySecret() bool { return m == AuthBasic || m == AuthPost }
 
-// A TokenFormat is the format of a client's access tokens: sealed fabric tokens (SATs) or
-// JWTs of RFC 9068.
+// A TokenFormat is the format of a client's access tokens: sealed fabric tokens (SATs), or JWTs
+// according to RFC 9068.
 type TokenFormat string
 
-// The formats.
+// The formats of access tokens.
 const (
 	FabricToken TokenFormat = "fabric"
 	JWTToken    TokenFormat = "jwt"
 )
 
-// The grants a client may be registered for.
+// Grants that a client may be registered for.
 const (
 	GrantCode              = "authorization_code"
 	GrantRefresh           = "refresh_token"
 	GrantClientCredentials = "client_credentials"
 	GrantDevice            = "urn:ietf:params:oauth:grant-type:device_code"
-	// GrantImplicit is what RFC 7591, section 2.1 calls the right to the response types that
-	// ResponseIDToken is one of. Clients are not stored with it: their response types imply it.
+	// GrantImplicit is the grant type that RFC 7591, section 2.1 requires for ResponseIDToken. It
+	// is not stored with clients: their response types imply it.
 	GrantImplicit = "implicit"
 )
 
-// ShortDevice stands for the URN of GrantDevice where people name grants.
+// ShortDevice is the short name of GrantDevice, which is a URN, in commands and settings.
 const ShortDevice = "device_code"
 
-// GrantNames returns the grants by the names that people use.
+// GrantNames returns the names of the grants in commands and settings.
 func GrantNames() []string {
 	return []string{GrantCode, GrantRefresh, GrantClientCredentials, ShortDevice, GrantImplicit}
 }
 
-// NormalizeGrants replaces the short name of a grant and drops an implicit that the response
-// types imply.
+// NormalizeGrants replaces the short name of a grant. It drops GrantImplicit if the response types
+// imply it.
 func (c *Client) NormalizeGrants() {
 	c.Grants = slices.Clone(c.Grants)
 	for i, g := range c.Grants {
@@ -104,15 +104,15 @@ type Client struct {
 	Profile       Profile
 	AuthMethod    AuthMethod
 	SecretHash    string    // SHA-256 in hex; "" if the AuthMethod has no secret
-	SecretMade    time.Time // when the current secret was made; zero if it is the first
+	SecretMade    time.Time // when the current secret replaced another; zero if it is the first
 	Old           OldSecret
-	Logo          string // name of the picture shown at sign-in; "" means the project's
+	Logo          string // name of the picture shown at sign-in; "" means the project's logo
 	FirstParty    bool   // the operator's own: people are not asked for consent
-	PKCEOptional  bool   // a confidential client may leave PKCE out
+	PKCEOptional  bool   // a confidential client may omit PKCE
 	RedirectURIs  []string
 	LogoutURIs    []string // where a logout may redirect to
 	Grants        []string
-	Scopes        []string // those it may ask for
+	Scopes        []string // scopes that the client may ask for
 	AccessToken   TokenFormat
 	IDTokenAlg    keys.Use
 	Metadata
@@ -120,7 +120,7 @@ type Client struct {
 	Updated time.Time
 }
 
-// adopt copies the settings that differ between was and now.
+// adopt copies the settings of now that differ from was.
 func (c *Client) adopt(was, now Client) {
 	adopt(reflect.ValueOf(c).Elem(), reflect.ValueOf(was), reflect.ValueOf(now))
 }
@@ -139,15 +139,15 @@ func adopt(to, was, now reflect.Value) {
 // May reports whether the client is registered for a grant.
 func (c Client) May(grant string) bool { return slices.Contains(c.Grants, grant) }
 
-// tokenLength is the length of what randomToken returns.
+// tokenLength is the length of the strings that randomToken returns.
 const tokenLength = 52
 
 // randomToken returns 260 random bits in base32.
 func randomToken() string { return rand.Text() + rand.Text() }
 
-// AllowsRedirect reports whether an authorization response may be sent to uri: one of the
-// registered URIs, by simple string comparison (RFC 9700, section 2.1). A native client's
-// loopback address may have any port (RFC 8252, section 7.3).
+// AllowsRedirect reports whether an authorization response may be sent to uri. It must equal one of
+// the registered URIs as a string (RFC 9700, section 2.1), except that a native client's loopback
+// address may have any port (RFC 8252, section 7.3).
 func (c Client) AllowsRedirect(uri string) bool {
 	if slices.Contains(c.RedirectURIs, uri) {
 		return true
@@ -162,8 +162,8 @@ func (c Client) AllowsRedirect(uri string) bool {
 	})
 }
 
-// withoutLoopbackPort returns an http URI on a loopback address without its port. ok is
-// false if it is not one, or is not written in its plainest form.
+// withoutLoopbackPort removes the port from an http URI on a loopback address. ok is false if uri
+// is another kind of URI, or is not in its simplest form.
 func withoutLoopbackPort(uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, "http://")
 	if !ok || strings.ContainsAny(uri, "@#\\") {
@@ -185,7 +185,7 @@ func withoutLoopbackPort(uri string) (string, bool) {
 	return "", false
 }
 
-// isPort reports whether text is a colon and a port to connect to, without leading zeros.
+// isPort reports whether text is a colon and a nonzero port without leading zeros.
 func isPort(text string) bool {
 	digits, ok := strings.CutPrefix(text, ":")
 	n, err := strconv.ParseUint(digits, 10, 16)
@@ -195,8 +195,8 @@ func isPort(text string) bool {
 // AllowsLogoutTo reports whether a logout may redirect to uri.
 func (c Client) AllowsLogoutTo(uri string) bool { return slices.Contains(c.LogoutURIs, uri) }
 
-// Host returns the name by which people know an app: the host of its redirect URI, or the
-// scheme of a native app's.
+// Host returns the name by which people recognize an app: the host of its redirect URI, or the
+// URI's scheme for a native app.
 func (a AuthRequest) Host() string {
 	u, err := url.Parse(a.RedirectURI)
 	if err != nil {
@@ -217,19 +217,19 @@ func (a AuthRequest) Origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Metadata holds the settings that only some clients have, by the names of client
-// registration (RFC 7591, section 2; OpenID Connect Dynamic Client Registration, section
-// 2). Every field may be left out.
+// Metadata holds the settings that only some clients have. Their JSON names are those of client
+// registration (RFC 7591, section 2; OpenID Connect Dynamic Client Registration, section 2). Every
+// field is optional.
 type Metadata struct {
 	ResponseTypes []string        `json:"response_types,omitempty"` // empty means only code
-	JWKS          json.RawMessage `json:"jwks,omitempty"`           // public keys by value (RFC 7517, section 5), or
-	JWKSURI       string          `json:"jwks_uri,omitempty"`       // where they are
+	JWKS          json.RawMessage `json:"jwks,omitempty"`           // public keys by value (RFC 7517, section 5)
+	JWKSURI       string          `json:"jwks_uri,omitempty"`       // by URL
 
-	// How it sends authorization requests (RFC 9126, section 6; RFC 9101, section 10.5).
+	// How the client sends authorization requests (RFC 9126, section 6; RFC 9101, section 10.5).
 	RequirePushed    bool     `json:"require_pushed_authorization_requests,omitempty"`
 	RequireObject    bool     `json:"require_signed_request_object,omitempty"`
 	RequestObjectAlg string   `json:"request_object_signing_alg,omitempty"`        // "" means any
-	RequestURIs      []string `json:"request_uris,omitempty"`                      // where its request objects are
+	RequestURIs      []string `json:"request_uris,omitempty"`                      // URLs of its request objects
 	ResponseAlg      keys.Use `json:"authorization_signed_response_alg,omitempty"` // "" means that of ID tokens
 
 	DPoPBound   bool        `json:"dpop_bound_access_tokens,omitempty"` // RFC 9449, section 5.2
@@ -237,21 +237,21 @@ type Metadata struct {
 	SectorURI   string      `json:"sector_identifier_uri,omitempty"`
 	UserinfoAlg keys.Use    `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
 	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
-	RequireACR  string      `json:"require_acr,omitempty"`                  // of its logins; "" means any
+	RequireACR  string      `json:"require_acr,omitempty"`                  // required of its logins; "" means any
 
 	BrandColor string `json:"brand_color,omitempty"` // at sign-in, "#rrggbb"; "" means the project's
-	TermsURI   string `json:"tos_uri,omitempty"`     // of its terms, shown at sign-in
-	PolicyURI  string `json:"policy_uri,omitempty"`  // of its privacy policy, shown at sign-in
+	TermsURI   string `json:"tos_uri,omitempty"`     // its terms, shown at sign-in
+	PolicyURI  string `json:"policy_uri,omitempty"`  // its privacy policy, shown at sign-in
 
 	BackchannelLogoutURI     string `json:"backchannel_logout_uri,omitempty"`
-	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // tokens name the login
+	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // tokens have the sid
 }
 
-// A SubjectType is public if all clients know a subscriber by the same subject, or
-// pairwise (OpenID Connect Core, section 8).
+// A SubjectType says whether all clients know a subscriber by the same subject (Public) or not
+// (Pairwise); see OpenID Connect Core, section 8.
 type SubjectType string
 
-// The types. A pairwise subject differs from sector to sector.
+// The subject types. A subscriber's pairwise subject is different in each sector.
 const (
 	Public   SubjectType = "public"
 	Pairwise SubjectType = "pairwise"

@@ -12,16 +12,15 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An OldSecret is the previous secret of a client while it may still be used. The zero
-// value means none.
+// An OldSecret is a client's previous secret, which remains valid for a while. It is the zero value
+// if the client has no previous secret.
 type OldSecret struct {
 	Hash  string
 	Until time.Time
-	Used  time.Time // last use since it was replaced, to the hour, or zero
+	Used  time.Time // last use after it was replaced, updated hourly; zero if unused
 }
 
-// OldAt returns the previous secret if it is still valid at a moment, otherwise the zero
-// value.
+// OldAt returns the previous secret if it is still valid at now, and the zero value otherwise.
 func (c Client) OldAt(now time.Time) OldSecret {
 	if c.Old.Hash == "" || !now.Before(c.Old.Until) {
 		return OldSecret{}
@@ -29,8 +28,8 @@ func (c Client) OldAt(now time.Time) OldSecret {
 	return c.Old
 }
 
-// HasSecret reports in constant time whether a secret is valid for the client at a
-// moment: the current one, or the previous one until it ends.
+// HasSecret reports in constant time whether secret is valid for the client at now: either the
+// current secret, or the previous one before it expires.
 func (c Client) HasSecret(secret string, now time.Time) bool {
 	hash := hashSecret(secret)
 	return sameHash(hash, c.SecretHash) || sameHash(hash, c.OldAt(now).Hash)
@@ -40,7 +39,7 @@ func sameHash(hash, kept string) bool {
 	return kept != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(kept)) == 1
 }
 
-// newSecret returns a secret of 256 bits and its hash, which is what is stored.
+// newSecret returns a secret of 256 bits, and its hash to store.
 func newSecret() (secret, hash string) {
 	secret = randomToken()
 	return secret, hashSecret(secret)
@@ -51,31 +50,30 @@ func hashSecret(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// touchEvery is the resolution of the last use of an old secret: it is written at most
-// this often.
+// touchEvery is the minimum time between two updates of the last use of an old secret.
 const touchEvery = time.Hour
 
-// VerifySecret reports whether a secret authenticates a client, and records the use of an
-// old one.
+// VerifySecret reports whether secret authenticates a client. It also records the use of an old
+// secret.
 func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bool {
 	now := cs.Now()
 	if !c.HasSecret(secret, now) {
 		return false
 	}
 	if hash := hashSecret(secret); hash == c.Old.Hash && now.Sub(c.Old.Used) >= touchEvery {
-		// In the background: a disk that is full or busy must not delay requests.
+		// Record the use in the background, so that a full or busy disk does not delay requests.
 		cs.uses.Do(hash, func() { _ = cs.store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) })
 	}
 	return true
 }
 
-// Settle waits until pending uses of secrets are recorded, or ctx ends.
+// Settle waits until all pending uses of secrets are recorded, or until ctx is done.
 func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
-// RotateSecret makes a new secret for a client, valid at once. The previous secret
-// remains valid for the overlap; one before that ends now. Of concurrent rotations one
-// succeeds. by holds the rights of the caller, which must cover what the client may get
-// for itself, since the caller sees the secret; nil means the operator.
+// RotateSecret makes a new secret for a client, which is valid immediately. The previous secret
+// remains valid for overlap, and any older one expires now. If several rotations run concurrently,
+// one succeeds. by holds the rights of the caller, or nil for the operator. They must cover the
+// client's own rights, since the caller sees the secret.
 func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration,
 	by *fabric.Rights) (c Client, secret string, err error) {
 	if c, err = cs.store.FindClient(ctx, id); err != nil {
@@ -110,7 +108,7 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 	return c, secret, nil
 }
 
-// fabricScopes are the fabric scopes that the client may ask for.
+// fabricScopes returns the fabric scopes that the client may ask for.
 func (c Client) fabricScopes() (all []fabric.Scope) {
 	for _, name := range c.Scopes {
 		if s, ok := fabric.ParseScope(name); ok {
@@ -120,7 +118,7 @@ func (c Client) fabricScopes() (all []fabric.Scope) {
 	return all
 }
 
-// EndOldSecret ends the previous secret now.
+// EndOldSecret makes a client's previous secret invalid.
 func (cs *Clients) EndOldSecret(ctx context.Context, id string) (Client, error) {
 	defer cs.recent.Drop(id)
 	if err := cs.store.EndOldSecret(ctx, id, cs.Now()); err != nil {

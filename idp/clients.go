@@ -22,14 +22,14 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// loginScopes are the scopes of OpenID Connect, which clients may ask for in addition to
-// those of the fabric.
+// loginScopes are the OpenID Connect scopes that clients may ask for, in addition to the fabric
+// scopes.
 var loginScopes = []string{"openid", "profile", "email", "address", "phone", "offline_access"}
 
-// defaultScopes are the scopes of a client registered without any.
+// defaultScopes are the scopes of a client that is registered without scopes.
 var defaultScopes = []string{"openid", "profile", "email", "offline_access"}
 
-// Scopes returns every scope, in the order of the discovery document.
+// Scopes returns all scopes, in the order of the discovery document.
 func Scopes() []string {
 	all := slices.Clone(loginScopes)
 	for _, s := range fabric.Scopes() {
@@ -38,46 +38,45 @@ func Scopes() []string {
 	return all
 }
 
-// A ClientStore keeps the rows of clients.
+// A ClientStore stores clients.
 type ClientStore interface {
-	// CreateClient writes a client. As long as it has a BackchannelLogoutURI, ending a
-	// login of which it has a grant also queues a logout for it, in the same transaction.
+	// CreateClient writes a client. While the client has a BackchannelLogoutURI, ending a login for
+	// which it has a grant also queues a logout for the client, in the same transaction.
 	CreateClient(ctx context.Context, c Client) error
 	FindClient(ctx context.Context, id string) (Client, error)
 	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
-	// ReplaceClient writes the settings of a client, but not its secret. If the client has
-	// changed since the given moment, it returns problem.Conflict.
+	// ReplaceClient writes the settings of a client, but not its secret. If the client has changed
+	// after since, ReplaceClient returns problem.Conflict.
 	ReplaceClient(ctx context.Context, c Client, since time.Time) error
-	// SetClientSecret writes the secrets of a client if its hash is still old; otherwise
-	// it returns problem.Conflict. If the caller has lost the rights, it returns
+	// SetClientSecret writes the secrets of a client. If the hash of its secret is no longer old,
+	// SetClientSecret returns problem.Conflict. If the caller has lost the rights in by, it returns
 	// problem.Unauthenticated.
 	SetClientSecret(ctx context.Context, c Client, old string, by *fabric.Rights) error
-	// EndOldSecret deletes the previous secret of a client. If none is valid at the given
-	// moment, it returns problem.Conflict.
+	// EndOldSecret deletes the previous secret of a client. If none is valid at now, it returns
+	// problem.Conflict.
 	EndOldSecret(ctx context.Context, id string, now time.Time) error
-	// TouchOldSecret records that the old secret with a hash was used.
+	// TouchOldSecret records that the old secret with this hash was used at now.
 	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
-	// SetClientLogo replaces the logo of a client; the zero value removes it.
+	// SetClientLogo replaces the logo of a client. The zero value removes it.
 	SetClientLogo(ctx context.Context, id string, l brand.Logo, at time.Time) error
 	// DeleteClient deletes a client and its grants, and revokes its tokens.
 	DeleteClient(ctx context.Context, r revocation.Revocation) error
 
-	// UseAssertion remembers the digest of an assertion until it has expired. If the
-	// digest is remembered already, it returns problem.Conflict.
+	// UseAssertion stores the digest of an assertion until expires. If the digest is already
+	// stored, it returns problem.Conflict.
 	UseAssertion(ctx context.Context, hash string, expires time.Time) error
 }
 
-// Clients are the registered apps.
+// Clients manages the registered apps.
 type Clients struct {
 	*core
 	store  ClientStore
 	recent *cache.Cache[Client]
-	uses   background.Queue // uses of old secrets, to be recorded
+	uses   background.Queue // uses of old secrets that are not yet recorded
 }
 
-// Create registers a client. Empty settings take the defaults of the Type; the id, the
-// secret and the times are set here. The secret of a confidential client is returned now
-// and never again.
+// Create registers a client. Empty settings get the defaults for its Type. Create sets the id, the
+// secret and the times. It returns the secret of a confidential client, which cannot be read again.
 func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -95,7 +94,7 @@ func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret st
 	return c, secret, cs.store.CreateClient(ctx, c)
 }
 
-// Check reports everything that is wrong with the settings of a client, new or changed.
+// Check returns an error that lists everything wrong with the settings of a new or changed client.
 // It changes nothing.
 func (cs *Clients) Check(ctx context.Context, c Client, isNew bool) error {
 	if isNew {
@@ -104,8 +103,8 @@ func (cs *Clients) Check(ctx context.Context, c Client, isNew bool) error {
 	return cs.checkSettings(ctx, &c)
 }
 
-// Find returns a client as it was within the last 300 ms. An id that no client can have
-// is not found either.
+// Find returns a client, from a cache that is at most 300 ms old. If id cannot be a client's id,
+// Find returns problem.NotFound.
 func (cs *Clients) Find(ctx context.Context, id string) (Client, error) {
 	if len(id) > 64 || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
 		return Client{}, problem.NoSuch("client")
@@ -113,21 +112,19 @@ func (cs *Clients) Find(ctx context.Context, id string) (Client, error) {
 	return cs.recent.Load(id, func() (Client, error) { return cs.store.FindClient(ctx, id) })
 }
 
-// List returns a page of a project's clients in the order of creation.
+// List returns a page of a project's clients, in the order in which they were created.
 func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error) {
 	return cs.store.ListClients(ctx, projectID, q)
 }
 
-// Update changes those settings of a client in which now differs from was, the settings that
-// the caller has read before. The project and the secret stay the same, and so do settings that
-// somebody else has changed since.
+// Update changes the settings of a client that differ between was, which the caller has read, and
+// now. It does not change the project, the secret, or other settings that have changed since.
 func (cs *Clients) Update(ctx context.Context, was, now Client) error {
 	return cs.Change(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
 }
 
-// Change applies change to the current settings of a client, not to the cached ones, which may
-// be 300 ms old. So it restores nothing that somebody else removes meanwhile. change may be
-// called more than once.
+// Change applies change to the stored settings of a client. It does not use the cache: saving
+// cached settings could undo a concurrent change. It may call change more than once.
 func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) error {
 	defer cs.recent.Drop(id)
 	for tries := 1; ; tries++ {
@@ -151,7 +148,7 @@ func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) 
 	}
 }
 
-// Delete deletes a client. Its tokens are dead everywhere within a second.
+// Delete deletes a client. All nodes reject its tokens within a second.
 func (cs *Clients) Delete(ctx context.Context, id string) error {
 	defer cs.recent.Drop(id)
 	if err := cs.store.DeleteClient(ctx, cs.revocationOf(revocation.Client, id)); err != nil {
@@ -160,7 +157,7 @@ func (cs *Clients) Delete(ctx context.Context, id string) error {
 	return cs.Revocations.Sync(ctx)
 }
 
-// fill sets the defaults of the client's type.
+// fill sets the defaults for the client's type.
 func (c *Client) fill() {
 	if c.Profile == "" {
 		c.Profile = Default
@@ -199,8 +196,8 @@ func (c *Client) fill() {
 	}
 }
 
-// checkSettings gathers what is wrong with a client, including what only the network can
-// tell.
+// checkSettings returns an error that lists everything wrong with a client. Some checks use the
+// network.
 func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	err := errors.Join(c.check(), c.checkBrand(), c.checkACR(), cs.checkBackchannel(*c), cs.checkAddresses(*c))
 	if err == nil && c.SectorURI != "" {
@@ -209,8 +206,8 @@ func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	return err
 }
 
-// check gathers what is wrong with a client by itself, and puts its grants and scopes in
-// canonical form.
+// check returns an error that lists everything that the settings alone show to be wrong. It also
+// puts the client's grants and scopes in canonical form.
 func (c *Client) check() error {
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
@@ -260,7 +257,8 @@ func (c *Client) check() error {
 	return errors.Join(errs...)
 }
 
-// checkGrants puts a client's grants in canonical form and reports those that it cannot have.
+// checkGrants puts a client's grants in canonical form and reports those that the client cannot
+// have.
 func (c *Client) checkGrants(bad func(param, format string, args ...any)) {
 	c.NormalizeGrants()
 	for _, g := range c.Grants {
@@ -286,12 +284,12 @@ func oneOf[T ~string](bad func(param, format string, args ...any), param string,
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-// maxURI is the maximum length of a client's addresses.
+// maxURI is the maximum length of a URI in a client's settings.
 const maxURI = 2000
 
-// checkURI reports addresses that may not be registered: relative ones, fragments (RFC
-// 6749, section 3.1.2), invalid URIs (RFC 3986, section 2), http beyond loopback,
-// wildcards, and schemes that a browser would run.
+// checkURI reports a URI that may not be registered: one that is relative, invalid (RFC 3986,
+// section 2), or http but not on loopback, or that has a fragment (RFC 6749, section 3.1.2), a
+// wildcard, or a scheme that a browser would run.
 func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A Code is what an authorization code stands for.
+// A Code is the content of an authorization code.
 type Code struct {
 	Request   AuthRequest `json:"request"`
 	ProjectID string      `json:"project_id"`
@@ -27,7 +27,7 @@ type Code struct {
 	AMR       []string    `json:"amr"`
 }
 
-// Codes are authorization codes, from their issue to their redemption.
+// Codes issues and redeems authorization codes.
 type Codes struct {
 	*core
 	store  GrantStore
@@ -36,11 +36,11 @@ type Codes struct {
 	sealer *keys.Sealer
 }
 
-// A RedeemedCode is the row that makes a code redeemable only once. It is kept until the
-// code would have expired and a replay could no longer harm.
+// A RedeemedCode records that a code was redeemed, so that it cannot be redeemed again. It is kept
+// until the code would have expired and a replay can no longer do harm.
 type RedeemedCode struct {
 	Hash, GrantID, ClientID string
-	Rights                  []string // not stored: needed consent; nil if none is needed
+	Rights                  []string // rights that need consent, not stored; nil if no consent is needed
 	Expires                 time.Time
 }
 
@@ -57,14 +57,13 @@ func codeOf(a AuthRequest, s Login) Code {
 		AuthTime: s.AuthTime, AMR: s.AMR}
 }
 
-// An authorization code contains what it stands for, sealed under a key of its own, as
-// fabric tokens are. Issuing a code therefore writes nothing. Redeeming it touches only
-// the row that lets this happen once. That row is named after the id inside the code, so
-// that another spelling of the code, such as one with a line end that decoders skip, is
-// the same code.
+// An authorization code contains its data, sealed with its own key as fabric tokens are. Issuing a
+// code therefore writes nothing. Redeeming a code writes one row, which makes it redeemable once.
+// The row's name is derived from the id inside the code, so that another spelling of the code has
+// the same row. An example is a code with a line break that decoders skip.
 //
-// Codes are parts of URLs. If the sealed code would be too long, its content lies in the
-// session store instead, under the digest of a random code.
+// Codes are parts of URLs. If the sealed code would be too long, the session store holds the data
+// instead, under the digest of a random code.
 
 // maxSealed is the maximum length of a sealed code.
 const maxSealed = 2 << 10
@@ -78,7 +77,7 @@ type sealedCode struct {
 
 func codeKey(code string) session.Key { return session.Key{Kind: "code", ID: session.Digest(code)} }
 
-// Issue returns the authorization code for a request answered by a login.
+// Issue returns an authorization code for a request that login s answers.
 func (cs *Codes) Issue(ctx context.Context, c Client, a AuthRequest, s Login) (string, error) {
 	life := cs.Lifetimes().Code
 	if c.Profile == FAPI2 {
@@ -96,8 +95,7 @@ func (cs *Codes) Issue(ctx context.Context, c Client, a AuthRequest, s Login) (s
 	return sealed, nil
 }
 
-// keep stores what a code stands for in the session store and returns a random code for
-// it.
+// keep stores the content of a code in the session store, and returns a random code for it.
 func (cs *Codes) keep(ctx context.Context, c Code, life time.Duration) (code string, err error) {
 	value, err := json.Marshal(c)
 	if err != nil {
@@ -107,7 +105,7 @@ func (cs *Codes) keep(ctx context.Context, c Code, life time.Duration) (code str
 	return code, cs.Sessions.Put(ctx, codeKey(code), value, life)
 }
 
-// redeemable returns the part of a request that the redemption of its code needs.
+// redeemable returns a with only the fields that are needed to redeem its code.
 func (a AuthRequest) redeemable() AuthRequest {
 	return AuthRequest{
 		ClientID: a.ClientID, RedirectURI: a.RedirectURI, Nonce: a.Nonce, Challenge: a.Challenge,
@@ -115,8 +113,8 @@ func (a AuthRequest) redeemable() AuthRequest {
 	}
 }
 
-// find reads a code of this client and returns the hash by which it is redeemed once. An
-// expired code may be a replay, which revokes the grant of the first redemption.
+// find reads a code issued to this client. It returns the hash that identifies the code's row. An
+// expired code may be a replay, in which case find revokes the grant of the first redemption.
 func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, hash string, err error) {
 	var sealed sealedCode
 	switch {
@@ -142,7 +140,7 @@ func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, h
 	return code, hash, err
 }
 
-// load reads what keep stored.
+// load reads a code's content, which keep stored.
 func (cs *Codes) load(ctx context.Context, code string) (c Code, err error) {
 	if len(code) > 128 {
 		return c, invalidGrant("the code is not valid")
@@ -157,17 +155,17 @@ func (cs *Codes) load(ctx context.Context, code string) (c Code, err error) {
 	return c, nil
 }
 
-// A Redemption is a request for the tokens of a code (RFC 6749, section 4.1.3).
+// A Redemption is a request to exchange a code for tokens (RFC 6749, section 4.1.3).
 type Redemption struct {
 	Code        string
-	RedirectURI string   // "" if it was left out
+	RedirectURI string   // "" if omitted
 	Verifier    string   // RFC 7636, section 4.5
 	Resources   []string // RFC 8707, section 2.2
-	JKT         string   // thumbprint of the key that the client has proven, or "" (RFC 9449)
+	JKT         string   // thumbprint of the key that the client proved to have, or "" (RFC 9449)
 }
 
-// Redeem exchanges a code for tokens. Every failure is invalid_grant. Presenting a code
-// again also revokes the grant of the first redemption.
+// Redeem exchanges a code for tokens. Every failure is invalid_grant. If the code was redeemed
+// before, Redeem also revokes the grant of the first redemption.
 func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, error) {
 	code, hash, err := cs.find(ctx, c, r)
 	if err != nil {
@@ -192,9 +190,8 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	return set, err
 }
 
-// exchange makes the tokens of a code, once, with an access token for the audience. They are bound
-// to the key with the thumbprint, if there is one.
-// Devices redeem their codes with it, too.
+// exchange makes the tokens of a code, once. The access token is for audience. If jkt is not "",
+// the tokens are bound to the key with that thumbprint. Device codes use exchange, too.
 func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, jkt string,
 	redeemed RedeemedCode) (TokenSet, error) {
 	code.Request.Scope = c.only(code.Request.Scope)
@@ -210,7 +207,8 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, jk
 		return TokenSet{}, err
 	}
 
-	// Writing the row fails if the code was redeemed before or what it stands for has ended.
+	// Writing the row fails if the code was redeemed before. It also fails if the login, the
+	// consent, the client or the subscriber no longer exists.
 	redeemed.GrantID, redeemed.ClientID, redeemed.Rights = g.ID, c.ID, c.needed(code.Request)
 	if err := cs.store.RedeemCode(ctx, redeemed, g); errors.Is(err, problem.Conflict) {
 		return TokenSet{}, cs.revokeReplayed(ctx, c, redeemed.Hash)
@@ -224,8 +222,7 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, jk
 		refresh: refresh, idToken: true, jkt: jkt})
 }
 
-// checkRedemption applies the rows "redirect_uri" and "code_challenge" of the client
-// profiles.
+// checkRedemption applies the rules of the client's profile for redirect_uri and code_verifier.
 func checkRedemption(c Client, code Code, r Redemption) error {
 	a := code.Request
 	if r.RedirectURI == "" && (a.Challenge == "" || c.PKCEOptional) {
@@ -250,8 +247,8 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 	return nil
 }
 
-// refuse answers a faulty redemption with why. If the code was redeemed before, it
-// revokes that grant all the same.
+// refuse returns why, the error of an invalid redemption. If the code was redeemed before, refuse
+// also revokes the grant of the first redemption.
 func (cs *Codes) refuse(ctx context.Context, c Client, hash string, why error) error {
 	switch _, err := cs.store.FindRedeemedCode(ctx, hash); {
 	case errors.Is(err, problem.NotFound):
@@ -262,9 +259,9 @@ func (cs *Codes) refuse(ctx context.Context, c Client, hash string, why error) e
 	return cs.revokeReplayed(ctx, c, hash)
 }
 
-// revokeReplayed answers a code that was redeemed before. It revokes the grant of the
-// first redemption in a transaction of its own, so that the error does not undo it (RFC
-// 9700, section 4.5; RFC 6749, section 4.1.2).
+// revokeReplayed returns the error for a code that was redeemed before. It revokes the grant of the
+// first redemption in its own transaction, so that the error does not roll that back (RFC 9700,
+// section 4.5; RFC 6749, section 4.1.2).
 func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string) error {
 	first, err := cs.store.FindRedeemedCode(ctx, hash)
 	if errors.Is(err, problem.NotFound) {

@@ -12,40 +12,40 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// A ConsentStore keeps what subscribers have agreed to.
+// A ConsentStore stores the consents of subscribers.
 type ConsentStore interface {
-	// FindConsent returns the scopes that a subscriber has agreed to for a client.
+	// FindConsent returns the scopes to which a subscriber has consented for a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
-	// AddConsent adds scopes to them, or writes the first.
+	// AddConsent adds scopes to a subscriber's consent for a client, and creates the consent if
+	// necessary.
 	AddConsent(ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time) error
 	// RevokeConsent revokes a consent and ends the client's grants, in one transaction.
 	// If there is neither, it returns problem.NotFound.
 	RevokeConsent(ctx context.Context, subscriberID, clientID string, now time.Time,
 		ending func(grantID string) revocation.Revocation) error
-	// ListApps returns the clients that a subscriber has agreed to, or that have a valid
-	// grant of the subscriber's, by name.
+	// ListApps returns the clients to which a subscriber has consented, or which have a valid grant
+	// from the subscriber, sorted by name.
 	ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]App, error)
-	// Record writes the audit event of a decision that changes no row.
+	// Record writes an audit event for a decision that changes no row.
 	Record(ctx context.Context, e audit.Event) error
 }
 
-// An App is a client that a subscriber has agreed to, or that has a grant of the
-// subscriber's.
+// An App is a client to which a subscriber has consented, or which has a grant from the subscriber.
 type App struct {
 	ClientID, Name string
 	FirstParty     bool
-	Scopes         []string  // agreed to, or granted if no consent is needed
-	Since          time.Time // when they were agreed to or granted
+	Scopes         []string  // consented to, or granted if no consent is needed
+	Since          time.Time // time of the consent or grant
 }
 
-// Consents are what people have agreed that apps may have.
+// Consents records which rights people have given to apps.
 type Consents struct {
 	*core
 	store ConsentStore
 }
 
-// Covers reports whether a client may have the scopes without asking: it is the
-// operator's own, or the subscriber has agreed to all of them before.
+// Covers reports whether a client may have the scopes without asking. This is the case if it is
+// first-party, or if the subscriber has already consented to all of them.
 func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, scopes []string) (bool, error) {
 	if c.FirstParty {
 		return true, nil
@@ -57,9 +57,8 @@ func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, s
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(agreed, s) }), nil
 }
 
-// needed returns the rights of a request that must be agreed to when its code is
-// redeemed, so that a consent revoked or given meanwhile counts. nil means that no
-// consent is needed.
+// needed returns the rights that a request needs consent for, or nil if it needs none. They are
+// checked when the code is redeemed, so that a consent revoked or given in the meantime counts.
 func (c Client) needed(a AuthRequest) []string {
 	if c.FirstParty {
 		return nil
@@ -67,13 +66,12 @@ func (c Client) needed(a AuthRequest) []string {
 	return append([]string{}, c.Rights(a)...)
 }
 
-// Add records that a subscriber agreed to the scopes for a client, in addition to earlier
-// ones.
+// Add records that a subscriber consented to scopes for a client, in addition to earlier ones.
 func (cs *Consents) Add(ctx context.Context, c Client, subscriberID string, scopes []string) error {
 	return cs.store.AddConsent(ctx, subscriberID, c.ID, scopes, cs.Now())
 }
 
-// Deny records that a subscriber did not agree.
+// Deny records that a subscriber refused to consent.
 func (cs *Consents) Deny(ctx context.Context, c Client, s Login) error {
 	e := audit.Of("consent.given", s.ProjectID, "subscriber", s.SubscriberID).By(
 		audit.Subscriber, s.SubscriberID).With("client", c.ID)
@@ -83,11 +81,11 @@ func (cs *Consents) Deny(ctx context.Context, c Client, s Login) error {
 	return nil
 }
 
-// Revoke revokes what a subscriber has agreed to for a client, which must ask again. It
-// ends all that the client has of the subscriber's logins: refresh tokens and access
-// tokens, here at once and on other nodes within a second.
+// Revoke revokes a subscriber's consent for a client, so that the client must ask again. It also
+// revokes the client's refresh tokens and access tokens for the subscriber: immediately on this
+// node, within a second on the others.
 func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) error {
-	ctx = context.WithoutCancel(ctx) // finish even if the caller is gone
+	ctx = context.WithoutCancel(ctx) // finish even if the caller has disconnected
 	ending := func(grantID string) revocation.Revocation {
 		return cs.revocationOf(revocation.Grant, grantRef(grantID))
 	}
@@ -98,7 +96,7 @@ func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) e
 	return errors.Join(err, cs.Revocations.Sync(ctx))
 }
 
-// Apps returns the clients with access to a subscriber's account, by name.
+// Apps returns the clients with access to a subscriber's account, sorted by name.
 func (cs *Consents) Apps(ctx context.Context, projectID, subscriberID string) ([]App, error) {
 	return cs.store.ListApps(ctx, projectID, subscriberID, cs.Now())
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// core is what the parts of a Provider share: its configuration, the lifetimes in force,
-// and projects as they were a moment ago.
+// core holds what the parts of a Provider share: the configuration, the current lifetimes, and a
+// cache of projects.
 type core struct {
 	Config
 	lifetimes atomic.Pointer[Lifetimes]
@@ -26,12 +26,12 @@ type core struct {
 	open      *cache.Cache[bool] // whether any project has open registration
 }
 
-// Lifetimes are how long things live; a zero field means its default.
+// Lifetimes says how long things are valid. A zero field means the default in its comment.
 type Lifetimes struct {
-	Request         time.Duration // an authorization request waiting for its login: 30 minutes
+	Request         time.Duration // an authorization request during the sign-in: 30 minutes
 	Pushed          time.Duration // a pushed authorization request that no browser has opened: 90 seconds
-	Device          time.Duration // a device waiting for its login: 10 minutes
-	Code            time.Duration // 60 seconds (RFC 6749, section 4.1.2 allows ten minutes)
+	Device          time.Duration // a device that is waiting for its login: 10 minutes
+	Code            time.Duration // an authorization code: 60 seconds (RFC 6749, section 4.1.2 allows ten minutes)
 	IDToken         time.Duration // 1 hour
 	AccessFabric    time.Duration // a sealed access token: 2 hours; at most MaxAccess
 	AccessJWT       time.Duration // a JWT access token: 15 minutes; at most MaxAccess
@@ -67,7 +67,7 @@ func (l *Lifetimes) fill() {
 	def(&l.InviteLink, 7*24*time.Hour)
 }
 
-// link returns how long a link of a mail is valid, counted from when it is sent.
+// link returns how long a link in an email is valid after it is sent.
 func (l Lifetimes) link(purpose mail.Kind) time.Duration {
 	switch purpose {
 	case mail.Verify:
@@ -78,41 +78,42 @@ func (l Lifetimes) link(purpose mail.Kind) time.Duration {
 	return l.ResetLink
 }
 
-// MaxAccess is the longest lifetime that access tokens may be configured to have.
-// Revocations are kept for longer, so that they outlive every access token, whichever
-// node issued it with whatever configuration.
+// MaxAccess is the longest lifetime that can be configured for access tokens. Revocations are kept
+// for longer, so that they outlive every access token, whichever node issued it under whatever
+// configuration.
 const (
 	MaxAccess  = 30 * 24 * time.Hour
 	remembered = MaxAccess + 24*time.Hour
 )
 
-// A key must be kept until everything that it signed has expired: this line does not
-// compile otherwise.
+// A key must be kept until everything that it signed has expired. Otherwise this line does not
+// compile.
 const _ = uint64(keys.Kept - MaxAccess)
 
-// Lifetimes returns the lifetimes of what is issued now.
+// Lifetimes returns the current lifetimes of newly issued tokens, codes and links.
 func (co *core) Lifetimes() Lifetimes { return *co.lifetimes.Load() }
 
-// SetLifetimes changes the lifetimes of what is issued from now on. It may be called
-// concurrently with everything else.
+// SetLifetimes changes the lifetimes of tokens, codes and links that are issued from now on. It may
+// be called concurrently with all other methods.
 func (co *core) SetLifetimes(l Lifetimes) {
 	l.fill()
 	l.AccessFabric, l.AccessJWT = min(l.AccessFabric, MaxAccess), min(l.AccessJWT, MaxAccess)
 	co.lifetimes.Store(&l)
 }
 
-// revocationOf returns the revocation of every token of a thing, issued already or later.
+// revocationOf returns a revocation of all tokens, past and future, that belong to the thing with
+// this kind and id.
 func (co *core) revocationOf(kind, id string) revocation.Revocation {
 	until := co.Now().Add(remembered)
 	return revocation.Revocation{Kind: kind, ID: id, Until: until, Expires: until}
 }
 
-// project returns a project as it was a moment ago.
+// project returns a project, from a cache.
 func (co *core) project(ctx context.Context, id string) (fabric.Project, error) {
 	return co.projects.Load(id, func() (fabric.Project, error) { return co.Fabric.Projects.Find(ctx, id) })
 }
 
-// OnlyProject returns the id of the only project, or "" if there are several.
+// OnlyProject returns the id of the only project, or "" if there is not exactly one.
 func (co *core) OnlyProject(ctx context.Context) (string, error) {
 	some, err := co.Fabric.Projects.List(ctx, page.Query{Size: 2})
 	if err != nil || len(some.Items) != 1 {
@@ -143,7 +144,7 @@ func (co *core) checkRegistrationOpen(ctx context.Context, projectID string) err
 	return err
 }
 
-// newLetter returns a letter that is dated now.
+// newLetter returns a letter with the current time.
 func (co *core) newLetter(kind mail.Kind, projectID, to string, facts map[string]string) (mail.Letter, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

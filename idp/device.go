@@ -15,8 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Device waits for somebody to sign it in elsewhere (RFC 8628). It lies in the session
-// store under the digest of its device code; the digest of its user code leads there.
+// A Device is a device that a person signs in with another browser (RFC 8628). The session store
+// holds it under the digest of its device code. A second entry leads to it from the digest of its
+// user code.
 type Device struct {
 	ClientID string        `json:"client_id"`
 	Scope    []string      `json:"scope"`
@@ -25,10 +26,10 @@ type Device struct {
 	Interval time.Duration `json:"interval"` // between two polls
 	Polled   time.Time     `json:"polled"`
 	Denied   bool          `json:"denied,omitempty"`
-	Granted  *Code         `json:"granted,omitempty"` // what it may redeem; nil until somebody has signed it in
+	Granted  *Code         `json:"granted,omitempty"` // what it may redeem; nil until a person signs it in
 }
 
-// Devices are the devices that wait for a login. They lie in the session store.
+// Devices manages the devices that are waiting for a login, in the session store.
 type Devices struct {
 	*core
 	clients *Clients
@@ -36,10 +37,10 @@ type Devices struct {
 }
 
 const (
-	devicePoll    = 5 * time.Second // between polls; each early poll adds as much (RFC 8628, section 3.5)
+	devicePoll    = 5 * time.Second // between polls; each early poll adds the same again (RFC 8628, section 3.5)
 	devicePollMax = time.Minute
-	deviceJitter  = time.Second      // how much faster than the previous poll one may arrive
-	deviceKept    = 10 * time.Minute // kept after its end, so that polls get the right error
+	deviceJitter  = time.Second      // how much too early a poll may arrive
+	deviceKept    = 10 * time.Minute // how long an expired device is kept, so that polls get the right error
 	deviceTries   = 10               // attempts at a compare-and-swap
 )
 
@@ -48,14 +49,14 @@ func userCodeKey(code string) session.Key {
 	return session.Key{Kind: "usercode", ID: session.Digest(code)}
 }
 
-// DeviceCodes are the codes with which a device starts (RFC 8628, section 3.2).
+// DeviceCodes holds the codes that a device receives first (RFC 8628, section 3.2).
 type DeviceCodes struct {
 	Device, User        string
 	ExpiresIn, Interval time.Duration
 }
 
-// Begin lets a device wait for a login, with the requested scope. Its tokens are always
-// for the issuer; the requested resources may only repeat that.
+// Begin registers a device that waits for a login with the requested scope. Its tokens are always
+// for the issuer, so resources may only contain the issuer.
 func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resources []string) (DeviceCodes, error) {
 	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return DeviceCodes{}, err
@@ -89,15 +90,15 @@ func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resourc
 
 func userCodeOf(device string) string { return "user code of " + device }
 
-// userLetters and userLength define user codes: 20⁸ of them.
+// userLetters and userLength define the format of user codes. There are 20⁸ codes.
 const (
-	// userLetters are the letters of user codes (RFC 8628, section 6.1): no vowels, so
-	// that codes spell no words.
+	// userLetters are the letters of user codes (RFC 8628, section 6.1). They include no vowels, so
+	// that codes do not spell words.
 	userLetters = "BCDFGHJKLMNPQRSTVWXZ"
 	userLength  = 8
 )
 
-// newUserCode returns a user code that no other device has, and remembers whose it is.
+// newUserCode returns a user code that no other device has, and stores which device it belongs to.
 func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Duration) (string, error) {
 	for {
 		code := randomUserCode()
@@ -107,11 +108,11 @@ func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Dur
 	}
 }
 
-// randomUserCode returns a code as people see it, XXXX-XXXX: 34 bits.
+// randomUserCode returns a code of 34 bits in the format that people see, XXXX-XXXX.
 func randomUserCode() string {
 	var random [8]byte
 	rand.Read(random[:])
-	n := binary.BigEndian.Uint64(random[:]) // 2⁶⁴ is so much more than 20⁸ that all codes are equally likely
+	n := binary.BigEndian.Uint64(random[:]) // 2⁶⁴ is much larger than 20⁸, so codes are equally likely
 	var code [userLength]byte
 	for i := range code {
 		code[i] = userLetters[n%uint64(len(userLetters))]
@@ -120,8 +121,8 @@ func randomUserCode() string {
 	return string(code[:userLength/2]) + "-" + string(code[userLength/2:])
 }
 
-// ReadUserCode returns the user code that somebody typed. Case, hyphens and spaces do not
-// matter (RFC 8628, section 6.1).
+// ReadUserCode returns the user code in typed, whatever its case, hyphens and spaces (RFC 8628,
+// section 6.1).
 func ReadUserCode(typed string) (code string, ok bool) {
 	letters := strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
@@ -135,13 +136,14 @@ func ReadUserCode(typed string) (code string, ok bool) {
 	return letters[:userLength/2] + "-" + letters[userLength/2:], true
 }
 
-// EnterUserCode begins the request of the device that shows a code. The code was typed at a
-// place. A code that no waiting device shows is problem.NotFound; too many from one place are
-// problem.RateLimited (RFC 8628, section 5.1).
+// EnterUserCode begins an authorization request for the device that shows a code. typed is the code
+// as a person typed it, and place is the person's network. EnterUserCode returns problem.NotFound
+// if no waiting device shows the code, and problem.RateLimited if too many codes come from place
+// (RFC 8628, section 5.1).
 func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a AuthRequest, c Client, err error) {
 	code, ok := ReadUserCode(typed)
 	if !ok {
-		return a, c, problem.NoSuch("device") // a typing error, not a guess
+		return a, c, problem.NoSuch("device") // this is a typing error, so it is not counted as a guess
 	}
 	if err := ds.countGuess(ctx, place); err != nil {
 		return a, c, err
@@ -159,13 +161,13 @@ func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a Au
 		return a, c, err
 	}
 
-	// The prompt asks for consent for each device: the person who typed the code may not be the
-	// one who has the device (RFC 8628, section 5.4).
+	// Always ask for consent: the person who typed the code may not be the one who has the device
+	// (RFC 8628, section 5.4).
 	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope,
 		Prompt: []string{"consent"}, Created: ds.Now()}, c, nil
 }
 
-// findWaiting finds a device for which nobody has answered yet.
+// findWaiting finds a device whose request has not been answered yet.
 func (ds *Devices) findWaiting(ctx context.Context, id string) (d Device, err error) {
 	value, err := ds.Sessions.Get(ctx, deviceKey(id))
 	if err != nil {
@@ -184,7 +186,7 @@ func (d Device) waits(now time.Time) bool {
 	return !d.Denied && d.Granted == nil && now.Before(d.Expires)
 }
 
-// UserCode returns the code that the device of a request shows, while the device waits.
+// UserCode returns the code that the device of request a shows. The device must still be waiting.
 func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) {
 	d, err := ds.findWaiting(ctx, a.Device)
 	if err != nil {
@@ -194,18 +196,18 @@ func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) 
 	return string(code), err
 }
 
-// SignIn lets the device of a request redeem a login.
+// SignIn lets the device of request a get tokens for login s.
 func (ds *Devices) SignIn(ctx context.Context, a AuthRequest, s Login) error {
 	code := codeOf(a, s)
 	return ds.answer(ctx, a, func(d *Device) { d.Granted = &code })
 }
 
-// Deny makes the next poll of a request's device fail with access_denied.
+// Deny makes the next poll of the device of request a fail with access_denied.
 func (ds *Devices) Deny(ctx context.Context, a AuthRequest) error {
 	return ds.answer(ctx, a, func(d *Device) { d.Denied = true })
 }
 
-// answer answers a device once: the first of several answers counts.
+// answer answers a device's request. Only the first answer counts.
 func (ds *Devices) answer(ctx context.Context, a AuthRequest, answer func(*Device)) error {
 	return ds.change(ctx, a.Device, func(d *Device) error {
 		if !d.waits(ds.Now()) {
@@ -216,8 +218,8 @@ func (ds *Devices) answer(ctx context.Context, a AuthRequest, answer func(*Devic
 	})
 }
 
-// change updates a device, and retries if others do so at the same time. After too many
-// retries it returns problem.Conflict.
+// change updates a device, and retries if it was changed concurrently. After too many retries it
+// returns problem.Conflict.
 func (ds *Devices) change(ctx context.Context, id string, change func(*Device) error) (err error) {
 	for range deviceTries {
 		var old, value []byte
@@ -245,7 +247,7 @@ func (ds *Devices) change(ctx context.Context, id string, change func(*Device) e
 	return err
 }
 
-// The answers to a device that polls (RFC 8628, section 3.5).
+// Responses to a device's polls (RFC 8628, section 3.5).
 var (
 	errPending      = oauth("authorization_pending", "the request is not answered yet; poll again")
 	errSlowDown     = oauth("slow_down", "poll less often: wait five more seconds between requests")
@@ -253,8 +255,9 @@ var (
 	errDeviceDenied = oauth("access_denied", "the subscriber denied the access")
 )
 
-// Redeem returns the tokens of a device that was signed in, once. Redeeming a device code
-// again revokes the grant, as with other codes. The resources are as in Begin.
+// Redeem returns the tokens of a device that was signed in, once. If the device code was redeemed
+// before, Redeem revokes the grant of the first redemption. resources has the same meaning as in
+// Begin.
 func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string,
 	jkt string) (TokenSet, error) {
 	if err := c.checkBinding(jkt); err != nil {
@@ -273,7 +276,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	case errors.Is(err, problem.NotFound):
 		return TokenSet{}, ds.codes.revokeReplayed(ctx, c, id)
 	case errors.Is(err, problem.Conflict):
-		return TokenSet{}, errSlowDown // it sends many polls at once
+		return TokenSet{}, errSlowDown // the device sends many polls at the same time
 	case err != nil:
 		return TokenSet{}, err
 	}
@@ -281,13 +284,13 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer, jkt,
 		RedeemedCode{Hash: id, Expires: ds.Now().Add(ds.Lifetimes().Device + deviceKept + remembered)})
 	if err == nil {
-		_ = ds.Sessions.Delete(ctx, deviceKey(id)) // tidiness; the row decides
+		_ = ds.Sessions.Delete(ctx, deviceKey(id)) // only cleans up: the row of the code prevents a second redemption
 		ds.Observe("token_" + GrantDevice)
 	}
 	return set, err
 }
 
-// poll returns what a device may redeem, or an error that says why there is nothing yet.
+// poll returns the code that a device may redeem, or the error to answer its poll with.
 func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code, err error) {
 	var answer error
 	err = ds.change(ctx, id, func(d *Device) error {
@@ -316,13 +319,13 @@ func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code,
 	return granted, err
 }
 
-// guessWindow is the period over which user codes typed in one network are counted.
+// guessWindow is the period over which the user codes typed in a network are counted.
 const guessWindow = 10 * time.Minute
 
-// countGuess counts a user code and refuses it if too many were typed in its network, or
-// in the range of networks that one person may have. Right codes are refused, too, or a
-// guesser would learn which are right. The code is counted before it is looked up, in one
-// atomic operation, so that the limit also holds for concurrent guesses.
+// countGuess counts a user code, and returns problem.RateLimited if too many were typed in the
+// network place, or in the range of networks that one person may have. It also refuses correct
+// codes, because otherwise guessers would learn which ones are correct. Codes are counted
+// atomically before they are looked up, so that the limit also applies to concurrent guesses.
 func (ds *Devices) countGuess(ctx context.Context, place string) error {
 	if ds.DeviceGuesses <= 0 {
 		return nil

@@ -16,24 +16,26 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 )
 
-// A device that signs in gets a mark, which names the subscribers that use the device: it
-// has a random id and, for each subscriber, an expiry and a MAC over these, the subscriber
-// and the subscriber's epoch. The epoch makes marks end with a password, since somebody
-// else may have known the old one. A mark opens nothing; it only separates the device from
-// those of strangers when failed passwords are counted, see [Logins.LogIn]. When second factors
-// are tried, only a mark earned by a login with two factors counts; its MAC is different.
+// A device that signs in gets a mark, which names the subscribers who use it. A mark has a random
+// id and, for each subscriber, an expiry and a MAC of the id, the expiry, the subscriber and the
+// subscriber's epoch. The epoch invalidates marks when the password changes, since somebody else
+// may have known the old one.
+//
+// A mark gives no access. When failed passwords are counted, it distinguishes the device from those
+// of strangers; see [Logins.LogIn]. For attempts at a second factor, only a mark earned by a login
+// with two factors counts. Its MAC is different.
 const (
 	knownFor       = 180 * 24 * time.Hour
-	deviceAccounts = 5 // accounts that one device is known to, the last that signed in
+	deviceAccounts = 5 // accounts that a mark names: the last ones that signed in
 	maxDeviceMark  = 1 << 10
 )
 
-// DeviceMarks issues the marks of devices and verifies them.
+// DeviceMarks issues and verifies the marks of devices.
 type DeviceMarks struct{ *core }
 
-// Mark returns the new mark of a device that has just signed in as a subscriber, and how
-// long it is valid. mark is the one that it had, and factors is whether the login had two
-// factors. A device that has ever shown two factors keeps that.
+// Mark returns a new mark for a device that has just signed in as sub, and how long it is valid.
+// mark is the device's previous mark, and factors says whether the login had two factors. A device
+// that had two factors once remains marked with them.
 func (ms *DeviceMarks) Mark(mark string, sub fabric.Subscriber, factors bool) (string, time.Duration) {
 	id, codes, ok := parseDevice(mark)
 	if !ok {
@@ -56,12 +58,12 @@ func (ms *DeviceMarks) Mark(mark string, sub fabric.Subscriber, factors bool) (s
 	return id + "." + strings.Join(fresh, "."), knownFor
 }
 
-// find returns the id of a marked device that the subscriber has used, or "".
+// find returns the id of a device whose mark names the subscriber, or "".
 func (ms *DeviceMarks) find(mark string, sub fabric.Subscriber) string {
 	return cmp.Or(ms.findProven(mark, sub), ms.findEarned(mark, sub, oneFactor))
 }
 
-// findProven is like find for devices where a login had two factors.
+// findProven is like find, but only for devices that had a login with two factors.
 func (ms *DeviceMarks) findProven(mark string, sub fabric.Subscriber) string {
 	return ms.findEarned(mark, sub, twoFactors)
 }
@@ -79,7 +81,7 @@ func (ms *DeviceMarks) findEarned(mark string, sub fabric.Subscriber, by earning
 	return ""
 }
 
-// An earning is the way in which a device earned its mark.
+// An earning says how a device earned its mark.
 type earning string
 
 const (
@@ -87,8 +89,8 @@ const (
 	twoFactors earning = " two factors" // a login with two factors
 )
 
-// newDeviceLetters returns the letter about a login on a device that the account does not
-// know, or nothing.
+// newDeviceLetters returns the letter that notifies a subscriber of a login on a new device, or nil
+// if the account knows the device.
 func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor) ([]mail.Letter, error) {
 	if sub.Email == "" || from.known || ls.marks.find(from.Device, sub) != "" {
 		return nil, nil
@@ -100,8 +102,8 @@ func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor)
 	return []mail.Letter{l}, err
 }
 
-// verify reports whether an entry of a device's mark is valid, names the subscriber, and was
-// earned in the given way.
+// verify reports whether code, an entry of a device's mark, is valid for the subscriber and was
+// earned as by says.
 func (ms *DeviceMarks) verify(id, code string, sub fabric.Subscriber, by earning) bool {
 	until, mac, _ := strings.Cut(code, "-")
 	at, err := strconv.ParseInt(until, 10, 64)
@@ -113,7 +115,7 @@ func (ms *DeviceMarks) code(id string, sub fabric.Subscriber, until string, by e
 	key := ms.Ring.Derive("known devices")
 	h := hmac.New(sha256.New, key[:])
 	fmt.Fprintf(h, "%s %s %s", id, sub.ID, until)
-	if sub.Epoch > 0 { // marks older than epochs remain valid in the first
+	if sub.Epoch > 0 { // epoch 0 is left out, so that marks made before there were epochs remain valid
 		fmt.Fprintf(h, " %d", sub.Epoch)
 	}
 	h.Write([]byte(by))

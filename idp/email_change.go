@@ -11,16 +11,15 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// AskVerification queues a mail to a signed-in subscriber with a link that verifies the
-// subscriber's email.
+// AskVerification queues an email to a signed-in subscriber, with a link that verifies the address.
 func (as *Accounts) AskVerification(ctx context.Context, sub fabric.Subscriber, network string) error {
 	return as.letters.Ask(ctx, mail.Verify, sub.ProjectID, sub.Email, "", network)
 }
 
-// AskAddress queues a mail with a link to another email that a subscriber wants to have.
-// The current email stays until the link is used. Changing the password meanwhile voids
-// the link. Whether somebody else has the email is only found out when the letter is
-// written, and only the letter says so.
+// AskAddress queues an email to a new address that a subscriber wants to use, with a link that
+// confirms it. The current address remains until the link is used. If the password changes before
+// that, the link becomes invalid. selvage checks whether another account has the address only when
+// it writes the email, and only the email says so.
 func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email, network string) error {
 	if err := fabric.CheckEmail("email", email); err != nil {
 		return err
@@ -43,8 +42,8 @@ func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email
 	return as.letters.store.QueueLetter(ctx, l)
 }
 
-// writeAddress fills in the mail that AskAddress queued. If another account has the
-// address, the mail says that instead.
+// writeAddress drafts the email that AskAddress queued. If another account has the address, the
+// email says so instead of containing a link.
 func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
 	s, err := ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
 	if err != nil {
@@ -70,8 +69,8 @@ func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	return d, err
 }
 
-// ChangeAddress sets a subscriber's email to the one that a link of ChangeAddress was
-// sent to. If another account has it by now, it returns problem.Conflict.
+// ChangeAddress changes a subscriber's email address to the one that received the link with this
+// token. If another account has the address by now, it returns problem.Conflict.
 func (as *Accounts) ChangeAddress(ctx context.Context, token string) (Link, error) {
 	return as.useLink(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Email: &l.Email}

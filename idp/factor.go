@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Proof is what somebody has shown so far in a login that needs more: the password, or
-// a login that has to be raised. It lies in the authorization request and so belongs to
-// the browser that began that.
+// A Proof is the first part of a login that needs a second factor: a correct password, or a login
+// to raise. It is stored in the authorization request, and so belongs to the browser that began the
+// request.
 type Proof struct {
 	SubscriberID string    `json:"subscriber_id"`
 	AMR          []string  `json:"amr"`
@@ -36,8 +36,7 @@ func OwnerOf(subscriberID string) factor.Owner {
 	return factor.Owner{Kind: factor.Subscriber, ID: subscriberID}
 }
 
-// Unfinished is the error of a login whose password was right and that needs a second
-// factor.
+// Unfinished is the error of a login whose password was correct but which needs a second factor.
 type Unfinished struct{ Proof Proof }
 
 func (u *Unfinished) Error() string { return "a second factor is needed" }
@@ -50,8 +49,8 @@ func (ls *Logins) FactorsOf(ctx context.Context, subscriberID string) (factor.Se
 	return ls.Factors.Has(ctx, OwnerOf(subscriberID))
 }
 
-// begin makes the login of a subscriber whose password was checked. If the subscriber has
-// a second factor, it returns [Unfinished].
+// begin makes a login for a subscriber whose password was checked. If the subscriber has a second
+// factor, it returns [Unfinished].
 func (ls *Logins) begin(ctx context.Context, sub fabric.Subscriber, began time.Time, from Visitor) (Login, error) {
 	set, err := ls.FactorsOf(ctx, sub.ID)
 	if err != nil {
@@ -65,7 +64,7 @@ func (ls *Logins) begin(ctx context.Context, sub fabric.Subscriber, began time.T
 	return ls.create(ctx, sub, began, amr, from)
 }
 
-// ProofOf returns a proof that raises a login.
+// ProofOf returns a proof for raising a login.
 func (ls *Logins) ProofOf(s Login) *Proof {
 	return &Proof{SubscriberID: s.SubscriberID, AMR: s.AMR, Began: ls.Now(), Raises: s.ID}
 }
@@ -75,9 +74,9 @@ func (ls *Logins) Pending(proof *Proof) bool {
 	return proof != nil && ls.Now().Sub(proof.Began) <= proofFor
 }
 
-// Finish makes the login for a proof and the second factor just shown: a new one, or the
-// one that the proof raises. If the subscriber has changed meanwhile, it returns
-// problem.Unauthenticated.
+// Finish completes a login whose second factor was just shown. It makes a new login, or raises the
+// one that the proof names. If the subscriber was disabled, deleted or got another password in the
+// meantime, it returns problem.Unauthenticated.
 func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr []string,
 	from Visitor) (Login, error) {
 	if !ls.Pending(&proof) {
@@ -101,8 +100,8 @@ func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr
 	return ls.enter(ctx, sub, proof.Began, together(proof.AMR, amr), from)
 }
 
-// Raise adds what was proven to a live login. It remains the same login, with its
-// original time; its browser must get a new cookie.
+// Raise adds amr, the methods just proven, to a live login. The login keeps its id and time, but
+// its browser must get a new cookie.
 func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {
@@ -125,15 +124,16 @@ func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []str
 	return s, ls.cache(ctx, s, ls.Sessions.Put)
 }
 
-// CountPasskey counts a passkey that is about to be checked, by its network, like a
-// guessed password: each refused one writes a row to the audit trail.
-// [Logins.LogInByPasskey] returns the attempt if the passkey was right.
+// CountPasskey counts an attempt to sign in with a passkey against the visitor's network, as a
+// guessed password is counted: each refused passkey writes an audit event. If the passkey is
+// correct, [Logins.LogInByPasskey] undoes the count.
 func (at *Attempts) CountPasskey(ctx context.Context, from Visitor) error {
 	_, err := at.Limits.TakeAll(ctx, networkCounts(from))
 	return err
 }
 
-// LogInByPasskey makes the login of a project's subscriber by a passkey alone.
+// LogInByPasskey makes a login for the subscriber of a project who owns key. No other factor is
+// needed.
 func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key factor.Passkey,
 	from Visitor) (Login, error) {
 	if key.Owner.Kind != factor.Subscriber {
@@ -158,10 +158,10 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 	return s, err
 }
 
-// PlaceOf returns the place where somebody shows a second factor, if it is a device where
-// the subscriber finished a login with two factors before, or "". No other device counts
-// as the subscriber's own: a login or device made with the password alone may belong to
-// anybody who knew the password before there was a factor.
+// PlaceOf returns the device from which a second factor is shown, if the subscriber has finished a
+// login with two factors on it before. Otherwise it returns "". Devices that only had logins with
+// the password do not count as the subscriber's own: they may belong to anyone who knew the
+// password before the subscriber added a factor.
 func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, from Visitor) (factor.Place, error) {
 	sub, err := ls.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
 	if err != nil && !errors.Is(err, problem.NotFound) {
@@ -173,9 +173,8 @@ func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, fr
 	return "", nil
 }
 
-// RefuseFactor records that somebody failed to show a factor, and why. That the limit was
-// reached is recorded once a minute. subscriberID is "" if it is unknown whose factor it
-// would have been.
+// RefuseFactor records a failed second factor, and why it failed. A reached limit is recorded at
+// most once a minute. subscriberID is "" if the owner of the factor is unknown.
 func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID string, why *problem.Error) error {
 	target := audit.Target{Kind: "account"}
 	if subscriberID != "" {
@@ -198,11 +197,11 @@ func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID st
 	return nil
 }
 
-// enter makes a login that is fully proven.
+// enter makes a login for which every needed factor was proven.
 func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string,
 	from Visitor) (Login, error) {
 	s, err := ls.create(ctx, sub, began, amr, from)
-	if errors.Is(err, problem.Conflict) { // changed since it was read
+	if errors.Is(err, problem.Conflict) { // the subscriber changed after it was read
 		return Login{}, problem.NoCredentials()
 	}
 	if err == nil {
@@ -211,7 +210,7 @@ func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.T
 	return s, err
 }
 
-// together returns the AMR of a login proven by both: the methods of both, and mfa.
+// together returns the AMR of a login with two factors: the methods of both, and mfa.
 func together(before, beside []string) []string {
 	all := slices.Clone(before)
 	for _, way := range append(slices.Clone(beside), "mfa") {

@@ -13,11 +13,11 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A client of the profile FAPI2 pushes its requests, authenticates with its key, and gets only tokens
-// that are bound to a key (FAPI 2.0 Security Profile, section 5.3.2). It may sign its requests, have
-// its responses signed and introspection as well (FAPI 2.0 Message Signing).
+// A client with the profile FAPI2 pushes its requests, authenticates with a key, and gets only
+// tokens that are bound to a key (FAPI 2.0 Security Profile, section 5.3.2). It may sign its
+// requests, and ask for signed responses and signed introspection (FAPI 2.0 Message Signing).
 
-// The longest lifetimes under FAPI2: of a code, and of a pushed request.
+// Longest lifetimes under FAPI2 of codes and of pushed requests.
 const (
 	maxFAPICode   = time.Minute
 	maxFAPIPushed = 10*time.Minute - time.Second
@@ -29,8 +29,9 @@ func (c Client) mustPush() bool { return c.RequirePushed || c.Profile == FAPI2 }
 // mustBind reports whether the client's tokens must be bound to a key.
 func (c Client) mustBind() bool { return c.DPoPBound || c.Profile == FAPI2 }
 
-// keepsRefreshToken reports whether the client's refresh tokens stay the same. Rotating them would
-// protect nothing, since they are bound to the client and a key, and loses them with an answer.
+// keepsRefreshToken reports whether the client's refresh tokens are not rotated. Under FAPI2,
+// rotation would add no protection, because the tokens are bound to the client and a key. It would
+// only make clients that miss a response lose their token.
 func (c Client) keepsRefreshToken() bool { return c.Profile == FAPI2 }
 
 // signingAlgorithms returns the algorithms that the client may sign with.
@@ -42,7 +43,7 @@ func (c Client) signingAlgorithms() []string {
 	return all
 }
 
-// tokenAlgorithms returns the algorithms that may sign something for the client.
+// tokenAlgorithms returns the algorithms with which tokens for the client may be signed.
 func (c Client) tokenAlgorithms() []keys.Use {
 	all := slices.Clone(keys.Algorithms())
 	if c.Profile == FAPI2 {
@@ -51,7 +52,7 @@ func (c Client) tokenAlgorithms() []keys.Use {
 	return all
 }
 
-// checkFAPI reports the settings that a client of the profile FAPI2 may not have.
+// checkFAPI reports settings that a client with the profile FAPI2 may not have.
 func (c *Client) checkFAPI(bad func(param, format string, args ...any)) {
 	if c.Profile != FAPI2 {
 		return
@@ -76,8 +77,8 @@ func (c *Client) checkFAPI(bad func(param, format string, args ...any)) {
 	}
 }
 
-// checkProfile applies FAPI 2.0 Security Profile, section 5.3.2.1 to the assertion of a client of that
-// profile: its alg is a strong one, and its only audience is the issuer, as a string.
+// checkProfile applies FAPI 2.0 Security Profile, section 5.3.2.1 to an assertion from a client
+// with that profile: alg must be strong, and aud must be the issuer, as a string.
 func (as *Assertions) checkProfile(c Client, token *jwt.JSONWebToken) error {
 	if c.Profile != FAPI2 {
 		return nil
@@ -94,8 +95,7 @@ func (as *Assertions) checkProfile(c Client, token *jwt.JSONWebToken) error {
 	return nil
 }
 
-// keep answers a refresh token that stays the same: it must be the current one, and lasts longer
-// with each use.
+// keep extends the life of a refresh token that is not rotated. token must be the current one.
 func (gs *Grants) keep(ctx context.Context, g Grant, token string) error {
 	g.IdleUntil = gs.Now().Add(gs.Lifetimes().RefreshIdle)
 	if !sameHash(hashSecret(token), g.RefreshHash) {

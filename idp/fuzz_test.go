@@ -41,8 +41,8 @@ func FuzzRedirectURI(f *testing.F) {
 	})
 }
 
-// FuzzKeySet parses the key sets that clients publish. A key set may cost 3 ms for each of its
-// 32 keys, since the curve of each is checked.
+// FuzzKeySet parses key sets as clients publish them. Parsing may take 3 ms for each of the at most
+// 32 keys, since the curve of each key is checked.
 func FuzzKeySet(f *testing.F) {
 	const point = `{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",` +
 		`"y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`
@@ -74,7 +74,7 @@ func FuzzKeySet(f *testing.F) {
 	})
 }
 
-// FuzzRequestObject reads the claims of a request object, whatever a client has signed.
+// FuzzRequestObject reads the claims of a request object with any content that a client could sign.
 func FuzzRequestObject(f *testing.F) {
 	for _, raw := range []string{
 		`{"iss":"c","aud":["i"],"exp":4102444800,"nbf":1,"scope":"openid","max_age":1,"claims":{"userinfo":null}}`,
@@ -126,7 +126,7 @@ func FuzzClaims(f *testing.F) {
 		}
 		if json.Unmarshal([]byte(raw), &asked) == nil {
 			if _, has := asked.Userinfo["sub"]; has {
-				return // needs the key ring
+				return // resolving a subject needs the key ring
 			}
 			if _, has := asked.IDToken["sub"]; has {
 				return
@@ -147,8 +147,8 @@ func FuzzClaims(f *testing.F) {
 	})
 }
 
-// FuzzDeviceCookie parses the marks of devices and the list of a browser's logins, both of which
-// browsers store.
+// FuzzDeviceCookie parses the two values that browsers store: the mark of a device, and the list of
+// a browser's logins.
 func FuzzDeviceCookie(f *testing.F) {
 	const id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	for _, text := range []string{
@@ -171,7 +171,7 @@ func FuzzDeviceCookie(f *testing.F) {
 	})
 }
 
-// FuzzUserCode reads the codes of devices as people type them.
+// FuzzUserCode reads user codes as people might type them.
 func FuzzUserCode(f *testing.F) {
 	for _, typed := range []string{"bcdf-ghjk", "BCDFGHJK", " b c d f g h j k ", strings.Repeat("-", 1<<16),
 		strings.Repeat("\u0130", 1<<12), "ﬀﬀﬀﬀ", "\xff\xfe"} {

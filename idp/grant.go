@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Grant is the right of a client to tokens for a subscriber, made by redeeming a code.
-// It lasts until its refresh token lapses or its login ends.
+// A Grant is the right of a client to tokens for a subscriber. Redeeming a code makes it. It lasts
+// until its refresh token expires or its login ends.
 type Grant struct {
 	ID, ProjectID, ClientID, SubscriberID string
 	SessionID                             string
@@ -27,32 +27,32 @@ type Grant struct {
 	AMR                                   []string
 	JKT                                   string    // thumbprint of the key that its tokens are bound to, or ""
 	RefreshHash                           string    // SHA-256 of the refresh token, or ""
-	Seed                                  string    // sealed; yields this refresh token from the previous one
-	Rotated                               time.Time // when this one replaced it; zero for the first
+	Seed                                  string    // sealed; the previous refresh token and Seed yield the current one
+	Rotated                               time.Time // when the current refresh token was made; zero for the first
 	Created                               time.Time
 	IdleUntil, Expires                    time.Time // when the refresh token expires if unused, and in any case
 	Revoked                               time.Time
 }
 
-// A GrantStore keeps the rows of grants and of redeemed codes.
+// A GrantStore stores grants and redeemed codes.
 type GrantStore interface {
-	// RedeemCode writes the grant of a code, unless the code with this hash was redeemed
-	// before: then it returns problem.Conflict. If meanwhile the login was ended, the
-	// consent revoked, or the client or subscriber deleted, it returns problem.NotFound.
+	// RedeemCode writes the grant of a code. If the code with this hash was redeemed before,
+	// RedeemCode returns problem.Conflict. If in the meantime the login ended, the consent was
+	// revoked, or the client or subscriber was deleted, it returns problem.NotFound.
 	RedeemCode(ctx context.Context, c RedeemedCode, g Grant) error
 	FindRedeemedCode(ctx context.Context, hash string) (RedeemedCode, error)
 	FindGrant(ctx context.Context, id string) (Grant, error)
-	// FindConsent returns what a subscriber has agreed to for a client.
+	// FindConsent returns the rights to which a subscriber has consented for a client.
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
-	// RotateGrant writes the refresh token of an active grant (its hash, Seed, Rotated
-	// and IdleUntil) if the hash is still old. problem.Conflict means that the token was
-	// used before.
+	// RotateGrant writes the refresh token of an active grant: its hash, Seed, Rotated and
+	// IdleUntil. If the stored hash is no longer old, the token was used before, and RotateGrant
+	// returns problem.Conflict.
 	RotateGrant(ctx context.Context, g Grant, old string) error
-	// RevokeGrant ends a grant and its access tokens, in one transaction.
+	// RevokeGrant ends a grant and revokes its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
 }
 
-// Grants are what clients may have of people's logins.
+// Grants manages the rights of clients to tokens.
 type Grants struct {
 	*core
 	store  GrantStore
@@ -60,8 +60,8 @@ type Grants struct {
 	tokens *Tokens
 }
 
-// create returns the grant of a code. It has a refresh token if the client may refresh:
-// always with fabric access tokens, otherwise for offline_access.
+// create returns the grant for a code, and a refresh token if the client may refresh. Clients with
+// fabric access tokens always may. Others need the scope offline_access.
 func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -83,20 +83,20 @@ func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err erro
 	return g, refresh, nil
 }
 
-// mayKeepGoing reports whether a grant of these scopes comes with a refresh token.
+// mayKeepGoing reports whether a grant with these scopes includes a refresh token.
 func (c Client) mayKeepGoing(scopes []string) bool {
 	return c.May(GrantRefresh) && (c.AccessToken == FabricToken || slices.Contains(c.only(scopes), "offline_access"))
 }
 
-// grantRef returns the name of a grant in access tokens. It is not the id, which is half
-// of the refresh token.
+// grantRef returns the name of a grant in access tokens. The name is not the id, because the id is
+// part of the refresh token.
 func grantRef(id string) string { return session.Digest(id) }
 
-// errDead is the answer to requests for tokens of a login that was ended.
+// errDead is the error for token requests whose login has ended.
 var errDead = invalidGrant("the subscriber is disabled, has signed out, or has revoked the consent")
 
-// findSubscriber returns the subscriber of new tokens, unless it is disabled or its login
-// was ended.
+// findSubscriber returns the subscriber of new tokens. If the subscriber is disabled, or the login
+// has ended, it returns errDead.
 func (gs *Grants) findSubscriber(ctx context.Context, projectID, subscriberID, sid string) (fabric.Subscriber, error) {
 	sub, err := gs.Subscribers.FindSubscriber(ctx, projectID, subscriberID)
 	switch {
@@ -110,7 +110,7 @@ func (gs *Grants) findSubscriber(ctx context.Context, projectID, subscriberID, s
 	return sub, gs.checkLogin(ctx, sid)
 }
 
-// checkLogin returns errDead if a login was ended.
+// checkLogin returns errDead if a login has ended.
 func (gs *Grants) checkLogin(ctx context.Context, sid string) error {
 	err := gs.logins.Live(ctx, sid)
 	if errors.Is(err, problem.Unauthenticated) {
@@ -119,9 +119,9 @@ func (gs *Grants) checkLogin(ctx context.Context, sid string) error {
 	return err
 }
 
-// findHolder returns the subscriber for the tokens of a grant whose row is about to be
-// written. Writing that row fails if the subscriber was disabled or deleted, so the
-// subscriber is only read if the ID token says more than who it is.
+// findHolder returns the subscriber for the tokens of a grant whose row is about to be written.
+// Writing the row fails if the subscriber was disabled or deleted. findHolder therefore reads the
+// subscriber only if the ID token needs more than the id.
 func (gs *Grants) findHolder(ctx context.Context, g Grant) (fabric.Subscriber, error) {
 	if len(g.Claims.IDToken) > 0 {
 		return gs.findSubscriber(ctx, g.ProjectID, g.SubscriberID, g.SessionID)
@@ -129,20 +129,20 @@ func (gs *Grants) findHolder(ctx context.Context, g Grant) (fabric.Subscriber, e
 	return fabric.Subscriber{ID: g.SubscriberID, ProjectID: g.ProjectID}, gs.checkLogin(ctx, g.SessionID)
 }
 
-// Revoke ends a grant: its refresh token and its access tokens.
+// Revoke ends a grant, with its refresh token and its access tokens.
 func (gs *Grants) Revoke(ctx context.Context, id string) error {
-	ctx = context.WithoutCancel(ctx) // revoke even if the client hangs up
+	ctx = context.WithoutCancel(ctx) // revoke even if the client disconnects
 	if err := gs.store.RevokeGrant(ctx, id, gs.Now(), gs.revocationOf(revocation.Grant, grantRef(id))); err != nil {
 		return fmt.Errorf("revoking grant: %w", err)
 	}
 	return gs.Revocations.Sync(ctx)
 }
 
-// RevokeToken ends a token that the client presents: a refresh token with its grant, an access
-// token alone (RFC 7009). A refresh token that was used before, or that is forged, ends
-// the grant that it names, too, as it does at the token endpoint: otherwise a thief who
-// used the token first would stay in. A token of another client, or no token at all, is
-// no error and changes nothing.
+// RevokeToken revokes a token that the client presents (RFC 7009). For a refresh token it ends the
+// grant; an access token is revoked by itself. A refresh token that was used before, or that is
+// forged, also ends the grant that it names, as it does at the token endpoint. Otherwise a thief
+// who used the token first would keep access. Another client's token, or an invalid one, is ignored
+// without an error.
 func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error {
 	if id, ok := grantOf(token); ok {
 		g, err := gs.store.FindGrant(ctx, id.String())
@@ -155,7 +155,7 @@ func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error
 		return gs.Revoke(ctx, g.ID)
 	}
 
-	// Any other token is an access token, or none.
+	// Any other token can only be an access token.
 	t, _, err := gs.tokens.Inspect(ctx, token)
 	if errors.Is(err, problem.Unauthenticated) {
 		return nil

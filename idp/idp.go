@@ -1,22 +1,23 @@
-// Package idp is the identity provider: OAuth clients, authorization requests, logins,
-// codes, grants, and the tokens minted from them.
+// Package idp is the identity provider: OAuth clients, authorization requests, logins, codes,
+// grants and tokens.
 //
-// It holds the rules of OpenID Connect and OAuth 2 and knows neither HTTP nor SQL:
-// package oidc below it speaks the protocol, package store keeps the rows. A row decides
-// what must happen once, such as redeeming a code or rotating a refresh token. The
-// session store only remembers what lives for minutes.
+// It implements the rules of OpenID Connect and OAuth 2, and uses neither HTTP nor SQL: package
+// idp/oidc implements the protocol, and package store the storage. Anything that must happen only
+// once, such as redeeming a code or rotating a refresh token, depends on a row in the database. The
+// session store only holds data that lives for minutes.
 //
-// A [Provider] wires the aggregates together. Each has its rules in the file of its
-// name, with the small interface of the rows that it needs next to it:
+// A [Provider] consists of the parts below. The rules of each part are in the file of its name,
+// together with a small interface for its storage:
 //
-//   - [Clients] are the registered apps, [Assertions] how they authenticate with a key.
-//   - [Requests] are authorization requests, from their parameters to their answer.
-//   - [Codes], [Devices] and [Grants] turn an answered request into tokens, [Tokens]
-//     mints and reads these, [Subjects] names people in them.
-//   - [Logins] are the logins of people, [Attempts] the passwords tried, [DeviceMarks]
-//     the devices an account knows.
-//   - [Accounts] is what people do with their own account, [Letters] are the mails for
-//     it, [Consents] the apps that people let in.
+//   - [Clients] manages the registered apps, and [Assertions] verifies clients that authenticate
+//     with a key.
+//   - [Requests] handles authorization requests, from their parameters to their answer.
+//   - [Codes], [Devices] and [Grants] turn an answered request into tokens. [Tokens] mints and
+//     reads the tokens, and [Subjects] names people in them.
+//   - [Logins] manages the logins of people, [Attempts] counts tried passwords, and [DeviceMarks]
+//     recognizes the devices that an account has used.
+//   - [Accounts] lets people manage their own account, [Letters] writes the emails about it, and
+//     [Consents] records the apps to which people have given access.
 package idp
 
 import (
@@ -34,9 +35,9 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// Stores keep the rows of the identity provider; one value may serve as all of them.
-// A missing row is problem.NotFound. A method that changes rows writes its audit event
-// in the same transaction.
+// Stores holds the storage of the identity provider. A single value may implement all of the
+// interfaces. Methods return problem.NotFound for a missing row. A method that changes rows writes
+// its audit event in the same transaction.
 type Stores struct {
 	Clients  ClientStore
 	Logins   LoginStore
@@ -51,7 +52,7 @@ type Subscribers interface {
 	FindSubscriberByEmail(ctx context.Context, projectID, email string) (fabric.Subscriber, error)
 }
 
-// Config is what a Provider works with.
+// Config holds the dependencies and settings of a Provider.
 type Config struct {
 	Store       Stores
 	Subscribers Subscribers
@@ -63,16 +64,16 @@ type Config struct {
 	Revocations *revocation.List
 	Issuer      string // {auth_url}/ with the slash; also the audience of JWT access tokens
 
-	// CheckURL returns an error about the parameter if nothing may be sent to the URL.
-	// nil accepts every URL.
+	// CheckURL returns an error that names param if selvage may not send requests to url. nil
+	// accepts every URL.
 	CheckURL func(param, url string) error
-	// Fetch returns a document of at most limit bytes from a URL in a client's
-	// registration. The client is shown its errors. nil fetches nothing.
+	// Fetch returns a document of at most limit bytes from a URL in a client's registration. Its
+	// errors are shown to the client. If Fetch is nil, nothing is fetched.
 	Fetch func(ctx context.Context, url string, limit int64) ([]byte, error)
-	// DeviceGuesses is how many user codes of devices may be typed in one network within
-	// ten minutes; 0 means no limit.
+	// DeviceGuesses is the number of device user codes that may be typed in one network within ten
+	// minutes. 0 means no limit.
 	DeviceGuesses int
-	// Limits limits logins, authorization requests and mails; nil limits nothing.
+	// Limits limits logins, authorization requests and emails. nil means no limits.
 	Limits *limit.Limiter
 
 	Lifetimes Lifetimes          // initial ones, see [Provider.SetLifetimes]
@@ -80,7 +81,7 @@ type Config struct {
 	Now       func() time.Time   // nil means time.Now
 }
 
-// fill sets the defaults of what may be left out.
+// fill sets the defaults of optional fields.
 func (c *Config) fill() {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -98,8 +99,7 @@ func (c *Config) fill() {
 	}
 }
 
-// A Provider is the identity provider. The methods of its parts may be called
-// concurrently.
+// A Provider is the identity provider. All methods of its parts are safe for concurrent use.
 type Provider struct {
 	*core
 	Clients     *Clients
@@ -118,7 +118,7 @@ type Provider struct {
 	Consents    *Consents
 }
 
-// New returns a Provider.
+// New returns a Provider with configuration c.
 func New(c Config) *Provider {
 	c.fill()
 	shared := &core{Config: c, projects: cache.New[fabric.Project](c.Now), open: cache.New[bool](c.Now)}
@@ -148,7 +148,7 @@ func New(c Config) *Provider {
 	return p
 }
 
-// Sweep deletes rows that no token depends on any longer.
+// Sweep deletes rows that no token depends on anymore.
 func (p *Provider) Sweep(ctx context.Context) error {
 	l, expired := p.Lifetimes(), p.Now().Add(-remembered)
 	return p.Store.Logins.SweepLogins(ctx, expired.Add(-l.BrowserAbsolute-l.RefreshAbsolute), expired)

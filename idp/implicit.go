@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// The response types (OpenID Connect Core, section 3): a code or, for clients registered
-// for it, only an ID token. Access tokens are never sent this way (RFC 9700, section
-// 2.1.2).
+// The supported response types (OpenID Connect Core, section 3): a code or, for clients registered
+// for it, only an ID token. Access tokens are never sent in an authorization response (RFC 9700,
+// section 2.1.2).
 const (
 	ResponseCode    = "code"
 	ResponseIDToken = "id_token"
 )
 
-// ResponseTypes returns the response types.
+// ResponseTypes returns the supported response types.
 func ResponseTypes() []string { return []string{ResponseCode, ResponseIDToken} }
 
 // Answers reports whether the client is registered for a response type.
@@ -28,8 +28,8 @@ func (c Client) Answers(responseType string) bool {
 	return slices.Contains(c.ResponseTypes, responseType) || len(c.ResponseTypes) == 0 && responseType == ResponseCode
 }
 
-// checkImplicit applies the rules for a request for an ID token alone. It must have a
-// nonce (OpenID Connect Core, section 3.2.2.1); scopes that would need an access token
+// checkImplicit applies the rules for a request whose only response is an ID token. The request
+// must have a nonce (OpenID Connect Core, section 3.2.2.1). Scopes that would need an access token
 // are dropped.
 func (a *AuthRequest) checkImplicit() error {
 	if a.Nonce == "" {
@@ -44,9 +44,9 @@ func (a *AuthRequest) checkImplicit() error {
 	return nil
 }
 
-// IssueIDToken returns the ID token for a request answered by a login. It contains the
-// claims of the requested scopes, since there is no access token for userinfo (OpenID
-// Connect Core, section 5.4). Like a code, it makes a grant of the login.
+// IssueIDToken returns the ID token for a request that login s answers. The token contains the
+// claims of the requested scopes, because the client gets no access token for userinfo (OpenID
+// Connect Core, section 5.4). Like a code, it makes a grant.
 func (gs *Grants) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s Login) (string, error) {
 	gone := oauth("login_required", "the login ended or the consent was revoked in the meantime")
 	sub, err := gs.findSubscriber(ctx, s.ProjectID, s.SubscriberID, s.ID)
@@ -64,7 +64,7 @@ func (gs *Grants) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s L
 	g.RefreshHash, g.Seed = "", ""
 	g.Expires = g.Created.Add(gs.Lifetimes().IDToken)
 	g.IdleUntil = g.Expires
-	// There is no code, so the grant redeems a random one that nobody has.
+	// RedeemCode needs the hash of a code. There is none, so use that of a random string.
 	err = gs.store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID,
 		ClientID: c.ID, Rights: c.needed(a), Expires: g.Created}, g)
 	if errors.Is(err, problem.NotFound) {

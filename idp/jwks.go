@@ -14,20 +14,20 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// assertionAlgorithms are the algorithms that clients may sign with. None is symmetric: a
-// public key would then be the secret.
+// assertionAlgorithms are the algorithms that clients may sign with. All are asymmetric: with a
+// symmetric algorithm, anyone who knows the public key could sign.
 var assertionAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA, ed25519Name}
 
-// ed25519Name is the name of EdDSA with the curve of its keys (RFC 9864, section 2.2).
-// The library only knows the name EdDSA.
+// ed25519Name is the name of EdDSA with Ed25519 keys (RFC 9864, section 2.2). go-jose only knows
+// the name EdDSA.
 const ed25519Name jose.SignatureAlgorithm = "Ed25519"
 
-// An edwards is a key that verifies signatures under the name Ed25519.
+// An edwards is a key that verifies signatures whose algorithm is named Ed25519.
 type edwards ed25519.PublicKey
 
 var _ jose.OpaqueVerifier = edwards(nil)
 
-// VerifyPayload returns an error unless the signature is by the key.
+// VerifyPayload returns an error unless k verifies the signature.
 func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgorithm) error {
 	if alg != ed25519Name || len(k) != ed25519.PublicKeySize ||
 		!ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
@@ -36,7 +36,7 @@ func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgo
 	return nil
 }
 
-// verifier returns what the library needs to verify a signature with a key and algorithm.
+// verifier returns the key in the form that go-jose needs to verify signatures with alg.
 func verifier(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
 	if key, ok := k.Key.(ed25519.PublicKey); ok && alg == ed25519Name {
 		return edwards(key)
@@ -52,13 +52,13 @@ func AssertionAlgorithms() (names []string) {
 	return names
 }
 
-// The bounds of a client's key set.
+// Limits of a client's key set.
 const (
 	maxKeySet = 64 << 10
 	maxKeys   = 32
 )
 
-// keysOf returns the keys of a client that may have signed an assertion with this header.
+// keysOf returns the client's keys that fit a JWT header with this kid and alg.
 func (as *Assertions) keysOf(ctx context.Context, c Client, kid string,
 	alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
 	if c.JWKSURI != "" {
@@ -71,8 +71,8 @@ func (as *Assertions) keysOf(ctx context.Context, c Client, kid string,
 	return fitting(set, kid, alg), nil
 }
 
-// fitting returns the keys of a set that fit a header. A header without a kid fits any
-// key.
+// fitting returns the keys in set that fit a header with this kid and alg. If kid is "", the key's
+// id does not matter.
 func fitting(set []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) (some []jose.JSONWebKey) {
 	for _, k := range set {
 		if (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || isNamed(k, alg)) && signs(k, alg) {
@@ -82,7 +82,7 @@ func fitting(set []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) (so
 	return some
 }
 
-// isNamed reports whether a key's alg is the algorithm, by either name of Ed25519.
+// isNamed reports whether the alg of key k is alg. The two names of Ed25519 are equivalent.
 func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	if alg == ed25519Name && k.Algorithm == string(jose.EdDSA) || alg == jose.EdDSA &&
 		k.Algorithm == string(ed25519Name) {
@@ -91,8 +91,8 @@ func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	return k.Algorithm == string(alg)
 }
 
-// signs reports whether a key is for the algorithm and as strong as RFC 7518, sections
-// 3.3 and 3.4 require.
+// signs reports whether a key can be used with alg and is as strong as RFC 7518, sections 3.3 and
+// 3.4 require.
 func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	if k.Use != "" && k.Use != "sig" {
 		return false
@@ -109,8 +109,8 @@ func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	return false
 }
 
-// parseKeySet parses a JWKS (RFC 7517, section 5) and leaves out keys that cannot verify
-// anything here. A key with a secret part is an error, since we must not have it.
+// parseKeySet parses a JWKS (RFC 7517, section 5), and leaves out keys that cannot verify any
+// supported signature. A private or symmetric key is an error, since selvage must not have it.
 func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	tooLarge := fmt.Errorf("a key set has at most %d keys in %d KiB", maxKeys, maxKeySet>>10)
 	if len(raw) > maxKeySet {
@@ -133,7 +133,7 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	for _, text := range doc.Keys {
 		var k jose.JSONWebKey
 		if k.UnmarshalJSON(text) != nil {
-			continue // of another type (RFC 7517, section 5)
+			continue // unknown kind of key (RFC 7517, section 5)
 		}
 
 		if !k.IsPublic() {
@@ -149,8 +149,8 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	return set, nil
 }
 
-// checkFetched reports an address that no document is fetched from because anybody on the
-// way could change it.
+// checkFetched reports a URL from which a document cannot be fetched securely: anyone on the
+// network path could change the response.
 func checkFetched(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	if err != nil || len(uri) > maxURI || u.Host == "" || u.Scheme != "https" &&
@@ -162,8 +162,7 @@ func checkFetched(bad func(param, format string, args ...any), param, uri string
 // hasKeys reports whether the client has keys to sign with.
 func (c Client) hasKeys() bool { return len(c.JWKS) > 0 || c.JWKSURI != "" }
 
-// checkObjects reports what is wrong with how a client sends authorization requests and gets
-// responses.
+// checkObjects reports invalid settings for signed requests and responses.
 func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
 	if c.RequestObjectAlg != "" {
 		oneOf(bad, "request_object_signing_alg", c.RequestObjectAlg, c.signingAlgorithms()...)
@@ -182,10 +181,10 @@ func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
 	}
 }
 
-// maxRequestURIs is the most addresses of request objects of a client.
+// maxRequestURIs is the maximum number of request_uris of a client.
 const maxRequestURIs = 32
 
-// checkKeys reports what is wrong with a client's keys.
+// checkKeys reports invalid settings for the client's keys.
 func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 	if c.JWKSURI != "" {
 		checkFetched(bad, "jwks_uri", c.JWKSURI)
@@ -211,7 +210,7 @@ func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 	}
 }
 
-// checkAddresses reports addresses that nothing may be fetched from.
+// checkAddresses returns an error for each URL that selvage may not fetch documents from.
 func (cs *Clients) checkAddresses(c Client) (err error) {
 	if c.JWKSURI != "" {
 		err = cs.CheckURL("jwks_uri", c.JWKSURI)

@@ -17,60 +17,60 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// A Login is one login of a person. Its ID is the sid of the tokens issued for it. The
-// row is the truth; an entry in the session store lets every service check it cheaply.
+// A Login is one login of a person. Its ID is the sid in the tokens issued for it. The database row
+// is authoritative. A copy in the session store lets every service check the login cheaply.
 type Login struct {
 	ID           string    `json:"sid"`
 	ProjectID    string    `json:"project_id"`
 	SubscriberID string    `json:"subscriber_id"`
 	AuthTime     time.Time `json:"auth_time"`
-	AMR          []string  `json:"amr"` // how it was proven (RFC 8176), such as "pwd"
+	AMR          []string  `json:"amr"` // authentication methods (RFC 8176), such as "pwd"
 	UserAgent    string    `json:"user_agent"`
 	Address      string    `json:"address"`
-	Expires      time.Time `json:"expires"` // when the browser's cookie ends; tokens live on
-	Ended        time.Time `json:"ended"`   // zero while it has not been ended
+	Expires      time.Time `json:"expires"` // when the browser's cookie expires; tokens may outlive it
+	Ended        time.Time `json:"ended"`   // zero until it ends
 
-	// Mark is the digest of the mark of the browser that it was made in, or "" if it was
-	// not made in a browser. It stays the same when the browser's cookie is renewed.
+	// Mark is the digest of the mark of the browser in which the login was made, or "" if there was
+	// no browser. It does not change when the browser's cookie is renewed.
 	Mark string `json:"mark,omitempty"`
 
-	// Seen is when its browser was last here, or AuthTime if it never came back. Only
+	// Seen is the time of the browser's last visit, or AuthTime if it never returned. Only
 	// Logins.List sets it.
 	Seen time.Time `json:"-"`
 }
 
-// A LoginStore keeps the rows of logins, and the audit events of refused ones.
+// A LoginStore stores logins, and audit events of refused logins.
 type LoginStore interface {
-	// Record writes the audit event of a decision that changes no row.
+	// Record writes an audit event for a decision that changes no row.
 	Record(ctx context.Context, e audit.Event) error
 
-	// RehashPassword replaces the hash of a subscriber's password by another hash of the
-	// same password. If the hash is no longer old, it returns problem.NotFound. No login
-	// ends because of it.
+	// RehashPassword replaces the hash old of a subscriber's password by new, a hash of the same
+	// password. If the stored hash is no longer old, it returns problem.NotFound. RehashPassword
+	// ends no logins.
 	RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error
-	// CreateLogin writes a login. If the subscriber's password hash is no longer the one
-	// that was checked, or the subscriber is disabled, it returns problem.Conflict.
-	// Notices are queued with it, except for the first login of all.
+	// CreateLogin writes a login. If passwordHash, the hash that was checked, is no longer the
+	// subscriber's, or if the subscriber is disabled, it returns problem.Conflict. CreateLogin also
+	// queues notices, unless this is the subscriber's first login.
 	CreateLogin(ctx context.Context, l Login, passwordHash string, notices ...mail.Letter) error
 	FindLogin(ctx context.Context, id string) (Login, error)
-	// RaiseLogin writes the AMR of a login that has not been ended.
+	// RaiseLogin writes the AMR of a login that has not ended.
 	RaiseLogin(ctx context.Context, l Login) error
-	// LoginsMadeIn returns the logins, not ended, made in the browser with a mark.
+	// LoginsMadeIn returns the logins made in the browser with this mark that have not ended.
 	LoginsMadeIn(ctx context.Context, mark string) ([]Login, error)
-	// LiveLogins returns a subscriber's logins that were not ended and whose cookie or a
-	// grant is still valid, newest first.
+	// LiveLogins returns a subscriber's logins, newest first, that have not ended and still have a
+	// valid cookie or grant.
 	LiveLogins(ctx context.Context, projectID, subscriberID string, now time.Time) ([]Login, error)
-	// EndLogins ends logins and their grants, revokes their tokens and queues their
-	// logouts, in one transaction. Ending a login again changes nothing.
+	// EndLogins ends logins and their grants, revokes their tokens and queues their logouts, in one
+	// transaction. It has no effect on logins that have already ended.
 	EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error
 
-	// SweepLogins deletes redeemed codes and used assertions that have expired, grants
-	// that began before one moment and expired before the other, and logins that began
-	// before it and have no grants left.
+	// SweepLogins deletes redeemed codes and used assertions that have expired. It also deletes
+	// grants that began before began and expired before expired, and logins that began before began
+	// and have no grants left.
 	SweepLogins(ctx context.Context, began, expired time.Time) error
 }
 
-// Logins are the logins of people.
+// Logins manages the logins of people.
 type Logins struct {
 	*core
 	store    LoginStore
@@ -79,41 +79,40 @@ type Logins struct {
 	recent   *cache.Cache[Login]
 }
 
-// A Visitor is the browser that a login comes from, as its subscriber sees it in the list
-// of logins, with the digest of its mark.
+// A Visitor describes the browser that a login comes from. UserAgent and Address are what the
+// subscriber sees in the list of logins, and Mark is the digest of the browser's mark.
 type Visitor struct {
 	UserAgent, Address, Mark string
-	Network                  string // counted as one place
+	Network                  string // attempts from one network are counted together
 	Device                   string // see [DeviceMarks.Mark]
 
-	known bool // the account knows the device, whatever Device says
+	known bool // the account knows the device, even if Device does not name it
 }
 
-// errWrong is the answer to every failed login. Neither its text nor its timing tells
-// whether the email is known.
+// errWrong is the response to every failed login. Neither its text nor its timing reveals whether
+// the email address is known.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
-// LogIn checks an email and password against a project's subscribers and makes a new
-// Login.
+// LogIn checks an email address and password against a project's subscribers, and makes a login.
 //
-// The attempt is counted before the password is checked and returned if the password was
-// right; too many wrong ones are problem.RateLimited, whether or not the email is known.
-// If the subscriber has a second factor, LogIn returns [Unfinished].
+// It counts the attempt before it checks the password, and undoes the count if the password is
+// correct. After too many wrong passwords it returns problem.RateLimited, whether or not the
+// address is known. If the subscriber has a second factor, LogIn returns [Unfinished].
 func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
-	// Revocations from now on, while the password is being checked, must also end this login.
+	// Revocations from now on must also end this login, even while the password is being checked.
 	began := ls.Now()
 	sub, err := ls.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Login{}, fmt.Errorf("finding subscriber: %w", err)
 	}
 
-	// Count first, so that the limit also holds for concurrent attempts.
+	// Count first, so that the limit also applies to concurrent attempts.
 	tried, err := ls.attempts.count(ctx, projectID, email, sub, from)
 	if err != nil {
 		return Login{}, err
 	}
 
-	attempt, err := ls.Passwords.Try(ctx, sub.PasswordHash, password) // takes as long for an unknown email
+	attempt, err := ls.Passwords.Try(ctx, sub.PasswordHash, password) // takes the same time for an unknown address
 	if err != nil {
 		tried.back(ctx)
 		return Login{}, fmt.Errorf("checking password: %w", err)
@@ -124,7 +123,7 @@ func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, 
 
 	s, err := ls.decide(ctx, projectID, email, password, sub, attempt.OK, began, from)
 	if errors.Is(err, problem.Unauthenticated) {
-		attempt.Wait(ctx) // the time of a refusal does not depend on the kind of hash
+		attempt.Wait(ctx) // so that timing does not reveal the kind of hash
 	}
 	return s, err
 }
@@ -144,7 +143,7 @@ func (ls *Logins) decide(ctx context.Context, projectID, email, password string,
 	}
 
 	s, err := ls.begin(ctx, sub, began, from)
-	if errors.Is(err, problem.Conflict) { // password changed or subscriber disabled since it was read
+	if errors.Is(err, problem.Conflict) { // the password or the subscriber changed after it was read
 		return Login{}, ls.attempts.refuse(ctx, projectID, email, sub, refusedChanged)
 	}
 	if err != nil {
@@ -154,7 +153,8 @@ func (ls *Logins) decide(ctx context.Context, projectID, email, password string,
 	return s, nil
 }
 
-// whyNot returns why a login is refused, or "" if it is not.
+// whyNot returns the reason to refuse a login, or "" to accept it. password says whether the
+// password is correct.
 func whyNot(sub fabric.Subscriber, password bool) string {
 	switch {
 	case sub.ID == "":
@@ -198,13 +198,13 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// End ends logins in one transaction: their cookies, grants and tokens are dead in every
-// service, here at once and on other nodes within a second.
+// End ends logins in one transaction, with their cookies, grants and tokens. All services on this
+// node reject these immediately, and those on other nodes within a second.
 func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	if len(sids) == 0 {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx) // finish even if the caller is gone
+	ctx = context.WithoutCancel(ctx) // finish even if the caller has disconnected
 
 	all := make([]revocation.Revocation, len(sids))
 	for i, sid := range sids {
@@ -214,8 +214,8 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 		return fmt.Errorf("ending session: %w", err)
 	}
 
-	// The session store only makes it known faster. The revocation, written with the row, holds
-	// without it.
+	// The copy in the session store only spreads the news faster. The revocation, which was written
+	// with the row, is effective without it.
 	errs := []error{ls.Revocations.Sync(ctx)}
 	for _, sid := range sids {
 		ls.recent.Drop(sid)
@@ -228,9 +228,9 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	return errors.Join(errs...)
 }
 
-// MadeIn returns the logins, not ended, that were made in the browser with a mark (a
-// digest). They include logins that another has replaced in the browser, and those whose
-// cookie has expired, since their tokens live on.
+// MadeIn returns the logins made in the browser with this mark (a digest) that have not ended. They
+// include logins that another login has replaced in the browser. They also include logins whose
+// cookie has expired, since their tokens may still be valid.
 func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 	if mark == "" {
 		return nil, nil
@@ -238,10 +238,9 @@ func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 	return ls.store.LoginsMadeIn(ctx, mark)
 }
 
-// rehash replaces the hash of a password that was just found right if the hash was
-// imported or made with other parameters. It returns the subscriber with the new hash. If
-// the hash was changed concurrently, the password must be right for that one, too; ok
-// reports whether it is.
+// rehash replaces the hash of a correct password if it was imported or made with other parameters.
+// It returns the subscriber with the new hash. If the hash was changed concurrently, ok reports
+// whether the password is also correct for the changed hash.
 func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password string) (fabric.Subscriber, bool, error) {
 	if !ls.Passwords.Stale(sub.PasswordHash) {
 		return sub, true, nil
@@ -259,7 +258,7 @@ func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password st
 		return sub, false, fmt.Errorf("rehashing password: %w", err)
 	}
 
-	// Another request changed the hash meanwhile: the password must be right for the new one.
+	// Another request changed the hash in the meantime. Check the password against the new hash.
 	now, err := ls.Subscribers.FindSubscriber(ctx, sub.ProjectID, sub.ID)
 	if errors.Is(err, problem.NotFound) {
 		return sub, false, nil

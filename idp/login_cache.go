@@ -12,13 +12,14 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// rememberFor is how long the entry of a login outlives the last read of its row.
+// rememberFor is how long the copy of a login in the session store outlives the last read of its
+// row.
 const rememberFor = 12 * time.Hour
 
 func sessionKey(sid string) session.Key { return session.Key{Kind: "login", ID: sid} }
 
-// cache writes the entry of a login, with Put if the row has just changed, or with Add if
-// the row was only read and must not overwrite a newer entry.
+// cache writes a login to the session store. write is Put if the row has just changed, or Add if
+// the row was only read, so that it does not overwrite a newer copy.
 func (ls *Logins) cache(ctx context.Context, s Login,
 	write func(context.Context, session.Key, []byte, time.Duration) error) error {
 	value, err := json.Marshal(s)
@@ -31,9 +32,9 @@ func (ls *Logins) cache(ctx context.Context, s Login,
 	return nil
 }
 
-// Find returns a login that has not been ended: from this node's memory if it was read
-// within the last 300 ms, otherwise from the session store or from the row. An ended or
-// unknown login is problem.Unauthenticated.
+// Find returns a login that has not ended. It uses a copy in memory that is at most 300 ms old, or
+// else the session store, or else the database. If the login has ended or is unknown, Find returns
+// problem.Unauthenticated.
 func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	s, err := ls.recent.Load(sid, func() (Login, error) { return ls.read(ctx, sid) })
 	if err != nil {
@@ -49,8 +50,7 @@ func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	return s, err
 }
 
-// Live returns an error unless a login is live. Other services check the sid of a token
-// with it.
+// Live returns an error unless a login is live. Other services use it to check the sid of a token.
 func (ls *Logins) Live(ctx context.Context, sid string) error {
 	_, err := ls.Find(ctx, sid)
 	return err
@@ -62,7 +62,7 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 		return s, nil
 	}
 
-	// The entry is missing or the session store is unavailable, so the row decides.
+	// The session store has no copy or is unavailable, so read the row.
 	s, err = ls.store.FindLogin(ctx, sid)
 	if errors.Is(err, problem.NotFound) {
 		return Login{}, problem.NoCredentials()
@@ -71,12 +71,12 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 		return Login{}, fmt.Errorf("reading session: %w", err)
 	}
 
-	_ = ls.cache(ctx, s, ls.Sessions.Add) // saves the next reader from reading the row
+	_ = ls.cache(ctx, s, ls.Sessions.Add) // so that the next reader need not read the row
 	return s, nil
 }
 
-// FindInBrowser returns a login whose cookie is still valid: not ended, not expired, in
-// the project.
+// FindInBrowser returns a login of the project whose cookie is still valid: it has neither ended
+// nor expired.
 func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {
@@ -88,8 +88,8 @@ func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Log
 	return s, nil
 }
 
-// Forget removes logins whose rows were deleted from the session store, which still holds
-// who they were and where from.
+// Forget removes logins from the session store after their rows were deleted. The store would
+// otherwise still hold the subscriber and address of each login.
 func (ls *Logins) Forget(ctx context.Context, sids ...string) error {
 	var errs []error
 	for _, sid := range sids {

@@ -11,18 +11,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// typLogout keeps a logout token from passing for any other token (OpenID Connect
-// Back-Channel Logout, sections 2.4 and 4.1).
+// typLogout distinguishes logout tokens from all other tokens (OpenID Connect Back-Channel Logout,
+// sections 2.4 and 4.1).
 const typLogout = "logout+jwt"
 
-// logoutEvent marks a token as a logout token.
+// logoutEvent is the event that identifies a logout token.
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// logoutFor is how long a logout token is valid. It is signed when it is sent.
+// logoutFor is how long a logout token is valid. The token is signed when it is sent.
 const logoutFor = 2 * time.Minute
 
-// logoutClaims are the claims of OpenID Connect Back-Channel Logout, section 2.4. There
-// must be no nonce.
+// logoutClaims are the claims of OpenID Connect Back-Channel Logout, section 2.4. A nonce is
+// forbidden.
 type logoutClaims struct {
 	Issuer    string              `json:"iss"`
 	Subject   string              `json:"sub"`
@@ -34,9 +34,9 @@ type logoutClaims struct {
 	Events    map[string]struct{} `json:"events"`
 }
 
-// LogoutToken signs the token with which a client learns that a subscriber's login has
-// ended. Each token has its own id, also when a logout is sent again: clients that
-// remember ids must not take it for a replay.
+// LogoutToken returns a signed token that informs a client of the end of a subscriber's login. Each
+// token has its own id, even if a logout is sent again, so that clients that remember ids do not
+// mistake it for a replay.
 func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid string) (string, error) {
 	c, err := ts.clients.Find(ctx, clientID)
 	if err != nil {
@@ -51,9 +51,9 @@ func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid s
 	})
 }
 
-// checkBackchannel reports addresses that logouts cannot be sent to: those that nothing
-// may be sent to, and http for a client without a secret (OpenID Connect Back-Channel
-// Logout, section 2.2).
+// checkBackchannel returns an error if logouts cannot be sent to the client's URI: if selvage may
+// not send requests to it, or if it is http and the client has no secret (OpenID Connect
+// Back-Channel Logout, section 2.2).
 func (cs *Clients) checkBackchannel(c Client) error {
 	const param = "backchannel_logout_uri"
 	uri := c.BackchannelLogoutURI

@@ -13,36 +13,39 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A LetterStore keeps the rows of mails, and of the links in them.
+// A LetterStore stores emails, and the links in them.
 type LetterStore interface {
-	// QueueLetter writes a letter that is to be sent.
+	// QueueLetter writes a letter to send.
 	QueueLetter(ctx context.Context, l mail.Letter) error
-	// ForgetLetters deletes letters sent before one moment, letters given up before
-	// another, and links that expired before a third.
+	// ForgetLetters deletes letters that were sent before sent, letters that failed for good before
+	// dead, and links that expired before expired.
 	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
-	// CreateLink writes a link. If its subscriber is disabled by now, or has another
-	// email than the link is bound to, it returns problem.NotFound. A link that is Alone
-	// ends those before it.
+	// CreateLink writes a link. If the subscriber is disabled by now, or no longer has the address
+	// that the link is bound to, it returns problem.NotFound. If the link is Alone, CreateLink
+	// deletes the earlier ones.
 	CreateLink(ctx context.Context, l Link) error
-	// FindLink returns a link that was not used and has not ended.
+	// FindLink returns a link that is unused and still valid.
 	FindLink(ctx context.Context, hash string) (Link, error)
 }
 
-// Letters are the mails that people are sent, and the links in them.
+// Letters writes emails to people, and the links in them.
 type Letters struct {
 	*core
 	store LetterStore
 }
 
-// Ask is AskIn in the language of the account.
+// Ask is AskIn for an email in the language of the account.
 func (ls *Letters) Ask(ctx context.Context, kind mail.Kind, projectID, email, requestID, network string) error {
 	return ls.AskIn(ctx, "", kind, projectID, email, requestID, network)
 }
 
-// AskIn queues a mail of a kind that somebody in a network asked for, in a language,
-// within an authorization request or not (""). It does the same, and takes as long, for
-// every address; the account is looked up when the letter is written. Too many mails for
-// an address are dropped silently; too many from a network are an error.
+// AskIn queues an email that a person in a network asked for. language is the language of the
+// email, or "" for that of the account. requestID is the authorization request in which the person
+// asked, or "".
+//
+// AskIn does the same for every address and takes the same time: the account is looked up only when
+// the letter is written. If too many emails were requested for an address, it drops the letter
+// silently. If too many were requested from a network, it returns an error.
 func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, projectID, email,
 	requestID, network string) error {
 	if err := ls.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
@@ -69,10 +72,10 @@ func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, p
 	return ls.store.QueueLetter(ctx, l)
 }
 
-// Write drafts a letter and makes the link in it. A letter to nobody, or whose reason is
-// gone, is problem.NotFound.
+// Write drafts a letter and makes its link. If the letter has no recipient anymore, or no reason,
+// Write returns problem.NotFound.
 func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error) {
-	if l.ProjectID == "" { // to an operator, of the installation
+	if l.ProjectID == "" { // to an operator, about the installation
 		return mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: "selvage at " + hostOf(ls.Issuer)},
 			Facts: l.Facts}, nil
 	}
@@ -87,7 +90,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 	link := Link{Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To,
 		Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
 
-	// A letter whose reason is gone is not sent: each kind checks its recipient again.
+	// Check the recipient of each kind of letter again, since its reason may no longer exist.
 	switch l.Kind {
 	case mail.Reset, mail.Verify:
 		s, err := ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
@@ -122,8 +125,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 	return d, err
 }
 
-// picture returns the logo of a project for mails. A mail without a logo is better than
-// none.
+// picture returns the logo of a project for emails. If the logo cannot be read, emails have none.
 func (ls *Letters) picture(ctx context.Context, project fabric.Project) mail.Picture {
 	shown, ok := brand.ParseLogo(project.Logo)
 	if !ok {
@@ -136,8 +138,8 @@ func (ls *Letters) picture(ctx context.Context, project fabric.Project) mail.Pic
 	return mail.Picture{PNG: body, Wide: shown.Wide, High: shown.High, Plate: shown.Plate}
 }
 
-// language returns the language of a letter: that of the page where it was asked for,
-// otherwise that of the account.
+// language returns the language of a letter: the language of the page where it was requested, or
+// else the language of the account.
 func (ls *Letters) language(ctx context.Context, l mail.Letter) string {
 	if asked := l.Facts["language"]; asked != "" {
 		return asked
@@ -147,12 +149,12 @@ func (ls *Letters) language(ctx context.Context, l mail.Letter) string {
 		s, err = ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
 	}
 	if err != nil {
-		return "" // an unknown reader gets English
+		return "" // a recipient without an account gets English
 	}
 	return s.Claims.Locale
 }
 
-// addLifetimes returns facts with the lifetimes of links added.
+// addLifetimes returns facts with the lifetimes of links.
 func (ls *Letters) addLifetimes(facts map[string]string) map[string]string {
 	l := ls.Lifetimes()
 	all := map[string]string{
@@ -165,14 +167,14 @@ func (ls *Letters) addLifetimes(facts map[string]string) map[string]string {
 	return all
 }
 
-// How long finished mails are kept: sent ones as a record, and dead letters so that they
-// can still be sent.
+// How long finished letters are kept: sent ones as a record, and failed ones so that an operator
+// can send them again.
 const (
 	keepSent = 7 * 24 * time.Hour
 	keepDead = 30 * 24 * time.Hour
 )
 
-// Sweep deletes finished mails and expired links.
+// Sweep deletes finished letters and expired links.
 func (ls *Letters) Sweep(ctx context.Context) error {
 	now := ls.Now()
 	return ls.store.ForgetLetters(ctx, now.Add(-keepSent), now.Add(-keepDead), now)

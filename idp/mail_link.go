@@ -14,20 +14,20 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Link is the target of a link in a mail. Its token proves that its user reads mail at
-// the address, and permits what the link is for, once. The link ends when it is used, and
-// when the subscriber's password or email changes.
+// A Link is a link in an email. Its token proves that the user reads email at the address, and
+// permits what the link is for, once. The link becomes invalid when it is used, and when the
+// subscriber's password or email address changes.
 type Link struct {
-	Hash         string // of its token, which is only in the mail
+	Hash         string // hash of its token, which is only in the email
 	Purpose      mail.Kind
 	ProjectID    string
-	SubscriberID string // "" before there is one
-	Email        string // where it was sent
-	Bound        string // the subscriber's email when the link is made
-	Epoch        int64  // of ChangeAddress: the epoch of the password when it was asked for
-	Alone        bool   // it ends the subscriber's earlier links of the same purpose
-	Inviter      string // of an invitation: who invites; "" means the project
-	Request      string // the authorization request that continues after it, or ""
+	SubscriberID string // "" before the subscriber exists
+	Email        string // the address to which it was sent
+	Bound        string // the subscriber's address when the link was made
+	Epoch        int64  // for ChangeAddress: the epoch of the password when the link was requested
+	Alone        bool   // the link invalidates the subscriber's earlier links with the same purpose
+	Inviter      string // for an invitation: the name of the inviter; "" means the project
+	Request      string // the authorization request that continues afterwards, or ""
 	Created      time.Time
 	Expires      time.Time
 }
@@ -38,10 +38,9 @@ var pathOf = map[mail.Kind]string{
 	mail.ChangeAddress: "change-address", mail.Registration: "welcome",
 }
 
-// newLink makes a link and returns its URL. The page is shown in the language of the
-// mail, which may differ from the browser's. English is left out of the URL: it is also
-// the default when the reader's language is unknown, and then the browser may know
-// better.
+// newLink makes a link and returns its URL. The URL contains the language of the email, which may
+// differ from the browser's. English is left out: it is also the default for a recipient without an
+// account, whose language the browser may know.
 func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string, error) {
 	token := randomToken()
 	l.Hash, l.Created = session.Digest(token), ls.Now()
@@ -49,7 +48,7 @@ func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string
 	if l.Bound == "" && l.Purpose != mail.ChangeAddress {
 		l.Bound = l.Email
 	}
-	l.Alone = l.Purpose != mail.Reset // anybody may ask for a reset
+	l.Alone = l.Purpose != mail.Reset // anyone can ask for a reset, so it must not invalidate earlier links
 	if err := ls.store.CreateLink(ctx, l); err != nil {
 		return "", err
 	}
@@ -60,8 +59,8 @@ func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string
 	return to, nil
 }
 
-// FindLink returns the link with a token and purpose while it may be used. It changes
-// nothing, since programs that scan mails follow links, too.
+// FindLink returns the valid link with this token and purpose. It does not use the link up, because
+// programs that scan email also follow links.
 func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
 	if len(token) != tokenLength {
 		return Link{}, problem.NoSuch("link")
@@ -76,7 +75,8 @@ func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string
 	return l, nil
 }
 
-// linkOwner returns the subscriber of a link, who must exist and not be disabled.
+// linkOwner returns the subscriber of a link. If the subscriber is missing or disabled, it returns
+// problem.NotFound.
 func (as *Accounts) linkOwner(ctx context.Context, l Link) (fabric.Subscriber, error) {
 	s, err := as.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
 	if err == nil && s.Disabled {
@@ -85,8 +85,7 @@ func (as *Accounts) linkOwner(ctx context.Context, l Link) (fabric.Subscriber, e
 	return s, err
 }
 
-// used turns the error for a link that was used concurrently into that for an unknown
-// link.
+// used turns the error for a link that was used concurrently into the error for an unknown link.
 func used(err error) error {
 	if errors.Is(err, problem.Conflict) && problem.First(err).Code == "link_over" {
 		return problem.NoSuch("link")
@@ -94,9 +93,9 @@ func used(err error) error {
 	return err
 }
 
-// useLink uses a link up in the transaction that makes its change to the subscriber. It
-// also verifies the email, since the link was received there. A link of a disabled
-// subscriber has ended. If the change is invalid, the link remains valid.
+// useLink applies a link's change to the subscriber and uses the link up, in one transaction. It
+// also marks the address as verified, since the link was received there. The link of a disabled
+// subscriber is invalid. If the change is invalid, the link remains valid.
 func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done string,
 	change func(Link) fabric.SubscriberInput) (Link, error) {
 	l, err := as.letters.FindLink(ctx, purpose, token)
@@ -117,15 +116,15 @@ func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done 
 	return l, err
 }
 
-// ResetPassword sets the password of the account of a Reset or Invitation link, and ends
-// all its logins.
+// ResetPassword sets the password of the subscriber who got a Reset or Invitation link, and ends
+// all of the subscriber's logins.
 func (as *Accounts) ResetPassword(ctx context.Context, purpose mail.Kind, token, password string) (Link, error) {
 	return as.useLink(ctx, purpose, token, "password_reset", func(Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Password: &password}
 	})
 }
 
-// VerifyAddress marks the email of a Verify link as verified.
+// VerifyAddress marks the address of a Verify link as verified.
 func (as *Accounts) VerifyAddress(ctx context.Context, token string) (Link, error) {
 	return as.useLink(ctx, mail.Verify, token, "address_verified", func(Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{}

@@ -18,24 +18,24 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Attempts counts attempts to log in and records those that are refused.
+// Attempts counts login attempts and records refused ones.
 type Attempts struct {
 	*core
 	store LoginStore
 	marks *DeviceMarks
 }
 
-// A try is a password that may be checked. It is counted before the check, so that the
-// limit also holds for concurrent attempts.
+// A try is a counted attempt with a password. It is counted before the password is checked, so that
+// the limit also applies to concurrent attempts.
 type try struct {
 	limits *limit.Limiter
 	counts []limit.Count
 }
 
-// count counts a password for an email as it was typed, whether or not it has an account,
-// and for the network that it comes from. A device that signed in to the account before
-// is counted separately, so that strangers' guesses do not lock it out. If there were too
-// many, the error is problem.RateLimited, the same for every email.
+// count counts an attempt against the network and the email address, as it was typed and whether or
+// not it has an account. A device that signed in to the account before is counted separately, so
+// that strangers' guesses do not lock it out. After too many attempts the error is
+// problem.RateLimited, the same for every address.
 func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabric.Subscriber,
 	from Visitor) (try, error) {
 	t := try{limits: at.Limits}
@@ -56,28 +56,27 @@ func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabr
 	return t, err
 }
 
-// networkCounts are the counters of a guess for the network that it comes from.
+// networkCounts returns the counters of an attempt for the visitor's network.
 func networkCounts(from Visitor) []limit.Count {
 	return []limit.Count{{Name: limit.LoginPerNetwork, Who: from.Network},
 		{Name: limit.LoginPerRange, Who: limit.Range(from.Network)}}
 }
 
-// back undoes the count: the password was right or was not checked.
+// back undoes the count, if the password was correct or was not checked.
 func (t try) back(ctx context.Context) { t.limits.ReturnAll(ctx, t.counts) }
 
-// accountOf returns the name of an account for counting, by the email that was typed, in
-// whatever spelling.
+// accountOf returns the name under which attempts for an email address are counted. The spelling of
+// the address does not matter.
 func accountOf(projectID, email string) string {
 	return projectID + " " + fabric.NormalizeEmail(email)
 }
 
-// Unlock resets the count of wrong passwords for a subscriber's account.
+// Unlock resets the count of wrong passwords for a subscriber.
 func (at *Attempts) Unlock(ctx context.Context, sub fabric.Subscriber) error {
 	return at.Limits.Reset(ctx, limit.LoginPerAccount, accountOf(sub.ProjectID, sub.Email))
 }
 
-// Reasons why a login is refused. Only operators see them, never the person who tries to
-// log in.
+// Reasons to refuse a login. Only operators see them, never the person who tries to sign in.
 const (
 	refusedUnknown  = "unknown account"
 	refusedPassword = "wrong password"
@@ -86,13 +85,13 @@ const (
 	refusedTooMany  = "too many tries"
 )
 
-// refuse records a failed login with its reason and returns the answer for the person who
-// tried. If the failure cannot be recorded, it returns that error instead: no decision goes
+// refuse records a failed login with its reason, and returns the error for the person who tried. If
+// the failure cannot be recorded, it returns that error instead, so that no decision goes
 // unrecorded.
 //
-// A subscriber is named by id. An unknown email may be a typing error or even a password in the
-// wrong field, so only a digest of it is recorded, by which the same one can be found again.
-// Recording takes as long for accounts that exist as for those that do not.
+// A known subscriber is recorded by id. An unknown email address may be a typing error or even a
+// password in the wrong field, so only a digest is recorded. Operators can find it again by the
+// digest. Recording takes the same time for existing and unknown accounts.
 func (at *Attempts) refuse(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string) error {
 	if err := at.record(ctx, projectID, email, sub, reason); err != nil {
 		return err
@@ -115,11 +114,11 @@ func (at *Attempts) record(ctx context.Context, projectID, email string, sub fab
 	return nil
 }
 
-// throttledEvery is how often it is recorded that a limit was reached, so that a flood of
-// passwords does not fill the disk.
+// throttledEvery is the minimum time between two records of the same reached limit, so that a flood
+// of passwords does not fill the disk.
 const throttledEvery = time.Minute
 
-// recordThrottled records that a limit has stopped a login, unless that was recorded
+// recordThrottled records that a limit has stopped a login, unless the same limit was recorded
 // recently.
 func (at *Attempts) recordThrottled(ctx context.Context, projectID, email string,
 	sub fabric.Subscriber, over limit.Count) error {
@@ -130,8 +129,8 @@ func (at *Attempts) recordThrottled(ctx context.Context, projectID, email string
 	return at.record(ctx, projectID, email, sub, refusedTooMany, "limit", string(over.Name))
 }
 
-// recordedRecently reports whether it was recorded recently that a limit was reached, and
-// remembers that it is being recorded now.
+// recordedRecently reports whether a reached limit was recorded recently. If not, it notes that the
+// caller is recording it now.
 func (at *Attempts) recordedRecently(ctx context.Context, count string) (bool, error) {
 	err := at.Sessions.Add(ctx, session.Key{Kind: "throttled", ID: session.Digest(count)}, nil, throttledEvery)
 	if errors.Is(err, problem.Conflict) {
@@ -143,7 +142,7 @@ func (at *Attempts) recordedRecently(ctx context.Context, count string) (bool, e
 	return false, nil
 }
 
-// accountDigest returns a name for an account that does not reveal its email.
+// accountDigest returns a name for an account that does not reveal its email address.
 func (at *Attempts) accountDigest(projectID, email string) string {
 	key := at.Ring.Derive("audit accounts")
 	h := hmac.New(sha256.New, key[:])
@@ -151,8 +150,8 @@ func (at *Attempts) accountDigest(projectID, email string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// AuditAccount returns the id of an email's account in the audit trail: that of its
-// subscriber, or the digest that stands for an unknown email.
+// AuditAccount returns the id under which the audit trail records an email address: the id of its
+// subscriber, or the digest of an unknown address.
 func (at *Attempts) AuditAccount(ctx context.Context, projectID, email string) (string, error) {
 	email = fabric.NormalizeEmail(email)
 	sub, err := at.Subscribers.FindSubscriberByEmail(ctx, projectID, email)
@@ -165,7 +164,7 @@ func (at *Attempts) AuditAccount(ctx context.Context, projectID, email string) (
 	return sub.ID, nil
 }
 
-// masked returns the first character of an email and its domain.
+// masked returns an email address with only the first character and the domain.
 func masked(email string) string {
 	at := strings.LastIndexByte(email, '@')
 	if at <= 0 {

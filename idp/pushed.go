@@ -13,14 +13,15 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A client may push its authorization request to us and send the browser with a reference to it
-// (RFC 9126). The request lies in the session store until it expires or its response is sent. A
-// browser may open it more than once, since people reload pages, but only one response is sent.
+// A client may push its authorization request to selvage, and then send the browser with a
+// reference to the request (RFC 9126). The session store holds the request until it expires or is
+// answered. A browser may open it more than once, since people reload pages, but only one response
+// is sent.
 
-// pushedPrefix begins the request_uri of a pushed request (RFC 9126, section 2.2).
+// pushedPrefix is the prefix of the request_uri of a pushed request (RFC 9126, section 2.2).
 const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
 
-// A pushedRequest is an authorization request as its client has pushed it.
+// A pushedRequest is an authorization request as its client pushed it.
 type pushedRequest struct {
 	ClientID string     `json:"client_id"`
 	Params   url.Values `json:"params"`
@@ -32,9 +33,9 @@ func answeredKey(ref string) session.Key {
 	return session.Key{Kind: "answered", ID: session.Digest(ref)}
 }
 
-// Push checks an authorization request that its client sends itself and keeps it. It returns the
-// request_uri that stands for the request, and for how long. If the client has proven a key, jkt
-// is its thumbprint, and the code will be bound to it (RFC 9449, section 10.1).
+// Push checks and stores an authorization request that the client sends directly. It returns the
+// request_uri of the request and how long it is valid. If the client proved to have a key, jkt is
+// the key's thumbprint, and the code will be bound to the key (RFC 9449, section 10.1).
 func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 	jkt string) (uri string, life time.Duration, err error) {
 	if v.Has("request_uri") {
@@ -60,7 +61,8 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 		return "", 0, err
 	}
 
-	// What the browser opens is parsed again then, under the rules of the client at that moment.
+	// The parameters are parsed again when the browser opens the request, since the client may have
+	// changed by then.
 	for _, secret := range []string{"client_secret", "client_assertion", "client_assertion_type"} {
 		v.Del(secret)
 	}
@@ -102,13 +104,14 @@ func (rs *Requests) findPushed(ctx context.Context, c Client, uri string) (url.V
 	return p.Params, src, nil
 }
 
-// EndPushed ends the pushed request that a response is about to answer, if there is one. Of
-// several responses to it only the first is sent: the others get problem.NotFound.
+// EndPushed ends the pushed request that a is from, if any. Callers send the response only if it
+// succeeds: if the request was answered before, EndPushed returns problem.NotFound.
 func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 	if a.Pushed == "" {
 		return nil
 	}
-	// A browser that opened the request before may answer it as long as its pages work.
+	// A browser that has already opened the request may answer it for as long as its pages are
+	// valid.
 	err := rs.Sessions.Add(ctx, answeredKey(a.Pushed), []byte("1"), 2*rs.Lifetimes().Request)
 	if errors.Is(err, problem.Conflict) {
 		return problem.NoSuch("pushed request")

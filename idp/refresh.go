@@ -18,8 +18,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// newRefreshToken returns a refresh token: the grant's id and a secret of 256 bits. The
-// id makes it possible to find the grant by a token that is no longer current.
+// newRefreshToken returns a refresh token, which consists of the grant's id and a secret of 256
+// bits, and its hash. The id makes it possible to find the grant even by a token that is no longer
+// current.
 func newRefreshToken(grant uuid.UUID) (token, hash string) {
 	token = base64.RawURLEncoding.EncodeToString(grant[:]) + "." + randomToken()
 	return token, hashSecret(token)
@@ -34,17 +35,17 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
-// grace is how long the previous refresh token still yields the current one, for clients
-// that ask twice at once or lose the answer.
+// grace is how long the previous refresh token still yields the current one, for clients that send
+// two requests at the same time or do not receive the response.
 const grace = 10 * time.Second
 
-// Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted
-// scope ("" means all of it), and resources must be among those granted (RFC 8707). jkt is the
-// thumbprint of the key that the client has proven, or "": if the grant is bound to a key, it
-// must be that one, and otherwise only the new access token is bound to it (RFC 9449, section 5).
+// Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted scope; ""
+// means all of it. resources must be among those granted (RFC 8707). jkt is the thumbprint of the
+// key that the client proved to have, or "". If the grant is bound to a key, it must be the same
+// key. Otherwise only the new access token is bound to it (RFC 9449, section 5).
 //
-// A token that was used before yields its successor again for a short while, so that
-// there is never more than one current token. After that it revokes the grant (RFC 9700,
+// For a short while, a token that was used before yields the same successor again, so that a grant
+// never has more than one current token. After that, using it again revokes the grant (RFC 9700,
 // section 4.14.2).
 func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string,
 	jkt string) (TokenSet, error) {
@@ -64,7 +65,7 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 		return TokenSet{}, err
 	}
 
-	// The scope, audience and subscriber are checked before the token is used up.
+	// Check the scope, audience and subscriber before using the token up.
 	scope, err := narrowed(c.only(g.Scope), rawScope)
 	if err != nil {
 		return TokenSet{}, err
@@ -91,7 +92,8 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 		jkt: jkt})
 }
 
-// renew uses a refresh token and returns its successor, or "" if the client's stay the same.
+// renew uses a refresh token and returns its successor, or "" if the client's tokens are not
+// rotated.
 func (gs *Grants) renew(ctx context.Context, c Client, g Grant, token string) (next string, err error) {
 	if c.keepsRefreshToken() {
 		return "", gs.keep(ctx, g, token)
@@ -103,9 +105,8 @@ func (gs *Grants) renew(ctx context.Context, c Client, g Grant, token string) (n
 	return next, err
 }
 
-// checkFabricAccess returns an error if a client would get a fabric token from a grant whose
-// subscriber never agreed to [FabricAccess]. This happens if the client's access tokens were
-// JWTs before.
+// checkFabricAccess returns an error if a client would get a fabric token although the subscriber
+// never consented to [FabricAccess]. This happens if the client's access tokens were JWTs before.
 func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) error {
 	if c.FirstParty || c.AccessToken != FabricToken {
 		return nil
@@ -120,8 +121,8 @@ func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) erro
 	return nil
 }
 
-// rotate replaces the refresh token of a grant if token is the current one; otherwise it
-// returns problem.Conflict.
+// rotate replaces the refresh token of a grant. If token is not the current one, it returns
+// problem.Conflict.
 func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next string, err error) {
 	seed := randomToken()
 	if g.Seed, err = gs.Ring.SealSecret(seedOf(g), []byte(seed)); err != nil {
@@ -133,10 +134,10 @@ func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next strin
 	return next, gs.store.RotateGrant(ctx, g, hashSecret(token))
 }
 
-// retry answers a refresh token that is not the current one: within the grace with its
-// successor, after it by revoking the grant.
+// retry handles a refresh token that is not the current one. Within the grace period it returns the
+// token's successor; after that it revokes the grant.
 func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next string, err error) {
-	g, err := gs.findRefreshable(ctx, c, id) // the current row
+	g, err := gs.findRefreshable(ctx, c, id) // read the grant again, since it has changed
 	if err != nil {
 		return "", err
 	}
@@ -149,8 +150,8 @@ func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next s
 	return "", invalidGrant("the refresh token was used before; the grant is revoked")
 }
 
-// successor returns a grant's current refresh token if token is the previous one and the
-// grace is not over.
+// successor returns a grant's current refresh token if token is the previous one and the grace
+// period is not over.
 func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	if !gs.Now().Before(g.Rotated.Add(grace)) {
 		return "", false
@@ -160,9 +161,8 @@ func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	return next, err == nil && hashSecret(next) == g.RefreshHash
 }
 
-// refreshAfter returns the refresh token that follows another. It is computed from that
-// token and the seed, so that neither old tokens alone nor the rows and all keys suffice
-// to make it.
+// refreshAfter returns the successor of a refresh token, computed from token and seed. Computing it
+// takes both: old tokens are not enough, and neither are the database and all keys.
 func refreshAfter(token, seed string) string {
 	head, _, _ := strings.Cut(token, ".")
 	h := hmac.New(sha256.New, []byte(seed))
@@ -172,7 +172,7 @@ func refreshAfter(token, seed string) string {
 
 func seedOf(g Grant) string { return "seed of " + g.ID }
 
-// findRefreshable returns a grant that this client may still refresh.
+// findRefreshable returns a grant that this client may refresh.
 func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Grant, error) {
 	g, err := gs.store.FindGrant(ctx, id)
 	if errors.Is(err, problem.NotFound) {
@@ -196,12 +196,13 @@ func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Gra
 	return g, nil
 }
 
-// only returns those of the scopes that the client may still ask for.
+// only returns the scopes that the client may still ask for.
 func (c Client) only(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
 }
 
-// narrowed returns the scope that a refresh asks for (RFC 6749, section 6).
+// narrowed returns the scope that a refresh asks for, which must be within granted (RFC 6749,
+// section 6).
 func narrowed(granted []string, raw string) ([]string, error) {
 	asked := strings.Fields(raw)
 	if len(asked) == 0 {

@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Pending is the account that somebody asks for. It lies in the authorization request
-// and so belongs to the browser where its password was typed. If the link of its mail is
-// opened elsewhere, another password must be chosen: otherwise a stranger could prepare
-// an account for somebody and know its password.
+// A Pending is an account that a person has asked for. It is stored in the authorization request,
+// and so belongs to the browser where the password was typed. If the link in the email is opened in
+// another browser, a new password must be chosen. Otherwise a stranger could prepare an account for
+// somebody and know its password.
 type Pending struct {
 	Email     string `json:"email"`
 	Password  string `json:"password"` // its hash, sealed
@@ -22,7 +22,7 @@ type Pending struct {
 	LastName  string `json:"last_name,omitempty"`
 }
 
-// A Registrant is what somebody types to ask for an account.
+// A Registrant holds the form fields of a request for an account.
 type Registrant struct {
 	Email, Password, FirstName, LastName string
 }
@@ -32,9 +32,9 @@ func (in Registrant) input() fabric.SubscriberInput {
 		Profile: fabric.Profile{FirstName: &in.FirstName, LastName: &in.LastName}}
 }
 
-// Register keeps what somebody typed in the request and queues a mail to the address:
-// with a link that creates the account or, if there is one, with a note that says so. It
-// does the same, and takes as long, for every address.
+// Register stores the pending account in the request and queues an email to its address. The email
+// contains a link that creates the account, or says that the account already exists. Register does
+// the same for every address and takes the same time.
 func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in Registrant, network string) error {
 	if err := as.checkRegistrationOpen(ctx, c.ProjectID); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 		return fmt.Errorf("encrypting password: %w", err)
 	}
 
-	// The password waits in the request, so that only this browser can use it.
+	// Store the password in the request, so that only this browser can use it.
 	req.Pending = &Pending{Email: made.Email, Password: sealed, FirstName: made.FirstName, LastName: made.LastName}
 	req.LoginHint = made.Email
 	if err := as.requests.Suspend(ctx, req); err != nil {
@@ -61,18 +61,17 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 	return as.letters.Ask(ctx, mail.Registration, c.ProjectID, made.Email, req.ID, network)
 }
 
-// pendingName binds a sealed hash to its request.
+// pendingName returns the name that binds a sealed hash to its request.
 func pendingName(requestID string) string { return "registration " + requestID }
 
-// Waits reports whether the request holds the pending account, with its password, that a link
-// confirms.
+// Waits reports whether the request holds the pending account that a link confirms.
 func (a AuthRequest) Waits(l Link) bool {
 	return a.ID != "" && a.ID == l.Request && a.Pending != nil && a.Pending.Email == l.Email
 }
 
-// CompleteRegistration creates the account of a Registration link, with its email
-// verified. It uses what is pending in the request, or otherwise the given password. If
-// the account exists by now, it returns problem.Conflict.
+// CompleteRegistration creates the account of a Registration link, with its address verified. The
+// password is that of the account pending in req, if any, or else password. If the account exists
+// by now, CompleteRegistration returns problem.Conflict.
 func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest,
 	password string) (Link, fabric.Subscriber, error) {
 	l, err := as.letters.FindLink(ctx, mail.Registration, token)
@@ -103,14 +102,14 @@ func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req 
 	return l, s, err
 }
 
-// LogInRegistered makes the login of a subscriber whose account was just created, in the
-// browser where the password was typed.
+// LogInRegistered makes a login for a subscriber whose account was just created in the same
+// browser.
 func (ls *Logins) LogInRegistered(ctx context.Context, sub fabric.Subscriber, from Visitor) (Login, error) {
 	from.known = true
 	return ls.enter(ctx, sub, ls.Now(), []string{"pwd"}, from)
 }
 
-// writeRegistration fills in the mail that Register queued.
+// writeRegistration drafts the email that Register queued.
 func (ls *Letters) writeRegistration(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
 	if err := ls.checkRegistrationOpen(ctx, l.ProjectID); err != nil {
 		return d, err

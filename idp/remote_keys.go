@@ -9,29 +9,29 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// How key sets read from clients' addresses are cached.
+// How key sets fetched from clients' URLs are cached.
 const (
-	keysFresh = 5 * time.Minute // how long a set is used, and so how long a removed key stays valid
-	keysStale = time.Hour       // how long it is used while it cannot be read again
-	keysRetry = 5 * time.Second // minimum between reads, whatever kids are asked for
-	maxRemote = 10_000          // sets kept; one more drops them all
+	keysFresh = 5 * time.Minute // how long a set is used; a removed key remains valid for as long
+	keysStale = time.Hour       // how long a set is used if it cannot be fetched again
+	keysRetry = 5 * time.Second // minimum time between fetches, whatever kids are requested
+	maxRemote = 10_000          // maximum number of cached sets; beyond it, all are dropped
 )
 
-// A keyring caches the key sets of clients by address.
+// A keyring caches the key sets of clients by URL.
 type keyring struct {
 	mu   sync.Mutex
 	sets map[string]*remoteSet
 }
 
-// A remoteSet is the key set at an address.
+// A remoteSet is the key set at a URL.
 type remoteSet struct {
-	reading sync.Mutex // held while it is read; only callers that need a new set wait for it
+	reading sync.Mutex // held during a fetch; only callers that need a new set wait for it
 
 	mu    sync.Mutex
 	keys  []jose.JSONWebKey
-	read  time.Time // time of the last success, or zero
+	read  time.Time // time of the last successful fetch, or zero
 	tried time.Time
-	err   error // of the last try
+	err   error // error of the last fetch
 }
 
 func (k *keyring) set(uri string) *remoteSet {
@@ -48,10 +48,9 @@ func (k *keyring) set(uri string) *remoteSet {
 	return s
 }
 
-// remoteKeys returns the keys at a client's jwks_uri that fit a header. The set is read
-// again if it is old or has no such key, since the client may have a new one (OpenID
-// Connect Core, section 10.1.1). Made-up kids cause no more than one read every few
-// seconds.
+// remoteKeys returns the keys at a client's jwks_uri that fit a header with this kid and alg. It
+// fetches the set again if the set is old or has no such key, since the client may have a new one
+// (OpenID Connect Core, section 10.1.1). Made-up kids cause at most one fetch every keysRetry.
 func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 	alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
 	s := as.remote.set(uri)
@@ -59,10 +58,10 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 		return found, nil
 	}
 
-	// One caller at a time reads the set; the others make do with the old one if possible.
+	// One caller at a time fetches the set. The others use the old set if it has the key.
 	if !s.reading.TryLock() {
 		if found := s.since(as.Now(), keysStale, kid, alg); len(found) > 0 {
-			return found, nil // better than waiting for an address that may hang
+			return found, nil // better than waiting for a server that may not respond
 		}
 		s.reading.Lock()
 	}
@@ -70,12 +69,12 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 
 	now := as.Now()
 	if found := s.fresh(now, kid, alg); len(found) > 0 {
-		return found, nil // another caller has read it meanwhile
+		return found, nil // another caller fetched it in the meantime
 	}
 	if now.Sub(s.tried) >= keysRetry {
-		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // the next caller needs it, too
+		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // other callers need the result, too
 		s.took(set, err, now)
-		s.tried = as.Now() // callers that waited do not try again
+		s.tried = as.Now() // so that callers that waited do not fetch again
 	}
 
 	if s.read.IsZero() || s.err != nil && now.Sub(s.read) >= keysStale {
@@ -84,12 +83,12 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 	return fitting(s.keys, kid, alg), nil
 }
 
-// fresh returns the keys that fit a header if the set was read recently.
+// fresh returns the fitting keys if the set was fetched recently.
 func (s *remoteSet) fresh(now time.Time, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
 	return s.since(now, keysFresh, kid, alg)
 }
 
-// since returns the keys that fit a header if the set is younger than age.
+// since returns the fitting keys if the set is younger than age.
 func (s *remoteSet) since(now time.Time, age time.Duration, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +98,7 @@ func (s *remoteSet) since(now time.Time, age time.Duration, kid string, alg jose
 	return fitting(s.keys, kid, alg)
 }
 
-// took stores the result of a read. After an error the old set stays.
+// took stores the result of a fetch. If the fetch failed, it keeps the old set.
 func (s *remoteSet) took(set []jose.JSONWebKey, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// An AuthRequest is a checked authorization request (OpenID Connect Core, section
-// 3.1.2.1): its client and redirect URI are proven.
+// An AuthRequest is an authorization request whose client, redirect URI and parameters were checked
+// (OpenID Connect Core, section 3.1.2.1).
 type AuthRequest struct {
 	ID           string       `json:"id,omitempty"`
 	ClientID     string       `json:"client_id"`
@@ -21,34 +21,34 @@ type AuthRequest struct {
 	RedirectURI  string       `json:"redirect_uri"`
 	Mode         ResponseMode `json:"response_mode,omitempty"` // "" means Query
 	Signed       bool         `json:"signed,omitempty"`        // the response is a signed JWT (JARM)
-	Pushed       string       `json:"pushed,omitempty"`        // reference of the pushed request that it is from
+	Pushed       string       `json:"pushed,omitempty"`        // reference of the pushed request, if it was pushed
 	Device       string       `json:"device,omitempty"`        // the waiting device, instead of a redirect URI
-	Account      string       `json:"account,omitempty"`       // project of an account page, instead of a client
+	Account      string       `json:"account,omitempty"`       // for an account page: its project, instead of a client
 	State        string       `json:"state,omitempty"`
 	Nonce        string       `json:"nonce,omitempty"`
-	Challenge    string       `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" if the client may leave it out
-	JKT          string       `json:"dpop_jkt,omitempty"`       // thumbprint of the key that its code is bound to
+	Challenge    string       `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" if the client may omit it
+	JKT          string       `json:"dpop_jkt,omitempty"`       // thumbprint of the key to which its code is bound
 	Scope        []string     `json:"scope,omitempty"`
 	Prompt       []string     `json:"prompt,omitempty"`
 	MaxAge       *int64       `json:"max_age,omitempty"` // seconds
 	LoginHint    string       `json:"login_hint,omitempty"`
-	Meant        []string     `json:"meant,omitzero"`    // the only subscribers it may be answered for; nil means any
-	Want         Want         `json:"want,omitempty"`    // class of the login; "" means any
-	Proof        *Proof       `json:"proof,omitempty"`   // of a login that is not finished yet
-	Pending      *Pending     `json:"pending,omitempty"` // the account that somebody is creating during the request
+	Meant        []string     `json:"meant,omitzero"`    // ids of subscribers who may answer it; nil means any
+	Want         Want         `json:"want,omitempty"`    // class that the login must have; "" means any
+	Proof        *Proof       `json:"proof,omitempty"`   // first part of a login that needs a second factor
+	Pending      *Pending     `json:"pending,omitempty"` // the account that a person is creating during the request
 	Claims       Claims       `json:"claims,omitzero"`
 	Resources    []string     `json:"resources,omitempty"`  // possible audiences (RFC 8707); empty means the issuer
-	UILocales    string       `json:"ui_locales,omitempty"` // languages for its pages, the preferred one first
+	UILocales    string       `json:"ui_locales,omitempty"` // languages of pages, the preferred one first
 	Chosen       string       `json:"chosen,omitempty"`     // the login that a person chose for it
 	Created      time.Time    `json:"created,omitzero"`
-	Browser      string       `json:"browser,omitempty"` // digest of the cookie of the browser that began it
+	Browser      string       `json:"browser,omitempty"` // digest of the cookie in the browser that began it
 }
 
-// Has reports whether the request has a prompt value.
+// Has reports whether the request's prompt parameter contains prompt.
 func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
 
-// Satisfied reports whether a login is by a subscriber whom the request means, and recent
-// enough.
+// Satisfied reports whether a login can answer the request: it must be recent enough, and Means
+// must report true.
 func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	if !a.Means(s) {
 		return false
@@ -60,24 +60,24 @@ func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	return a.MaxAge == nil || !old || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
 }
 
-// Means reports whether a login is by a subscriber whom the request means, by an
-// id_token_hint or a value of the claim sub.
+// Means reports whether a login belongs to a subscriber whom the request asks for, by an
+// id_token_hint or the claim sub. A request that names nobody accepts every subscriber.
 func (a AuthRequest) Means(s Login) bool {
 	return a.Meant == nil || slices.Contains(a.Meant, s.SubscriberID)
 }
 
-// Requests are the authorization requests in progress. They lie in the session store.
+// Requests manages the authorization requests in progress, which the session store holds.
 type Requests struct {
 	*core
 	clients  *Clients
 	subjects *Subjects
 	tokens   *Tokens
-	signers  *Assertions // verifies signatures of clients
+	signers  *Assertions // verifies the signatures of clients
 }
 
 func requestKey(id string) session.Key { return session.Key{Kind: "request", ID: session.Digest(id)} }
 
-// Suspend keeps a request until its login is done.
+// Suspend stores a request until its login is done.
 func (rs *Requests) Suspend(ctx context.Context, a AuthRequest) error {
 	value, err := json.Marshal(a)
 	if err != nil {
@@ -86,8 +86,8 @@ func (rs *Requests) Suspend(ctx context.Context, a AuthRequest) error {
 	return rs.Sessions.Put(ctx, requestKey(a.ID), value, rs.Lifetimes().Request)
 }
 
-// Resume returns a suspended request, but only to the browser that began it: for another
-// browser it returns problem.Forbidden.
+// Resume returns a suspended request. browser must be the cookie of the browser that began the
+// request. Otherwise Resume returns problem.Forbidden.
 func (rs *Requests) Resume(ctx context.Context, id, browser string) (a AuthRequest, c Client, err error) {
 	if len(id) > 64 || browser == "" {
 		return a, c, problem.NoSuch("authorization request")
@@ -112,20 +112,20 @@ func (rs *Requests) Resume(ctx context.Context, id, browser string) (a AuthReque
 	if c, err = rs.clients.Find(ctx, a.ClientID); err != nil {
 		return a, c, err
 	}
-	if !c.mayEnd(a) { // its registration has changed
+	if !c.mayEnd(a) { // the client's registration has changed
 		return AuthRequest{}, c, problem.NoSuch("authorization request")
 	}
 	return a, c, nil
 }
 
-// Drop deletes a suspended request. Of concurrent callers only one gets no error.
+// Drop deletes a suspended request. Of several concurrent calls for a request, only one succeeds.
 func (rs *Requests) Drop(ctx context.Context, a AuthRequest) error {
 	_, err := rs.Sessions.Take(ctx, requestKey(a.ID))
 	return err
 }
 
-// mayEnd reports whether a request of the client may still be answered, by a redirect or
-// by its device.
+// mayEnd reports whether the client may still receive an answer to the request, at its redirect URI
+// or on its device.
 func (c Client) mayEnd(a AuthRequest) bool {
 	if a.Device != "" {
 		return c.May(GrantDevice)

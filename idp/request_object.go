@@ -16,25 +16,25 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// The parameters of an authorization request may be the claims of a JWT that its client has
-// signed (RFC 9101): by value in request, or by reference in request_uri. Then nothing outside
-// the JWT counts except client_id.
+// The parameters of an authorization request may be the claims of a JWT that its client signed (RFC
+// 9101). The parameter request contains the JWT, or request_uri is its URL. Then all parameters
+// outside the JWT are ignored, except client_id.
 
 // maxObject is the maximum size of a request object.
 const maxObject = 16 << 10
 
-// maxObjectAge is how long a client that must sign its requests may let one be valid (FAPI 2.0
-// Message Signing, section 5.3.1).
+// maxObjectAge is the longest time for which a request object may be valid, if the client must sign
+// its requests (FAPI 2.0 Message Signing, section 5.3.1).
 const maxObjectAge = time.Hour
 
-// A Source is how the parameters of an authorization request have arrived.
+// A Source says how the parameters of an authorization request arrived.
 type Source struct {
 	pushed string // reference of the pushed request, or ""
-	signed bool   // they are the claims of a signed request object
+	signed bool   // the parameters are the claims of a signed request object
 }
 
-// Resolve returns the parameters that an authorization request consists of, and how they arrived:
-// those of its request object or pushed request, or otherwise v itself.
+// Resolve returns the parameters of an authorization request, and how they arrived. They are those
+// of the request object or pushed request that v refers to, or otherwise v itself.
 func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Values, Source, error) {
 	object, reference := v.Get("request"), v.Get("request_uri")
 	switch {
@@ -58,8 +58,8 @@ func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Va
 	return resolved, Source{signed: true}, err
 }
 
-// fetchObject returns the request object at a request_uri, which must be registered: otherwise
-// anybody could make us send requests (RFC 9101, section 10.4).
+// fetchObject returns the request object at uri, which must be registered for the client. Otherwise
+// anyone could make selvage send requests (RFC 9101, section 10.4).
 func (rs *Requests) fetchObject(ctx context.Context, c Client, uri string) (string, error) {
 	if len(c.RequestURIs) == 0 {
 		return "", oauth("request_uri_not_supported", "this client has no registered request_uri")
@@ -78,7 +78,7 @@ func badObject(format string, args ...any) error {
 	return oauth("invalid_request_object", "the request object: "+format, args...)
 }
 
-// openObject returns the parameters in a request object, whose signature must be the client's.
+// openObject returns the parameters in a request object, if the client signed it.
 func (rs *Requests) openObject(ctx context.Context, c Client, raw string) (url.Values, error) {
 	if len(raw) > maxObject {
 		return nil, badObject("it is longer than %d bytes", maxObject)
@@ -118,8 +118,8 @@ func (rs *Requests) openObject(ctx context.Context, c Client, raw string) (url.V
 	return paramsOf(c, claims)
 }
 
-// checkObject checks the claims that say who has signed a request object, for whom and for how
-// long. A client that must sign its requests must state them all.
+// checkObject checks the issuer, audience and lifetime of a request object. If the client must sign
+// its requests, it must include all of these claims.
 func (c Client) checkObject(claims map[string]any, issuer string, now time.Time) error {
 	for name, want := range map[string]string{"iss": c.ID, "client_id": c.ID, "aud": issuer} {
 		switch got, present := claims[name]; {
@@ -149,13 +149,13 @@ func (c Client) checkObject(claims map[string]any, issuer string, now time.Time)
 	return nil
 }
 
-// contains reports whether an audience is the text or a list with it.
+// contains reports whether audience is the string want, or a list that contains it.
 func contains(audience any, want string) bool {
 	list, _ := audience.([]any)
 	return audience == want || slices.Contains(list, any(want))
 }
 
-// instant returns the time of a NumericDate. Other values are long ago.
+// instant returns the time of a NumericDate. For any other value it returns a time in 1970.
 func instant(date any) time.Time {
 	seconds, _ := date.(float64)
 	if seconds < 0 || seconds > 1<<40 {
@@ -164,7 +164,7 @@ func instant(date any) time.Time {
 	return time.Unix(int64(seconds), 0)
 }
 
-// paramsOf returns claims as request parameters, and those of the JWT itself not at all.
+// paramsOf returns claims as request parameters, without the claims about the JWT itself.
 func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 	v := url.Values{"client_id": {c.ID}}
 	for _, name := range slices.Sorted(maps.Keys(claims)) {
@@ -179,7 +179,7 @@ func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 		for _, value := range values {
 			text, isText := value.(string)
 			if !isText {
-				raw, err := json.Marshal(value) // max_age is a number, claims an object
+				raw, err := json.Marshal(value) // such as max_age (a number) or claims (an object)
 				if err != nil {
 					return nil, badObject("its claim %s is invalid", name)
 				}
@@ -191,19 +191,18 @@ func paramsOf(c Client, claims map[string]any) (url.Values, error) {
 	return v, nil
 }
 
-// Unresolved returns as much of a request whose object or reference is invalid as its error
-// response needs. The author of the object does not matter for that: all of it could be
-// parameters as well.
+// Unresolved returns the fields that the error response needs for a request whose object or
+// reference is invalid. It may use the unverified content of the object, because the sender could
+// have sent the same values as parameters.
 func (rs *Requests) Unresolved(c Client, v url.Values) AuthRequest {
 	v = heedObject(v)
 	a := AuthRequest{ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state")}
-	_ = a.parseResponseMode(v) // on an error, the mode is the default one
+	_ = a.parseResponseMode(v) // after an error, the default mode is set
 	return a
 }
 
-// heedObject returns the parameters of a request, completed by the state and response_mode of
-// its unverified request object, so that the client learns of an invalid object in the way
-// that it expects.
+// heedObject adds the state and response_mode in an unverified request object to the parameters v,
+// unless v has them. This way, the client learns of an invalid object in the mode that it expects.
 func heedObject(v url.Values) url.Values {
 	parts := strings.Split(v.Get("request"), ".")
 	if len(parts) != 3 {

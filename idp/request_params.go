@@ -11,11 +11,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The bounds of a request's parameters.
+// Limits of a request's parameters.
 const (
 	maxState     = 4096
 	maxScopes    = 64
-	maxMaxAge    = 100_000_000 // three years of seconds
+	maxMaxAge    = 100_000_000 // three years, in seconds
 	maxLoginHint = 320
 	maxLocales   = 200
 )
@@ -25,9 +25,9 @@ var (
 	verifierSyntax  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 )
 
-// Parse checks the parameters of a request whose client and redirect URI are proven. Its
-// errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section
-// 3.1.2.6. They are sent to the client in the Mode of the request returned with them.
+// Parse checks the parameters of a request whose client and redirect URI were checked before. Its
+// errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section 3.1.2.6. They
+// are sent to the client in the Mode of the request that Parse returns, even with an error.
 func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, error) {
 	a := AuthRequest{
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"),
@@ -36,7 +36,7 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		Pushed: src.pushed,
 	}
 
-	// The mode comes first: it decides how every error after it is sent.
+	// Parse the mode first: all later errors are sent in it.
 	err := a.parseResponseMode(v)
 	if err != nil {
 		return a, err
@@ -70,11 +70,11 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		return a, oauth("invalid_request", "dpop_jkt must be the 43 characters of a base64url SHA-256 (RFC 7638)")
 	}
 
-	// Which login will do: how old, whose, and of which class.
+	// Which logins can answer the request: maximum age, subscriber and class.
 	if a.MaxAge, err = parseMaxAge(v); err != nil {
 		return a, err
 	}
-	// An invalid hint is ignored; it must not fail the request.
+	// Ignore an invalid hint: it must not make the request fail.
 	if hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
 		a.meanOneOf(rs.subjects, c, []string{hint.Subject})
 	}
@@ -87,7 +87,8 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		return a, err
 	}
 
-	// Too long a state or nonce must be returned unchanged, so it is an error; hints are dropped.
+	// The response must repeat state and nonce unchanged, so one that is too long is an error.
+	// Hints that are too long are ignored.
 	switch {
 	case len(a.State) > maxState:
 		return a, oauth("invalid_request", "state is longer than %d bytes", maxState)
@@ -101,12 +102,12 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 	return a, nil
 }
 
-// oauth returns an error with a code of OAuth or OpenID Connect.
+// oauth returns an error with an OAuth or OpenID Connect error code.
 func oauth(code, format string, args ...any) *problem.Error {
 	return problem.New(problem.Invalid, code, format, args...)
 }
 
-// checkSource rejects requests that did not arrive as the client is registered for.
+// checkSource returns an error if the client is registered to send its requests in another way.
 func (c Client) checkSource(src Source) error {
 	switch {
 	case c.mustPush() && src.pushed == "":
@@ -155,8 +156,7 @@ func parseChallenge(c Client, v url.Values) (string, error) {
 	return challenge, nil
 }
 
-// parseScope returns the requested scopes, and rejects those that the client may not
-// have.
+// parseScope returns the requested scopes. A scope that the client may not have is an error.
 func (c Client) parseScope(raw string) ([]string, error) {
 	asked := strings.Fields(raw)
 	if len(asked) == 0 && c.Profile == MobileLegacy {
@@ -184,9 +184,9 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 	return known, nil
 }
 
-// Prompts returns the values of prompt (OpenID Connect Core, section 3.1.2.1). With open
-// it includes create (Initiating User Registration via OpenID Connect 1.0), which a
-// project may allow.
+// Prompts returns the supported values of prompt (OpenID Connect Core, section 3.1.2.1). If open is
+// set, they include create, for projects in which people may create their own accounts (Initiating
+// User Registration via OpenID Connect 1.0).
 func Prompts(open bool) []string {
 	all := []string{"none", "login", "consent", "select_account"}
 	if open {
@@ -195,7 +195,7 @@ func Prompts(open bool) []string {
 	return all
 }
 
-// CheckCreate rejects prompt=create if people may not create their own accounts.
+// CheckCreate returns an error for prompt=create if people may not create their own accounts.
 func (rs *Requests) CheckCreate(ctx context.Context, c Client, a AuthRequest) error {
 	if !a.Has("create") {
 		return nil

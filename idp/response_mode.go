@@ -13,19 +13,19 @@ import (
 // Response Type Encoding Practices, section 2.1; OAuth 2.0 Form Post Response Mode).
 type ResponseMode string
 
-// The modes: in the query of the redirect URI, in its fragment, or in a form that the
-// browser posts to it.
+// Response modes: parameters in the query of the redirect URI, in its fragment, or in a form that
+// the browser posts to it.
 const (
 	Query    ResponseMode = "query"
 	Fragment ResponseMode = "fragment"
 	FormPost ResponseMode = "form_post"
 )
 
-// signedMode is the mode, or its ending, of responses whose parameters are a signed JWT (JWT
-// Secured Authorization Response Mode, JARM, section 2.3).
+// signedMode is the response mode, or the suffix of one, in which the parameters are a signed JWT
+// (JWT Secured Authorization Response Mode, JARM, section 2.3).
 const signedMode = "jwt"
 
-// ResponseModes returns the values of response_mode.
+// ResponseModes returns the supported values of response_mode.
 func ResponseModes() (all []string) {
 	for _, m := range []ResponseMode{Query, Fragment, FormPost} {
 		all = append(all, string(m), string(m)+"."+signedMode)
@@ -33,9 +33,8 @@ func ResponseModes() (all []string) {
 	return append(all, signedMode)
 }
 
-// parseResponseMode sets the mode of a request's response, errors included. If the requested
-// mode is impossible, it returns an error and sets the default mode of the response_type, which
-// the error is sent in.
+// parseResponseMode sets the mode in which the response, or an error, is sent. If the requested
+// mode is invalid, it returns an error and sets the default mode of the response_type.
 func (a *AuthRequest) parseResponseMode(v url.Values) error {
 	own, asked := Query, v.Get("response_mode")
 	kinds := strings.Fields(v.Get("response_type"))
@@ -55,7 +54,7 @@ func (a *AuthRequest) parseResponseMode(v url.Values) error {
 		a.Mode = cmp.Or(mode, own)
 		return nil
 	case mode == Query:
-		// Servers and logs see a query (Multiple Response Types, section 3).
+		// Servers see a query and log it (Multiple Response Types, section 3).
 		return oauth("invalid_request", "response_mode must not be query for this response_type")
 	case mode != FormPost:
 		a.Signed = false
@@ -73,7 +72,7 @@ func (a *AuthRequest) parseResponseMode(v url.Values) error {
 const responseFor = 10 * time.Minute
 
 // SignResponse returns the parameters of an authorization response as a JWT (JARM, section 2.1).
-// It has no sub and therefore cannot pass for an ID token.
+// The JWT has no sub, so it cannot be mistaken for an ID token.
 func (ts *Tokens) SignResponse(c Client, v url.Values) (string, error) {
 	claims := map[string]any{}
 	for name := range maps.Keys(v) {

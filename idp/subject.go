@@ -14,25 +14,25 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Subjects are the names by which clients know subscribers and logins.
+// Subjects maps subscribers and logins to the names by which clients know them.
 type Subjects struct{ *core }
 
-// SubjectFor returns the sub by which a client knows a subscriber: the subscriber's id
-// or, for pairwise subjects, one that only the clients of a sector share (OpenID Connect
-// Core, section 8.1). Every sub sent to a client comes from here.
+// SubjectFor returns the sub by which a client knows a subscriber. It is the subscriber's id or,
+// for pairwise subjects, a name shared only by the clients of a sector (OpenID Connect Core,
+// section 8.1). Every sub sent to a client comes from this method.
 func (ss *Subjects) SubjectFor(c Client, subscriberID string) string {
 	if c.SubjectType != Pairwise {
 		return subscriberID
 	}
 	id, err := uuid.Parse(subscriberID)
 	if err != nil {
-		return "" // not a subscriber's
+		return "" // not the id of a subscriber
 	}
 	ss.pairing("pairwise", c).Encrypt(id[:], id[:])
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// SubscriberOf returns the subscriber whom a client knows by a sub, or "".
+// SubscriberOf returns the id of the subscriber whom a client knows by sub, or "".
 func (ss *Subjects) SubscriberOf(c Client, sub string) string {
 	if c.SubjectType != Pairwise {
 		return sub
@@ -45,10 +45,9 @@ func (ss *Subjects) SubscriberOf(c Client, sub string) string {
 	return id.String()
 }
 
-// SessionFor returns the sid by which a client knows a login: the login's id or, for
-// pairwise subjects, one that only the clients of a sector share, since a common sid
-// would reveal that their subjects are the same person. Every sid sent to a client comes
-// from here.
+// SessionFor returns the sid by which a client knows a login. It is the login's id or, for pairwise
+// subjects, a name shared only by the clients of a sector: a common sid would reveal that two
+// subjects are the same person. Every sid sent to a client comes from this method.
 func (ss *Subjects) SessionFor(c Client, sid string) string {
 	id, err := uuid.Parse(sid)
 	if c.SubjectType != Pairwise || err != nil {
@@ -58,8 +57,8 @@ func (ss *Subjects) SessionFor(c Client, sid string) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// SessionOf returns the login that a client knows by a sid. A sid that is not of a sector
-// is from a token older than pairwise sids.
+// SessionOf returns the id of the login that a client knows by sid. Tokens that are older than
+// pairwise sids contain the id itself.
 func (ss *Subjects) SessionOf(c Client, sid string) string {
 	id, ok := pairwiseSubject(sid)
 	if c.SubjectType != Pairwise || !ok {
@@ -69,7 +68,7 @@ func (ss *Subjects) SessionOf(c Client, sid string) string {
 	return id.String()
 }
 
-// pairwiseSubject parses a sub that is not the id of a subscriber.
+// pairwiseSubject parses a pairwise sub. ok is false for the id of a subscriber.
 func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sub)
 	if err != nil || len(raw) != len(id) {
@@ -78,17 +77,17 @@ func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
-// pairing returns a sector's own permutation of ids of a kind. It is one block of AES,
-// the size of an id: as unguessable as a hash, never the same for two ids, and reversible
-// without a table.
+// pairing returns a cipher that maps ids of this kind to pairwise ids for the client's sector. An
+// id is one AES block. The result is as unguessable as a hash, differs for every two ids, and can
+// be reversed without a table.
 func (ss *Subjects) pairing(kind string, c Client) cipher.Block {
 	key := ss.Ring.Derive(kind + " " + c.sector())
-	block, _ := aes.NewCipher(key[:]) // 32 bytes are a key
+	block, _ := aes.NewCipher(key[:]) // 32 bytes are always a valid key
 	return block
 }
 
-// sector returns the host shared by clients with the same pairwise subjects: that of the
-// sector document, or that of the redirect URIs, which have only one.
+// sector returns the host shared by clients with the same pairwise subjects. It is the host of the
+// sector document or, without one, the only host of the redirect URIs.
 func (c Client) sector() string {
 	uri := c.SectorURI
 	if uri == "" && len(c.RedirectURIs) > 0 {
@@ -110,8 +109,8 @@ const sectorParam = "sector_identifier_uri"
 // maxSector is the maximum size of a sector document.
 const maxSector = 64 << 10
 
-// checkSubjects applies the rules of pairwise subjects, except for the content of the
-// sector document (OpenID Connect Core, section 8.1).
+// checkSubjects applies the rules for pairwise subjects (OpenID Connect Core, section 8.1), except
+// for the content of the sector document.
 func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
 	oneOf(bad, "subject_type", c.SubjectType, "", Public, Pairwise)
 	switch {
@@ -130,9 +129,9 @@ func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
 	}
 }
 
-// checkSector reads the sector document, which must list the redirect URIs. That is how
-// the host agrees that the client belongs to it (OpenID Connect Dynamic Client
-// Registration, section 5).
+// checkSector fetches the sector document, which must list the redirect URIs. By listing them, the
+// host agrees that the client belongs to its sector (OpenID Connect Dynamic Client Registration,
+// section 5).
 func (cs *Clients) checkSector(ctx context.Context, c Client) error {
 	raw, err := cs.Fetch(ctx, c.SectorURI, maxSector)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// The typ headers of minted JWTs. Each verifier accepts only one, so that no token passes
-// for another (RFC 8725, section 3.11).
+// Values of the typ header in JWTs minted here. Each verifier accepts only one, so that a token
+// cannot be used as another kind of token (RFC 8725, section 3.11).
 const (
 	typAccess = "at+jwt" // RFC 9068, section 2.1
 	typID     = "JWT"
@@ -30,29 +30,29 @@ type TokenSet struct {
 	AccessToken  string
 	ExpiresIn    time.Duration
 	RefreshToken string // or ""
-	IDToken      string // "" without the scope openid
+	IDToken      string // "" if the scope openid was not granted
 	Scope        []string
 	Bound        bool // the access token is bound to a key (RFC 9449)
 }
 
-// Tokens mints tokens and reads them.
+// Tokens mints and reads tokens.
 type Tokens struct {
 	*core
 	clients  *Clients
 	subjects *Subjects
 }
 
-// A minting holds what differs between the ways to a TokenSet.
+// A minting holds the parts of a TokenSet that depend on the request for it.
 type minting struct {
 	scope    []string
 	nonce    string
 	refresh  string
 	idToken  bool
-	audience string // of the access token
+	audience string // audience of the access token
 	jkt      string // thumbprint of the key that the access token is bound to, or ""
 }
 
-// mint makes the tokens of a grant.
+// mint makes the tokens for a grant.
 func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (TokenSet, error) {
 	t := fabric.Token{
 		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID,
@@ -76,9 +76,9 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 	return set, err
 }
 
-// ClientCredentials returns a service's own access token, for the requested scope
-// (rawScope; "" means all that it is registered for) and resources (RFC 8707), bound to the key
-// with the thumbprint if there is one.
+// ClientCredentials returns an access token for a service itself. rawScope is the requested scope;
+// "" means all scopes that the service is registered for. resources is empty or names the audience
+// (RFC 8707). If jkt is not "", the token is bound to the key with that thumbprint.
 func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string,
 	resources []string, jkt string) (TokenSet, error) {
 	if err := c.checkBinding(jkt); err != nil {
@@ -109,7 +109,7 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 	return TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), Scope: scope, Bound: jkt != ""}, nil
 }
 
-// access seals or signs an access token, and fills in its id and times.
+// access sets the id and times of t, and returns it as a sealed or signed access token.
 func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime time.Time, amr []string) (string, error) {
 	t.ID, t.Issuer, t.IssuedAt = uuid.NewString(), ts.Issuer, ts.Now()
 
@@ -131,7 +131,7 @@ func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime ti
 	}
 
 	if t.SubscriberID == "" {
-		claims.Subject = c.ID // without a subscriber the client is the subject (RFC 9068, section 2.2)
+		claims.Subject = c.ID // without a subscriber, the client is the subject (RFC 9068, section 2.2)
 	}
 
 	return ts.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
@@ -144,10 +144,10 @@ func seconds(t time.Time) int64 {
 	return t.Unix()
 }
 
-// skew is how far the clocks of two nodes may be apart.
+// skew is the maximum difference between the clocks of two nodes.
 const skew = time.Minute
 
-// accessClaims are the claims of RFC 9068, section 2.2, and three of our own.
+// accessClaims are the claims of RFC 9068, section 2.2, and a few of selvage's own.
 type accessClaims struct {
 	Issuer    string   `json:"iss"`
 	Subject   string   `json:"sub"`
@@ -169,12 +169,12 @@ type accessClaims struct {
 	Confirmation *Confirmation `json:"cnf,omitempty"`
 }
 
-// A Confirmation is what an access token is bound to (RFC 7800; RFC 9449, section 6.1).
+// A Confirmation names the key to which an access token is bound (RFC 7800; RFC 9449, section 6.1).
 type Confirmation struct {
 	JKT string `json:"jkt"` // thumbprint of a key (RFC 7638)
 }
 
-// checkBinding returns an error if a client must bind its tokens to a key and has proven none.
+// checkBinding returns an error if the client's tokens must be bound to a key but jkt is "".
 func (c Client) checkBinding(jkt string) error {
 	if jkt == "" && c.mustBind() {
 		return oauth("invalid_dpop_proof", "this client's tokens are bound to a key; a DPoP proof is missing")
@@ -199,15 +199,15 @@ type idClaims struct {
 	Person
 }
 
-// idToken signs the ID token that accompanies an access token, or stands alone if access
-// is "".
+// idToken returns a signed ID token for access, the access token that it accompanies. access is ""
+// if there is no access token.
 func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
 	now, names, hash := ts.Now(), g.left(g.Claims.IDToken, m.scope), ""
 	sign := ts.Ring.Sign
 	if access == "" {
 		names = slices.Concat(names, ClaimsOf(m.scope...))
 	} else {
-		hash, sign = c.IDTokenAlg.HalfHash(access), ts.Ring.SignUnique // as the access token is
+		hash, sign = c.IDTokenAlg.HalfHash(access), ts.Ring.SignUnique // unique, as the access token is
 	}
 	return sign(c.IDTokenAlg, typID, idClaims{
 		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(),
@@ -218,13 +218,13 @@ func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, a
 	})
 }
 
-// An IDHint is the content of an id_token_hint: a login that may be long ago.
-// [Subjects.SubscriberOf] returns the subscriber that its client means, and
+// An IDHint is the content of an id_token_hint. Its login may have ended long ago. Subject and
+// SessionID are the client's names: [Subjects.SubscriberOf] returns the subscriber, and
 // [Subjects.SessionOf] the login.
 type IDHint struct{ Subject, ClientID, SessionID string }
 
-// OpenIDHint reads an ID token issued here. Its expiry does not matter (OpenID Connect
-// RP-Initiated Logout, section 2); everything else does.
+// OpenIDHint reads an ID token issued here, and verifies everything except its expiry (OpenID
+// Connect RP-Initiated Logout, section 2).
 func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	payload, ok := ts.Ring.VerifyJWS(token, typID)
 	var c idClaims
@@ -234,8 +234,8 @@ func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	return IDHint{c.Subject, c.Audience, c.SessionID}, true
 }
 
-// Open checks an access token of this issuer, sealed or JWT, and returns its content.
-// Every failure is problem.Unauthenticated, and so is a token for another audience.
+// Open checks an access token of this issuer, sealed or JWT, and returns its content. If the token
+// is invalid or is for another audience, Open returns problem.Unauthenticated.
 func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
 	if err == nil && audience != ts.Issuer {
@@ -244,10 +244,10 @@ func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	return t, err
 }
 
-// Inspect is Open for callers that ask about a token or revoke it, but grant nothing for
-// it: the token may be for any resource. It also returns the audience.
+// Inspect is like Open, but accepts a token for any of the client's resources, and also returns the
+// audience. It is for callers that describe or revoke the token, and do not grant access.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
-	if strings.Contains(raw, "..") { // a JWE with an empty key
+	if strings.Contains(raw, "..") { // a JWE without an encrypted key
 		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
 		return t, ts.Issuer, err
 	}
@@ -268,7 +268,8 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 	return t, c.Audience, err
 }
 
-// readAccess checks the claims of a JWT access token, except for its audience.
+// readAccess checks the claims of a JWT access token, except for whether this server is the
+// audience.
 func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
 	now := ts.Now()
 	t := fabric.Token{
@@ -298,15 +299,15 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 	if c.Issuer != ts.Issuer || c.Audience == "" || !whole || !timely {
 		return fabric.Token{}, problem.NoCredentials()
 	}
-	// iat counts seconds. A revocation of the subscriber revokes tokens issued before it,
-	// but must not hit the token of a new login in the same second. Older tokens of that
-	// second end with their login.
+	// iat has a resolution of seconds. A revocation of the subscriber revokes the tokens issued
+	// before it, but must not affect the token of a new login in the same second. Older tokens from
+	// that second become invalid with their login.
 	check := t
 	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
 	return t, ts.Fabric.Tokens.Check(ctx, check)
 }
 
-// Client returns the client that a token was made for.
+// Client returns the client that a token was issued to.
 func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	c, err := ts.clients.Find(ctx, t.ClientID)
 	if errors.Is(err, problem.NotFound) {
@@ -315,14 +316,14 @@ func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	return c, err
 }
 
-// revoke revokes one access token.
+// revoke revokes a single access token.
 func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
 	return ts.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID,
 		Until: t.ExpiresAt, Expires: t.ExpiresAt})
 }
 
-// Subscriber returns the subscriber that a token speaks for, unless it is disabled by
-// now.
+// Subscriber returns the subscriber of a token. If the subscriber is disabled by now, it returns
+// problem.Unauthenticated.
 func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
 	sub, err := ts.Fabric.Subscribers.Recent(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil {
