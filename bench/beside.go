@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// byTurns measures two binaries alternately, the other one first, so that other load on the machine
-// affects both. It prints the medians, and for the ratios of the pairs (ours to theirs) the median,
-// the minimum and the maximum.
+// byTurns measures two binaries alternately, so that other load on the machine affects both. It
+// prints the medians. For the ratios of the pairs (ours to theirs) it prints the median, the
+// minimum and the maximum.
 func byTurns(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	other, ours := newWorld(p, pinned, s.beside), newWorld(p, pinned, "")
 	theirs, mine := other.operations(p), ours.operations(p)

@@ -14,10 +14,10 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// manyCalls is the number of calls between two people that a core should carry.
+// manyCalls is the number of two-party calls that one core should be able to carry.
 const manyCalls = 200
 
-// A talk holds the cost of many calls at once. Times are in milliseconds.
+// A talk holds the cost of many simultaneous calls. Times are in milliseconds.
 type talk struct {
 	Calls    int     `json:"calls"`
 	Setup    float64 `json:"setup_ms"` // CPU of the server for a leg, from dialing to keys
@@ -27,7 +27,7 @@ type talk struct {
 	Flows    []flow  `json:"flows"`
 }
 
-// A flow is what happens to the packets of some of the calls.
+// A flow holds measurements of the packets of some of the calls.
 type flow struct {
 	Legs   int     `json:"legs"`
 	Sent   int64   `json:"sent"`
@@ -45,7 +45,7 @@ type side struct {
 	delays []time.Duration
 }
 
-// hear notes a packet, which has the time at which it was sent.
+// hear counts a packet, whose payload contains the time at which it was sent.
 func (s *side) hear(payload []byte) {
 	took := time.Since(epoch) - time.Duration(binary.BigEndian.Uint64(payload))
 	s.heard.Add(1)
@@ -54,10 +54,11 @@ func (s *side) hear(payload []byte) {
 	s.delays = append(s.delays, took)
 }
 
-// epoch is the time from which packets are dated.
+// epoch is the reference for the times in packets.
 var epoch = time.Now()
 
-// talking makes many calls at a separate server, and sends sound through half of them and then all.
+// talking sets up many calls on a separate server. It sends audio through half of them, and then
+// through all.
 func talking(p *harness.Program, s settings, prefix []string) *talk {
 	const name = "calls"
 	if !s.only.MatchString(name) {
@@ -87,7 +88,8 @@ func talking(p *harness.Program, s settings, prefix []string) *talk {
 	return t
 }
 
-// dialAll makes a call of each two people, a few at a time. It returns how long each took, sorted.
+// dialAll sets up a call between each pair of people, several at a time. It returns how long each
+// took, sorted.
 func dialAll(people []*phone.Phone, sides []*side) []time.Duration {
 	const workers = 4
 	took := make([]time.Duration, manyCalls)
@@ -110,7 +112,7 @@ func dialAll(people []*phone.Phone, sides []*side) []time.Duration {
 	return took
 }
 
-// measureFlow lets some sides speak at once, fifty packets a second each.
+// measureFlow makes all sides speak at the same time, with fifty packets a second each.
 func measureFlow(p *harness.Program, s settings, pid int, sides []*side) flow {
 	speakAll(sides, time.Second) // to warm up
 	time.Sleep(drain)
@@ -138,11 +140,11 @@ func measureFlow(p *harness.Program, s settings, pid int, sides []*side) flow {
 	return f
 }
 
-// drain is how long packets may be under way.
+// drain is how long to wait for packets in transit.
 const drain = 500 * time.Millisecond
 
-// speakAll sends packets of the size of Opus from each side, evenly spread over time. It returns how
-// many.
+// speakAll sends packets as large as those of Opus from each side, evenly spread over length. It
+// returns the number of packets.
 func speakAll(sides []*side, length time.Duration) (sent int64) {
 	const size = 80
 	rate := int64(len(sides) * phone.PerSecond)
@@ -158,7 +160,7 @@ func speakAll(sides []*side, length time.Duration) (sent int64) {
 	return sent
 }
 
-// print prints the figures of calls.
+// print prints the measurements of calls.
 func (t *talk) print(w io.Writer) {
 	fmt.Fprintf(w, "\n%d calls between two: %.2f CPU ms and %.0f KiB for a leg, %.0f ms to start (at most %.0f)\n",
 		t.Calls, t.Setup, t.KiB, t.StartP50, t.StartMax)

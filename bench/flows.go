@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// codeFlow returns the task of a complete authorization flow in a signed-in browser: first for a
-// code, then for the tokens. It takes two requests.
+// codeFlow returns a task that runs a complete authorization flow in a signed-in browser. The flow
+// takes two requests: one for the code and one for the tokens.
 func (w *world) codeFlow() task {
 	return func(c *wire) error {
 		f := w.login.NewFlow(loginScope)
@@ -48,8 +48,8 @@ func (w *world) redeem(c *wire, f *harness.Flow, code string) error {
 	return a.want(200, `"access_token"`, `"id_token":"ey`, `"refresh_token"`)
 }
 
-// refreshChain returns a task that uses a refresh token, and then each time the token that it was
-// rotated to. The first one comes from a flow of its own.
+// refreshChain returns a task that redeems a refresh token. Each repetition redeems the token that
+// the previous one returned. The first token comes from a separate flow.
 func (w *world) refreshChain(p *harness.Program) task {
 	f := w.login.NewFlow(loginScope)
 	code, err := f.QuickCode(harness.Header("Cookie", w.cookies))
@@ -83,8 +83,8 @@ func (w *world) refreshChain(p *harness.Program) task {
 	}
 }
 
-// passwordLogin returns the task of a login in a browser without cookies. It takes three requests:
-// the redirect to the login page, the page, and the password.
+// passwordLogin returns a task that signs in from a browser without cookies. It takes three
+// requests: the redirect to the login page, the page, and the form with the password.
 func (w *world) passwordLogin() task {
 	origin := "Origin: " + strings.TrimSuffix(w.Issuer(), "/")
 	return func(c *wire) error {
@@ -118,7 +118,7 @@ func (w *world) passwordLogin() task {
 	}
 }
 
-// cookiesOf returns the Cookie header that sends back the cookies of an answer.
+// cookiesOf returns the Cookie header for the cookies that a response sets.
 func cookiesOf(a answer) string {
 	var pairs []string
 	for _, line := range strings.Split(string(a.head), "\r\n") {

@@ -14,12 +14,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A work counts the expensive steps that an operation cannot avoid.
+// A work counts the expensive steps that an operation needs in any implementation.
 type work struct {
 	signatures, verifications, hashes float64
 }
 
-// A machine holds the cost of these steps, in CPU milliseconds of one core.
+// A machine holds the cost of these steps in milliseconds of CPU time.
 type machine struct {
 	Floor        float64 `json:"floor_ms"`                  // a net/http request answered with "hello"
 	Signature    float64 `json:"signature_ms,omitempty"`    // ES256
@@ -35,13 +35,13 @@ func (m machine) of(n work) float64 {
 	return n.signatures*m.Signature + n.verifications*m.Verification + n.hashes*m.Hash
 }
 
-// there converts a measurement to the reference machine. Signatures and hashes are replaced by
-// their cost there. All other costs are scaled by the ratio of the floors.
+// there converts a measurement on this machine to the reference machine. It replaces the cost of
+// signatures and hashes by their cost there, and scales all other costs by the ratio of the floors.
 func (m machine) there(ms float64, n work) float64 {
 	return reference.of(n) + (ms-m.of(n))/m.Floor*reference.Floor
 }
 
-// The paths at which the bare server also does this work.
+// The bare server does expensive work at these paths.
 const (
 	pathHello  = "/"
 	pathSign   = "/sign"
@@ -49,7 +49,7 @@ const (
 	pathHash   = "/hash"
 )
 
-// bareHandler answers "hello", after the work that belongs to the path.
+// bareHandler does the work of the path and responds with "hello".
 func bareHandler() http.Handler {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -80,7 +80,7 @@ func bareHandler() http.Handler {
 	return mux
 }
 
-// addMachine measures the floor alone and with each of the expensive steps.
+// addMachine measures the floor by itself and with each of the expensive steps.
 func (r *report) addMachine(p *harness.Program, s settings) {
 	m := reference
 	for _, row := range []struct {
@@ -97,8 +97,8 @@ func (r *report) addMachine(p *harness.Program, s settings) {
 	}
 }
 
-// measureMachine measures the current speed of the machine, which other processes use too. It
-// measures the floor, and only those steps that the work contains.
+// measureMachine measures how fast the machine currently is, because other processes use it too. It
+// measures the floor, and those steps that n contains.
 func (s bareServer) measureMachine(p *harness.Program, length time.Duration, n work) (m machine) {
 	costs := func(path string, connections int) float64 {
 		return measure(p, s.operation(path, path, connections), s.cmd.Process.Pid,

@@ -1,10 +1,10 @@
-// Command bench measures the cost of every operation of selvage: the processor time of the server
-// per operation, the rate, and the latency. As a ratio, processor time is insensitive to noise and
-// comparable between machines.
+// Command bench measures the cost of every operation of selvage: the server's CPU time per
+// operation, the rate, and the latency. CPU time is given as a ratio, which is insensitive to noise
+// and comparable between machines.
 //
-// It builds the binary, pins the server to one core and itself to another, checks every answer, and
-// repeats each measurement. Measurements alternate with those of a bare net/http server, the floor,
-// to which the figures are compared.
+// It builds the binary, pins the server to one core and itself to another, checks every response,
+// and repeats each measurement. It alternates the measurements with those of a bare net/http
+// server. That server is the floor, to which it compares the results.
 package main
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The cores of the server and of the load. GOMAXPROCS is 2 for both, so that a blocking write to
-// disk does not delay everything else.
+// The server and the load run on these cores. Both have a GOMAXPROCS of 2, so that a blocking write
+// to disk does not delay everything else.
 const (
 	serverCore = "0"
 	loadCore   = "1"
@@ -78,7 +78,7 @@ func main() {
 	}
 }
 
-// pin restarts this process on a core of its own, if the machine permits. It reports whether the
+// pin restarts this process on its own core, if the machine permits that. It reports whether the
 // process is pinned.
 func pin() bool {
 	if os.Getenv(pinnedMark) != "" {
@@ -100,7 +100,7 @@ func pin() bool {
 	return false
 }
 
-// serverPrefix returns the command prefix under which servers run.
+// serverPrefix returns the words to put before the command of a server, so that it is pinned.
 func serverPrefix(pinned bool) []string {
 	if !pinned {
 		return nil

@@ -18,13 +18,13 @@ type operation struct {
 	name        string
 	address     string
 	connections int
-	goal        float64 // most CPU milliseconds on the reference machine; 0 for none
+	goal        float64 // maximum CPU milliseconds on the reference machine; 0 for none
 	work        work    // signing and hashing included in the goal
 	pace        int     // operations per second while measuring latencies; 0 for no limit
 	task        func(worker int) task
 }
 
-// once returns a task with a single request.
+// once returns a task that sends one request.
 func once(request []byte, status int, parts ...string) task {
 	return func(w *wire) error {
 		a, err := w.do(request)
@@ -45,8 +45,8 @@ type sample struct {
 // warmUp is the load before each measurement.
 const warmUp = 300 * time.Millisecond
 
-// measure runs an operation for a while. If gate is not nil, it is called before each repetition,
-// and false ends the run.
+// measure runs an operation for length. If gate is not nil, measure calls it before each
+// repetition, and ends the run when it returns false.
 func measure(p *harness.Program, op operation, pid int, length time.Duration, gate func() bool) sample {
 	var (
 		tasks = make([]task, op.connections)
@@ -83,8 +83,8 @@ func measure(p *harness.Program, op operation, pid int, length time.Duration, ga
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// load runs the tasks, each on its own wire, and returns how long each repetition took. One wrong
-// answer ends the benchmark.
+// load runs the tasks, each on its own wire, and returns how long each repetition took. A wrong
+// response ends the benchmark.
 func load(
 	p *harness.Program, op operation, tasks []task, wires []*wire, length time.Duration, gate func() bool,
 ) []time.Duration {
@@ -119,8 +119,8 @@ func load(
 	return slices.Concat(took...)
 }
 
-// measurePaced measures latencies at a fixed rate, like an open loop: a slow answer does not delay
-// the requests after it.
+// measurePaced measures latencies at a fixed rate, as in an open loop: a slow response does not
+// delay the following requests.
 func measurePaced(p *harness.Program, op operation, pid int, length time.Duration) sample {
 	due := make(chan struct{}, op.pace) // up to one second of requests may wait
 
@@ -139,7 +139,7 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 			for want := int(time.Since(began).Seconds() * float64(op.pace)); sent < want; sent++ {
 				select {
 				case due <- struct{}{}:
-				default: // too far behind, which the rate will show
+				default: // too many requests are waiting, which lowers the measured rate
 				}
 			}
 		}
@@ -155,7 +155,7 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 	return s
 }
 
-// median returns the median of each figure.
+// median returns a sample with the median of each figure.
 func median(samples []sample) sample {
 	pick := func(value func(sample) float64) float64 { return middle(samples, value) }
 	return sample{
@@ -164,7 +164,7 @@ func median(samples []sample) sample {
 	}
 }
 
-// middle returns the median of a figure.
+// middle returns the median of the values of all.
 func middle[T any](all []T, value func(T) float64) float64 {
 	values := make([]float64, len(all))
 	for i, one := range all {

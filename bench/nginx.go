@@ -30,13 +30,13 @@ http {
 }
 `
 
-// rivals holds the operations of another server, under the names of ours.
+// rivals holds the operations measured on another server, under the names of ours.
 type rivals struct {
 	operations map[string]operation
 	pid        int
 }
 
-// startNginx starts nginx with the same recording, if nginx is installed.
+// startNginx starts nginx, if it is installed, to serve the same recording.
 func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r rivals) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil || !s.only.MatchString("nginx") {

@@ -128,7 +128,7 @@ func basic(id, secret string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
 }
 
-// bytesOf returns a task that fetches these bytes.
+// bytesOf returns a task that sends request and checks that the response body is want.
 func bytesOf(request []byte, status int, want []byte) task {
 	return func(c *wire) error {
 		a, err := c.do(request)

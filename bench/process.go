@@ -15,12 +15,12 @@ import (
 // clockTick is the unit of times in /proc. It is USER_HZ, which is 100 everywhere.
 const clockTick = 10 * time.Millisecond
 
-// cpu returns the processor time of a process and its descendants, including some that have ended.
+// cpu returns the CPU time of a process and its descendants, including those that were reaped.
 func cpu(p *harness.Program, pid int) time.Duration {
 	var ticks int64
 	for _, one := range harness.Family(pid) {
 		fields := harness.Stat(one)
-		const utime, count = 11, 4 // user and system time, then those of reaped children
+		const utime, count = 11, 4 // fields of user and system time, followed by those of reaped children
 		if len(fields) < utime+count {
 			if one != pid {
 				continue // the descendant has ended

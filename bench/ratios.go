@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// A ratio compares a measurement with one of another program in the same run.
+// A ratio compares a measurement with a measurement of another program in the same run.
 type ratio struct {
 	Name   string  `json:"name"`
 	Value  float64 `json:"value"`
@@ -17,7 +17,7 @@ type ratio struct {
 // met reports whether the goal is met.
 func (r ratio) met() bool { return r.AtMost == (r.Value <= r.Goal) || r.Value == r.Goal }
 
-// A rivalry is a comparison of one of our figures with another program's.
+// A rivalry is a goal for the ratio of one of our measurements to another program's.
 type rivalry struct {
 	name, ours, theirs string
 	of                 func(row) float64
@@ -28,7 +28,7 @@ type rivalry struct {
 func throughput(f row) float64 { return f.Rate }
 func processor(f row) float64  { return f.CPU }
 
-// The goals for recordings, as ratios within one run.
+// rivalries are the goals for recordings.
 var rivalries = []rivalry{
 	{"whole WAV, throughput against nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", throughput,
 		0.9, false},

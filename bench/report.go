@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// floorName is the operation that the others are compared with.
+// floorName is the name of the operation to which all others are compared.
 const floorName = "net/http hello (the floor)"
 
 // A report holds the results of a run.
@@ -30,7 +30,7 @@ type report struct {
 	Talk     *talk   `json:"calls,omitempty"`
 }
 
-// A row holds the figures of one operation.
+// A row holds the results of one operation.
 type row struct {
 	Name        string  `json:"name"`
 	Connections int     `json:"connections"`
@@ -49,7 +49,7 @@ func newReport(pinned bool, bare bareServer) report {
 	return report{Go: runtime.Version(), Pinned: pinned, bare: bare}
 }
 
-// add measures an operation, alternately with the machine, and records its figures.
+// add measures an operation and, in turn with it, the machine, and records the results.
 func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 	p.Logf("%s", op.title())
 	var samples []sample

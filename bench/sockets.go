@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A crowd holds the cost of many idle sockets.
+// A crowd holds the cost of many idle WebSockets.
 type crowd struct {
 	Sockets int     `json:"sockets"`
 	MiB     float64 `json:"mib"`         // memory of the whole process
@@ -17,10 +17,10 @@ type crowd struct {
 	Idle    float64 `json:"idle_of_cpu"` // share of a core while idle
 }
 
-// manySockets is the number of sockets that a node should be able to hold.
+// manySockets is the number of WebSockets that a node should be able to hold.
 const manySockets = 10_000
 
-// sockets opens many sockets at a separate server and leaves them idle.
+// sockets opens many WebSockets to a separate server and leaves them idle.
 func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	const name = "idle sockets"
 	var files syscall.Rlimit
@@ -44,7 +44,7 @@ func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	c := &crowd{Sockets: manySockets, Connect: milliseconds(cpu(p, server.PID())-before) / manySockets}
 
 	before, began := cpu(p, server.PID()), time.Now()
-	time.Sleep(10 * s.length) // the server pings each socket every ten seconds
+	time.Sleep(10 * s.length) // the server pings each WebSocket every ten seconds
 	c.Idle = float64(cpu(p, server.PID())-before) / float64(time.Since(began))
 	c.MiB = residentMiB(p, server.PID())
 
@@ -54,7 +54,7 @@ func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	return c
 }
 
-// openSockets opens many sockets, several at a time, and keeps all of them open.
+// openSockets opens many WebSockets, several at a time, and keeps all of them open.
 func openSockets(p *harness.Program, server *harness.Server, token string, lost *atomic.Int64) {
 	const workers = 25
 	var work sync.WaitGroup
@@ -73,7 +73,7 @@ func openSockets(p *harness.Program, server *harness.Server, token string, lost 
 				}
 
 				go func() {
-					socket.Closed() // answers pings until the socket is closed
+					socket.Closed() // answers pings until the WebSocket is closed
 					lost.Add(1)
 				}()
 			}

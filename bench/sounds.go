@@ -12,10 +12,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// speechFile is recorded speech: 8 kHz, 16 bits, one channel, a header of 44 bytes.
+// speechFile contains recorded speech: 8 kHz, 16 bits, one channel, with a header of 44 bytes.
 const speechFile = "recordings/testdata/speech_s16_8k.wav"
 
-// speechOf returns a recording of this many seconds, which repeats that speech.
+// speechOf returns a recording with the given length in seconds, which repeats the speech in
+// speechFile.
 func speechOf(p *harness.Program, seconds int) []byte {
 	file, err := os.ReadFile(speechFile)
 	if err != nil {
@@ -34,7 +35,7 @@ func speechOf(p *harness.Program, seconds int) []byte {
 	return b
 }
 
-// soundOperations returns the operations in which the server computes: the MP3 of ten minutes, a
+// soundOperations returns the operations that need much computation: the MP3 of ten minutes, a
 // piece from the middle of ten hours, an outline and an upload.
 func (w *world) soundOperations(p *harness.Program) []operation {
 	at := strings.TrimPrefix(w.HTTP, "http://")
@@ -67,8 +68,8 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 
 const mp3Whole = "MP3 of ten minutes"
 
-// addLame measures lame with the same MP3, if lame is installed. Only user time counts, as for a
-// program that does nothing else.
+// addLame measures lame with the same MP3, if lame is installed. It counts only user time, because
+// reading and writing files is not encoding.
 func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []string) {
 	lame, err := exec.LookPath("lame")
 	if err != nil || !s.only.MatchString("lame") {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A wire is an HTTP/1.1 connection that costs the load little: it sends prepared bytes and reads
-// only the necessary parts of the answers.
+// A wire is an HTTP/1.1 connection that needs little CPU time: it sends prepared bytes and reads
+// only the necessary parts of the responses.
 type wire struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -20,7 +20,7 @@ type wire struct {
 	body bytes.Buffer
 }
 
-// answerDeadline is the time limit of a request.
+// answerDeadline is how long a request may take.
 const answerDeadline = 30 * time.Second
 
 func dial(address string) (*wire, error) {
@@ -31,7 +31,7 @@ func dial(address string) (*wire, error) {
 	return &wire{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}, nil
 }
 
-// An answer is valid until the next request on its wire.
+// An answer is a response. It is valid until the next request on its wire.
 type answer struct {
 	status int
 	head   []byte
@@ -39,10 +39,11 @@ type answer struct {
 	length int64
 }
 
-// maxKept is the most bytes kept of a body. Copying more would cost the load more than the server.
+// maxKept is how many bytes of a body are kept at most. Copying more would cost the load more than
+// the server.
 const maxKept = 64 << 10
 
-// do sends a request and reads the answer.
+// do sends a request and reads the response.
 func (w *wire) do(request []byte) (answer, error) {
 	if _, err := w.conn.Write(request); err != nil {
 		return answer{}, err
@@ -112,7 +113,7 @@ func (w *wire) readHead() (status int, err error) {
 	return strconv.Atoi(string(w.head[9:12]))
 }
 
-// header returns the value of a field. The name must be spelled as by Go's servers.
+// header returns the value of a header field. The case of name must be that used by Go's servers.
 func (a answer) header(name string) string {
 	_, after, found := bytes.Cut(a.head, []byte("\r\n"+name+": "))
 	if !found {
@@ -122,7 +123,8 @@ func (a answer) header(name string) string {
 	return string(value)
 }
 
-// want returns an error unless the answer has this status and its body contains each of the parts.
+// want returns an error unless the response has the given status and its body contains each of
+// parts.
 func (a answer) want(status int, parts ...string) error {
 	if a.status != status {
 		return fmt.Errorf("answer %d %.300s, want %d", a.status, a.body, status)

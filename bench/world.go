@@ -17,7 +17,7 @@ type world struct {
 	sealed  *harness.Client // service, sealed access tokens
 	signed  *harness.Client // service, JWT access tokens (ES256)
 	web     *harness.Client // confidential, for introspection
-	cookies string          // of a signed-in browser
+	cookies string          // cookies of a signed-in browser
 	tokens  harness.Tokens  // of the client in web
 	jwt     harness.Tokens  // of a client whose access tokens are JWTs (ES256)
 	sat     harness.SAT
@@ -29,7 +29,7 @@ type world struct {
 // loginScope is the scope that the flows request.
 const loginScope = "openid offline_access"
 
-// newWorld starts a server with new data. It runs the given binary, or the one under test for "".
+// newWorld starts a server with new data. It runs binary or, if that is "", the binary under test.
 func newWorld(p *harness.Program, pinned bool, binary string) *world {
 	c := harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary}
 	if binary != "" {
@@ -65,8 +65,8 @@ func cookieHeader(p *harness.Program, b *harness.Browser, origin string) string 
 	return req.Header.Get("Cookie")
 }
 
-// startTime restarts the server on its data. It returns the median time until the first correct
-// answer, in milliseconds.
+// startTime restarts the server with its data. It returns the median time until the first correct
+// response, in milliseconds.
 func (w *world) startTime(p *harness.Program, repeat int) float64 {
 	var took []float64
 	for range repeat {

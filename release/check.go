@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// check tests the release as its users would use it.
+// check tests the release in the way that users use it.
 func (r release) check() error {
 	dir, err := os.MkdirTemp("", "selvage-check-")
 	if err != nil {
@@ -101,7 +101,8 @@ func (r release) checkBinaries() error {
 	return errors.Join(errs...)
 }
 
-// checkVersion runs a binary and checks its version. It uses qemu for other processors.
+// checkVersion runs a binary and checks the version that it prints. It uses qemu for other
+// architectures.
 func (r release) checkVersion(binary, arch string) error {
 	args := []string{binary, "version"}
 	if arch != runtime.GOARCH {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// account is the user and group ID of the image, which no host uses.
+// account is the user and group ID in the image. Hosts do not use it.
 const account = 65532
 
 // image writes selvage_VERSION_oci.tar, an OCI image layout with an image for each
@@ -66,12 +66,12 @@ func (r release) imageOf(arch string) (v1.Image, error) {
 	return mutate.ConfigFile(img, r.config(img, arch))
 }
 
-// config returns the image's configuration. Its data is in a volume. It listens on all
-// addresses, so the first start creates no demo.
+// config returns the image's configuration. The data directory is a volume. The server listens on
+// all addresses, so the first start creates no demo.
 func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
 	config, err := img.ConfigFile()
 	if err != nil {
-		panic(err) // it is in memory
+		panic(err) // the image is in memory
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: r.date}

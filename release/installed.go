@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// checkInstalled installs the package for this processor and runs the image, in a copy of
-// this machine (installed.sh). dir contains the unpacked image layout. If this machine
-// cannot do that, checkInstalled prints the reason; under CI that is an error.
+// checkInstalled installs the package for this architecture and runs the image, both in a copy of
+// this machine (installed.sh). dir contains the unpacked image layout. If this machine cannot do
+// that, checkInstalled prints the reason. In CI, that is an error.
 func (r release) checkInstalled(dir string) error {
 	if err := mayInstall(); err != nil {
 		if os.Getenv("CI") != "" {
@@ -46,7 +46,8 @@ func (r release) checkInstalled(dir string) error {
 	return nil
 }
 
-// mayInstall returns an error that names what checkInstalled lacks: root, overlayfs or dpkg.
+// mayInstall returns an error that names the missing requirement of checkInstalled: root, overlayfs
+// or dpkg.
 func mayInstall() error {
 	if os.Geteuid() != 0 {
 		return errors.New("root is required")
@@ -98,7 +99,7 @@ func unpackImage(from, root string) error {
 	return fmt.Errorf("no image for %s", runtime.GOARCH)
 }
 
-// describeRun writes the user, environment and command of an image to files for a shell.
+// describeRun writes the user, environment and command of an image to files that a shell can read.
 func describeRun(config v1.Config, root string) error {
 	var errs []error
 	for name, words := range map[string][]string{

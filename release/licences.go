@@ -20,8 +20,9 @@ var permissive = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "
 // licenceFile matches the names of files that contain licences.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([.-].*)?$`)
 
-// noticeFile matches the files that do not state the module's own licence: notices, and
-// lists of third-party code. Linked third-party code is a module of its own and checked as one.
+// noticeFile matches files that do not state the module's own licence: notices, and lists of
+// third-party code. Third-party code that is linked is a module of its own, which is checked
+// separately.
 var noticeFile = regexp.MustCompile(`(?i)^(notice|patents)|3rd.?party|third.?party`)
 
 // A licence holds the licences of a module and their texts.

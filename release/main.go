@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// A release describes what to build, and from what.
+// A release describes what to build, and the sources.
 type release struct {
 	root    string // of the tree
 	out     string
@@ -129,7 +129,7 @@ func (r *release) describe() error {
 	return err
 }
 
-// make builds everything. Later steps use the results of earlier ones.
+// make builds everything. Later steps use the results of earlier steps.
 func (r release) make() error {
 	some, err := os.ReadDir(r.out)
 	if err == nil && len(some) > 0 {
@@ -210,7 +210,7 @@ func sumsOf(dir string) (lines []string, err error) {
 	return lines, nil
 }
 
-// again builds everything from a copy of the tree in another directory, and compares.
+// again builds everything from a copy of the tree in another directory, and compares the results.
 func (r release) again() error {
 	dir, err := os.MkdirTemp("", "selvage-again-")
 	if err != nil {

@@ -57,8 +57,8 @@ func (r release) packages() error {
 // digits matches versions that Debian accepts unchanged.
 var digits = regexp.MustCompile(`^v?\d`)
 
-// debianVersion returns the version in Debian's order. Untagged versions sort before all
-// tagged ones, by time.
+// debianVersion returns the version in a form that Debian sorts correctly. Untagged versions sort
+// by time, before all tagged versions.
 func (r release) debianVersion() string {
 	if digits.MatchString(r.version) && strings.Contains(r.version, ".") {
 		return strings.TrimPrefix(r.version, "v")
@@ -92,8 +92,8 @@ func (r release) file(source, destination string, mode fs.FileMode) *files.Conte
 	return &files.Content{Source: source, Destination: destination, FileInfo: info}
 }
 
-// sharedFiles returns the files that are the same for every architecture, including
-// completions and manual pages that the binary generates.
+// sharedFiles returns the files that are the same for every architecture. They include the
+// completions and manual pages, which the binary generates.
 func (r release) sharedFiles(dir string) (files.Contents, error) {
 	deb := filepath.Join(r.root, "release", "deb")
 	config := r.file(filepath.Join(deb, "selvage.yaml"), "/etc/selvage/selvage.yaml", 0o644)

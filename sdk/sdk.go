@@ -51,7 +51,7 @@ var scripts = sync.OnceValue(func() map[string]Script {
 	return all
 })
 
-// Describe returns the script with this name and content.
+// Describe returns the script with the given name and content.
 func Describe(name string, body []byte) Script {
 	short, long := sha256.Sum256(body), sha512.Sum384(body)
 	ext := path.Ext(name)
@@ -72,7 +72,7 @@ func Find(name string) Script {
 	return s
 }
 
-// Handler serves, to pages of every origin:
+// Handler serves the following to pages of any origin:
 //
 //	GET /sdk/selvage.js       and selvage.mjs: the current version
 //	GET /sdk/selvage.HASH.js  and selvage.HASH.mjs: this version, cacheable forever

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/sdk"
 )
 
-// TestHandler fetches each format of the SDK as pages of other origins do.
+// TestHandler fetches each format of the SDK as a page of another origin does.
 func TestHandler(t *testing.T) {
 	h := sdk.Handler()
 	ask := func(path, etag string) *http.Response {

@@ -1,5 +1,5 @@
-// Package static holds the embedded files that pages need. Each is served under a name with the
-// hash of its content, so that caches may keep it forever.
+// Package static holds the embedded files that pages need. Each is served under a name that
+// contains a hash of its content, so that caches may keep it forever.
 package static
 
 import (
@@ -26,22 +26,22 @@ type file struct {
 	kind string
 }
 
-// An index finds files.
+// An index maps URLs and names to files.
 type index struct {
 	byURL map[string]file   // by URL, such as "/static/pages.0123456789ab.css"
 	urls  map[string]string // URLs by name, such as "pages.css"
 }
 
-// shared is the first line of a sheet that needs the colors and type of all pages. They replace the
-// line, so that a browser fetches one file.
+// shared is the first line of a stylesheet that needs the colors and fonts of all pages. indexed
+// replaces the line with them, so that a browser needs only one file.
 const shared = "@import \"tokens.css\";\n"
 
-// kinds are the media types of files by extension. Package mime is not used: it would read the
-// machine's own types at each start, and trust them.
+// kinds maps extensions to media types. Package mime is not used, because it would read and trust
+// the machine's own table at each start.
 var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".txt": "text/plain; charset=utf-8"}
 
-// indexed reads the files when a page is first shown: commands show none.
+// indexed reads the files when a page is first shown, because commands do not need them.
 var indexed = sync.OnceValue(func() index {
 	all := index{make(map[string]file), make(map[string]string)}
 	entries, err := fs.ReadDir(files, "files")
@@ -97,6 +97,6 @@ func Handler() http.Handler {
 		h.Set("Content-Length", strconv.Itoa(len(f.body)))
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 		h.Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(f.body) // an error means that the client is gone
+		_, _ = w.Write(f.body) // fails only if the client has disconnected
 	})
 }

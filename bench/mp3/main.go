@@ -1,9 +1,9 @@
-// Command mp3 compares the MP3s of recordings/mp3 with those of lame at the same bit rate: how
-// close they are to the original, and what they cost.
+// Command mp3 compares the MP3s of package recordings/mp3 with those of lame at the same bit rate:
+// how close they are to the original, and how much CPU time they cost.
 //
 // It needs lame and ffmpeg. Speech comes from Debian's asterisk-core-sounds-en-wav and from flite
-// in ffmpeg; the rest is synthesized. PESQ is shown if python3 (or the program in PYTHON) has the
-// package pesq.
+// in ffmpeg. The other material is synthesized. PESQ is shown if python3 (or the program in PYTHON)
+// has the package pesq.
 //
 //	go run ./bench/mp3            both tables
 //	go run ./bench/mp3 -quality   only the first table

@@ -15,7 +15,7 @@ var allRates = []int{8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 4800
 
 const sounds = "/usr/share/asterisk/sounds/en_US_f_Allison"
 
-// A material is a sound that can be made at any rate.
+// A material is a sound that can be generated at any sample rate.
 type material struct {
 	name string
 	make func(rate int) (*clip, error)
@@ -28,8 +28,8 @@ var materials = []material{
 	{"music", func(rate int) (*clip, error) { return fromFloats(rate, music(rate)), nil }},
 }
 
-// speech returns recorded speech at a telephone's rate, and synthetic speech where more of the
-// spectrum is needed.
+// speech returns recorded speech at the sample rate of telephones. At higher rates it returns
+// synthetic speech, which has the whole spectrum.
 func speech(rate int) (*clip, error) {
 	if rate == 8000 {
 		return prompts(20)
@@ -40,7 +40,7 @@ func speech(rate int) (*clip, error) {
 		"Thank you for calling.'")
 }
 
-// prompts joins recorded prompts until they last this many seconds.
+// prompts joins recorded prompts until they have the given length in seconds.
 func prompts(seconds int) (*clip, error) {
 	files, _ := filepath.Glob(sounds + "/*.wav")
 	all := &clip{rate: 8000, channels: 1}
@@ -76,7 +76,7 @@ func ffmpeg(rate, channels int, input ...string) (*clip, error) {
 
 func newRandom(rate int) *rand.Rand { return rand.New(rand.NewPCG(7, uint64(rate))) }
 
-// addTone adds a decaying or steady tone at a time.
+// addTone adds a steady or decaying tone, which starts at the time at.
 func addTone(x []float64, rate int, at, seconds, frequency, level, decay float64) {
 	from := int(at * float64(rate))
 	for i := range int(seconds * float64(rate)) {
@@ -88,7 +88,7 @@ func addTone(x []float64, rate int, at, seconds, frequency, level, decay float64
 	}
 }
 
-// background returns quiet noise, as on every telephone line.
+// background returns quiet noise, like that on telephone lines.
 func background(rate, seconds int, random *rand.Rand) []float64 {
 	x := make([]float64, rate*seconds)
 	for i := range x {

@@ -53,7 +53,8 @@ func segmental(x, y []float64, length int) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// distance returns the log-spectral distance. Differences below the noise of 16 bits do not count.
+// distance returns the log-spectral distance. It ignores differences below the quantization noise
+// of 16 bits.
 func distance(x, y []float64, rate int) float64 {
 	size := 256
 	for size*1000 < 32*rate {

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// logins signs in from many browsers at once, two per CPU. It compares the processor time of the
-// server with that of the hashes alone. Their ratio is the fraction of the possible login rate,
+// logins signs in from many browsers at the same time, two per CPU. It compares the server's CPU
+// time with that of the hashes alone. Their ratio is the fraction of the possible login rate,
 // limited only by hashing, that the server reaches.
 func (w *world) logins(length time.Duration) {
 	const wanted = 0.85
@@ -40,8 +40,8 @@ func (w *world) logins(length time.Duration) {
 		100*wanted)
 }
 
-// spraying fetches the subscriber info of a token 100 times a second. It does so first alone, and
-// then while strangers guess passwords as fast as they can.
+// spraying fetches the subscriber info of a token 100 times a second: first on an otherwise idle
+// server, and then while other clients guess passwords as fast as they can.
 func (w *world) spraying(length time.Duration) {
 	const more = 10 * time.Millisecond
 	quiet := w.verifications(length)
@@ -80,7 +80,7 @@ func (w *world) spraying(length time.Duration) {
 	w.check(b-a <= more, "spraying costs others %v (p99), want at most %v", b-a, more)
 }
 
-// verifications returns the latencies of requests authenticated by a token, sorted.
+// verifications returns the sorted latencies of requests that a token authenticates.
 func (w *world) verifications(length time.Duration) []time.Duration {
 	var took []time.Duration
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -107,8 +107,8 @@ func (w *world) crowd(n int, length time.Duration, do func()) {
 	all.Wait()
 }
 
-// hashTime returns the processor time of one hash, with the server's parameters, while all
-// processors are busy hashing.
+// hashTime returns the CPU time of one hash with the server's parameters, while all CPUs are busy
+// hashing.
 func hashTime(length time.Duration) time.Duration {
 	var done atomic.Int64
 	var all sync.WaitGroup
@@ -127,7 +127,7 @@ func hashTime(length time.Duration) time.Duration {
 
 func ownCPU() time.Duration { return cpuOf(os.Getpid()) }
 
-// cpu returns the processor time of the server and of the process that computes its hashes.
+// cpu returns the CPU time of the server and of the process that computes its hashes.
 func (w *world) cpu() (sum time.Duration) {
 	for _, pid := range harness.Family(w.PID()) {
 		sum += cpuOf(pid)
@@ -135,7 +135,7 @@ func (w *world) cpu() (sum time.Duration) {
 	return sum
 }
 
-// cpuOf returns the user and system time of a process, which /proc has in hundredths of a second.
+// cpuOf returns the user and system time of a process. /proc has them in hundredths of a second.
 func cpuOf(pid int) time.Duration {
 	fields := harness.Stat(pid)
 	if len(fields) < 13 {

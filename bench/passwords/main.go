@@ -6,9 +6,9 @@
 //
 // It has three parts:
 //
-//   - It alternates an unknown e-mail with a wrong password, and compares the times (Mann-Whitney).
-//   - It signs in many browsers at once, and compares the cost with that of argon2id alone.
-//   - It uses a token while strangers guess passwords.
+//   - It tries unknown email addresses and wrong passwords in turn, and compares the times (Mann-Whitney).
+//   - It signs in from many browsers at the same time, and compares the cost with that of argon2id alone.
+//   - It uses a token while other clients guess passwords.
 //
 // It exits with 1 if any figure misses its goal.
 package main
@@ -37,7 +37,7 @@ func main() {
 	}
 }
 
-// A world is a server with the accounts that sign in.
+// A world is a server with the accounts to sign in with.
 type world struct {
 	*harness.Project
 	p      *harness.Program
@@ -67,7 +67,7 @@ func (w *world) guesser() *guesser {
 	return &guesser{w, b, b.Open(w.p, w.client.NewFlow("openid").URL())}
 }
 
-// try submits the form and returns how long the answer took.
+// try submits the form and returns how long the response took.
 func (g *guesser) try(email, password string) time.Duration {
 	began := time.Now()
 	page := g.b.Submit(g.w.p, g.page, "login-submit", map[string]string{"username": email, "password": password})
@@ -87,8 +87,8 @@ func (w *world) check(ok bool, format string, args ...any) {
 	fmt.Printf("%s  %s\n", verdict, fmt.Sprintf(format, args...))
 }
 
-// timing compares an unknown e-mail with the wrong password of a known one. The slowest 5 % of
-// each sample are omitted.
+// timing compares the times for an unknown email address and for the wrong password of a known one.
+// It omits the slowest 5 % of each sample.
 func (w *world) timing(n int) {
 	const kept, mostApart, least = 0.95, 2 * time.Millisecond, 0.01
 	g := w.guesser()
@@ -98,7 +98,7 @@ func (w *world) timing(n int) {
 
 	var unknown, wrong []time.Duration
 	for i := range n {
-		// They alternate, and each comes first equally often.
+		// Alternate between the two, and begin with each the same number of times.
 		known := func() { wrong = append(wrong, g.try(w.sub.Email, "wrong")) }
 		other := func() { unknown = append(unknown, g.try(fmt.Sprintf("nobody%d@example.com", i), "wrong")) }
 		if i%2 == 0 {

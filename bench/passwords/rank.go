@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// mannWhitney returns the two-sided p of the hypothesis that two samples come from one
+// mannWhitney returns the two-sided p-value of the hypothesis that two samples come from the same
 // distribution. It uses the normal approximation of U, corrected for ties and continuity.
 func mannWhitney(a, b []time.Duration) float64 {
 	type one struct {
@@ -51,7 +51,7 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// fastest returns the fastest share of a sample, sorted.
+// fastest returns the given share of the smallest values in all, sorted.
 func fastest(all []time.Duration, share float64) []time.Duration {
 	all = slices.Sorted(slices.Values(all))
 	return all[:int(math.Ceil(float64(len(all))*share))]

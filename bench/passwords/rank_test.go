@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestMannWhitney compares p with known values. For two samples of 500 that differ by ten places of
-// 500, U differs from its mean by 4,950. Sigma is 4,567, so z = 1.084.
+// TestMannWhitney compares p-values with known ones. For two samples of 500 values, one of which is
+// shifted by ten values, U differs from its mean by 4,950. Sigma is 4,567, so z = 1.084.
 func TestMannWhitney(t *testing.T) {
 	ramp := func(n, from, step int) (all []time.Duration) {
 		for i := range n {

@@ -2,7 +2,7 @@
 // as a CommonJS module. It also updates the script's URL and hash in the documents that show how to
 // include it.
 //
-// It runs in the directory sdk, by `make sdk`. Type declarations are made by tsc (npm run types).
+// `make sdk` runs it in the directory sdk. tsc generates the type declarations (npm run types).
 package main
 
 import (
@@ -18,14 +18,14 @@ import (
 	"github.com/selvage/selvage/sdk"
 )
 
-// forms are the files in dist, with their build options.
+// forms are the files in dist, with the options to build each.
 var forms = map[string]api.BuildOptions{
 	"selvage.js":  {Format: api.FormatIIFE, GlobalName: "Selvage"},
 	"selvage.mjs": {Format: api.FormatESModule},
 	"selvage.cjs": {Format: api.FormatCommonJS},
 }
 
-// documents show how to include the script.
+// documents are the documents that show how to include the script.
 var documents = []string{"README.md"}
 
 func main() {
@@ -63,7 +63,7 @@ func run(dir string) error {
 	return nil
 }
 
-// build returns the files of dist by name. It writes nothing.
+// build returns the files of dist by name. It does not write them.
 func build(dir string) (map[string][]byte, error) {
 	var about struct{ Name, Version, License string }
 	raw, err := os.ReadFile(filepath.Join(dir, "package.json"))

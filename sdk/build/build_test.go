@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCommitted shows that the committed files are up to date with the source.
+// TestCommitted shows that the committed files were built from the current source.
 func TestCommitted(t *testing.T) {
 	built, err := build("..")
 	if err != nil {

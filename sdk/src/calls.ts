@@ -1,9 +1,9 @@
-// Calls of @signalwire/js that outlive the server that carries them.
+// Makes calls of @signalwire/js outlive the server that carries them.
 //
-// A server tells its clients when the node of their call is lost: the call event `call.state` has the
-// state "lost". Any other node, or the same one restarted, then goes on with the call for a client that
-// attaches to it. The stock SDK can attach by client.reattach(), which makes a new call object, but it
-// does so only when the app asks, and the old object is in the way.
+// When the node that carries a call is lost, the server sends its clients the call event `call.state`
+// with the state "lost". A client can then attach to the call at any other node, or at the same node
+// after a restart. In the stock SDK, client.reattach() attaches with a new call object. But only the app
+// can call it, and it fails while the old call object exists.
 
 /** A client of `@signalwire/js`, version 3. */
 export interface CallClient {
@@ -14,12 +14,12 @@ export interface CallClient {
 }
 
 /**
- * Returns a client whose calls outlive their server. It is used as before, and so are its calls: their
- * listeners and their `rootElement` stay. While a call changes to another server, which takes one to six
- * seconds, the app receives `media.reconnecting`; then `room.joined` and `media.connected`, as when the
- * call began. If that fails, it receives `destroy`.
+ * Returns a client whose calls outlive their server. The app uses the client and its calls as before. A
+ * call keeps its listeners and its `rootElement`. Changing to another server takes one to six seconds. The
+ * app first receives `media.reconnecting`, and then `room.joined` and `media.connected`, as at the
+ * beginning of the call. If the change fails, the app receives `destroy`.
  *
- * A client of a version that cannot reattach, such as 3.27, is returned unchanged.
+ * If the version of the client cannot reattach, such as 3.27, the client is returned unchanged.
  */
 export function keepCalls<C extends CallClient>(client: C): C {
   const { reattach } = client
@@ -53,12 +53,12 @@ export function keepCalls<C extends CallClient>(client: C): C {
   }
 }
 
-/** Where the SDK looks for the id of the call to attach to. */
+/** The storage key under which the SDK looks for the id of the call to attach to. */
 const previousCall = "ci-SAT"
 
-/** A call of an app, by one call object of the SDK after another. */
+/** A call of an app, which uses one call object of the SDK after another. */
 class KeptCall {
-  /** The call as the app holds it. It has the members of the present call object. */
+  /** The object that the app holds. It has the members of the current call object. */
   readonly shown: Call
   private listeners: { event: string; listener: Listener; inner: Listener }[] = []
   private joined = false // and so can be attached to
@@ -113,12 +113,12 @@ class KeptCall {
       if (e.call_state !== "lost" || !isOurs || !this.joined) return
       call.emit("media.reconnecting")
     })
-    // The SDK sends this as well, once the media is dead: its restart of ICE fails in Chromium. It then
-    // begins to reconnect, which has to come to an end first.
+    // The SDK sends this too, once no media arrives: its restart of ICE fails in Chromium. The SDK then
+    // begins to reconnect, and must finish before this code attaches.
     call.on("media.reconnecting", () => queueMicrotask(() => void this.move(call)))
   }
 
-  /** Attaches to the call by a new call object. */
+  /** Attaches to the call with a new call object. */
   private async move(old: Call): Promise<void> {
     if (old !== this.call || !this.joined) return
     this.joined = false
@@ -142,7 +142,7 @@ class KeptCall {
   }
 }
 
-/** Returns the options that ask for the media which a call has now. */
+/** Returns the options that request the media that the call currently has. */
 function mediaOf(call: Call): Params {
   const sections = call.peer?.instance?.getTransceivers().filter((t) => t.mid !== null && t.direction !== "inactive") ?? []
   const has = (kind: string) => sections.some((t) => t.receiver.track.kind === kind)
@@ -154,8 +154,8 @@ function mediaOf(call: Call): Params {
 }
 
 /**
- * Takes microphone and camera from a call for use by the next call object. If one of them is off because
- * it is muted, all are released, and undefined is returned: the SDK opens what it needs.
+ * Takes the microphone and the camera from a call object, for use by the next one. If one of them is off
+ * because it is muted, it releases both and returns undefined. The SDK then opens what it needs.
  */
 function takeStream(call: Call, media: Params): MediaStream | undefined {
   const all = call.localStream?.getTracks() ?? []
@@ -165,7 +165,7 @@ function takeStream(call: Call, media: Params): MediaStream | undefined {
   return complete && wanted.length ? new MediaStream(wanted) : undefined
 }
 
-/** Ends a call object without a word to the server, and without stopping its microphone and camera. */
+/** Ends a call object without telling the server, and without stopping the microphone and the camera. */
 function dispose(call: Call): void {
   call.screenShareList?.forEach((screen) => void screen.leave())
   clearTimeout(call.peer?._resumeTimer) // it would hang up
@@ -179,7 +179,7 @@ type Params = Record<string, unknown>
 type Listener = (...args: any[]) => void
 type Handler = (notification: { invite: { accept(params: Params): Promise<Call> } }) => void
 
-/** What is used of a call object, including internals that versions 3.28 to 3.30 share. */
+/** The used members of a call object. They include internals that versions 3.28 to 3.30 share. */
 interface Call {
   readonly callId: string
   readonly options: Params

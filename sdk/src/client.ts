@@ -30,16 +30,16 @@ export interface ClientOptions {
 export interface LoginOptions {
   /** Use a popup window. Call login() directly in the click handler. */
   popup?: boolean
-  /** `login` asks for the password again, `select_account` for the account, `create` shows registration. */
+  /** `login` asks for the password again, `select_account` asks which account to use, `create` shows the registration page. */
   prompt?: string
-  /** The e-mail address to fill in. */
+  /** The email address to fill in. */
   loginHint?: string
   /** The maximum age of the login, in seconds. */
   maxAge?: number
   /** The requested authentication level. */
   acrValues?: string
   scope?: string
-  /** Returned in the event `signedin` and in appState, such as the current view. */
+  /** Any data, such as the current view. It is returned in the event `signedin` and in appState. */
   appState?: unknown
 }
 
@@ -141,8 +141,8 @@ export class Client {
   }
 
   /**
-   * Finishes a login on the page at the redirect URI. Returns whether the page was opened by a login.
-   * In a login's popup or frame, it passes the response to the page that started it and does not return.
+   * Finishes a login on the page at the redirect URI. Returns whether a login opened the page. In the popup
+   * or frame of a login, it passes the response to the page that started the login, and does not return.
    */
   async handleRedirect(url: string = location.href): Promise<boolean> {
     const answer = new URL(url)
@@ -168,7 +168,7 @@ export class Client {
     }
   }
 
-  /** Signs in without interaction if the browser has a login. Returns whether it had one. */
+  /** Signs in without interaction if the browser is signed in to the server. Returns whether it was. */
   async loginSilently(o: Pick<LoginOptions, "loginHint" | "scope"> = {}): Promise<boolean> {
     try {
       await this.silently(o)
@@ -193,7 +193,7 @@ export class Client {
     }
   }
 
-  /** Returns the subscriber's token and its host, for the fabric's own SDKs. */
+  /** Returns the subscriber's token and the fabric's host, for the fabric's own SDKs. */
   async subscriberToken(): Promise<SubscriberToken> {
     const token = await this.getAccessToken()
     return { token, host: hostOf(token), expiresAt: new Date(this.held!.ends) }
@@ -205,7 +205,7 @@ export class Client {
     return { host, token, onRefreshToken: () => this.getAccessToken({ fresh: true }) }
   }
 
-  /** Passes each new token to a SignalWire() client before the old one expires. Returns a function that stops it. */
+  /** Passes each new token to a SignalWire() client before the old one expires. Returns a function that stops this. */
   attach(client: { updateToken(token: string): unknown }): () => void {
     let timer: ReturnType<typeof setTimeout> | undefined
     const next = () => {
@@ -230,7 +230,7 @@ export class Client {
     return this.fabric.getSubscriberInfo()
   }
 
-  /** Returns the claims of the userinfo endpoint that the scopes permit. */
+  /** Returns the claims that the userinfo endpoint returns for the granted scopes. */
   async userInfo(): Promise<Record<string, unknown>> {
     const headers = { Authorization: `Bearer ${await this.getAccessToken()}` }
     return ask((await this.metadata()).userinfo_endpoint, { headers })
@@ -241,7 +241,7 @@ export class Client {
     get: (id: string): Promise<Address> => this.fabric.addresses.get(id),
   }
 
-  /** Creates a token for a guest that can call only these addresses. */
+  /** Creates a token with which a guest can call only these addresses. */
   guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken> {
     return this.fabric.guestToken(addressIds, expiresAt)
   }
@@ -335,7 +335,7 @@ export class Client {
     return this.finish(t, await visit(await this.url(t, { ...o, prompt: "none" })), before)
   }
 
-  /** Exchanges the code of a response for tokens, which may replace others of the same subscriber. */
+  /** Exchanges the code in a response for tokens, which may only replace tokens of the same subscriber. */
   private async finish(t: Transaction, answer: URL, before?: Tokens): Promise<Tokens> {
     const m = await this.metadata()
     const code = readCode(m, t, answer.searchParams)
@@ -351,7 +351,7 @@ export class Client {
     return tokens
   }
 
-  /** Refreshes the tokens once for all waiting callers. */
+  /** Refreshes the tokens, only once for all waiting callers. */
   private renew(old: Tokens): Promise<Tokens> {
     this.flight ??= this.refresh(old).finally(() => (this.flight = undefined))
     return this.flight
@@ -401,7 +401,7 @@ function read<T>(from: Storage, key: string): T | undefined {
   }
 }
 
-/** Removes logins that were started long ago and never returned. */
+/** Removes logins that were started long ago but never finished. */
 function prune(key: string): void {
   for (const name of Object.keys(sessionStorage)) {
     if (!name.startsWith(`${key}.`)) continue

@@ -103,7 +103,7 @@ export function decode<T>(token: string, part: number): T {
   return JSON.parse(new TextDecoder().decode(Uint8Array.from(raw, (c) => c.charCodeAt(0))))
 }
 
-/** Returns the base URL of a host's HTTP API, by the rule of browser SDKs. */
+/** Returns the base URL of the HTTP API for a fabric host, which browser SDKs derive from the host. */
 function baseOf(host: string): string {
   if (/^https?:\/\//.test(host)) return host.replace(/\/+$/, "")
   const bare = host.replace(/^wss?:\/\//, "")
@@ -114,7 +114,7 @@ function baseOf(host: string): string {
   return `https://fabric${bare.slice(dot)}`
 }
 
-/** The fabric on behalf of a token's holder. Created by {@link Fabric}. */
+/** The fabric, used on behalf of the holder of a token. Created by {@link Fabric}. */
 export class FabricClient {
   /** @internal */
   constructor(
@@ -144,7 +144,7 @@ export class FabricClient {
     unregister: (id: string): Promise<void> => this.ask(`/subscriber/devices/${encodeURIComponent(id)}`, undefined, "DELETE"),
   }
 
-  /** Creates a token for a guest that can call only these addresses; for two hours by default. */
+  /** Creates a token with which a guest can call only these addresses. It is valid for two hours by default. */
   guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken> {
     return this.ask("/api/fabric/guests/tokens", { allowed_addresses: addressIds, expire_at: seconds(expiresAt) })
   }

@@ -53,7 +53,7 @@ interface Refusal {
   errors?: ParameterError[]
 }
 
-/** Converts an error response of any of the server's APIs to a SelvageError. */
+/** Converts an error response from any of the server's APIs to a SelvageError. */
 async function refusal(url: string, answer: Response): Promise<SelvageError> {
   const body: Refusal = (await answer.json().catch(() => null)) ?? {}
   const { status, headers } = answer

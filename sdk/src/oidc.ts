@@ -33,7 +33,7 @@ export interface Tokens {
   refresh?: string
   id: string
   scope: string
-  /** The expiry and the lifetime of the access token, in milliseconds of this machine's clock. */
+  /** When the access token expires, and for how long it is valid, in milliseconds by this machine's clock. */
   ends: number
   life: number
   claims: Claims
@@ -83,7 +83,7 @@ export async function authorizeURL(m: Metadata, t: Transaction, more: Record<str
   return url.href
 }
 
-/** Returns the code in the response to a login, or throws its error. The response must name the requested issuer (RFC 9207). */
+/** Returns the code in the response to a login, or throws the error in it. The response must name the requested issuer (RFC 9207). */
 export function readCode(m: Metadata, t: Transaction, answer: URLSearchParams): string {
   const failed = (message: string) => new SelvageError("callback_failed", message, "Call login() again: a callback works once, in the browser that started it.")
   if (answer.get("state") !== t.state) throw failed("the response to the login has a different state")

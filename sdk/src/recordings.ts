@@ -18,7 +18,7 @@ export interface RecordingInfo {
   url: string | null
 }
 
-/** A recording. Only its id has to be known. */
+/** A recording, of which only the id must be known. */
 export class Recording {
   /** @internal */
   constructor(
@@ -42,7 +42,7 @@ export class Recording {
     return new Recording(this.fabric, this.id, this.project, info)
   }
 
-  /** Fetches the media with the token, for media that is not public. Requires the scope Voice. */
+  /** Fetches the media with the token, which also works if the media is not public. Requires the scope Voice. */
   async blob(format: Format = "wav"): Promise<Blob> {
     return (await open(this.url(format), { headers: await this.fabric.bearer() })).blob()
   }

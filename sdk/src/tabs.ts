@@ -8,7 +8,7 @@ type Message =
   | { wanted: string; by: string } // asks which tab used the refresh token with this digest
   | { told: string; tokens?: Tokens } // the response to wanted
 
-/** How a tab reacts to messages. */
+/** The functions that react to messages from other tabs. */
 export interface Listener {
   callback(url: string): void
   signedOut(login: string): void
@@ -41,7 +41,7 @@ export class Tabs {
       this.channel = new BroadcastChannel(name)
       this.channel.onmessage = (e: MessageEvent<Message>) => void this.hear(e.data)
     }
-    // Held for as long as the tab lives, so that the tabs can be counted.
+    // The tab holds this lock until it is closed, so that the tabs can be counted.
     if (shares) void navigator.locks?.request(name + ".tab", { mode: "shared" }, () => new Promise(() => {}))
   }
 
@@ -77,7 +77,7 @@ export class Tabs {
     })
   }
 
-  /** Asks the other tabs, if any, for the tokens that a refresh token led to. */
+  /** Asks the other tabs, if any, for the tokens that one of them got for a refresh token. */
   private async ask(wanted: string): Promise<Tokens | undefined> {
     const locks = await navigator.locks?.query()
     let others = locks ? locks.held!.filter((l) => l.name === this.name + ".tab").length - 1 : Infinity
@@ -101,7 +101,7 @@ export class Tabs {
 
 const lease = 15_000
 
-/** Replaces a lock in browsers without them by an entry that its holder owns for a while. */
+/** Replaces a lock, in browsers without Web Locks, with an entry that expires. */
 async function leased<T>(name: string, do_: () => Promise<T>): Promise<T> {
   const me = random(8)
   const holder = () => (localStorage.getItem(name) ?? "0 ").split(" ")

@@ -1,6 +1,6 @@
 import { SelvageError } from "./errors.js"
 
-/** Opens an empty popup at once, while the browser still attributes it to the click. */
+/** Opens an empty popup immediately, while the browser still attributes it to the click. */
 export function openPopup(): Window {
   const width = 480
   const height = 640
@@ -11,7 +11,7 @@ export function openPopup(): Window {
   return popup
 }
 
-/** Rejects when a popup is closed without a response. */
+/** Returns a promise that is rejected if the popup is closed without a response. */
 export function closed(popup: Window, stop: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     let seen = 0

@@ -9,7 +9,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// Items in an order of preference can be moved up.
+// Items in a list ordered by preference can be moved up.
 for (const button of document.querySelectorAll("button[data-up]")) {
   button.hidden = false;
   button.addEventListener("click", (event) => {
@@ -22,7 +22,7 @@ for (const button of document.querySelectorAll("button[data-up]")) {
   });
 }
 
-// The player: the played part is colored, a click on the waveform seeks, and a moment has a link.
+// The player colors the played part. A click on the waveform seeks. A button copies a link to the time.
 const player = document.getElementById("player");
 if (player) {
   const sound = document.getElementById("sound");
@@ -74,7 +74,7 @@ if (player) {
   });
 }
 
-// An upload shows its progress. The answer is the page that a form would lead to.
+// An upload shows its progress. The response is the page that a plain form would show next.
 const upload = document.querySelector("form[data-upload]");
 if (upload) {
   upload.addEventListener("submit", (event) => {
@@ -97,7 +97,7 @@ if (upload) {
   });
 }
 
-// The form of a new resource shows the address that the typed name leads to. The server computes it.
+// The form of a new resource shows the address that the resource will have. The server computes it.
 for (const told of document.querySelectorAll("[data-tells]")) {
   const form = told.closest("form");
   const names = told.dataset.names.split(" ");

@@ -1,12 +1,12 @@
-// The second tab: the stock @signalwire/js, unmodified, against this server. Our SDK
-// (app, in demo.js) passes it a token, whose host leads it to the server.
+// The second tab: the unmodified stock @signalwire/js with this server. Our SDK (app, in demo.js)
+// passes it a token, which contains the server's host.
 "use strict";
 
 let stock; // the client that SignalWire() returns
 let invite; // a call that rings
 let call; // the call in progress
 
-/** Lets the steps know when a call begins and ends. */
+/** Tells the steps when a call begins and ends. */
 function follow(session) {
   call = session;
   call.once("destroy", () => {

@@ -1,12 +1,12 @@
-// Draws the steps: the purpose of each, its code, its requests and their results. The code on
-// the page is the code that runs.
+// Draws the steps: the purpose of each step, its code, its requests and their results. The page shows
+// the code that actually runs.
 "use strict";
 
 // Logins return to the server's own address, so the page moves there first.
 const home = new URL(document.querySelector("#demo").dataset.server).origin;
 if (location.origin !== home) location.replace(home + location.pathname + location.hash);
 
-/** Returns an element with a tag, a class and children. */
+/** Returns an element with the given tag, class and children. */
 function el(tag, name, ...inside) {
   const e = document.createElement(tag);
   if (name) e.className = name;
@@ -17,7 +17,7 @@ function el(tag, name, ...inside) {
 /** Returns text as nodes, with the parts between backticks as code. */
 const rich = (text) => text.split("`").map((part, i) => (i % 2 ? el("code", "", part) : part));
 
-// Each request is shown at the step that makes it.
+// Requests are shown below the step that makes them.
 let recording;
 const send = window.fetch;
 window.fetch = async (resource, init = {}) => {
@@ -35,7 +35,7 @@ window.fetch = async (resource, init = {}) => {
   }
 };
 
-/** Shortens long and secret values. */
+/** Shortens values that are long or secret. */
 const short = (text) => String(text).replace(/[\w-]{24}[\w.-]{60,}/g, (long) => `${long.slice(0, 20)}… (${long.length} characters)`);
 
 function pretty(text) {
@@ -158,7 +158,7 @@ function drawSteps(list, steps, signedIn) {
   refresh();
   return {
     refresh,
-    /** Shows requests at a step that are made outside of its run(). */
+    /** Shows requests below a step although they are made outside of its run(). */
     async record(id, do_) {
       const s = drawn.get(id);
       const value = await record(s, do_);
@@ -199,7 +199,7 @@ tabs.forEach((tab, i) => {
   };
 });
 
-// The page's source, loaded when somebody opens it.
+// The page's source, loaded when the user opens it.
 const source = document.querySelector("#source");
 source.ontoggle = async () => {
   source.ontoggle = null;

@@ -1,6 +1,6 @@
-// The demo: an app that signs a subscriber in and uses the fabric, with the browser SDK
-// alone. demo-view.js draws its steps. The page needs an element #demo that names the server
-// and the app's client id.
+// The demo is an app that signs a subscriber in and uses the fabric, with only the browser SDK.
+// demo-view.js draws its steps. The page needs an element #demo with the server's URL and the app's
+// client id.
 "use strict";
 
 const { server, issuer, client, fabricHost } = document.querySelector("#demo").dataset;
@@ -23,7 +23,7 @@ const steps = [
     needs: () => !app.isSignedIn,
     done: () => app.isSignedIn,
     async run() {
-      await app.login(); // handleRedirect() continues when the person returns
+      await app.login(); // handleRedirect() continues after the login
     },
   },
   {
@@ -65,7 +65,7 @@ const steps = [
     async run() {
       const { fabric_addresses: [mine] } = await app.me();
       const { token } = await app.guestToken([mine.id], new Date(Date.now() + 3600_000));
-      return { link: `${here}#guest=${token}` }; // after the #, so no server sees it
+      return { link: `${here}#guest=${token}` }; // after the #, so it is not sent to a server
     },
   },
   {
@@ -91,7 +91,7 @@ const steps = [
   },
 ];
 
-/** Shows a guest the addresses that the link reaches. */
+/** Shows a guest the addresses that can be called with the link. */
 async function welcomeGuest(token) {
   const fabric = await Selvage.Fabric({ token, host: server });
   return (await fabric.addresses.list().all()).map((a) => ({ name: a.name, type: a.type, channels: a.channels }));

@@ -1,4 +1,4 @@
-// Copy buttons, and a search that narrows while you type. Without scripts the search is a
+// Copy buttons, and a search whose results change as the user types. Without scripts the search is a
 // form, and everything else works.
 "use strict";
 for (const pre of document.querySelectorAll("pre")) {

@@ -1,11 +1,11 @@
-// Forms that ask for a passkey. The browser's answer goes into the field "credential", and
-// the form is then sent like any other. Without scripts these forms stay hidden.
+// Forms that ask for a passkey. The script puts the browser's response into the field "credential" and
+// submits the form. Without scripts these forms stay hidden.
 "use strict";
 const decode = (text) => Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
 const encode = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
 const ids = (list) => (list || []).map((c) => ({ ...c, id: decode(c.id) }));
 
-// ask makes the browser create or use a passkey, and returns the answer as JSON.
+// ask makes the browser create or use a passkey, and returns the response as JSON.
 async function ask(form, more) {
   const o = JSON.parse(form.dataset.options);
   const publicKey = { ...o, challenge: decode(o.challenge), allowCredentials: ids(o.allowCredentials), excludeCredentials: ids(o.excludeCredentials) };
@@ -20,7 +20,7 @@ async function ask(form, more) {
   return JSON.stringify({ id: made.id, rawId: encode(made.rawId), type: made.type, response, clientExtensionResults: {} });
 }
 
-// sentence returns the page's message for an error, with the alternative to a passkey.
+// sentence returns the page's message for an error, followed by the alternative to a passkey.
 function sentence(error, form) {
   const words = JSON.parse(form.dataset.words);
   switch (error.name) {
@@ -44,7 +44,7 @@ function tell(form, text) {
   place.hidden = !text;
 }
 
-let waiting; // for a passkey that autofill offers in the e-mail field
+let waiting; // for a passkey that autofill offers in the email field
 
 function send(form, answer) {
   form.elements.credential.value = answer;
@@ -77,7 +77,7 @@ for (const form of document.querySelectorAll("form[data-passkey]")) {
       try {
         send(form, await ask(form, { mediation: "conditional", signal: waiting.signal }));
       } catch (error) {
-        if (error.name === "SecurityError") tell(form, sentence(error, form)); // the person did not ask for other errors
+        if (error.name === "SecurityError") tell(form, sentence(error, form)); // the user started nothing, so ignore other errors
       }
     });
   }

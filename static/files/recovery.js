@@ -1,5 +1,5 @@
-// Copies all recovery codes, one a line, if the browser has a clipboard. If the browser
-// refuses, the codes are selected, to be copied manually.
+// Copies all recovery codes, one per line, if the browser permits access to the clipboard. Otherwise
+// it selects the codes, so that the user can copy them.
 "use strict";
 const copy = document.getElementById("codes-copy");
 const list = document.getElementById("recovery-codes");

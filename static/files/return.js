@@ -1,2 +1,2 @@
-// Sends the answer back automatically. Without scripts, the button does.
+// Submits the response automatically. Without scripts, the user presses the button.
 document.forms[0].submit();

@@ -6,11 +6,11 @@ export interface CallClient {
     handlePushNotification?(params: any): Promise<any>;
 }
 /**
- * Returns a client whose calls outlive their server. It is used as before, and so are its calls: their
- * listeners and their `rootElement` stay. While a call changes to another server, which takes one to six
- * seconds, the app receives `media.reconnecting`; then `room.joined` and `media.connected`, as when the
- * call began. If that fails, it receives `destroy`.
+ * Returns a client whose calls outlive their server. The app uses the client and its calls as before. A
+ * call keeps its listeners and its `rootElement`. Changing to another server takes one to six seconds. The
+ * app first receives `media.reconnecting`, and then `room.joined` and `media.connected`, as at the
+ * beginning of the call. If the change fails, the app receives `destroy`.
  *
- * A client of a version that cannot reattach, such as 3.27, is returned unchanged.
+ * If the version of the client cannot reattach, such as 3.27, the client is returned unchanged.
  */
 export declare function keepCalls<C extends CallClient>(client: C): C;

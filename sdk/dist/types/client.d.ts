@@ -25,16 +25,16 @@ export interface ClientOptions {
 export interface LoginOptions {
     /** Use a popup window. Call login() directly in the click handler. */
     popup?: boolean;
-    /** `login` asks for the password again, `select_account` for the account, `create` shows registration. */
+    /** `login` asks for the password again, `select_account` asks which account to use, `create` shows the registration page. */
     prompt?: string;
-    /** The e-mail address to fill in. */
+    /** The email address to fill in. */
     loginHint?: string;
     /** The maximum age of the login, in seconds. */
     maxAge?: number;
     /** The requested authentication level. */
     acrValues?: string;
     scope?: string;
-    /** Returned in the event `signedin` and in appState, such as the current view. */
+    /** Any data, such as the current view. It is returned in the event `signedin` and in appState. */
     appState?: unknown;
 }
 export interface SubscriberToken {
@@ -88,33 +88,33 @@ export declare class Client {
     /** Signs in. Without a popup, the browser leaves the page, and handleRedirect() finishes the login. */
     login(o?: LoginOptions): Promise<void>;
     /**
-     * Finishes a login on the page at the redirect URI. Returns whether the page was opened by a login.
-     * In a login's popup or frame, it passes the response to the page that started it and does not return.
+     * Finishes a login on the page at the redirect URI. Returns whether a login opened the page. In the popup
+     * or frame of a login, it passes the response to the page that started the login, and does not return.
      */
     handleRedirect(url?: string): Promise<boolean>;
-    /** Signs in without interaction if the browser has a login. Returns whether it had one. */
+    /** Signs in without interaction if the browser is signed in to the server. Returns whether it was. */
     loginSilently(o?: Pick<LoginOptions, "loginHint" | "scope">): Promise<boolean>;
     /** Returns an access token that is valid for at least a minute, refreshed if necessary. */
     getAccessToken(o?: {
         fresh?: boolean;
     }): Promise<string>;
-    /** Returns the subscriber's token and its host, for the fabric's own SDKs. */
+    /** Returns the subscriber's token and the fabric's host, for the fabric's own SDKs. */
     subscriberToken(): Promise<SubscriberToken>;
     /** Returns the options for SignalWire(): `SignalWire({ ...(await app.signalwireOptions()) })`. */
     signalwireOptions(): Promise<SignalWireOptions>;
-    /** Passes each new token to a SignalWire() client before the old one expires. Returns a function that stops it. */
+    /** Passes each new token to a SignalWire() client before the old one expires. Returns a function that stops this. */
     attach(client: {
         updateToken(token: string): unknown;
     }): () => void;
     /** Returns the subscriber's own data. */
     me(): Promise<SubscriberInfo>;
-    /** Returns the claims of the userinfo endpoint that the scopes permit. */
+    /** Returns the claims that the userinfo endpoint returns for the granted scopes. */
     userInfo(): Promise<Record<string, unknown>>;
     readonly addresses: {
         list: (query?: AddressQuery) => List<Address>;
         get: (id: string) => Promise<Address>;
     };
-    /** Creates a token for a guest that can call only these addresses. */
+    /** Creates a token with which a guest can call only these addresses. */
     guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken>;
     /** Signs out of the server and so of every app of this login. With `local`, signs out of this app only and stays on the page. */
     logout(o?: {
@@ -131,9 +131,9 @@ export declare class Client {
     private inPopup;
     private back;
     private silently;
-    /** Exchanges the code of a response for tokens, which may replace others of the same subscriber. */
+    /** Exchanges the code in a response for tokens, which may only replace tokens of the same subscriber. */
     private finish;
-    /** Refreshes the tokens once for all waiting callers. */
+    /** Refreshes the tokens, only once for all waiting callers. */
     private renew;
     private refresh;
     private renewed;

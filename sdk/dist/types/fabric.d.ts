@@ -80,7 +80,7 @@ export declare function Fabric(options: FabricOptions): Promise<FabricClient>;
 export declare function hostOf(token: string): string;
 /** Decodes a part of a token without verifying it. */
 export declare function decode<T>(token: string, part: number): T;
-/** The fabric on behalf of a token's holder. Created by {@link Fabric}. */
+/** The fabric, used on behalf of the holder of a token. Created by {@link Fabric}. */
 export declare class FabricClient {
     private readonly token;
     /** The base URL of requests. */
@@ -99,7 +99,7 @@ export declare class FabricClient {
         /** Removes a device. */
         unregister: (id: string) => Promise<void>;
     };
-    /** Creates a token for a guest that can call only these addresses; for two hours by default. */
+    /** Creates a token with which a guest can call only these addresses. It is valid for two hours by default. */
     guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken>;
     /** Creates an invite to one of the subscriber's own addresses. */
     inviteToken(addressId: string, expiresAt?: Date): Promise<{

@@ -27,7 +27,7 @@ export interface Tokens {
     refresh?: string;
     id: string;
     scope: string;
-    /** The expiry and the lifetime of the access token, in milliseconds of this machine's clock. */
+    /** When the access token expires, and for how long it is valid, in milliseconds by this machine's clock. */
     ends: number;
     life: number;
     claims: Claims;
@@ -48,7 +48,7 @@ export declare function digest(text: string): Promise<string>;
 export declare function discover(issuer: string): Promise<Metadata>;
 /** Returns the URL that requests a code, with PKCE (RFC 7636), a state and a nonce. */
 export declare function authorizeURL(m: Metadata, t: Transaction, more: Record<string, string | undefined>): Promise<string>;
-/** Returns the code in the response to a login, or throws its error. The response must name the requested issuer (RFC 9207). */
+/** Returns the code in the response to a login, or throws the error in it. The response must name the requested issuer (RFC 9207). */
 export declare function readCode(m: Metadata, t: Transaction, answer: URLSearchParams): string;
 /** Sends a request to the token endpoint, as a client without a secret. */
 export declare function redeem(m: Metadata, clientId: string, form: Record<string, string>, before?: Tokens, nonce?: string): Promise<Tokens>;

@@ -13,7 +13,7 @@ export interface RecordingInfo {
     /** The URL of the media, signed if the project requires it; null if there is no media. */
     url: string | null;
 }
-/** A recording. Only its id has to be known. */
+/** A recording, of which only the id must be known. */
 export declare class Recording {
     private readonly fabric;
     readonly id: string;
@@ -24,7 +24,7 @@ export declare class Recording {
     url(format?: Format): string;
     /** Loads the recording's data. Requires the scope Voice. */
     load(): Promise<Recording>;
-    /** Fetches the media with the token, for media that is not public. Requires the scope Voice. */
+    /** Fetches the media with the token, which also works if the media is not public. Requires the scope Voice. */
     blob(format?: Format): Promise<Blob>;
 }
 /** The subscriber's recordings. */

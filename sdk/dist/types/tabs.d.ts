@@ -14,7 +14,7 @@ type Message = {
     told: string;
     tokens?: Tokens;
 };
-/** How a tab reacts to messages. */
+/** The functions that react to messages from other tabs. */
 export interface Listener {
     callback(url: string): void;
     signedOut(login: string): void;
@@ -41,7 +41,7 @@ export declare class Tabs {
     private hear;
     /** Replaces tokens, in one tab at a time, and notifies the other tabs. */
     replace(old: Tokens, by: () => Promise<Tokens>): Promise<Tokens>;
-    /** Asks the other tabs, if any, for the tokens that a refresh token led to. */
+    /** Asks the other tabs, if any, for the tokens that one of them got for a refresh token. */
     private ask;
     private locked;
 }
