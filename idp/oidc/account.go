@@ -14,10 +14,10 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The page of a subscriber's own account consists of sections. Each has its own template,
-// and a file here with the handlers of its forms and a func in [sections] that fills it in.
+// The account page consists of sections. Each has its own template, and a file here with the
+// handlers of its forms and a function in [sections] that fills it in.
 
-// account serves the page of a subscriber's own account.
+// account serves the page on which subscribers manage their account.
 type account struct {
 	*pages
 	flow   *flow
@@ -25,22 +25,22 @@ type account struct {
 	logout *logout
 }
 
-// A visit is a subscriber on their own page: the login of the browser, and the
+// A visit is a request by a signed-in subscriber for the account page: the browser's login and its
 // subscriber.
 type visit struct {
 	idp.Login
 	sub fabric.Subscriber
 }
 
-// A section fills in what the page shows of one part of the account.
+// A section fills in one section of the page.
 type section func(ac *account, r *http.Request, v visit, page *templates.AccountPage) error
 
-// sections are the sections of the page.
+// sections lists all sections of the page.
 var sections = []section{
 	showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showCalls, showDisplay,
 }
 
-// showAccount serves GET /account, with project in the query if it matters which.
+// showAccount serves GET /account. The query parameter project selects the project.
 func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {
 	projectID, err := ac.project(r, r.URL.Query().Get("project"))
 	if err != nil {
@@ -72,8 +72,8 @@ var notices = map[string]string{
 	"app":      "done.app",
 }
 
-// project returns the project whose account is shown: the requested one, otherwise the
-// one where the browser signed in last, otherwise the only one.
+// project returns the project whose account page is shown: asked if it is set, or else the project
+// in which the browser signed in last, or else the only project.
 func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil
@@ -108,7 +108,7 @@ func (ac *account) project(r *http.Request, asked string) (string, error) {
 
 var errWhichAccount = pageError(http.StatusNotFound, "error.account", "error.account-text")
 
-// visitOf returns the visit of the login in use in a project. Without a login in use it
+// visitOf returns a visit with the browser's current login in a project. If there is none, it
 // returns problem.Unauthenticated.
 func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	l, err := ac.logins.live(r, projectID)
@@ -126,11 +126,11 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	return visit{l.all[0], sub}, err
 }
 
-// logIn starts a login that leads to the account page. If again is not nil, its login is too old,
-// and the same subscriber must sign in again.
+// logIn starts a login that leads to the account page. If again is not nil, the login of that visit
+// is too old or lacks a factor, and the same subscriber must sign in again.
 func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
 	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
-		return err // the request is kept until its login is done, so it counts as one
+		return err // the request is stored, so it counts as an authorization request
 	}
 	req, c, err := ac.Requests.ForAccount(r.Context(), projectID)
 	if errors.Is(err, problem.NotFound) {
@@ -145,7 +145,7 @@ func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID strin
 	return ac.flow.proceed(w, r, c, req)
 }
 
-// page shows the page, starting from what is filled in already.
+// page fills in all sections of the given page and writes it.
 func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page templates.AccountPage, status int) error {
 	page.Project, page.Email = v.ProjectID, v.sub.Email
 	page.Name = cmp.Or(v.sub.FullName(), v.sub.Email, ac.words(r).Say("account.title"))
@@ -163,10 +163,11 @@ func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page te
 	return ac.write(w, r, page, templates.Options{Status: status, Scripts: true, Isolated: true})
 }
 
-// An accountHandler serves a form of the page for the visit that it belongs to.
+// An accountHandler serves a form of the page. v is the visit that submits it.
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 
-// form checks that a form was on the page shown to this login, and then serves it.
+// form returns a handler that calls serve if the form has the token of the current login, and so
+// comes from the page that was shown to it.
 func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := postForm(w, r)
@@ -189,16 +190,16 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 	}
 }
 
-// mayChange reports whether a login may change how its subscriber signs in: it is recent
-// and owes no second factor.
+// mayChange reports whether a login may change how its subscriber signs in. It must be recent, and
+// must not owe a second factor.
 func (ac *account) mayChange(r *http.Request, v visit) (bool, error) {
 	owes, err := ac.owesFactor(r, v)
 	return ac.isRecent(v.Login) && !owes, err
 }
 
-// owesFactor reports whether a login has shown no second factor although the subscriber has one
-// by now. The login may belong to somebody who knew the password before, and must not be worth
-// more than the password.
+// owesFactor reports whether a login has no second factor although the subscriber has one by now.
+// Such a login may belong to somebody who knew the password before, so it must not allow more than
+// the password does.
 func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	if v.TwoFactors() {
 		return false, nil
@@ -207,9 +208,9 @@ func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	return set.Any(), err
 }
 
-// sensitive is form for changes to how a subscriber signs in. If the login may not make
-// them, the subscriber must sign in again: a browser left open must not let somebody else
-// take the account over.
+// sensitive is like form, for changes to how a subscriber signs in. If the login may not make them,
+// the subscriber must sign in again, so that somebody else cannot use an open browser to take over
+// the account.
 func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return ac.form(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 		may, err := ac.mayChange(r, v)
@@ -228,10 +229,10 @@ func (ac *account) signInAgain(w http.ResponseWriter, r *http.Request, v visit, 
 	return ac.logIn(w, r, v.ProjectID, &v)
 }
 
-// accountURL returns the address of the account page in a project.
+// accountURL returns the URL of a project's account page.
 func accountURL(projectID string) string { return "/account?project=" + url.QueryEscape(projectID) }
 
-// backToAccount redirects to the page, which reports what was done.
+// backToAccount redirects to the account page, which shows the message for done.
 func backToAccount(w http.ResponseWriter, v visit, done string) error {
 	seeOther(w, accountURL(v.ProjectID)+"&done="+done)
 	return nil

@@ -24,14 +24,14 @@ func (ac *account) verifyAddress(w http.ResponseWriter, r *http.Request, v visit
 	return ac.asked(w, r, v, "", ac.Accounts.AskVerification(r.Context(), v.sub, web.Network(r)))
 }
 
-// changeAddress serves POST /account/email. It sends a link to the new address; the old
-// one stays until the link is used.
+// changeAddress serves POST /account/email. It sends a link to the new address. The old address
+// remains until the link is used.
 func (ac *account) changeAddress(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	email := shortened(form.Get("email"))
 	return ac.asked(w, r, v, email, ac.Accounts.AskAddress(r.Context(), v.sub, email, web.Network(r)))
 }
 
-// asked shows the result of asking for a link.
+// asked shows the result of a request for a link to email.
 func (ac *account) asked(w http.ResponseWriter, r *http.Request, v visit, email string, err error) error {
 	p := problem.First(err)
 	switch {
@@ -49,7 +49,7 @@ func (ac *account) asked(w http.ResponseWriter, r *http.Request, v visit, email 
 	return err
 }
 
-// showChange serves GET /change-address?token=. It changes nothing.
+// showChange serves GET /change-address?token=. It does not use the link up.
 func (lp *linkPages) showChange(w http.ResponseWriter, r *http.Request) error {
 	token := r.URL.Query().Get("token")
 	l, err := lp.find(r, mail.ChangeAddress, token)
@@ -65,7 +65,7 @@ func (lp *linkPages) showChange(w http.ResponseWriter, r *http.Request) error {
 	return lp.write(w, r, page, templates.Options{})
 }
 
-// change serves POST /change-address, the form of that page, which uses the link up.
+// change serves POST /change-address, the form of that page. It uses the link up.
 func (lp *linkPages) change(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

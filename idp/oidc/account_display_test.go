@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestAccountTheme shows that the browser remembers the theme, so that pages before a login use
-// it too.
+// TestAccountTheme shows that the browser stores the theme, so that pages before a login use it
+// too.
 func TestAccountTheme(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showFactors lists the factors, and begins a passkey that may be added.
+// showFactors lists the factors, and prepares the form that adds a passkey.
 func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
 	if ac.Factors == nil {
 		return nil
@@ -90,7 +90,7 @@ func (ac *account) renamePasskey(w http.ResponseWriter, r *http.Request, v visit
 	return backToAccount(w, v, "renamed")
 }
 
-// beginApp serves POST /account/app. It shows what an authenticator app scans.
+// beginApp serves POST /account/app. It shows the QR code for an authenticator app.
 func (ac *account) beginApp(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	return ac.appPage(w, r, v, "", http.StatusOK)
 }
@@ -108,7 +108,7 @@ func (ac *account) appPage(w http.ResponseWriter, r *http.Request, v visit, faul
 	return ac.write(w, r, page, templates.Options{Status: status})
 }
 
-// confirmApp serves POST /account/app/confirm: the first code of the app.
+// confirmApp serves POST /account/app/confirm, which has the first code from the app.
 func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	if ac.Factors == nil {
 		return errForm
@@ -132,8 +132,8 @@ func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, f
 	return ac.afterFactor(w, r, v, "totp", []string{"otp"})
 }
 
-// afterFactor raises a login by the factor that its subscriber has just set up, and shows the
-// first recovery codes.
+// afterFactor raises a login with the factor that its subscriber has just set up. If the subscriber
+// has no recovery codes yet, it makes and shows them.
 func (ac *account) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done string, amr []string) error {
 	s, err := ac.Logins.Raise(r.Context(), v.ID, v.SubscriberID, amr)
 	if err != nil {
@@ -160,8 +160,8 @@ func (ac *account) codesPage(w http.ResponseWriter, r *http.Request, v visit, co
 	return ac.write(w, r, page, templates.Options{Scripts: true})
 }
 
-// newCodes serves POST /account/codes. A login that has not shown two factors gets no codes,
-// even if the factor was set up a moment ago.
+// newCodes serves POST /account/codes. A login without two factors gets no codes, even if the
+// factor was set up a moment ago.
 func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	set, err := ac.Logins.FactorsOf(r.Context(), v.SubscriberID)
 	if err != nil {
@@ -177,8 +177,8 @@ func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ u
 	return ac.codesPage(w, r, v, codes, "codes")
 }
 
-// removeFactor serves POST /account/factors/remove. The last passkey of a subscriber
-// without a password stays, since nothing else lets them in.
+// removeFactor serves POST /account/factors/remove. It refuses to remove the last passkey of a
+// subscriber without a password, who could otherwise no longer sign in.
 func (ac *account) removeFactor(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	if ac.Factors == nil {
 		return errForm

@@ -12,11 +12,11 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// sameBrowser reports whether two logins were made in one browser.
+// sameBrowser reports whether two logins were made in the same browser.
 func sameBrowser(a, b idp.Login) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
 
-// browsersOf groups a subscriber's logins by browser, the newest of each first. To
-// people, a login that replaced another in a browser is the same session.
+// browsersOf groups a subscriber's logins by browser, each group with the newest login first.
+// People see a login that replaced another in the same browser as the same session.
 func browsersOf(all []idp.Login) (browsers [][]idp.Login) {
 	for _, h := range all {
 		i := slices.IndexFunc(browsers, func(of []idp.Login) bool { return sameBrowser(of[0], h) })
@@ -76,11 +76,11 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 		}
 	}
 
-	return backToAccount(w, v, "session") // also if it had ended before
+	return backToAccount(w, v, "session") // even if it had already ended
 }
 
-// endAllLogins serves POST /account/sessions/end-all. It signs the subscriber out
-// everywhere and revokes all their tokens.
+// endAllLogins serves POST /account/sessions/end-all. It signs the subscriber out of all browsers
+// and revokes all of the subscriber's tokens.
 func (ac *account) endAllLogins(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	if err := ac.Fabric.Subscribers.Revoke(r.Context(), v.ProjectID, v.SubscriberID); err != nil {
 		return err
@@ -109,7 +109,7 @@ func showApps(ac *account, r *http.Request, v visit, page *templates.AccountPage
 // revokeApp serves POST /account/apps/revoke.
 func (ac *account) revokeApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	err := ac.Consents.Revoke(r.Context(), v.SubscriberID, form.Get("client"))
-	if err != nil && !errors.Is(err, problem.NotFound) { // not found: it no longer had access
+	if err != nil && !errors.Is(err, problem.NotFound) { // not found: the app no longer had access
 		return err
 	}
 	return backToAccount(w, v, "app")

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// on returns a browser with this User-Agent.
+// on returns a browser that sends userAgent.
 func (w *world) on(userAgent string) *browser {
 	b := w.browser()
 	b.http.Transport = named{b.http.Transport, userAgent}
@@ -36,8 +36,8 @@ const (
 
 var sessionField = regexp.MustCompile(`(?s)<span class="name">([^<]*)</span>(.*?)name="session" value="([^"]+)"`)
 
-// sessionsOf returns the sessions that an account page lists: their ids by device, and the
-// device of this browser.
+// sessionsOf returns the sessions that an account page lists, as ids by device name, and the device
+// name of this browser.
 func sessionsOf(page reply) (ids map[string]string, here string) {
 	ids = make(map[string]string)
 	for _, m := range sessionField.FindAllStringSubmatch(page.body, -1) {
@@ -48,15 +48,15 @@ func sessionsOf(page reply) (ids map[string]string, here string) {
 	return ids, here
 }
 
-// TestAccountSessions shows that subscribers see where they are signed in, and can end one
-// session or all of them.
+// TestAccountSessions shows that subscribers see where they are signed in, and can end one session
+// or all of them.
 func TestAccountSessions(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	desk, phone, stranger := w.on(firefox), w.on(iphone), w.browser()
 	w.subscriber(bobs)
 
-	// All three browsers sign in; the desk later signs in again in the same browser.
+	// All three browsers sign in. The desk later signs in again in the same browser.
 	bob := w.redeem(c, stranger.logIn(stranger.authorize(request(c)), bobs, secret).param("code")).json(t)
 	atDesk := w.redeem(c, desk.code(c)).json(t)
 	onPhone := w.redeem(c, phone.code(c)).json(t)
@@ -85,7 +85,7 @@ func TestAccountSessions(t *testing.T) {
 	}
 	w.lives("before", true, atDesk, again, onPhone, bob)
 
-	// Ending a session of another browser leaves this one signed in.
+	// Ending a session in another browser leaves this one signed in.
 	desk.post("/account/sessions/end", with(form, "session", ids["Safari on iPhone"]))
 	w.lives("after ending the phone's session, the phone's", false, onPhone)
 	w.lives("after ending the phone's session, the others", true, atDesk, again, bob)
@@ -134,8 +134,7 @@ func TestAccountApps(t *testing.T) {
 		}
 	}
 
-	// Revoking one app's access leaves the other app's tokens alone, and the app must ask
-	// again.
+	// Revoking one app's access does not affect the other app's tokens. The app must ask again.
 	form := formOf(t, page, "/account/apps/revoke")
 	got := b.post("/account/apps/revoke", with(form, "client", third.ID))
 	if strings.Contains(got.body, ">Third<") || !strings.Contains(got.body, `id="account-notice"`) {
@@ -158,8 +157,8 @@ func TestAccountApps(t *testing.T) {
 	w.lives("the revoked app's", false, ours)
 }
 
-// TestBrowserLimits shows that a browser's session ends 12 hours after its last visit, and 7
-// days after its login, however often it is used. The session store may forget it in between.
+// TestBrowserLimits shows that a browser's session ends 12 hours after its last visit, and 7 days
+// after its login even if it is used often. The session store may lose the session in between.
 func TestBrowserLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -181,7 +180,7 @@ func TestBrowserLimits(t *testing.T) {
 		t.Error("a browser that was away for 12 hours is still signed in")
 	}
 
-	// After seven days it ends in spite of frequent visits.
+	// After seven days the session ends in spite of frequent visits.
 	b.code(c)
 	days := 0
 	for ; days < 8 && b.signedIn(c); days++ {

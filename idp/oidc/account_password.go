@@ -14,9 +14,9 @@ func showPassword(ac *account, r *http.Request, v visit, page *templates.Account
 	return nil
 }
 
-// changePassword serves POST /account/password. A subscriber with a password must know
-// it. A subscriber without one must have signed in recently. A subscriber with a second
-// factor must have shown it.
+// changePassword serves POST /account/password. A subscriber with a password must enter it. A
+// subscriber without one must have signed in recently. A subscriber with a second factor must have
+// shown it.
 func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	owes, err := ac.owesFactor(r, v)
 	if err != nil {

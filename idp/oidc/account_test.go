@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// account opens the account page, and signs ada in if necessary.
+// account opens the account page, after signing ada in if necessary.
 func (b *browser) account() reply {
 	b.w.t.Helper()
 	page := b.get("/account?project=" + b.w.project.ID)
@@ -26,7 +26,8 @@ func (b *browser) account() reply {
 	return page
 }
 
-// onPage posts a form of a page, including its hidden fields.
+// onPage posts the form on page whose action is path, including its hidden fields. pairs are its
+// other fields.
 func (b *browser) onPage(page reply, path string, pairs ...string) reply {
 	b.w.t.Helper()
 	form := url.Values{}
@@ -36,7 +37,7 @@ func (b *browser) onPage(page reply, path string, pairs ...string) reply {
 	return b.post(path, with(form, pairs...))
 }
 
-// TestAccountProfile shows that people change their own profile, and that names are escaped.
+// TestAccountProfile shows that people can change their own profile, and that names are escaped.
 func TestAccountProfile(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -77,8 +78,8 @@ func TestAccountCalls(t *testing.T) {
 	}
 }
 
-// TestAccountForms shows that a form of the account page is accepted only from the login that
-// the page was shown to.
+// TestAccountForms shows that the forms on the account page are accepted only from the login to
+// which the page was shown.
 func TestAccountForms(t *testing.T) {
 	w := newWorld(t)
 	grace := w.subscriber("grace@example.com")
@@ -119,7 +120,7 @@ func TestAccountForms(t *testing.T) {
 	}
 }
 
-// TestAccountPassword shows that changing the password needs the current one, and signs out all
+// TestAccountPassword shows that changing the password requires the current one, and signs out all
 // other browsers.
 func TestAccountPassword(t *testing.T) {
 	w := newWorld(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// choose picks the account with this email on the account chooser.
+// choose picks the account with this email address on the account chooser.
 func (b *browser) choose(page reply, email string) reply {
 	b.w.t.Helper()
 	account := regexp.MustCompile(
@@ -25,7 +25,7 @@ func (b *browser) choose(page reply, email string) reply {
 	return b.post("/accounts", url.Values{"id": {id[1]}, "account": {account[1]}})
 }
 
-// who returns the subject of the tokens that the code in an answer yields.
+// who redeems the code in a response and returns the subject of the tokens.
 func (w *world) who(c idp.Client, got reply) string {
 	w.t.Helper()
 	if got.param("code") == "" {
@@ -36,8 +36,8 @@ func (w *world) who(c idp.Client, got reply) string {
 
 const bobs = "bob@example.com"
 
-// TestAccounts shows that a browser can hold several logins of a project. A person chooses one
-// of them, and an app gets the one that it asks for.
+// TestAccounts shows that a browser can hold several logins in a project. A person chooses one of
+// them, and an app gets the login that it asks for.
 func TestAccounts(t *testing.T) {
 	w := newWorld(t)
 	bob := w.subscriber(bobs)
@@ -55,7 +55,7 @@ func TestAccounts(t *testing.T) {
 		t.Fatalf("bob signs in, but the tokens are of %s", got)
 	}
 
-	// Requests are answered by the login in use, or by the one they name. The second round
+	// A request is answered by the current login, or by the login that it names. The second round
 	// reads the logins from the database.
 	for range 2 {
 		for _, tt := range []struct {
@@ -72,10 +72,10 @@ func TestAccounts(t *testing.T) {
 				t.Errorf("%s: the tokens are of %s, want %s", tt.name, got, tt.want)
 			}
 		}
-		w.empty() // the rows contain the same logins
+		w.empty() // the database contains the same logins
 	}
 
-	// A chosen login is in use from then on.
+	// A chosen login becomes the current one.
 	if got := w.who(c, b.choose(b.authorize(request(c, "prompt", "select_account")), email)); got != w.ada.ID {
 		t.Errorf("ada was chosen, but the tokens are of %s", got)
 	}
@@ -83,14 +83,15 @@ func TestAccounts(t *testing.T) {
 		t.Errorf("after ada was chosen, %s is in use", got)
 	}
 
-	// A choice cannot override the hint of a request.
+	// A choice cannot override the request's hint.
 	page := b.authorize(request(c, "prompt", "select_account", "id_token_hint", hint))
 	if got := b.choose(page, bobs); got.param("error") != "login_required" {
 		t.Errorf("bob was chosen for a request with ada's hint: %d %v", got.status, got.told())
 	}
 }
 
-// TestAccountsAndAge shows that choosing an account does not avoid a new login.
+// TestAccountsAndAge shows that a person who chooses an account must still sign in again if the
+// login is too old.
 func TestAccountsAndAge(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
@@ -114,7 +115,7 @@ func TestAccountsAndAge(t *testing.T) {
 	}
 }
 
-// TestAccountsAfterLogout shows that no other login is in use after a logout.
+// TestAccountsAfterLogout shows that no other login becomes the current one after a logout.
 func TestAccountsAfterLogout(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
@@ -125,7 +126,7 @@ func TestAccountsAfterLogout(t *testing.T) {
 	hint := text(w.redeem(c, got.param("code")).json(t)["id_token"])
 	b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}}.Encode())
 
-	// The remaining login must be chosen, also after the session store has been emptied.
+	// The remaining login must be chosen, even after the session store was emptied.
 	for range 2 {
 		if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "account_selection_required" {
 			t.Errorf("prompt=none after the logout: %v", got.told())
@@ -147,8 +148,8 @@ func TestAccountsAfterLogout(t *testing.T) {
 	}
 }
 
-// TestAccountsOfOthers shows that a choice is refused if it names an unknown login or one of
-// another browser or project, or comes from another site.
+// TestAccountsOfOthers shows that a choice is refused if it names an unknown login or a login of
+// another browser or project, or if it comes from another site.
 func TestAccountsOfOthers(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -183,7 +184,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		}
 	}
 
-	// So are answers from another browser and from another site.
+	// Choices from another browser or another site are refused, too.
 	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusForbidden {
 		t.Errorf("a page shown to another browser: %d, want 403", got.status)
 	}
@@ -209,7 +210,7 @@ func TestAccountsInUse(t *testing.T) {
 	third, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
 
-	// Sign in with one login too many: the first is dropped.
+	// Sign in once more than the maximum, so that the first login is dropped.
 	b.logIn(b.authorize(request(c)), "1@example.com", secret)
 	for i := 2; i <= idp.MaxLogins+1; i++ {
 		w.subscriber(fmt.Sprintf("%d@example.com", i))
@@ -234,7 +235,7 @@ func TestAccountsInUse(t *testing.T) {
 		t.Errorf("allowing: %d %v", got.status, got.told())
 	}
 
-	// A subscriber that was disabled meanwhile is not offered.
+	// A subscriber who was disabled in the meantime is not offered.
 	two, err := w.rows.FindSubscriberByEmail(t.Context(), w.project.ID, "2@example.com")
 	must(t, err)
 	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, two.ID, fabricChange(true))

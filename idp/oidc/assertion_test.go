@@ -23,7 +23,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A party is a client with keys of its own.
+// A party is a client with its own keys.
 type party struct {
 	w   *world
 	c   idp.Client
@@ -47,7 +47,7 @@ func newKey(t testing.TB, alg jose.SignatureAlgorithm) (key crypto.Signer) {
 	return key
 }
 
-// keySet returns the JWKS of keys by kid. alg may be "".
+// keySet returns a JWKS with the given keys, by kid. alg may be "".
 func keySet(t testing.TB, alg string, all map[string]crypto.Signer) json.RawMessage {
 	t.Helper()
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
@@ -85,7 +85,7 @@ func (p party) claims(pairs ...any) map[string]any {
 	return c
 }
 
-// sign returns a JWT of claims. head holds additional header fields.
+// sign returns a signed JWT with claims. head holds additional header fields.
 func (p party) sign(t testing.TB, claims map[string]any, head ...any) string {
 	t.Helper()
 	opts := (&jose.SignerOptions{}).WithHeader("kid", p.kid)
@@ -226,7 +226,7 @@ func TestAssertionForgeries(t *testing.T) {
 		return token
 	}
 
-	// part encodes a part of a hand-made JWT.
+	// part encodes one part of a JWT.
 	part := func(v any) string {
 		raw, err := json.Marshal(v)
 		must(t, err)
@@ -270,7 +270,7 @@ func TestAssertionForgeries(t *testing.T) {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}
 
-	// The right type of JWT is accepted, and so is a missing kid if there is only one key.
+	// The right JWT type is accepted, and so is a missing kid if there is only one key.
 	if got := p.ask(p.sign(t, p.claims(), "typ", "client-authentication+jwt")); got.status != http.StatusOK {
 		t.Errorf("the right type of JWT: %d %s", got.status, got.body)
 	}
@@ -288,7 +288,7 @@ func TestAssertionRequests(t *testing.T) {
 	p, other := w.party(t, jose.ES256), w.party(t, jose.ES256)
 	secretive, secret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod = idp.Web, idp.AuthPost })
 
-	// The client is named or authenticated wrongly.
+	// Requests that name or authenticate the client wrongly are rejected.
 	wantInvalidClient(t, "another client's client_id", p.ask(p.assertion(t), "client_id", other.c.ID))
 	wantInvalidClient(t, "another type",
 		p.ask(p.assertion(t), "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"))
@@ -298,7 +298,7 @@ func TestAssertionRequests(t *testing.T) {
 	wantInvalidClient(t, "a secret of a client without one",
 		w.token("grant_type", "client_credentials", "client_id", p.c.ID, "client_secret", "x"))
 
-	// Two ways of authentication at once are rejected (RFC 6749, section 2.3).
+	// Requests that authenticate the client in two ways are rejected (RFC 6749, section 2.3).
 	for name, got := range map[string]reply{
 		"a secret as well":         p.ask(p.assertion(t), "client_id", p.c.ID, "client_secret", "x"),
 		"another's secret as well": p.ask(p.assertion(t), "client_id", secretive.ID, "client_secret", secret),
@@ -312,7 +312,7 @@ func TestAssertionRequests(t *testing.T) {
 		}
 	}
 
-	// An assertion is valid once, and the error for a replay does not repeat it.
+	// An assertion is valid once, and the error for a replay does not contain the assertion.
 	good := p.assertion(t)
 	if got := p.ask(good, "client_id", p.c.ID); got.status != http.StatusOK {
 		t.Errorf("an assertion with its own client_id: %d %s", got.status, got.body)
@@ -349,7 +349,7 @@ func TestAssertionOnce(t *testing.T) {
 		t.Errorf("%d of %d requests got a token for one assertion, want 1", won, len(errs))
 	}
 
-	// The use is also remembered when the session store fails over and forgets it.
+	// The use is remembered even if the session store is emptied.
 	w.empty()
 	if _, err := nodes[1].Assertions.Verify(t.Context(), a); problem.First(err) == nil ||
 		problem.First(err).Code != "invalid_client" {

@@ -17,13 +17,13 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// maxQuery is the maximum size of the parameters of an authorization request.
+// maxQuery is the maximum length of the parameters of an authorization request.
 const maxQuery = 16 << 10
 
-// authorizePath is where authorization requests start.
+// authorizePath is the path of the authorization endpoint.
 const authorizePath = "/login/oauth/authorize"
 
-// flow takes an authorization request from its parameters to its answer.
+// flow handles authorization requests, from their parameters to their answer.
 type flow struct {
 	*pages
 	logins *browserLogins
@@ -53,7 +53,7 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 		return f.refuse(w, r, c, asked, err)
 	}
 
-	// From here on the redirect URI is proven, and errors are sent to the client.
+	// After this check, the redirect URI is trusted, and errors are sent to the client.
 	if err := checkRedirect(c, v); err != nil {
 		return err
 	}
@@ -71,9 +71,9 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 	return f.proceed(w, r, c, req)
 }
 
-// authorizeByPost serves POST /login/oauth/authorize: the same request as a form.
-// It comes from the client's site, without our cookies (they are SameSite=Lax),
-// so it is sent round once more as a GET.
+// authorizeByPost serves POST /login/oauth/authorize, which has the same parameters in a form. The
+// browser sends the form from the client's site without our cookies, which are SameSite=Lax. The
+// handler therefore redirects to a GET.
 func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if !strings.EqualFold(strings.TrimSpace(kind), formType) {
@@ -96,8 +96,8 @@ func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkParams rejects repeated parameters (RFC 6749, section 3.1) and values that are not
-// text. state and password may contain any UTF-8.
+// checkParams rejects repeated parameters (RFC 6749, section 3.1) and values that are not text. Any
+// valid UTF-8 is allowed in state and password.
 func checkParams(v url.Values) error {
 	for name, values := range v {
 		if len(values) > 1 && name != "resource" {
@@ -113,7 +113,7 @@ func checkParams(v url.Values) error {
 	return nil
 }
 
-// findClient returns the client of a request.
+// findClient returns the client that a request names.
 func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	if err := once(v, "client_id"); err != nil {
 		return idp.Client{}, err
@@ -125,8 +125,8 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	return c, err
 }
 
-// checkRedirect proves that the redirect URI is the client's. Until then nothing may be
-// redirected: errors are pages (RFC 9700, section 4.11).
+// checkRedirect returns an error unless the redirect URI is registered for the client. Until this
+// is known, errors must be shown as pages and not be sent to the URI (RFC 9700, section 4.11).
 func checkRedirect(c idp.Client, v url.Values) error {
 	if err := once(v, "redirect_uri"); err != nil {
 		return err
@@ -137,7 +137,7 @@ func checkRedirect(c idp.Client, v url.Values) error {
 	return nil
 }
 
-// once returns an error unless a parameter was sent exactly once.
+// once returns an error unless the parameter name was sent exactly once.
 func once(v url.Values, name string) error {
 	if n := len(v[name]); n != 1 {
 		return notProven(fmt.Sprintf("%s was sent %d times, not once", name, n))
@@ -145,8 +145,8 @@ func once(v url.Values, name string) error {
 	return nil
 }
 
-// refuse answers a request whose object or reference is invalid. If the parameters outside it
-// have a registered redirect URI, the client gets the error; otherwise the person sees a page.
+// refuse answers a request whose request object or request_uri is invalid. If the other parameters
+// have a registered redirect URI, refuse sends the error to the client. Otherwise it shows a page.
 func (f *flow) refuse(w http.ResponseWriter, r *http.Request, c idp.Client, v url.Values, err error) error {
 	if checkRedirect(c, v) == nil {
 		return f.respondError(w, r, c, f.Requests.Unresolved(c, v), err)
@@ -159,8 +159,8 @@ func (f *flow) refuse(w http.ResponseWriter, r *http.Request, c idp.Client, v ur
 		page: templates.Error{Title: "error.app", Text: "error.object"}, cause: p.Message}
 }
 
-// proceed answers a request from a live login of the browser, or redirects to the page
-// that is needed first. The package comment draws it.
+// proceed answers a request with a login of the browser, or redirects to the page that is needed
+// first. The package comment has a diagram of the steps.
 func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
 	l, err := f.logins.live(r, c.ProjectID)
 	if err != nil {
@@ -171,7 +171,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		return f.suspend(w, r, c, req, "/register")
 	}
 
-	// Which login answers? Without one, the person logs in or chooses.
+	// Which login can answer? If none can, the person must sign in or choose one.
 	silent := req.Has("none")
 	s, ok := l.answering(req)
 	switch {
@@ -197,7 +197,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		return f.askFactor(w, r, c, req, s, page)
 	}
 
-	// Has the subscriber agreed to what the request asks for?
+	// Has the subscriber consented to what the request asks for?
 	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, c.Rights(req))
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
@@ -212,7 +212,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	return f.grant(w, r, c, req, s)
 }
 
-// The errors of prompt=none (OpenID Connect Core, section 3.1.2.6).
+// Errors for prompt=none (OpenID Connect Core, section 3.1.2.6).
 var (
 	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required",
 		Message: "several accounts are signed in, and none was chosen"}
@@ -222,7 +222,7 @@ var (
 		Message: "the subscriber has not consented to these scopes"}
 )
 
-// suspend keeps the request, bound to this browser, and redirects to one of our pages.
+// suspend stores the request, bound to this browser, and redirects to the page at path.
 func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, path string) error {
 	req.Browser = session.Digest(f.cookies.Flow(w, r))
 	if err := f.Requests.Suspend(r.Context(), req); err != nil {
@@ -237,8 +237,8 @@ func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	return nil
 }
 
-// seeOther redirects with 303, so that a browser that has just posted a password requests
-// the next page without it (RFC 9700, section 4.12).
+// seeOther redirects with status 303. A browser that has just posted a password then requests the
+// next page without it (RFC 9700, section 4.12).
 func seeOther(w http.ResponseWriter, to string) {
 	web.NoStore(w)
 	w.Header().Set("Referrer-Policy", "no-referrer")

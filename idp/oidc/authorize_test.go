@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestLogin shows that the right password ends in a code, and that the browser stays signed in.
+// TestLogin shows that the right password leads to a code, and that the browser stays signed in.
 func TestLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -27,14 +27,14 @@ func TestLogin(t *testing.T) {
 		t.Errorf("wrong password: %d %s", wrong.status, wrong.body)
 	}
 
-	// The email is compared without regard to case and spaces.
+	// Case and spaces in the email address do not matter.
 	got := b.logIn(wrong, " ADA@Example.com", secret)
 	if got.status != http.StatusSeeOther || got.param("code") == "" || got.param("state") != "s" ||
 		got.param("iss") != w.url+"/" {
 		t.Errorf("login: %d to %v", got.status, got.location)
 	}
 
-	// The browser stays signed in, and a login page can be used once.
+	// The browser stays signed in, and a login page can be used only once.
 	again := b.authorize(request(c, "state", "second"))
 	if again.param("code") == "" || again.param("state") != "second" {
 		t.Errorf("a second request of a signed-in browser: %d to %v", again.status, again.location)
@@ -46,8 +46,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginRevealsNothing shows that a failed login looks the same for all accounts, existing or
-// not.
+// TestLoginRevealsNothing shows that a failed login looks the same for existing and unknown
+// accounts.
 func TestLoginRevealsNothing(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -73,7 +73,7 @@ func TestLoginRevealsNothing(t *testing.T) {
 	}
 }
 
-// mask replaces what differs between answers by design: the email and the challenge.
+// mask replaces the parts of a response that differ by design: the email address and the challenge.
 func mask(r reply, email string) string {
 	r.body = noChallenge(r.body)
 	i, j := strings.Index(r.body, `value="`+escaped(email)), 0
@@ -113,8 +113,8 @@ func TestLoginFromAnotherSite(t *testing.T) {
 	}
 }
 
-// TestAuthorizeUnproven shows that errors are shown on a page and not sent by redirect until the
-// client and its redirect URI are verified.
+// TestAuthorizeUnproven shows that errors are shown on a page, and not sent by redirect, until the
+// client and its redirect URI have been verified.
 func TestAuthorizeUnproven(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -163,7 +163,7 @@ func TestAuthorizeUnproven(t *testing.T) {
 		}
 	}
 
-	// These match.
+	// These URIs match.
 	for _, uri := range []string{"http://127.0.0.1:54321/cb", "http://127.0.0.1/cb", "http://[::1]:8000/cb",
 		"com.dialer.app://cb"} {
 		if got := w.browser().authorize(request(native, "redirect_uri", uri)); got.status != http.StatusOK {
@@ -264,7 +264,7 @@ func TestAuthorizeByPost(t *testing.T) {
 	}
 }
 
-// TestPrompts shows that prompt and max_age demand a new login, or fail with prompt=none.
+// TestPrompts shows that prompt and max_age require a new login, or an error with prompt=none.
 func TestPrompts(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -275,7 +275,7 @@ func TestPrompts(t *testing.T) {
 		t.Errorf("prompt=none when signed in: %v", got.location)
 	}
 
-	// Each of these demands a login although the browser is signed in.
+	// Each of these requests needs a new login although the browser is signed in.
 	w.pass(10 * time.Second)
 	for _, pair := range [][2]string{{"prompt", "login"}, {"max_age", "0"}, {"max_age", "5"},
 		{"prompt", "select_account"}} {
@@ -325,7 +325,8 @@ func TestBrowserSessionEnds(t *testing.T) {
 	}
 }
 
-// TestConsent shows when people are asked for their consent, and whose answer counts.
+// TestConsent shows when people are asked for their consent, and from which browser an answer is
+// accepted.
 func TestConsent(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
@@ -336,7 +337,7 @@ func TestConsent(t *testing.T) {
 		t.Fatalf("no consent page: %d %s", page.status, page.body)
 	}
 
-	// Only the browser that was asked may answer.
+	// Only the browser that showed the page may answer.
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "consent_required" {
 		t.Errorf("prompt=none before consent: %v", got.location)
 	}
@@ -348,7 +349,8 @@ func TestConsent(t *testing.T) {
 		t.Errorf("deny: %v", got.location)
 	}
 
-	// A given consent covers the same scope, but not a wider one and not prompt=consent.
+	// A consent covers later requests with the same scope, but not those with a wider scope or
+	// prompt=consent.
 	page = b.authorize(request(c))
 	if got := b.consent(page, "allow"); got.param("code") == "" {
 		t.Errorf("allow: %v", got.location)
@@ -365,7 +367,7 @@ func TestConsent(t *testing.T) {
 		t.Errorf("prompt=consent: %d %v, want the consent page", page.status, page.location)
 	}
 
-	// A page shown to ada cannot be answered by the login of bob, who signs in in another tab.
+	// A consent page shown to ada cannot be answered after bob signs in in another tab.
 	w.subscriber("bob@example.com")
 	b.logIn(b.authorize(request(c, "prompt", "login")), "bob@example.com", secret)
 	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
@@ -384,7 +386,7 @@ func TestIDTokenHint(t *testing.T) {
 	b := w.browser()
 	b.logIn(b.authorize(request(c)), "bob@example.com", secret)
 
-	// Only a valid hint of the same client counts.
+	// Only a valid hint issued to the same client counts.
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", ada)); got.param("error") != "login_required" {
 		t.Errorf("prompt=none with ada's hint in bob's browser: %v", got.location)
 	}

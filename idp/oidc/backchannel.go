@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/internal/deliver"
 )
 
-// LogoutWriter returns the writer of the requests of OpenID Connect Back-Channel Logout,
-// section 2.5, for a deliverer whose receivers are clients. The token is signed for each
-// attempt, so that it is fresh however long a client was away.
+// LogoutWriter returns a function that writes logout requests to clients (OpenID Connect
+// Back-Channel Logout, section 2.5). It signs a token for each attempt, so that the token has not
+// expired even if the client was unreachable for long.
 func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deliver.Write, error) {
 	return func(_ context.Context, r deliver.Receiver) (deliver.Write, error) {
 		return func(ctx context.Context, j deliver.Job) (deliver.Message, error) {
@@ -24,10 +24,10 @@ func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deli
 	}
 }
 
-// LogoutVerdict classifies the response to a logout (OpenID Connect Back-Channel Logout,
-// section 2.8). 200 means success, and so does the 204 that frameworks make of it. With
-// 400 the client says that it has judged the token and rejects it; a retry would get the
-// same answer until somebody fixes the cause.
+// LogoutVerdict classifies the response to a logout (OpenID Connect Back-Channel Logout, section
+// 2.8). 200 means success, and so does 204, which some frameworks send for an empty response. 400
+// means that the client has rejected the token: retries would fail in the same way until the cause
+// is fixed.
 func LogoutVerdict(status int) deliver.State {
 	switch status {
 	case http.StatusOK, http.StatusNoContent:

@@ -76,8 +76,8 @@ func (r *rp) answer(status int) {
 	r.status = status
 }
 
-// told waits until the client has received this many logouts and its last answer is recorded.
-// It returns the tokens.
+// told waits until the client has received this many logouts and its last response has been
+// recorded. It returns the tokens.
 func (r *rp) told(want int) []string {
 	r.w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
@@ -101,7 +101,7 @@ func (r *rp) logouts() []fabric.Logout {
 	return p.Items
 }
 
-// signIn signs a browser in to the client, and returns the ID token.
+// signIn signs in to the client with a browser, and returns the ID token.
 func (r *rp) signIn(b *browser, who string) string {
 	r.w.t.Helper()
 	got := b.authorize(request(r.client))
@@ -131,8 +131,8 @@ func (w *world) deliver() {
 	})
 }
 
-// wantLogoutToken compares a token with the rules of OpenID Connect Back-Channel Logout,
-// section 2.4, and with the ID token of the login that it ends.
+// wantLogoutToken checks a token against OpenID Connect Back-Channel Logout, section 2.4, and
+// against idToken, the ID token of the login that it ends.
 func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string) {
 	t.Helper()
 
@@ -150,7 +150,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 		t.Error("the signature is invalid")
 	}
 
-	// The token names the subject and session that the client knows.
+	// The token contains the sub and sid that the client knows.
 	got, id := payload(t, w, token), payload(t, w, idToken)
 	for _, name := range []string{"iss", "aud", "sub", "sid"} {
 		if got[name] != id[name] || got[name] == "" || got[name] == nil {
@@ -173,8 +173,8 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 	}
 }
 
-// TestBackchannelLogout shows that each client with tokens of a login is notified once when the
-// login ends, whatever ended it. Other clients are not.
+// TestBackchannelLogout shows that each client with tokens from a login is notified once when the
+// login ends, whatever the reason. Other clients are not notified.
 func TestBackchannelLogout(t *testing.T) {
 	w := newWorld(t)
 	w.deliver()
@@ -232,7 +232,7 @@ func TestBackchannelLogout(t *testing.T) {
 			b := w.browser()
 			id := one.signIn(b, who)
 			idOfTwo := two.signIn(b, who)
-			one.signIn(b, who) // another grant of the same login
+			one.signIn(b, who) // another grant from the same login
 
 			must(t, tt.end(b, one.client, s, id))
 
@@ -301,8 +301,8 @@ func TestBackchannelRetry(t *testing.T) {
 	}
 }
 
-// TestBackchannelRefused shows that an answer of 400 ends the retries until the logout is
-// redelivered manually.
+// TestBackchannelRefused shows that a 400 response ends the retries until an operator redelivers
+// the logout.
 func TestBackchannelRefused(t *testing.T) {
 	w := newWorld(t)
 	r := w.rp(nil)
@@ -325,7 +325,7 @@ func TestBackchannelRefused(t *testing.T) {
 	wantLogoutToken(t, w, r.client, r.told(2)[1], id)
 }
 
-// TestLogoutVerdict shows which responses end the retries of a logout.
+// TestLogoutVerdict shows which responses to a logout end the retries.
 func TestLogoutVerdict(t *testing.T) {
 	for status, want := range map[int]deliver.State{
 		200: deliver.Delivered, 204: deliver.Delivered, 400: deliver.Dead, 410: deliver.Dead,

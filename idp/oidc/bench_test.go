@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// answer sends one request to the handler, without a network.
+// answer passes one request to the handler directly, without a network.
 func (w *world) answer(method, path string, form url.Values, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, w.url+path, strings.NewReader(form.Encode()))
 	if form != nil {
@@ -25,8 +25,8 @@ func (w *world) answer(method, path string, form url.Values, headers ...string) 
 	return rec
 }
 
-// BenchmarkCodeFlow measures the code flow of a signed-in browser: authorize and token, with
-// rows on disk.
+// BenchmarkCodeFlow measures the code flow of a signed-in browser: authorize and token, with a
+// database on disk.
 func BenchmarkCodeFlow(b *testing.B) {
 	w := newWorld(b)
 	c, _ := w.client(func(n *idp.Client) { n.IDTokenAlg = keys.ES256 })

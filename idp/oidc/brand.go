@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showColor serves GET /brand/{file}, the style sheet of a color. It depends on its name
-// alone, so it may be cached forever and reveals nothing.
+// showColor serves GET /brand/{file}, the style sheet for a color. The content depends only on the
+// file name, so it can be cached forever and reveals nothing.
 func (pg *pages) showColor(w http.ResponseWriter, r *http.Request) error {
 	digits, isSheet := strings.CutSuffix(r.PathValue("file"), ".css")
 	c, ok := brand.ParseColor(digits)
@@ -22,13 +22,13 @@ func (pg *pages) showColor(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write([]byte(brand.Sheet(c))) // the browser may have gone
+	_, _ = w.Write([]byte(brand.Sheet(c))) // the browser may have disconnected
 	return nil
 }
 
-// showLogo serves GET /brand/logo/{file}, a logo of a project or client under a name
-// derived from its content. The image was re-encoded here; the headers make it harmless
-// even if it were not.
+// showLogo serves GET /brand/logo/{file}, the logo of a project or client. The file name is derived
+// from the content. The image was re-encoded on upload, and headers would make even a malicious one
+// harmless.
 func (pg *pages) showLogo(w http.ResponseWriter, r *http.Request) error {
 	name, isPNG := strings.CutSuffix(r.PathValue("file"), ".png")
 	if !isPNG {
@@ -46,19 +46,19 @@ func (pg *pages) showLogo(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// writeNoColor answers requests for unknown colors and logos.
+// writeNoColor answers requests for unknown colors and logos with 404.
 func writeNoColor(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.WriteHeader(http.StatusNotFound)
 }
 
-// learn notes what a request says about how its pages are shown, and for whom.
+// learn notes the client of a request, and the languages that the request asks for, so that pages
+// are shown accordingly.
 func learn(r *http.Request, req idp.AuthRequest, c idp.Client) {
 	m := presentationOf(r)
 	m.locales, m.client = req.UILocales, c
 }
 
-// brand returns the branding of the pages of r: that of its client, otherwise that of its
-// project.
+// brand returns the branding of the pages for r: its client's, or else its project's.
 func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	c := presentationOf(r).client
 	if c.ProjectID == "" {
@@ -66,7 +66,7 @@ func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	}
 
 	own, err := pg.Clients.Brand(r.Context(), c)
-	if err != nil { // a page without its color is better than none
+	if err != nil { // show the page without branding
 		web.LogInternal(r, pg.log, err)
 	}
 	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy

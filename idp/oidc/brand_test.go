@@ -23,8 +23,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestBrand shows that login pages have the color and links of the client, otherwise those of
-// its project.
+// TestBrand shows that login pages have the color and links of the client, or else those of its
+// project.
 func TestBrand(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) {
@@ -58,7 +58,7 @@ func TestBrand(t *testing.T) {
 		}
 	}
 
-	// A page opened from a link in a mail is branded, too.
+	// A page opened from a link in an email is branded, too.
 	token := strings.Repeat("a", 52)
 	must(t, w.rows.CreateLink(t.Context(), idp.Link{
 		Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID,
@@ -73,7 +73,7 @@ func TestBrand(t *testing.T) {
 		}
 	}
 
-	// A color without contrast is darkened, and anything else has no style sheet.
+	// A color with too little contrast is darkened. Other file names have no style sheet.
 	sheet := b.get("/brand/ffffff.css")
 	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") ||
 		strings.Contains(sheet.body, "--thread: light-dark(#ffffff") ||
@@ -88,7 +88,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// picture returns a logo that contains a color. The file it is made from also contains a script.
+// picture returns a logo in color c, made from a file that also contains a script.
 func picture(t *testing.T, c color.Color) brand.Logo {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
@@ -100,8 +100,8 @@ func picture(t *testing.T, c color.Color) brand.Logo {
 	return l
 }
 
-// TestLogo shows that pages and mails have the logo of the client, otherwise that of its
-// project. The image is re-encoded, so that it is harmless.
+// TestLogo shows that pages and emails have the logo of the client, or else that of its project.
+// The image is re-encoded, so that it is harmless.
 func TestLogo(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
@@ -145,13 +145,13 @@ func TestLogo(t *testing.T) {
 		t.Error("an SVG is accepted")
 	}
 
-	// Mails contain the logo.
+	// Emails contain the logo.
 	draft, err := w.idp.Letters.Write(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
 	if err != nil || len(draft.Brand.Logo.PNG) == 0 {
 		t.Errorf("a mail does not have the logo: %v", err)
 	}
 
-	// Without its own logo the client falls back to that of the project.
+	// Without its own logo, the client has that of its project again.
 	_, err = w.idp.Clients.SetLogo(ctx, own.ID, brand.Logo{})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
@@ -166,7 +166,7 @@ func TestLogo(t *testing.T) {
 	}
 }
 
-// TestBrandRefused shows that branding that pages cannot show is rejected.
+// TestBrandRefused shows that branding is rejected if pages cannot show it.
 func TestBrandRefused(t *testing.T) {
 	w := newWorld(t)
 	for what, change := range map[string]func(*idp.Client){
@@ -190,7 +190,7 @@ func TestBrandRefused(t *testing.T) {
 }
 
 // TestBrandLeavesTheRest shows that a change of branding does not restore a redirect URI that
-// another node removes meanwhile.
+// another node removes at the same time.
 func TestBrandLeavesTheRest(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(c *idp.Client) {
@@ -217,7 +217,7 @@ func TestBrandLeavesTheRest(t *testing.T) {
 	}
 }
 
-// A countingStore counts how often logos are read.
+// A countingStore counts how many times logos are read.
 type countingStore struct {
 	fabric.ProjectStore
 	logos atomic.Int64
@@ -228,7 +228,7 @@ func (c *countingStore) FindLogo(ctx context.Context, name string) ([]byte, erro
 	return c.ProjectStore.FindLogo(ctx, name)
 }
 
-// TestLogoIsRemembered shows that logos are cached, and that one removed at another node
+// TestLogoIsRemembered shows that logos are cached, and that a logo removed on another node
 // disappears here within a second.
 func TestLogoIsRemembered(t *testing.T) {
 	w := newWorld(t)

@@ -15,13 +15,13 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// logins are a browser's live logins in a project, the one in use first.
+// logins holds a browser's live logins in a project, the current one first.
 type logins struct {
 	all   []idp.Login
-	inUse bool // whether the first is in use, not just available
+	inUse bool // whether the first login is the current one; if not, there is none
 }
 
-// browserLogins reads and changes which logins a browser holds.
+// browserLogins reads and changes the list of logins that a browser holds.
 type browserLogins struct{ *pages }
 
 // live returns the browser's live logins in a project.
@@ -49,8 +49,8 @@ func (bl *browserLogins) live(r *http.Request, projectID string) (l logins, err 
 	return l, nil
 }
 
-// answering returns the login that answers a request: the one chosen for it, or one that
-// it means, otherwise the one in use.
+// answering returns the login that can answer a request: the one that the person chose, or one of a
+// subscriber whom the request asks for. If the request has neither, it is the current login.
 func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
 	is := func(s idp.Login) bool { return s.ID == req.Chosen }
 	switch {
@@ -69,15 +69,14 @@ func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
 	return l.all[i], true
 }
 
-// mayChoose reports whether a person without the right login may be asked to choose one
-// of those available.
+// mayChoose reports whether the person may be asked to choose one of the logins.
 func (l logins) mayChoose(req idp.AuthRequest) bool {
 	return len(l.all) > 0 && (req.Has("select_account") || !l.inUse && req.Meant == nil)
 }
 
-// use puts a login in use in its project, under a new cookie. It replaces another login
-// of the same subscriber, whose tokens live on until that subscriber signs out here.
-// Logins beyond the maximum are ended.
+// use makes s the current login in its project and renews the browser's cookie. It replaces another
+// login of the same subscriber in the list. The replaced login's tokens remain valid until the
+// subscriber signs out in this browser. Logins beyond the maximum number are ended.
 func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login) error {
 	l, err := bl.live(r, s.ProjectID)
 	if err != nil {
@@ -90,7 +89,7 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 		}
 	}
 
-	// End the logins that no longer fit, with others of the same subscriber.
+	// End the logins that exceed the maximum, and other logins of the same subscribers.
 	used := ids.Use(s.ID)
 	for _, other := range l.all {
 		if other.SubscriberID == s.SubscriberID || slices.Contains(used, other.ID) {
@@ -115,13 +114,13 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 	return bl.markDevice(w, r, s.ProjectID, s.SubscriberID, s.TwoFactors())
 }
 
-// markDevice marks the browser as one that the account knows and, with factors, as one
-// that has shown two factors.
+// markDevice marks the browser as one that the subscriber's account knows. If factors is set, the
+// mark also says that the browser had a login with two factors.
 func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, projectID,
 	subscriberID string, factors bool) error {
 	sub, err := bl.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)
 	if errors.Is(err, problem.NotFound) {
-		return nil // deleted meanwhile
+		return nil // deleted in the meantime
 	}
 	if err != nil {
 		return err
@@ -131,7 +130,7 @@ func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, proj
 	return nil
 }
 
-// browserMark returns the digest of the mark of r's browser, or "".
+// browserMark returns the digest of the browser's mark, or "" if it has none.
 func (pg *pages) browserMark(r *http.Request) string {
 	mark := pg.cookies.FlowOf(r)
 	if mark == "" {
@@ -140,8 +139,8 @@ func (pg *pages) browserMark(r *http.Request) string {
 	return session.Digest(mark)
 }
 
-// all returns the logins of a browser that were not ended: those in its cookie, and those
-// made in it that another has replaced or whose cookie has expired.
+// all returns the browser's logins that have not ended: those in its cookie, and those made in it
+// whose cookie has expired or that another login has replaced.
 func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	if all, err = bl.Logins.MadeIn(r.Context(), bl.browserMark(r)); err != nil {
 		return nil, err
@@ -170,7 +169,7 @@ func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	return all, nil
 }
 
-// end ends the browser's logins that are meant.
+// end ends the browser's logins for which meant returns true.
 func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) error {
 	all, err := bl.all(r)
 	if err != nil {
@@ -185,8 +184,8 @@ func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) error 
 	return bl.Logins.End(r.Context(), ids...)
 }
 
-// removeEnded removes ended logins from a browser. If the one in use has ended, none is
-// in use: after signing out, a person is not silently somebody else.
+// removeEnded removes ended logins from a browser. If the current login has ended, no other login
+// becomes the current one: a person who signs out must not silently become somebody else.
 func (bl *browserLogins) removeEnded(r *http.Request, b *web.Browser) {
 	for projectID, text := range b.Values() {
 		kept := idp.BrowserLogins{""}
@@ -226,14 +225,14 @@ func (si *signIn) showAccounts(w http.ResponseWriter, r *http.Request) error {
 			templates.Account{Login: session.Digest(s.ID), Name: sub.FullName(), Email: sub.Email})
 	}
 
-	if len(page.Accounts) == 0 { // all have ended meanwhile
+	if len(page.Accounts) == 0 { // all logins have ended in the meantime
 		seeOther(w, "/login?id="+url.QueryEscape(req.ID))
 		return nil
 	}
 	return si.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
-// chooseAccount serves POST /accounts, the form of the account chooser.
+// chooseAccount serves POST /accounts, the form of that page.
 func (si *signIn) chooseAccount(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
@@ -259,7 +258,7 @@ func (si *signIn) chooseAccount(w http.ResponseWriter, r *http.Request) error {
 		return si.flow.afterLogin(w, r, c, req, s)
 	}
 
-	// The chosen login is too old for the request: log in again.
+	// The chosen login is too old for the request, so the person must sign in again.
 	sub, err := si.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// forget removes the entries of a kind from the session store, or all of them if kind is "".
+// forget removes the entries of this kind from the session store, or all entries if kind is "".
 func (w *world) forget(kind string) {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
@@ -44,7 +44,7 @@ func (w *world) entries() (values []string) {
 	return values
 }
 
-// empty removes everything from the session store, as a flush or a restart does.
+// empty removes everything from the session store, like a flush or a restart.
 func (w *world) empty() { w.forget("") }
 
 // signedIn reports whether a browser gets a code without a password.
@@ -74,7 +74,7 @@ func TestSessionStoreEmptied(t *testing.T) {
 	stays, leaves := w.browser(), w.browser()
 	ends, locked := w.browser(), w.browser()
 
-	// One browser stays signed in; the others are signed out in three ways.
+	// One browser stays signed in. The others are signed out in three different ways.
 	stays.code(c)
 	leaves.code(c)
 	left := leaves.copy()
@@ -110,8 +110,8 @@ func TestSessionStoreEmptied(t *testing.T) {
 	}
 }
 
-// TestEmptiedStoreKeepsLimits shows that a browser stays signed in equally long whether or not
-// its session entry is lost.
+// TestEmptiedStoreKeepsLimits shows that a browser stays signed in for the same time whether or not
+// the session store loses its session.
 func TestEmptiedStoreKeepsLimits(t *testing.T) {
 	for name, lose := range map[string]func(*world){"kept": func(*world) {}, "emptied": (*world).empty} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestEmptiedStoreKeepsLimits(t *testing.T) {
 	}
 }
 
-// TestEmptiedStoreAndOldID shows that a browser id from before a login stays invalid.
+// TestEmptiedStoreAndOldID shows that a browser id that a login has replaced remains invalid.
 func TestEmptiedStoreAndOldID(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -159,7 +159,7 @@ func TestEmptiedStoreAndOldID(t *testing.T) {
 }
 
 // TestEmptiedStoreAndTwoLogins shows that a browser may hold a login in each project, and can lose
-// one and keep the other.
+// one of them without the other.
 func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	w := newWorld(t)
 	here, _ := w.client(withLogout)
@@ -184,7 +184,7 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	}
 }
 
-// slowRows calls meanwhile between reading a browser and returning it.
+// slowRows calls meanwhile after it reads a browser and before it returns it.
 type slowRows struct {
 	*store.Store
 	meanwhile func()
@@ -196,8 +196,8 @@ func (r slowRows) FindBrowser(ctx context.Context, browser string) (map[string]s
 	return logins, seen, err
 }
 
-// TestEmptiedStoreDuringRenewal shows that a request which reads an old browser id from the rows
-// does not restore it when the id is renewed meanwhile.
+// TestEmptiedStoreDuringRenewal shows that a request that reads an old browser id from the database
+// does not restore it if the id is renewed at the same time.
 func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -222,9 +222,9 @@ func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	}
 }
 
-// TestRetiredIDs shows that the mark of a retired browser id outlives the entry that the id
-// stood for. The session store may still contain that entry if it was unreachable when the mark
-// was written.
+// TestRetiredIDs shows that the mark of a retired browser id outlives the session entry under that
+// id. The session store may still contain the entry if it was unreachable when the mark was
+// written.
 func TestRetiredIDs(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -246,7 +246,7 @@ func TestRetiredIDs(t *testing.T) {
 	}
 }
 
-// submit answers the confirmation page of a logout.
+// submit submits the confirmation page of a logout.
 func (b *browser) submit(page reply) reply {
 	b.w.t.Helper()
 	form := url.Values{}
@@ -266,7 +266,7 @@ func (b *browser) pageToken(path string) string {
 	return m[1]
 }
 
-// signOut ends all logins of the browser.
+// signOut ends all of the browser's logins.
 func (b *browser) signOut() reply {
 	b.w.t.Helper()
 	return b.submit(b.get("/logout"))

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestClaimsParameter shows that a claim requested by name is returned where it was requested,
-// and nothing else is. This also holds after a refresh and for both kinds of access token.
+// TestClaimsParameter shows that a claim requested by name is returned in the requested place, and
+// no other claim is. This also applies after a refresh, and to both formats of access tokens.
 func TestClaimsParameter(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
@@ -53,7 +53,7 @@ func TestClaimsAreRights(t *testing.T) {
 		t.Errorf("a client without the scope email got %v and %v", info, id)
 	}
 
-	// A client that needs consent needs it for claims, too.
+	// Claims also need consent, unless the client is first-party.
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
 	if got := b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow"); got.param("code") == "" {
@@ -113,8 +113,8 @@ func TestClaimsSub(t *testing.T) {
 	}
 }
 
-// TestACR shows that an essential acr that cannot be met fails the request. A voluntary one
-// does not, and the ID token reports the real class.
+// TestACR shows that a request fails if it has an essential acr that cannot be met. If the acr is
+// voluntary, the request succeeds, and the ID token reports the actual class.
 func TestACR(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -155,7 +155,7 @@ func TestACR(t *testing.T) {
 	}
 }
 
-// TestDisplayHints shows that preferences for how a page looks do not fail a request.
+// TestDisplayHints shows that preferences for the look of a page never make a request fail.
 func TestDisplayHints(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -204,8 +204,8 @@ func TestScopesAreClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsAreNarrowed shows that a narrower scope loses the claims of the scopes that are
-// left out.
+// TestClaimsAreNarrowed shows that a refresh with a narrower scope loses the claims of the other
+// scopes.
 func TestClaimsAreNarrowed(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestSealedCode shows that a code takes no entry in the session store, and is redeemed after
-// the store is emptied.
+// TestSealedCode shows that a code has no entry in the session store, and can be redeemed after the
+// store was emptied.
 func TestSealedCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -55,8 +55,8 @@ func TestRewrittenCode(t *testing.T) {
 	}
 }
 
-// TestReplayMisused shows that a replayed code revokes its tokens even if the replay is invalid
-// for another reason or late.
+// TestReplayMisused shows that replaying a code revokes its tokens, even if the replay is also
+// invalid for another reason or comes late.
 func TestReplayMisused(t *testing.T) {
 	w := newWorld(t)
 	for name, replay := range map[string]func(c idp.Client, code string) reply{
@@ -84,8 +84,8 @@ func TestReplayMisused(t *testing.T) {
 	}
 }
 
-// TestLongCode shows that a code too long for a URL is kept in the session store. It can be
-// redeemed once, and is lost with the store.
+// TestLongCode shows that the session store holds the content of a code that would be too long for
+// a URL. The code can be redeemed once, and is lost with the store.
 func TestLongCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -97,7 +97,7 @@ func TestLongCode(t *testing.T) {
 		t.Fatalf("the code has %d characters", len(code))
 	}
 
-	// It is redeemed once, and a replay revokes the tokens.
+	// The code can be redeemed once, and a replay revokes the tokens.
 	got := w.redeem(c, code)
 	if claims := payload(t, w, text(got.json(t)["id_token"])); claims["nonce"] != nonce {
 		t.Errorf("the nonce of the ID token is %v", claims["nonce"])

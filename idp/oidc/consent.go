@@ -13,20 +13,20 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// consentPages ask people whether an app may have access.
+// consentPages serves the pages that ask people whether an app may have access.
 type consentPages struct {
 	*pages
 	flow   *flow
 	logins *browserLogins
 }
 
-// explained are the rights that have a second sentence, which explains them.
+// explained lists the rights whose text has a second sentence, an explanation.
 var explained = []string{"openid", "profile", "offline_access", "Voice", idp.FabricAccess}
 
-// told are the rights that have words of their own.
+// told lists the rights that have a text of their own.
 var told = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
 
-// meaningOf describes a right in plain words.
+// meaningOf describes a scope or another right in plain words.
 func meaningOf(say *words.Words, scope string) templates.Scope {
 	switch {
 	case slices.Contains(explained, scope):
@@ -105,8 +105,8 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 	return badRequest("error.answer")
 }
 
-// consentingLogin returns the login that answers a suspended request. It is an error if
-// the login still needs a second factor, since the page is not shown before that.
+// consentingLogin returns the login that answers a suspended request. If the login still needs a
+// second factor, it returns an error, since the consent page is only shown after that.
 func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
 	l, err := cp.logins.live(r, c.ProjectID)
 	s, ok := l.answering(req)

@@ -64,7 +64,7 @@ func TestConsentRevoked(t *testing.T) {
 			t.Errorf("%s: another client's refresh: %d %s", kind, r.status, r.body)
 		}
 
-		// The consent is gone until it is given again.
+		// There is no consent to revoke until it is given again.
 		if err := w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID); !errors.Is(err, problem.NotFound) {
 			t.Errorf("%s: revoking again: %v, want not found", kind, err)
 		}
@@ -74,8 +74,8 @@ func TestConsentRevoked(t *testing.T) {
 	}
 }
 
-// TestConsentOfFirstParty shows that clients of the operator need no consent, and that revoking
-// one still ends their tokens.
+// TestConsentOfFirstParty shows that first-party clients need no consent, and that revoking one
+// still ends the client's tokens.
 func TestConsentOfFirstParty(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

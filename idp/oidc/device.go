@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// devicePages serve the page where people type the code that a device shows.
+// devicePages serves the page on which people enter the code that a device shows.
 type devicePages struct {
 	*pages
 	flow *flow
@@ -37,8 +37,8 @@ func (s *server) DeviceAuthorization(ctx context.Context,
 	}), nil
 }
 
-// showDevice serves GET /device. With user_code in the query it is the link that a device
-// shows as a QR code (RFC 8628, section 3.3.1), which only fills the code in.
+// showDevice serves GET /device. A device may show this URL as a QR code, with user_code in the
+// query (RFC 8628, section 3.3.1). The parameter only fills in the form.
 func (dp *devicePages) showDevice(w http.ResponseWriter, r *http.Request) error {
 	code, _ := idp.ReadUserCode(r.URL.Query().Get("user_code"))
 	return dp.write(w, r, templates.Device{Token: dp.pageToken(w, r), Code: code}, templates.Options{})
@@ -70,7 +70,7 @@ func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) err
 	return dp.flow.proceed(w, r, c, req)
 }
 
-// devicePage asks whether the device of a request may be signed in.
+// devicePage shows the page that asks whether the device of a request may be signed in.
 func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req idp.AuthRequest,
 	page templates.Consent) error {
 	code, err := cp.Devices.UserCode(r.Context(), req)
@@ -80,9 +80,9 @@ func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req i
 	return cp.write(w, r, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
 }
 
-// signInDevice answers the device of a request from a login. The device itself decides
-// that only the first of several answers counts. The request is dropped afterwards, so
-// that an answer that failed on a store error can be given again.
+// signInDevice signs in the device of a request with login s. The device accepts only the first
+// answer. The request is dropped afterwards, so that the person can try again if the answer could
+// not be stored.
 func (f *flow) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, s idp.Login) error {
 	if err := f.Devices.SignIn(r.Context(), req, s); err != nil {
@@ -100,15 +100,15 @@ func (f *flow) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req), Denied: true}, templates.Options{})
 }
 
-// dropAnswered drops the request of a device that was answered. If that fails, the
-// request expires by itself and is harmless: the device takes no second answer.
+// dropAnswered drops a device's request after it was answered. If this fails, no harm is done: the
+// request expires by itself, and the device does not accept a second answer.
 func (f *flow) dropAnswered(r *http.Request, req idp.AuthRequest) {
 	if err := f.Requests.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, f.log, err)
 	}
 }
 
-// stale returns errStale if a device no longer waits.
+// stale turns problem.NotFound, the error for a device that is no longer waiting, into errStale.
 func stale(err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return errStale

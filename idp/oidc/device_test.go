@@ -22,12 +22,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A device is an app without a browser, with the codes that it was given.
+// A device is an app without a browser, and the codes that it received.
 type device struct {
 	w          *world
 	c          idp.Client
 	code, user string
-	complete   string // path of the link that it shows as a QR code
+	complete   string // path of the link that the device shows as a QR code
 }
 
 // tv registers a client for devices.
@@ -59,8 +59,8 @@ func (d device) poll(pairs ...string) reply {
 		d.code}, pairs...)...)
 }
 
-// wants polls, and reports a test error unless the answer is the error code, or a success if code
-// is empty.
+// wants polls, and reports a test error unless the response is the error code, or a success if code
+// is "".
 func (d device) wants(when, code string) map[string]any {
 	d.w.t.Helper()
 	got := d.poll()
@@ -78,7 +78,8 @@ func (b *browser) enter(code string) reply {
 	return b.post("/device", url.Values{"token": {b.pageToken("/device")}, "user_code": {code}})
 }
 
-// confirmation enters the code of a device, and signs ada in if necessary.
+// confirmation enters the code of a device, signs ada in if necessary, and returns the confirmation
+// page.
 func (b *browser) confirmation(d device) reply {
 	b.w.t.Helper()
 	page := b.enter(d.user)
@@ -91,7 +92,7 @@ func (b *browser) confirmation(d device) reply {
 	return page
 }
 
-// TestDevice runs the device flow from the codes to the tokens (RFC 8628).
+// TestDevice runs the whole device flow, from the codes to the tokens (RFC 8628).
 func TestDevice(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
@@ -103,7 +104,7 @@ func TestDevice(t *testing.T) {
 		t.Fatalf("the codes are %q and %q", d.user, d.code)
 	}
 
-	// The link fills in the code, and may also be typed in another form.
+	// The link fills in the code. A code may also be typed in another form.
 	d.wants("before the code is entered", "authorization_pending")
 	linked := b.get(d.complete)
 	if linked.status != http.StatusOK || !strings.Contains(linked.body, `value="`+d.user+`"`) {
@@ -123,7 +124,7 @@ func TestDevice(t *testing.T) {
 		}
 	}
 
-	// The device gets its tokens once the person has agreed.
+	// The device gets its tokens after the person has consented.
 	w.pass(5 * time.Second)
 	d.wants("while the page is open", "authorization_pending")
 	if done := b.consent(page, "allow"); done.status != http.StatusOK ||
@@ -146,8 +147,8 @@ func TestDevice(t *testing.T) {
 		t.Errorf("refresh: %d %s", got.status, got.body)
 	}
 
-	// Each device needs a confirmation, even if the browser is signed in and has confirmed
-	// before.
+	// Each device must be confirmed, even if the browser is signed in and has confirmed another
+	// device before.
 	second := w.device(c)
 	if got := b.consent(b.confirmation(second), "allow"); got.status != http.StatusOK {
 		t.Errorf("a second device: %d %s", got.status, got.body)
@@ -204,7 +205,7 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 	}
 }
 
-// TestDevicePolls shows how often a device may poll, and with which codes.
+// TestDevicePolls shows how often a device may poll, and which errors it gets.
 func TestDevicePolls(t *testing.T) {
 	w := newWorld(t)
 	other := w.tv()
@@ -260,7 +261,7 @@ func TestDeviceDenied(t *testing.T) {
 	d.wants("after the denial and a late approval", "access_denied")
 }
 
-// TestUserCodeWrong shows that unknown, used and expired codes are refused alike.
+// TestUserCodeWrong shows that unknown, used and expired codes get the same response.
 func TestUserCodeWrong(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
@@ -307,7 +308,7 @@ func TestUserCodeGuessed(t *testing.T) {
 		}
 	}
 
-	// The right codes are refused like wrong ones.
+	// Right codes are refused in the same way as wrong ones.
 	for _, code := range []string{d.user, "BBBB-BBBH"} {
 		got := w.browser().enter(code)
 		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" ||
@@ -323,8 +324,7 @@ func TestUserCodeGuessed(t *testing.T) {
 	d.wants("after the limit expired", "")
 }
 
-// TestUserCodesGuessedAtOnce shows that of concurrent guesses no more than the limit are looked
-// up.
+// TestUserCodesGuessedAtOnce shows that the limit also applies to concurrent guesses.
 func TestUserCodesGuessedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.idp.DeviceGuesses = 5
@@ -352,7 +352,7 @@ func TestUserCodesGuessedAtOnce(t *testing.T) {
 	}
 }
 
-// A moody store fails all writes while it is down.
+// A moody store fails all writes while down is set.
 type moody struct {
 	session.Store
 	down bool
@@ -365,7 +365,7 @@ func (m *moody) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 	return m.Store.CompareAndSwap(ctx, key, old, new, ttl)
 }
 
-// TestDeviceAnsweredAgain shows that an answer can be repeated after the store failed.
+// TestDeviceAnsweredAgain shows that a person can answer again if the store failed the first time.
 func TestDeviceAnsweredAgain(t *testing.T) {
 	w := newWorld(t)
 	store := &moody{Store: w.idp.Sessions}
@@ -390,8 +390,8 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 	}
 }
 
-// TestDeviceConfirmation shows that a confirmation page belongs to the browser and the login
-// that typed the code.
+// TestDeviceConfirmation shows that a confirmation page only works for the browser and the login
+// with which the code was entered.
 func TestDeviceConfirmation(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber("bob@example.com")
@@ -401,8 +401,8 @@ func TestDeviceConfirmation(t *testing.T) {
 	b := w.browser()
 	page := b.confirmation(d)
 
-	// Another browser cannot answer the page, even if it is signed in and has a confirmation
-	// page of its own.
+	// Another browser cannot submit the page, even if it is signed in and has its own confirmation
+	// page.
 	other := w.browser()
 	other.confirmation(w.device(c))
 	if got := other.consent(page, "allow"); got.status != http.StatusForbidden {
@@ -414,7 +414,7 @@ func TestDeviceConfirmation(t *testing.T) {
 		form.Set(m[1], m[2])
 	}
 
-	// Other sites cannot answer it.
+	// Other sites cannot submit the page.
 	for path, form := range map[string]url.Values{"/consent": form,
 		"/device": {"token": {b.pageToken("/device")}, "user_code": {d.user}}} {
 		for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site",
@@ -429,7 +429,7 @@ func TestDeviceConfirmation(t *testing.T) {
 		}
 	}
 
-	// A new login in the same browser makes the page stale.
+	// A new login in the same browser makes the page invalid.
 	if got := b.get("/accounts?id=" + form.Get("id")); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `href="/login?id=`+form.Get("id")) {
 		t.Errorf("switching to another account: %d %s", got.status, got.body)
@@ -458,8 +458,8 @@ func TestDeviceMeanwhile(t *testing.T) {
 	tests := []struct {
 		name string
 		end  func(w *world, d device)
-		// The errors that the device gets if this happens before the confirmation page is
-		// answered, and after.
+		// The errors that a device gets if end runs while its confirmation page is open (answered),
+		// or after the page was submitted (polled).
 		answered, polled string
 	}{
 		{"the subscriber is disabled", func(w *world, _ device) {
@@ -500,8 +500,8 @@ func TestDeviceMeanwhile(t *testing.T) {
 	}
 }
 
-// TestDeviceConsent shows that signing in a device records consent to the scopes of a
-// third-party client.
+// TestDeviceConsent shows that signing in a device of a third-party client records consent to its
+// scopes.
 func TestDeviceConsent(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
@@ -517,8 +517,8 @@ func TestDeviceConsent(t *testing.T) {
 	}
 }
 
-// TestDeviceAtNodes shows that each step may reach another node. One of two concurrent answers
-// counts, and one of fifty concurrent polls gets tokens. The session store never contains codes.
+// TestDeviceAtNodes shows that each step may reach another node. Of two concurrent answers one
+// counts, and of fifty concurrent polls one gets tokens. The session store never contains codes.
 func TestDeviceAtNodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
@@ -553,7 +553,8 @@ func TestDeviceAtNodes(t *testing.T) {
 	d.wantsOneOfMany(other)
 }
 
-// wantsOneOfMany polls fifty times concurrently, at two nodes.
+// wantsOneOfMany polls fifty times concurrently, on two nodes, and checks that one poll gets
+// tokens.
 func (d device) wantsOneOfMany(other *idp.Provider) {
 	d.w.t.Helper()
 
@@ -584,8 +585,8 @@ func (d device) wantsOneOfMany(other *idp.Provider) {
 	}
 }
 
-// TestDeviceWithKey shows that a device may authenticate with an assertion whose audience is
-// the endpoint that it uses.
+// TestDeviceWithKey shows that a device may authenticate with an assertion whose audience is the
+// endpoint.
 func TestDeviceWithKey(t *testing.T) {
 	w := newWorld(t)
 	p := w.party(t, jose.ES256)

@@ -19,14 +19,14 @@ import (
 // cacheFor is how long clients may cache the discovery document.
 const cacheFor = 5 * time.Minute
 
-// metadata is the discovery document (OpenID Connect Discovery, section 3; RFC 8414, section 2)
-// as bytes ready to serve. It names what is supported and nothing else.
+// metadata is the encoded discovery document (OpenID Connect Discovery, section 3; RFC 8414,
+// section 2). It lists only what is supported.
 type metadata keys.Document
 
-// discovery serves the documents that describe the provider.
+// discovery serves the discovery document and the key set.
 type discovery struct {
 	*core
-	metadata [2]metadata // the second if people may create their own accounts
+	metadata [2]metadata // metadata[1] is for when people may create their own accounts
 }
 
 func newDiscovery(c *core) (*discovery, error) {
@@ -81,7 +81,7 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 			IntrospectionEndpointAuthMethodsSupported: provenMethods,
 			ACRValuesSupported:                        idp.ACRValues(),
 			DisplayValuesSupported:                    []oidc.Display{oidc.DisplayPage},
-			UILocalesSupported:                        words.Tags(), // the languages of the pages
+			UILocalesSupported:                        words.Tags(), // languages of the pages
 			ClaimsParameterSupported:                  true,
 			BackChannelLogoutSupported:                true,
 			BackChannelLogoutSessionSupported:         true,
@@ -115,8 +115,8 @@ func algorithms() (names []string) {
 	return names
 }
 
-// serveMetadata serves the discovery document. It lists prompt=create if people may create
-// their own accounts in any project.
+// serveMetadata serves the discovery document. If people may create their own accounts in at least
+// one project, the document lists prompt=create.
 func (d *discovery) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	m := d.metadata[0]
 	if open, err := d.MayRegisterSomewhere(r.Context()); err == nil && open {
@@ -130,7 +130,7 @@ func (d *discovery) serveJWKS(w http.ResponseWriter, r *http.Request) {
 	serveDocument(w, r, d.Ring.JWKS(), "application/jwk-set+json")
 }
 
-// serveDocument answers with ready bytes, or 304.
+// serveDocument serves an encoded document, or answers with 304 if the browser already has it.
 func serveDocument(w http.ResponseWriter, r *http.Request, d keys.Document, kind string) {
 	w.Header().Set("Cache-Control", "public, max-age="+strconv.Itoa(int(d.MaxAge.Seconds())))
 	web.ServeDocument(w, r, kind, d.ETag, d.Body)

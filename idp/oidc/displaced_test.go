@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// lives checks whether the access tokens of logins are accepted.
+// lives checks that the access tokens in sets are accepted if want is true, and rejected otherwise.
 func (w *world) lives(when string, want bool, sets ...map[string]any) {
 	w.t.Helper()
 	status := http.StatusUnauthorized
@@ -25,8 +25,8 @@ func (w *world) lives(when string, want bool, sets ...map[string]any) {
 	}
 }
 
-// TestDisplacedLogins shows that the tokens of a login stay valid when another login of the
-// same subscriber replaces it in a browser. They end when the subscriber signs out there.
+// TestDisplacedLogins shows that the tokens of a login stay valid if another login of the same
+// subscriber replaces it in a browser. They end when the subscriber signs out there.
 func TestDisplacedLogins(t *testing.T) {
 	for name, out := range map[string]func(b *browser, newest string){
 		"with an ID token": func(b *browser, newest string) {
@@ -41,7 +41,7 @@ func TestDisplacedLogins(t *testing.T) {
 		c, _ := w.client(withLogout)
 		other := w.redeem(c, elsewhere.code(c)).json(t)
 
-		// Sign in once more for each of these, with tokens for three clients.
+		// Sign in several times in the same browser, with tokens for three clients.
 		first.signIn(b, email)
 		sets := []map[string]any{w.redeem(c, b.code(c)).json(t)}
 		for range 2 {
@@ -84,7 +84,7 @@ func TestOneLoginTooMany(t *testing.T) {
 	w.lives("the other logins", true, sets[1:]...)
 }
 
-// TestHintOfAnotherBrowser shows that an ID token is no credential. In a browser other than that
+// TestHintOfAnotherBrowser shows that an ID token is not a credential. In a browser other than that
 // of its login it ends nothing, and a signed-in person must confirm before their own login ends.
 func TestHintOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
@@ -115,7 +115,7 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 		w.lives("after the confirmation in a browser of "+who, true, ada)
 	}
 
-	w.pass(13 * time.Hour) // the cookie has expired, but the app still knows its login
+	w.pass(13 * time.Hour) // the cookie has expired, but the app still has tokens from the login
 	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
 	if got := b.get(out); got.location == nil {
 		t.Errorf("in its own browser, without the cookie: %d %s", got.status, got.body)
@@ -123,8 +123,8 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 	w.lives("after its own logout", false, ada)
 }
 
-// TestConfirmedLogoutEndsAll shows that a confirmed logout ends all logins made in the browser
-// in the app's project, including those whose cookie another has replaced.
+// TestConfirmedLogoutEndsAll shows that a confirmed logout ends all logins made in the browser in
+// the app's project, including those that another login has replaced.
 func TestConfirmedLogoutEndsAll(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)

@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/internal/dpop"
 )
 
-// A holder makes proofs with a key of its own.
+// A holder makes proofs with its own key.
 type holder struct {
 	w   *world
 	key crypto.Signer
@@ -32,7 +32,8 @@ func (h holder) thumbprint() string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// proof returns a proof for a request with an access token, or with none. pairs are more claims.
+// proof returns a proof for a request with the access token, which may be "". pairs are additional
+// claims.
 func (h holder) proof(method, path, token string, pairs ...any) string {
 	h.w.t.Helper()
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": h.w.url + path, "iat": h.w.now().Unix()}
@@ -67,7 +68,7 @@ func (w *world) postProven(path, proof string, form url.Values) reply {
 	return w.browser().do(req)
 }
 
-// tokens redeems a code with a proof by the holder.
+// tokens redeems a code, with a proof from the holder.
 func (h holder) tokens(c idp.Client, code string) reply {
 	h.w.t.Helper()
 	return h.w.postProven("/oauth/token", h.proof("POST", "/oauth/token", ""), url.Values{
@@ -87,7 +88,7 @@ func (h holder) userinfo(scheme, token, proof string) reply {
 	return h.w.browser().do(req)
 }
 
-// TestDPoP shows that tokens of both formats, asked for with a proof, open nothing without one.
+// TestDPoP shows that tokens requested with a proof, in both formats, are rejected without one.
 func TestDPoP(t *testing.T) {
 	w := newWorld(t)
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
@@ -141,7 +142,7 @@ func TestDPoP(t *testing.T) {
 			t.Errorf("%s: introspection %v", format, seen)
 		}
 
-		// The refresh token is bound to the same key, and yields only tokens that are.
+		// The refresh token is bound to the same key, and so are the tokens that it yields.
 		refresh := func(proof string) reply {
 			return w.postProven("/oauth/token", proof, url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID},
 				"client_secret": {secret}, "refresh_token": {text(set["refresh_token"])}})
@@ -158,13 +159,13 @@ func TestDPoP(t *testing.T) {
 	}
 }
 
-// unbound signs ada in at a client with a secret, without a proof.
+// unbound signs ada in to a client that has a secret, without a proof.
 func (w *world) unbound(c idp.Client, secret string) map[string]any {
 	w.t.Helper()
 	return w.redeem(c, w.browser().code(c), "client_secret", secret).json(w.t)
 }
 
-// TestDPoPCode shows that a code can be bound to a key, by dpop_jkt or by a proof of the pushed
+// TestDPoPCode shows that a code can be bound to a key, by dpop_jkt or by a proof in the pushed
 // request.
 func TestDPoPCode(t *testing.T) {
 	w := newWorld(t)
@@ -210,7 +211,7 @@ func TestDPoPCode(t *testing.T) {
 	}
 }
 
-// TestDPoPRequired shows that a client whose tokens must be bound gets no others.
+// TestDPoPRequired shows that a client whose tokens must be bound gets no unbound tokens.
 func TestDPoPRequired(t *testing.T) {
 	w := newWorld(t)
 	c, secret := w.client(func(n *idp.Client) {
@@ -234,7 +235,7 @@ func TestDPoPRequired(t *testing.T) {
 		t.Errorf("the same proof again: %s", got.body)
 	}
 
-	// Another node knows the proofs that were used.
+	// Another node also knows which proofs were used.
 	second := dpop.New(dpop.Config{Sessions: w.idp.Sessions, Key: w.second().Ring.Derive, Origins: []string{w.url},
 		Now: w.now})
 	use := dpop.Use{Method: "POST", Path: "/oauth/token"}

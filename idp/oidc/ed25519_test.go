@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// signEd signs an assertion with Ed25519, with any header.
+// signEd signs claims with Ed25519, with any header fields.
 func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) string {
 	t.Helper()
 	part := func(v any) string {
@@ -25,8 +25,8 @@ func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) 
 	return said + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(p.key.(ed25519.PrivateKey), []byte(said)))
 }
 
-// TestAssertionEd25519 shows that an assertion may name its algorithm Ed25519 (RFC 9864), and
-// is checked as strictly as one named EdDSA.
+// TestAssertionEd25519 shows that an assertion may name its algorithm Ed25519 (RFC 9864), and is
+// then checked as strictly as one with the name EdDSA.
 func TestAssertionEd25519(t *testing.T) {
 	w := newWorld(t)
 	p, other := w.party(t, jose.EdDSA), w.party(t, jose.EdDSA)
@@ -65,7 +65,7 @@ func TestAssertionEd25519(t *testing.T) {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}
 
-	// The new name is published in the discovery document.
+	// The discovery document lists the new name.
 	doc := w.browser().get("/.well-known/openid-configuration").json(t)
 	for _, name := range []string{"token_endpoint_auth_signing_alg_values_supported",
 		"introspection_endpoint_auth_signing_alg_values_supported"} {

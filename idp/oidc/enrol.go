@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// An enrolment is a request whose login needs a factor that its subscriber does not have
-// yet, and sets one up first.
+// An enrolment is a request whose login needs a second factor, and whose subscriber must set one up
+// first.
 type enrolment struct {
 	req idp.AuthRequest
 	c   idp.Client
@@ -20,9 +20,9 @@ type enrolment struct {
 	sub fabric.Subscriber
 }
 
-// enrolmentOf returns the enrolment of a request. over reports that the login must start over:
-// it has ended, or it is so old that another person may be using the browser and must not get
-// hold of the account.
+// enrolmentOf returns the enrolment for a request. over reports that the person must sign in again:
+// the login has ended, or it is so old that another person may be using the browser, who could take
+// over the account.
 func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment,
 	over bool, err error) {
 	e.req, e.c = req, c
@@ -42,7 +42,7 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 		return e, false, err
 	}
 	if page != enrolPage {
-		return e, false, errStale // there is a factor by now, or none is needed
+		return e, false, errStale // the subscriber has a factor by now, or needs none
 	}
 
 	e.sub, err = fp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
@@ -50,7 +50,7 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 	return e, false, err
 }
 
-// flow names the set-up, which must be finished under the same name.
+// flow returns the name of the set-up. It must be begun and finished under the same name.
 func (e enrolment) flow() string { return enrolFlow(e.s) }
 
 func enrolFlow(s idp.Login) string { return "enrol " + s.ID }
@@ -94,7 +94,7 @@ func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrol
 		Scripts: true})
 }
 
-// appForm begins the set-up of an authenticator app, or continues it.
+// appForm begins or continues setting up an authenticator app.
 func (pg *pages) appForm(r *http.Request, s idp.Login, sub fabric.Subscriber, fault string) (templates.AppForm, error) {
 	project, err := pg.Fabric.Projects.Find(r.Context(), s.ProjectID)
 	if err != nil {
@@ -116,7 +116,7 @@ func nameOf(sub fabric.Subscriber) string {
 	return sub.Title()
 }
 
-// enrolApp serves POST /login/enrol, with the first code of an authenticator app.
+// enrolApp serves POST /login/enrol, which has the first code from an authenticator app.
 func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		err := fp.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("code"))
@@ -125,7 +125,7 @@ func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// enrolPasskey serves POST /login/enrol/passkey, with a passkey created on the page.
+// enrolPasskey serves POST /login/enrol/passkey, which has a passkey created on the page.
 func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		key, err := fp.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(),
@@ -135,8 +135,8 @@ func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) erro
 	})
 }
 
-// enrol sets a factor up, raises the login with it, and shows recovery codes if there are
-// none yet.
+// enrol sets up a factor and raises the login with it. If the subscriber has no recovery codes yet,
+// it makes and shows them.
 func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
 	set func(enrolment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
 	form, req, c, err := fp.requestForm(w, r)
@@ -162,7 +162,7 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
 		return err
 	}
 
-	// The factor exists now, so the login is raised by it.
+	// The factor has been set up. Raise the login with it.
 	s, err := fp.Logins.Raise(r.Context(), e.s.ID, e.s.SubscriberID, amr)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
 		return err
 	}
 
-	// The new codes are shown once, before the request continues.
+	// Show the new codes, once, before the request continues.
 	if err := fp.logins.use(w, r, s); err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
 	return fp.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI), Scripts: true})
 }
 
-// continueLogin serves POST /login/continue, after the recovery codes were shown.
+// continueLogin serves POST /login/continue, which follows the page with the recovery codes.
 func (fp *factorPages) continueLogin(w http.ResponseWriter, r *http.Request) error {
 	_, req, c, err := fp.requestForm(w, r)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The page that asks for a second factor, and the page that sets a missing one up.
+// Paths of the page that asks for a second factor, and of the page that sets one up.
 const (
 	factorPage = "/login/factor"
 	enrolPage  = "/login/enrol"
 )
 
-// factorPageFor returns the page where a login shows what the request needs in addition,
-// or "" if the login suffices.
+// factorPageFor returns the path of the page where login s must show or set up a second factor for
+// the request, or "" if the login suffices.
 func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (string, error) {
 	need, err := f.Requests.Need(r.Context(), c, req)
 	if err != nil || need == "" || s.TwoFactors() {
@@ -39,7 +39,7 @@ func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest,
 	return enrolPage, nil
 }
 
-// askFactor suspends a request and redirects to the page where its login proves more.
+// askFactor suspends a request and redirects to page, where login s shows or sets up a factor.
 func (f *flow) askFactor(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
 	s idp.Login, page string) error {
 	req.Chosen, req.Proof = s.ID, nil
@@ -49,23 +49,23 @@ func (f *flow) askFactor(w http.ResponseWriter, r *http.Request, c idp.Client, r
 	return f.suspend(w, r, c, req, page)
 }
 
-// A step is a request whose login waits for a second factor.
+// A step is a request whose login is waiting for a second factor.
 type step struct {
 	req  idp.AuthRequest
 	c    idp.Client
 	has  factor.Set
-	with string // which factor is asked for
+	with string // the type of factor to ask for
 }
 
-// factorPages serve the pages where a login shows a second factor, or sets one up.
+// factorPages serves the pages where people show a second factor or set one up.
 type factorPages struct {
 	*pages
 	flow   *flow
 	logins *browserLogins
 }
 
-// stepOf returns the step of a request. over reports that no login waits any longer and
-// must start over.
+// stepOf returns the step of a request. with is the type of factor that the person chose. over
+// reports that no login is waiting, so that the person must sign in again.
 func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client,
 	with string) (st step, over bool, err error) {
 	st.req, st.c, st.with = req, c, with
@@ -78,7 +78,8 @@ func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client
 	}
 	st.has.Passkeys = st.has.Passkeys && fp.Factors.Passkeys()
 
-	// Without a usable choice the best factor is asked for.
+	// If the person chose no factor, or one that the subscriber does not have, ask for the best
+	// one.
 	ways := []string{factor.TypeTOTP, factor.TypePasskey, factor.TypeRecovery}
 	if !slices.Contains(ways, st.with) || st.with == factor.TypeTOTP && !st.has.TOTP ||
 		st.with == factor.TypePasskey && !st.has.Passkeys {
@@ -92,7 +93,7 @@ func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client
 	return st, false, nil
 }
 
-// showFactor serves GET /login/factor?id=, with the factor to ask for.
+// showFactor serves GET /login/factor?id=&with=.
 func (fp *factorPages) showFactor(w http.ResponseWriter, r *http.Request) error {
 	req, c, err := fp.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
@@ -108,7 +109,7 @@ func (fp *factorPages) showFactor(w http.ResponseWriter, r *http.Request) error 
 	return fp.factorPage(w, r, st, "", http.StatusOK)
 }
 
-// backToLogin redirects back to the password.
+// backToLogin redirects to the login page.
 func backToLogin(w http.ResponseWriter, req idp.AuthRequest) error {
 	seeOther(w, "/login?id="+url.QueryEscape(req.ID))
 	return nil
@@ -135,11 +136,12 @@ func (pg *pages) passkeyForm(options []byte) templates.Passkey {
 	return templates.Passkey{Options: string(options), Origin: pg.origin}
 }
 
-// factorFlow and loginFlow name the purpose of a passkey's challenge.
+// factorFlow and loginFlow return the names that bind passkey challenges to a purpose and a
+// request.
 func factorFlow(req idp.AuthRequest) string { return "factor " + req.ID }
 func loginFlow(req idp.AuthRequest) string  { return "login " + req.ID }
 
-// proveFactor serves POST /login/factor, the forms of that page.
+// proveFactor serves POST /login/factor, the form of that page.
 func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := fp.requestForm(w, r)
 	if err != nil {
@@ -170,8 +172,8 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 	return fp.finishLogin(w, r, st.c, st.req, amr)
 }
 
-// formFault returns the message and status for an error that the person who filled in the
-// form can fix, or "".
+// formFault returns the message and status for an error that the person can fix in the form. For
+// other errors the message is "".
 func (pg *pages) formFault(w http.ResponseWriter, r *http.Request, err error) (sentence string, status int) {
 	p := problem.First(err)
 	switch {
@@ -186,7 +188,7 @@ func (pg *pages) formFault(w http.ResponseWriter, r *http.Request, err error) (s
 	return "", 0
 }
 
-// checkFactor checks the factor in a form and returns what it proves.
+// checkFactor checks the factor in a form and returns the methods that it proves.
 func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (amr []string, err error) {
 	owner := st.req.Proof.Owner()
 	at, err := fp.Logins.PlaceOf(r.Context(), st.c.ProjectID, *st.req.Proof, fp.visitor(r))
@@ -204,12 +206,12 @@ func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (a
 	case factor.TypeTOTP:
 		return []string{"otp"}, fp.Factors.CheckTOTP(r.Context(), owner, at, form.Get("code"))
 	}
-	// RFC 8176 has no name for recovery codes, so only "mfa" shows for them.
+	// RFC 8176 has no value for recovery codes, so the AMR only shows "mfa".
 	return nil, fp.Factors.UseCode(r.Context(), owner, at, form.Get("code"))
 }
 
-// finishLogin makes or raises the login of a request's proof, and continues the request
-// under a new cookie.
+// finishLogin makes or raises a login with the request's proof, and continues the request under a
+// new cookie.
 func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, amr []string) error {
 	if sid := req.Proof.Raises; sid != "" {
@@ -223,7 +225,7 @@ func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp
 	}
 
 	s, err := fp.Logins.Finish(r.Context(), c.ProjectID, *req.Proof, amr, fp.visitor(r))
-	if errors.Is(err, problem.Unauthenticated) { // changed meanwhile
+	if errors.Is(err, problem.Unauthenticated) { // the subscriber has changed
 		return backToLogin(w, req)
 	}
 	if err != nil {
@@ -232,7 +234,7 @@ func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp
 	return fp.flow.enter(w, r, c, req, s)
 }
 
-// enter continues a request whose login has just been made.
+// enter continues a request whose login was just made or raised.
 func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if err := f.logins.use(w, r, s); err != nil {
 		return err
@@ -241,7 +243,7 @@ func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	return f.afterLogin(w, r, c, req, s)
 }
 
-// logInByPasskey serves POST /login/passkey, a passkey used on the login page.
+// logInByPasskey serves POST /login/passkey, which has a passkey used on the login page.
 func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
@@ -252,7 +254,7 @@ func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 		return errStale
 	}
 
-	// Count first: each refused passkey writes a row to the audit trail.
+	// Count first, because each refused passkey writes an audit event.
 	from := si.visitor(r)
 	if err := si.Attempts.CountPasskey(r.Context(), from); err != nil {
 		return err
@@ -277,7 +279,7 @@ func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	return si.flow.enter(w, r, c, req, s)
 }
 
-// subscriberOf returns the subscriber whose passkey was used, or "" if unknown.
+// subscriberOf returns the subscriber whose passkey was used, or "" if it is unknown.
 func subscriberOf(key factor.Passkey) string {
 	if key.Owner.Kind != factor.Subscriber {
 		return ""
@@ -285,7 +287,7 @@ func subscriberOf(key factor.Passkey) string {
 	return key.Owner.ID
 }
 
-// offerPasskey adds the prompt for a passkey to a login page.
+// offerPasskey adds a passkey prompt to the login page.
 func (si *signIn) offerPasskey(r *http.Request, req idp.AuthRequest, page *templates.Login) error {
 	if si.Factors == nil || !si.Factors.Passkeys() {
 		return nil

@@ -24,18 +24,18 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// app adds an authenticator app to ada, and returns its secret.
+// app sets up an authenticator app for ada, and returns its secret.
 func (w *world) app() string {
 	w.t.Helper()
 	ctx, o := context.Background(), idp.OwnerOf(w.ada.ID)
 	e, err := w.idp.Factors.BeginTOTP(ctx, o, "test", "Acme", email)
 	must(w.t, err)
 	must(w.t, w.idp.Factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())))
-	w.pass(time.Minute) // so that the next code differs
+	w.pass(time.Minute) // so that the next code is different
 	return e.Secret
 }
 
-// passkey adds a passkey to a subscriber, and returns the device that holds it.
+// passkey adds a passkey for a subscriber, and returns the device that holds it.
 func (w *world) passkey(subscriberID string) *factortest.Authenticator {
 	w.t.Helper()
 	ctx, o := context.Background(), idp.OwnerOf(subscriberID)
@@ -59,7 +59,7 @@ func (r reply) options(t testing.TB) []byte {
 	return []byte(html.UnescapeString(m[1]))
 }
 
-// form posts to a path with the request id of the page.
+// form posts to path with the request id in page. pairs are additional fields.
 func (b *browser) form(page reply, path string, pairs ...string) reply {
 	b.w.t.Helper()
 	id := hiddenID.FindStringSubmatch(page.body)
@@ -69,7 +69,7 @@ func (b *browser) form(page reply, path string, pairs ...string) reply {
 	return b.post(path, with(url.Values{"id": {id[1]}}, pairs...))
 }
 
-// proven returns the acr and amr of the ID token that a code is redeemed for.
+// proven redeems the code in a response, and returns the acr and amr of the ID token.
 func (w *world) proven(c idp.Client, got reply) (acr string, amr []string) {
 	w.t.Helper()
 	if got.param("code") == "" {
@@ -89,8 +89,8 @@ func wantProven(t *testing.T, what, acr string, amr []string, want ...string) {
 	}
 }
 
-// TestLoginWithTOTP shows that a password alone does not sign in a subscriber with a second
-// factor, and that each code is accepted once.
+// TestLoginWithTOTP shows that a subscriber with a second factor cannot sign in with only a
+// password, and that each code is accepted once.
 func TestLoginWithTOTP(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -110,7 +110,7 @@ func TestLoginWithTOTP(t *testing.T) {
 		t.Errorf("a wrong code: %d %s", got.status, got.body)
 	}
 
-	// The code is only accepted in the browser that showed the password.
+	// The code is only accepted in the browser in which the password was entered.
 	if got := w.browser().form(page, "/login/factor", "code",
 		factortest.Code(key, w.now())); got.param("code") != "" || got.status != http.StatusForbidden {
 		t.Errorf("the right code in another browser: %d %s", got.status, got.body)
@@ -120,7 +120,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	acr, amr := w.proven(c, b.form(page, "/login/factor", "code", code))
 	wantProven(t, "password and app", acr, amr, "pwd", "otp", "mfa")
 
-	// A used code is refused, and the password must be recent.
+	// A used code is refused, and the password must have been entered recently.
 	other := w.browser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
 	if got := other.form(page, "/login/factor", "code", code); got.status != http.StatusUnprocessableEntity ||
@@ -135,8 +135,8 @@ func TestLoginWithTOTP(t *testing.T) {
 	}
 }
 
-// TestFactorGuesses shows that someone with the password has six guesses at codes, however many
-// browsers they use. The owner is not locked out of a device that signed in before.
+// TestFactorGuesses shows that someone who knows the password can guess six codes, however many
+// browsers they use. The owner is not locked out on a device that signed in before.
 func TestFactorGuesses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -167,7 +167,7 @@ func TestFactorGuesses(t *testing.T) {
 		t.Errorf("%d codes from five browsers were checked, want 6", looked)
 	}
 
-	// An unknown browser is refused now, the owner's is not.
+	// After this, an unknown browser is refused, and the owner's is not.
 	stranger := w.browser()
 	page = stranger.logIn(stranger.authorize(request(c)), email, secret)
 	if got := stranger.form(page, "/login/factor", "code",
@@ -178,7 +178,7 @@ func TestFactorGuesses(t *testing.T) {
 	page = home.logIn(home.authorize(request(c, "prompt", "login")), email, secret)
 	w.proven(c, home.form(page, "/login/factor", "code", factortest.Code(key, w.now())))
 
-	// The audit trail records each guess, and the throttling once.
+	// The audit trail records each guess, and records once that the limit was reached.
 	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		pages.Query{Size: 100})
 	must(t, err)
@@ -191,7 +191,7 @@ func TestFactorGuesses(t *testing.T) {
 	}
 }
 
-// TestOneCodeTwoLogins shows that of two concurrent logins with the same code one succeeds.
+// TestOneCodeTwoLogins shows that of two concurrent logins with the same code, one succeeds.
 func TestOneCodeTwoLogins(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -211,7 +211,7 @@ func TestOneCodeTwoLogins(t *testing.T) {
 	}
 }
 
-// TestLoginWithRecoveryCode shows that a recovery code is a second factor, once.
+// TestLoginWithRecoveryCode shows that a recovery code can be used as a second factor, once.
 func TestLoginWithRecoveryCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -250,7 +250,7 @@ func TestPasswordChangesBetween(t *testing.T) {
 	}
 }
 
-// TestLoginWithPasskey shows that a passkey signs in alone or as a second factor.
+// TestLoginWithPasskey shows that a passkey can be used by itself or as a second factor.
 func TestLoginWithPasskey(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -267,7 +267,8 @@ func TestLoginWithPasskey(t *testing.T) {
 	wantProven(t, "password and passkey", acr, amr, "pwd", "hwk", "user", "pop", "mfa")
 }
 
-// TestPasskeyRefusedAtLogin shows that foreign, replayed and disabled passkeys are refused.
+// TestPasskeyRefusedAtLogin shows that a login refuses a passkey with the wrong challenge, origin,
+// project or subscriber, and the passkey of a disabled subscriber.
 func TestPasskeyRefusedAtLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -296,7 +297,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 		}
 	}
 
-	// A passkey is only valid in its project, and for its own subscriber.
+	// A passkey is only valid in its project, and only for its own subscriber.
 	page = b.authorize(request(foreign))
 	if got := b.form(page, "/login/passkey",
 		credential(mine, page)...); got.status != http.StatusUnprocessableEntity ||
@@ -321,8 +322,8 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	}
 }
 
-// TestStepUp shows that a login with a password alone is raised by a second factor if a request
-// asks for more.
+// TestStepUp shows that a login with only a password is raised by a second factor if a request
+// requires it.
 func TestStepUp(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -335,7 +336,7 @@ func TestStepUp(t *testing.T) {
 		before := b.cookie()
 		key := w.app()
 
-		// The request cannot be answered silently, while one factor is enough for others.
+		// The request cannot be answered with prompt=none. Other requests need only one factor.
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("error") != "login_required" {
 			t.Errorf("%v with prompt=none: %v", pair, got.told())
 		}
@@ -343,7 +344,7 @@ func TestStepUp(t *testing.T) {
 			t.Errorf("a request without requirements, with prompt=none: %v", got.told())
 		}
 
-		// The person is asked for the second factor alone, and cannot skip it.
+		// The person is asked only for the second factor, and cannot skip it.
 		page := b.authorize(request(c, pair...))
 		if strings.Contains(page.body, `id="password"`) || !strings.Contains(page.body, "one-time-code") {
 			t.Fatalf("%v shows: %s", pair, page.body)
@@ -353,7 +354,7 @@ func TestStepUp(t *testing.T) {
 			t.Errorf("skipping the page: %d %s", got.status, got.body)
 		}
 
-		// The login stays the same, under a new cookie.
+		// The login keeps its id and gets a new cookie.
 		got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now()))
 		high := payload(t, w, text(w.redeem(c, got.param("code")).json(t)["id_token"]))
 		if high["acr"] != "2" || high["sid"] != low["sid"] || high["auth_time"] != low["auth_time"] {
@@ -395,7 +396,7 @@ func (b *browser) cookie() string {
 
 var secretOfPage = regexp.MustCompile(`id="totp-secret">([A-Z2-7 ]+)<`)
 
-// TestEnrolDuringLogin shows that subscribers without a required second factor set one up during
+// TestEnrolDuringLogin shows that subscribers who lack a required second factor set one up during
 // the login.
 func TestEnrolDuringLogin(t *testing.T) {
 	for name, need := range map[string]func(*world, *idp.Client) []string{
@@ -490,8 +491,8 @@ func TestAccountFactors(t *testing.T) {
 	}
 }
 
-// TestFactorGuardsFactors shows that a login with a password alone, from before there was a
-// second factor, may no longer manage factors once there is one. The login that set it up may.
+// TestFactorGuardsFactors shows that a login with only a password, from before the subscriber had a
+// second factor, may no longer manage factors. The login that set the factor up may.
 func TestFactorGuardsFactors(t *testing.T) {
 	w := newWorld(t)
 	old, own := w.browser(), w.browser()
@@ -500,7 +501,7 @@ func TestFactorGuardsFactors(t *testing.T) {
 	page := own.account()
 	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
 	theirs := &factortest.Authenticator{Origin: d.Origin}
-	answer := theirs.Create(stale.options(t)) // started before there was a factor
+	answer := theirs.Create(stale.options(t)) // begun before there was a factor
 	own.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone")
 
 	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
@@ -516,7 +517,7 @@ func TestFactorGuardsFactors(t *testing.T) {
 		}
 	}
 
-	// The old login is offered nothing and changed nothing.
+	// The old login cannot add factors and has changed nothing.
 	if got := old.get("/account?project=" + w.project.ID); strings.Contains(got.body, "data-options") {
 		t.Error("an earlier login is offered to add a passkey")
 	}
@@ -548,8 +549,8 @@ func TestPasskeysAreCounted(t *testing.T) {
 	}
 }
 
-// TestOnlyPasskeyStays shows that the last passkey of a subscriber without a password cannot be
-// removed.
+// TestOnlyPasskeyStays shows that the last passkey cannot be removed if its subscriber has no
+// password.
 func TestOnlyPasskeyStays(t *testing.T) {
 	w := newWorld(t)
 	address := "grace@example.com"
@@ -575,8 +576,8 @@ func TestOnlyPasskeyStays(t *testing.T) {
 	}
 }
 
-// TestFactorTriesDoNotMultiply shows that all browsers together have six guesses. That includes
-// logins and devices from before there was a factor, and passwords set by links.
+// TestFactorTriesDoNotMultiply shows that all browsers together can make six guesses. This includes
+// logins and devices from before there was a factor, and passwords set with links.
 func TestFactorTriesDoNotMultiply(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -601,7 +602,7 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 		}
 	}
 
-	// Try from logins and devices that are older than the factor.
+	// Guess in logins and on devices that are older than the factor.
 	for _, b := range before {
 		try(b, b.authorize(request(c, "acr_values", "2"))) // the old login must show the factor
 		try(b, b.logIn(b.authorize(request(c, "prompt", "login")), email, secret))
@@ -610,7 +611,7 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 		t.Errorf("%d codes from earlier logins and devices were checked, want 6", looked)
 	}
 
-	// Try after setting a password by a link, each time in another browser.
+	// Guess after setting a password with a link, each time in another browser.
 	for i := range 2 {
 		token, fresh := strings.Repeat(string(rune('a'+i)), 52), fmt.Sprint("granite-otter-nine-", i)
 		must(t, w.rows.CreateLink(t.Context(), idp.Link{

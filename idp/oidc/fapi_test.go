@@ -15,7 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A bank is a client of the profile fapi2 with a key for its assertions and one for its proofs.
+// A bank is a client with the profile fapi2. It has a key for its assertions and another for its
+// proofs.
 type bank struct {
 	party
 	holder
@@ -35,7 +36,7 @@ func (w *world) bank(t *testing.T, change func(*idp.Client)) bank {
 	return bank{p, w.holder()}
 }
 
-// post posts a form with an assertion, whose claims pairs change, and a proof.
+// post posts a form with a proof and with an assertion. pairs change the assertion's claims.
 func (b bank) post(t *testing.T, path string, form url.Values, pairs ...any) reply {
 	t.Helper()
 	form.Set("client_assertion", b.assertion(t, pairs...))
@@ -43,7 +44,7 @@ func (b bank) post(t *testing.T, path string, form url.Values, pairs ...any) rep
 	return b.party.w.postProven(path, b.proof("POST", path, ""), form)
 }
 
-// code signs ada in by a pushed request.
+// code signs ada in with a pushed request, and returns the code.
 func (b bank) code(t *testing.T) string {
 	t.Helper()
 	pushed := b.post(t, "/oauth/par", request(b.c, "scope", "openid offline_access"))
@@ -64,7 +65,7 @@ func (b bank) redemption(code string) url.Values {
 		"redirect_uri": {callback}}
 }
 
-// TestFAPI shows a complete flow of FAPI 2.0. Its refresh token stays the same.
+// TestFAPI shows a complete FAPI 2.0 flow. The refresh token is not rotated.
 func TestFAPI(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -80,7 +81,7 @@ func TestFAPI(t *testing.T) {
 
 	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {text(set["refresh_token"])}}
 	for range 3 {
-		w.pass(20 * 24 * time.Hour) // each use makes it last longer
+		w.pass(20 * 24 * time.Hour) // each use extends its life
 		got := b.post(t, "/oauth/token", refresh).json(t)
 		if got["token_type"] != "DPoP" || got["refresh_token"] != nil {
 			t.Errorf("refreshing: %v", got)
@@ -94,7 +95,7 @@ func TestFAPI(t *testing.T) {
 	}
 }
 
-// TestFAPIErrors shows what the profile refuses that others may do.
+// TestFAPIErrors shows which requests the profile rejects that are allowed for other clients.
 func TestFAPIErrors(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -136,7 +137,7 @@ func TestFAPIErrors(t *testing.T) {
 	}
 }
 
-// TestFAPISettings shows which settings a client of the profile may not have.
+// TestFAPISettings shows which settings a client with the profile may not have.
 func TestFAPISettings(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)

@@ -12,17 +12,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Every form carries something that no other site can know, in addition to the check of
-// its origin (see sameOrigin):
+// In addition to the check of its origin (see sameOrigin), every form contains a secret that other
+// sites cannot know:
 //
-//   - in a login, the id of its authorization request, which only the browser that began
-//     the request may answer;
-//   - on the account page, a token for the login that the page was shown to;
-//   - on other pages, a token for the mark of the browser.
+//   - in a login, the id of its authorization request, which only the browser that began the
+//     request may answer;
+//   - on the account page, a token for the login to which the page was shown;
+//   - on other pages, a token for the browser's mark.
 
 var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
 
-// sign returns the token of forms of a kind, for one login or browser.
+// sign returns the form token of this kind for the login or browser with this id.
 func (pg *pages) sign(kind, id string) string {
 	key := pg.Ring.Derive(kind)
 	mac := hmac.New(sha256.New, key[:])
@@ -30,17 +30,15 @@ func (pg *pages) sign(kind, id string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// formToken returns the token in the forms of the account page, for the login that it is
-// shown to.
+// formToken returns the token for forms on the account page when it is shown to login s.
 func (pg *pages) formToken(s idp.Login) string { return pg.sign("account form", s.ID) }
 
-// pageToken returns the token in the forms of other pages, for the browser that they are
-// shown to.
+// pageToken returns the token for forms on other pages when they are shown to the browser of r.
 func (pg *pages) pageToken(w http.ResponseWriter, r *http.Request) string {
 	return pg.sign("page form", pg.cookies.Flow(w, r))
 }
 
-// pageForm reads a form that carries a pageToken.
+// pageForm reads a form and checks its pageToken.
 func (pg *pages) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -57,7 +55,7 @@ func sameToken(form url.Values, token string) bool {
 	return hmac.Equal([]byte(form.Get("token")), []byte(token))
 }
 
-// requestForm reads a form that belongs to a suspended request, and the request.
+// requestForm reads a form together with the suspended request that it names.
 func (pg *pages) requestForm(w http.ResponseWriter, r *http.Request) (url.Values, idp.AuthRequest, idp.Client, error) {
 	form, err := postForm(w, r)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// formOf returns the hidden fields of a page's form that posts to action.
+// formOf returns the hidden fields of the form on page that posts to action.
 func formOf(t *testing.T, page reply, action string) url.Values {
 	t.Helper()
 	_, rest, found := strings.Cut(page.body, `action="`+action+`"`)
@@ -25,8 +25,8 @@ func formOf(t *testing.T, page reply, action string) url.Values {
 	return form
 }
 
-// TestFormTokens shows that each form that changes something is bound to the browser it was
-// shown to. Without its token, or with another browser's, the form does nothing.
+// TestFormTokens shows that each form that changes something is bound to the browser to which it
+// was shown. Without its token, or with another browser's, the form has no effect.
 func TestFormTokens(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -58,7 +58,7 @@ func TestFormTokens(t *testing.T) {
 			"with an empty one's neighbour": "x", "with another browser's": theirs} {
 			form := with(formOf(t, b.get(tt.page), tt.action), append(tt.more, tt.field, token)...)
 			if token == "x" && tt.field == "id" {
-				continue // the answer resembles an expired request, which is no attack
+				continue // the response is that for an expired request, which may be innocent
 			}
 			got := b.post(tt.action, form)
 			if got.status != http.StatusForbidden || len(got.header["Set-Cookie"]) != 0 {

@@ -12,11 +12,12 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// requestBound is the bound of a whole request, with the rows that it reads and writes.
+// requestBound limits the cost of a whole request, including the database.
 var requestBound = fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 2 * time.Microsecond,
 	Heap: 2 << 20, PerByte: 512}
 
-// ask serves a request, and fails the test if it costs too much or fails in the server.
+// ask serves a request. It fails the test if the request costs too much or causes an internal
+// error.
 func (w *world) ask(t *testing.T, method, path string, header http.Header, body string) {
 	t.Helper()
 	size := len(path) + len(body)
@@ -40,7 +41,7 @@ func (w *world) ask(t *testing.T, method, path string, header http.Header, body 
 	})
 }
 
-// FuzzAuthorize serves authorization requests with any parameters.
+// FuzzAuthorize serves authorization requests with arbitrary parameters.
 func FuzzAuthorize(f *testing.F) {
 	w := newWorld(f)
 	c, _ := w.client(nil)
@@ -72,7 +73,7 @@ func FuzzAuthorize(f *testing.F) {
 	})
 }
 
-// FuzzToken sends any credentials and any form to the token endpoint and its like.
+// FuzzToken sends arbitrary credentials and forms to the token endpoint and similar endpoints.
 func FuzzToken(f *testing.F) {
 	const form = "application/x-www-form-urlencoded"
 	w := newWorld(f)
@@ -112,7 +113,7 @@ func FuzzToken(f *testing.F) {
 	})
 }
 
-// FuzzCookie sends any cookies to the pages that read them.
+// FuzzCookie sends arbitrary cookies to the pages that read them.
 func FuzzCookie(f *testing.F) {
 	w := newWorld(f)
 	for _, header := range []string{
@@ -130,7 +131,7 @@ func FuzzCookie(f *testing.F) {
 	})
 }
 
-// FuzzBearer sends any access token to the endpoints that take one.
+// FuzzBearer sends arbitrary access tokens to the endpoints that accept them.
 func FuzzBearer(f *testing.F) {
 	w := newWorld(f)
 	for _, token := range []string{"a", "a..b.c.d", "eyJhbGciOiJub25lIn0.e30.", strings.Repeat(".", 30_000),

@@ -85,8 +85,8 @@ func TestImplicitErrors(t *testing.T) {
 	}
 }
 
-// TestImplicitIsAGrant shows that a login lists an app that got an ID token, and that the grant
-// does not include offline access.
+// TestImplicitIsAGrant shows that an app with an ID token is listed among the subscriber's apps,
+// and that its grant does not include offline access.
 func TestImplicitIsAGrant(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)

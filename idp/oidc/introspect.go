@@ -15,8 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// introspect serves POST /oauth/introspect (RFC 7662). Resource servers may call it for
-// every request they get, and the library's path there costs more than the answer.
+// introspect serves POST /oauth/introspect (RFC 7662). Resource servers may call it for every
+// request they receive. The handler of zitadel/oidc is not used, because it takes more time than
+// the rest.
 func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 	answer, c, err := s.about(r, cc)
 	if err != nil {
@@ -32,10 +33,10 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.Clien
 	}
 }
 
-// introspectionType is the media type of signed introspection (RFC 9701, section 4).
+// introspectionType is the media type of signed introspection responses (RFC 9701, section 4).
 const introspectionType = "application/token-introspection+jwt"
 
-// introspectSigned answers with a JWT for the client (RFC 9701, section 5).
+// introspectSigned sends answer as a JWT for the client (RFC 9701, section 5).
 func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.Client, answer introspection) {
 	token, err := s.Ring.Sign(c.IDTokenAlg, "token-introspection+jwt", struct {
 		Issuer   string        `json:"iss"`
@@ -48,11 +49,11 @@ func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.
 		return
 	}
 	w.Header().Set("Content-Type", introspectionType)
-	_, _ = io.WriteString(w, token) // the client may have gone
+	_, _ = io.WriteString(w, token) // the client may have disconnected
 }
 
-// about returns what a client may know about a token, and the client: everything about its own
-// tokens, nothing about others.
+// about authenticates the client and returns what it may know about the token in r: everything
+// about its own tokens, and nothing about others.
 func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, idp.Client, error) {
 	ctx := r.Context()
 	if cc.ClientSecret == "" && cc.ClientAssertion == "" {
@@ -84,7 +85,7 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 	return introspected(t, s.Subjects.SubjectFor(c, t.SubscriberID), audience), c, nil
 }
 
-// introspection is the answer of RFC 7662, section 2.2.
+// introspection is the response defined in RFC 7662, section 2.2.
 type introspection struct {
 	Active    bool   `json:"active"`
 	Scope     string `json:"scope,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showInvitation serves GET /invite?token=. It changes nothing.
+// showInvitation serves GET /invite?token=. It does not use the link up.
 func (lp *linkPages) showInvitation(w http.ResponseWriter, r *http.Request) error {
 	token := r.URL.Query().Get("token")
 	l, err := lp.find(r, mail.Invitation, token)
@@ -36,7 +36,7 @@ func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l id
 	}, templates.Options{Status: status})
 }
 
-// acceptInvitation serves POST /invite, the form of that page, which uses the link up.
+// acceptInvitation serves POST /invite, the form of that page. It uses the link up.
 func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

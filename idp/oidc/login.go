@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// maxForm is the maximum size of forms on our own pages.
+// maxForm is the maximum size of forms on the pages.
 const maxForm = 16 << 10
 
 // signIn serves the pages where people log in.
@@ -55,7 +55,7 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	email := form.Get("username")
-	if form.Get("forgot") != "" { // keeps the email, ignores the password
+	if form.Get("forgot") != "" { // keep the address, ignore the password
 		req.LoginHint = shortened(email)
 		return si.flow.suspend(w, r, c, req, "/forgot")
 	}
@@ -86,8 +86,8 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
 	Message: "a different person signed in than the request requires"}
 
-// afterLogin asks for consent if needed, otherwise answers the client. If another person
-// signed in than the client meant, the client gets an error and nothing else (OpenID
+// afterLogin continues a request with login s: it redirects to the next page that is needed, or
+// answers the client. If the request asks for another person, the client only gets an error (OpenID
 // Connect Core, section 3.1.2.1).
 func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
 	s idp.Login) error {
@@ -114,7 +114,8 @@ func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	return f.answer(w, r, c, req, s)
 }
 
-// answer ends a suspended request from a login: once, however often it is posted.
+// answer answers a suspended request with login s. It does so once, even if the form is posted
+// several times.
 func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if req.Device != "" {
 		return f.signInDevice(w, r, c, req, s)
@@ -125,7 +126,7 @@ func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 	return f.grant(w, r, c, req, s)
 }
 
-// drop ends a suspended request. The first of several answers counts.
+// drop ends a suspended request. If several answers are given concurrently, one succeeds.
 func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
 	f.forgetStart(w, r)
 	err := f.Requests.Drop(r.Context(), req)
@@ -135,7 +136,7 @@ func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest)
 	return err
 }
 
-// resume returns the request that a page belongs to.
+// resume returns the request with this id, which a page belongs to.
 func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
 	switch {
@@ -148,7 +149,7 @@ func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client
 	return req, c, err
 }
 
-// postForm reads a form in the body, with each field at most once.
+// postForm reads the form in the body. Each field may occur once.
 func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if web.Encoded(r) {
 		return nil, pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.compressed")
@@ -182,8 +183,8 @@ func (pg *pages) appName(r *http.Request, c idp.Client, req idp.AuthRequest) str
 	return req.Host()
 }
 
-// formAction returns the scheme that the response to a form redirects to. Browsers apply
-// the policy to redirects, too, and the client may redirect further.
+// formAction returns the form-action policy for a page whose form leads to redirectURI: its scheme.
+// Browsers also apply the policy to redirects, and the client may redirect to another host.
 func formAction(redirectURI string) []string {
 	scheme, _, found := strings.Cut(redirectURI, ":")
 	if !found {

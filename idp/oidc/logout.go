@@ -12,13 +12,14 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// logout serves the endpoint of RP-Initiated Logout and the pages to sign out.
+// logout serves the endpoint of RP-Initiated Logout and the pages on which people sign out.
 type logout struct {
 	*pages
 	logins *browserLogins
 }
 
-// The pages of invalid logout requests: unreadable, of an unknown app, to an unregistered address.
+// Pages for logout requests that are invalid, name an unknown app, or have an unregistered redirect
+// URI.
 var (
 	badLogoutRequest = templates.Error{Title: "error.logout", Text: "error.logout-request",
 		Advice: "error.logout-request-advice"}
@@ -32,19 +33,18 @@ func badLogout(page templates.Error, cause string) error {
 	return &shown{status: http.StatusBadRequest, page: page, cause: cause}
 }
 
-// A logoutRequest is a request of RP-Initiated Logout, section 2, verified as far as
-// possible.
+// A logoutRequest is a request as in RP-Initiated Logout, section 2. parse has verified its fields.
 type logoutRequest struct {
-	client     idp.Client // zero if it was left out
-	hint       idp.IDHint // zero if it was left out
+	client     idp.Client // zero if omitted
+	hint       idp.IDHint // zero if omitted
 	redirectTo string     // a registered URI, or ""
 	state      string
-	again      string // where to sign in again: the app or the account
+	again      string // URL for signing in again: the app or the account page
 }
 
-// endSessionByPost serves POST /oauth/logout. The request comes from the client's site
-// without our cookies, which are SameSite=Lax. It is redirected to a GET, which brings
-// them.
+// endSessionByPost serves POST /oauth/logout. The browser sends the request from the client's site
+// without our cookies, which are SameSite=Lax. The handler therefore redirects to a GET, with which
+// the browser sends them.
 func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -63,9 +63,9 @@ func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error
 // endSession serves GET /oauth/logout:
 //
 //  1. parse verifies the hint, the client and the redirect URI.
-//  2. If the hint names a login of this browser, all logins that its subscriber has made
-//     here end. Otherwise the person is asked first.
-//  3. finish cleans up the browser's cookie and redirects to the app.
+//  2. If the hint names a login of this browser, endSession ends all logins that the hint's
+//     subscriber made here. Otherwise it asks the person first.
+//  3. finish removes ended logins from the browser and redirects to the app.
 func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 	req, err := lo.parse(r, r.URL.Query())
 	if err != nil {
@@ -87,14 +87,14 @@ func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 	return lo.finish(w, r, req)
 }
 
-// ends returns the logins of a browser that a request ends.
+// ends returns the logins that a request ends, out of all logins of the browser.
 //
-// An ID token is no credential: apps pass it on, and old ones lie in logs. Therefore it
-// only names a login in the browser where the login was made. There it means all logins
-// of that subscriber, since some may be newer than the token.
+// An ID token is not a credential: apps pass it on, and old ones are found in logs. The hint
+// therefore only counts in the browser where its login was made. There it stands for all logins of
+// the subscriber, since some may be newer than the token.
 //
-// sure is false if the person must be asked first: there is no hint, or a hint of another
-// login, and the answer would end at least one login.
+// sure is false if the person must be asked first. This is the case if the hint is missing or names
+// another login, and if confirming would end at least one login.
 func (req logoutRequest) ends(all []idp.Login) (ids []string, sure bool) {
 	hinted := slices.IndexFunc(all, func(s idp.Login) bool {
 		return req.hint.SessionID != "" && s.ID == req.hint.SessionID
@@ -107,8 +107,8 @@ func (req logoutRequest) ends(all []idp.Login) (ids []string, sure bool) {
 	return ids, hinted >= 0 || !slices.ContainsFunc(all, req.reaches)
 }
 
-// reaches reports whether a confirmed request ends a login of the browser: those in the
-// client's project, or all if no client is named.
+// reaches reports whether the request, once confirmed, ends login s. It ends all logins in the
+// client's project, or all logins if the request names no client.
 func (req logoutRequest) reaches(s idp.Login) bool {
 	return req.client.ID == "" || req.client.ProjectID == s.ProjectID
 }
@@ -175,14 +175,14 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 	return lo.write(w, r, templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields}, o)
 }
 
-// showLogout serves GET /logout, the page to sign out without an app.
+// showLogout serves GET /logout, the page for signing out without an app.
 func (lo *logout) showLogout(w http.ResponseWriter, r *http.Request) error {
 	return lo.confirmPage(w, r, logoutRequest{})
 }
 
-// logOut serves POST /logout, the confirmation page. It ends all logins made in the
-// browser in the client's project, whoever made them, or all of them if no client is
-// named. It never touches a login of another browser, whatever was hinted.
+// logOut serves POST /logout, the confirmation page. It ends the browser's logins in the client's
+// project, whoever made them, or all of the browser's logins if no client is named. It never ends a
+// login in another browser, whatever the hint says.
 func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	form, err := lo.pageForm(w, r)
 	if err != nil {
@@ -190,7 +190,7 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	}
 
 	form.Del("token")
-	form.Del("id_token_hint") // the person has answered, so the hint no longer matters
+	form.Del("id_token_hint") // the person has confirmed, so the hint is no longer needed
 	req, err := lo.parse(r, form)
 	if err != nil {
 		return err
@@ -206,8 +206,8 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	return lo.finish(w, r, req)
 }
 
-// home returns the address of an app that people sign in to, as far as its redirect URIs
-// tell. The app starts a login of its own there.
+// home returns the URL of a web app, guessed from its redirect URIs, or "". The app starts its own
+// login there.
 func home(c idp.Client) string {
 	for _, uri := range c.RedirectURIs {
 		if u, err := url.Parse(uri); err == nil && (u.Scheme == "https" || u.Scheme == "http") &&
@@ -218,8 +218,8 @@ func home(c idp.Client) string {
 	return ""
 }
 
-// finish removes ended logins from the browser's cookie and redirects to the app, or
-// shows that the person is signed out.
+// finish removes ended logins from the browser. It then redirects to the app, or shows that the
+// person is signed out.
 func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
 	b, err := lo.browsers.Open(r)
 	if err != nil {

@@ -17,8 +17,8 @@ const goodbye = "https://app.example/bye"
 
 func withLogout(n *idp.Client) { n.LogoutURIs = []string{goodbye} }
 
-// TestLogout shows that a logout with a hint ends the login and its tokens, and redirects to
-// the client. Refresh tokens end even if they came with offline_access.
+// TestLogout shows that a logout with a hint ends the login and its tokens, and redirects to the
+// client. Refresh tokens end even if offline_access was granted.
 func TestLogout(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -67,8 +67,8 @@ func TestLogoutEndsCopiedCookies(t *testing.T) {
 	}
 }
 
-// TestLoginRenewsCookie shows that the id of a browser's session changes with its login, so
-// that an id planted in a victim's browser is worthless.
+// TestLoginRenewsCookie shows that a login changes the id of the browser's session, so that an id
+// planted in a victim's browser is useless.
 func TestLoginRenewsCookie(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -201,7 +201,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 				basic(id, secret)).json(t)
 		}
 
-		// Only the client of a token gets its facts.
+		// Only the client of a token may introspect it.
 		if in := introspect(c.ID, s, access); in["active"] != true || in["sub"] != w.ada.ID ||
 			in["client_id"] != c.ID || in["sid"] == nil {
 			t.Errorf("%s: introspection %v", format, in)
@@ -223,7 +223,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 			}
 		}
 
-		// Other clients cannot revoke the token, and the answer does not reveal that.
+		// Other clients cannot revoke the token, and the response does not reveal that.
 		revoke(other.ID, otherSecret, access)
 		revoke(other.ID, otherSecret, refresh)
 		revoke(c.ID, s, "garbage")
@@ -245,7 +245,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 	}
 }
 
-// TestRevokeWithoutStore shows that a revocation that cannot be written is not acknowledged.
+// TestRevokeWithoutStore shows that a revocation is not acknowledged if it cannot be written.
 func TestRevokeWithoutStore(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -257,8 +257,8 @@ func TestRevokeWithoutStore(t *testing.T) {
 	}
 }
 
-// TestSubscriberEnds shows that disabling, deleting or giving a new password to a subscriber
-// ends their tokens and logins.
+// TestSubscriberEnds shows that disabling or deleting a subscriber, or setting a new password, ends
+// the subscriber's tokens and logins.
 func TestSubscriberEnds(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -298,7 +298,7 @@ func TestSubscriberEnds(t *testing.T) {
 	}
 }
 
-// TestUserinfoRefuses shows which tokens the userinfo endpoint accepts, and where.
+// TestUserinfoRefuses shows which tokens the userinfo endpoint accepts, and where in the request.
 func TestUserinfoRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "Voice", "email"} })
@@ -331,7 +331,7 @@ func TestUserinfoRefuses(t *testing.T) {
 		}
 	}
 
-	// A token must be in the header or in a form.
+	// A token must be in the header or in the form.
 	for name, got := range map[string]reply{
 		"nothing": w.browser().get("/oauth/userinfo"),
 		"a query": w.browser().get("/oauth/userinfo?access_token=" + text(set["access_token"])),
@@ -405,8 +405,8 @@ func fabricChange(disabled bool) fabric.SubscriberInput {
 
 func escaped(s string) string { return template.HTMLEscapeString(s) }
 
-// TestLogoutByPost shows that a logout by POST, which carries no cookies, is redirected to a GET
-// unless it has a hint.
+// TestLogoutByPost shows that a logout by POST, with which browsers send no cookies, is redirected
+// to a GET unless it has a hint.
 func TestLogoutByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -430,7 +430,7 @@ func TestLogoutByPost(t *testing.T) {
 	}
 }
 
-// TestLogoutAfterHangUp shows that a logout is completed even if the caller hangs up.
+// TestLogoutAfterHangUp shows that a logout is completed even if the caller disconnects.
 func TestLogoutAfterHangUp(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -439,7 +439,7 @@ func TestLogoutAfterHangUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	must(t, w.idp.Logins.End(ctx, sid))
-	w.pass(13 * time.Hour) // longer than the end of a login is remembered
+	w.pass(13 * time.Hour) // longer than the session store remembers that a login has ended
 	if err := w.idp.Logins.Live(t.Context(), sid); err == nil {
 		t.Error("an ended login is valid again")
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// linkPages serve the pages that links in mails lead to, and the page that asks for one.
+// linkPages serves the pages that links in emails lead to, and the page for requesting a link.
 type linkPages struct {
 	*pages
 	logins *browserLogins
@@ -28,8 +28,8 @@ func (lp *linkPages) showForgot(w http.ResponseWriter, r *http.Request) error {
 		templates.Options{})
 }
 
-// askReset serves POST /forgot, the form of that page. It does the same, and answers the
-// same, for every address.
+// askReset serves POST /forgot, the form of that page. It does the same for every address, and
+// sends the same response.
 func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -54,7 +54,7 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{})
 }
 
-// askMail queues a mail, and keeps the request for as long as the link will live.
+// askMail queues an email, and stores the request so that it can continue when the link is used.
 func (lp *linkPages) askMail(r *http.Request, kind mail.Kind, c idp.Client, req idp.AuthRequest, email string) error {
 	req.LoginHint = shortened(email)
 	if err := lp.Requests.Suspend(r.Context(), req); err != nil {
@@ -63,7 +63,7 @@ func (lp *linkPages) askMail(r *http.Request, kind mail.Kind, c idp.Client, req 
 	return lp.Letters.AskIn(r.Context(), lp.words(r).Tag, kind, c.ProjectID, email, req.ID, web.Network(r))
 }
 
-// shortened returns a typed address, or "" if it is too long.
+// shortened returns an email address as it was typed, or "" if it is too long.
 func shortened(email string) string {
 	if len(email) > 320 {
 		return ""
@@ -71,21 +71,21 @@ func shortened(email string) string {
 	return email
 }
 
-// errLinkOver is the answer to a link that was used, has expired, or is unknown.
+// errLinkOver is the page for links that were used, have expired, or are unknown.
 var errLinkOver = pageError(http.StatusGone, "error.link", "error.link-text")
 
-// errInvitationOver is errLinkOver for invitations, whose readers have no app to go back
-// to yet.
+// errInvitationOver is errLinkOver for invitations, whose recipients do not use an app yet.
 var errInvitationOver = pageError(http.StatusGone, "error.invitation", "error.invitation-text")
 
-// find returns the link with a token, or the page that says it has ended.
+// find returns the link with this token, or an error whose page says that the link is no longer
+// valid.
 func (lp *linkPages) find(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
 	l, err := lp.Letters.FindLink(r.Context(), purpose, token)
 	followed(r, l)
 	return l, over(purpose, err)
 }
 
-// followed notes for whom the pages of a link are shown, those of its result included.
+// followed notes the project of a link, so that pages for r are shown with its branding.
 func followed(r *http.Request, l idp.Link) {
 	presentationOf(r).client = idp.Client{ProjectID: l.ProjectID}
 }
@@ -100,7 +100,7 @@ func over(purpose mail.Kind, err error) error {
 	return err
 }
 
-// showReset serves GET /reset?token=. It changes nothing.
+// showReset serves GET /reset?token=. It does not use the link up.
 func (lp *linkPages) showReset(w http.ResponseWriter, r *http.Request) error {
 	token := r.URL.Query().Get("token")
 	l, err := lp.find(r, mail.Reset, token)
@@ -120,7 +120,7 @@ func (lp *linkPages) resetPage(w http.ResponseWriter, r *http.Request, l idp.Lin
 	}, templates.Options{Status: status})
 }
 
-// reset serves POST /reset, the form of that page, which uses the link up.
+// reset serves POST /reset, the form of that page. It uses the link up.
 func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -138,10 +138,10 @@ func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 	return lp.passwordSet(w, r, l, lp.words(r).Say("reset.done"), lp.words(r).Say("reset.done-text"))
 }
 
-// passwordSet shows that a password was set, and leads back to the waiting login if it
-// still waits and belongs to this browser. From now on, strangers' guesses of the
-// password do not lock this browser out. For second factors it stays a stranger until it
-// has shown one.
+// passwordSet shows that a password was set. If the login in which the link was requested is still
+// waiting in this browser, the page leads back to it. passwordSet also marks the browser as known,
+// so that strangers' guesses of the password do not lock it out. For second factors, the browser
+// remains unknown until it has shown one.
 func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
 	if err := lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil {
 		return err
@@ -158,8 +158,8 @@ func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.L
 	return lp.write(w, r, page, templates.Options{})
 }
 
-// wayBack returns the link back to the login in which a mail was asked for, or nil if it
-// no longer waits.
+// wayBack returns a link to the login in which an email was requested, or nil if this browser has
+// no such login anymore.
 func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 	if l.Request == "" {
 		return nil, nil

@@ -1,26 +1,24 @@
-// Package oidc speaks OpenID Connect and OAuth 2 over HTTP for the identity provider: it
-// reads requests, shows pages, and answers with tokens and errors. The rules are in
-// package idp.
+// Package oidc implements OpenID Connect and OAuth 2 over HTTP for the identity provider: it reads
+// requests, shows pages, and responds with tokens and errors. The rules are in package idp.
 //
-// # What the library serves
+// # What zitadel/oidc serves
 //
-// Three things stand on zitadel/oidc's op.Server, behind a stricter reading of the form
-// (see server.strict): POST /oauth/device_authorization, POST /oauth/revoke, and the
-// refusal of unsupported grants at POST /oauth/token. The library also writes OAuth
-// errors and has the types of the discovery document. Everything else is served here,
-// because the library does it in another way than the standards ask, or at a cost that
-// is felt: authorization, the pages, the supported grants, introspection, userinfo,
-// discovery and logout.
+// Three things use op.Server from zitadel/oidc, after server.strict has read the form more
+// strictly: POST /oauth/device_authorization, POST /oauth/revoke, and the error for unsupported
+// grants at POST /oauth/token. The library also writes OAuth errors and defines the types of the
+// discovery document. This package implements everything else itself, because the library deviates
+// from the standards there or is noticeably slower: authorization, the pages, the supported grants,
+// introspection, userinfo, discovery and logout.
 //
 // # Authorization
 //
-// An authorization request, a device's code and the way to the account page all take the
-// same steps, in flow.proceed:
+// Authorization requests, device codes and visits to the account page all follow the same steps, in
+// flow.proceed:
 //
 //	/login/oauth/authorize, /device, /account
 //	      |
 //	      v
-//	prompt=create? ---- yes -----------------> /register, mail, /welcome ---+
+//	prompt=create? ---- yes -----------------> /register, email, /welcome --+
 //	      | no                                                              |
 //	      v                                                                 |
 //	login that answers? no, one can be chosen -> /accounts -----------------+
@@ -36,10 +34,10 @@
 //	      v                                       v
 //	code or ID token to the redirect URI, device signed in, or /account
 //
-// Before a page is shown, flow.suspend keeps the request for this browser. After it,
-// flow.afterLogin takes the remaining steps, and flow.drop makes sure that the request is
-// answered once. With prompt=none no page is shown; the client gets
-// account_selection_required, login_required or consent_required instead.
+// Before a page is shown, flow.suspend stores the request for this browser. After the page,
+// flow.afterLogin takes the remaining steps, and flow.drop ensures that the request is answered
+// only once. With prompt=none no page is shown, and the client gets account_selection_required,
+// login_required or consent_required instead.
 package oidc
 
 import (
@@ -56,18 +54,18 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Config is what an API works with.
+// Config holds the dependencies and settings of an API.
 type Config struct {
 	Provider *idp.Provider
 	Proofs   *dpop.Verifier
-	Sessions session.Store   // where browsers' sessions are kept
-	Browsers web.BrowserRows // keeps the rest of a session when Sessions is emptied
-	Mailbox  bool            // mails are kept at /dev/mail instead of sent, and pages say so
-	AuthURL  string          // {auth_url}, without the slash: where browsers find us
+	Sessions session.Store   // stores browser sessions
+	Browsers web.BrowserRows // stores what must survive if Sessions is emptied
+	Mailbox  bool            // emails are kept at /dev/mail instead of being sent, and pages say so
+	AuthURL  string          // {auth_url} without the slash: the URL that browsers use
 	Log      *slog.Logger    // nil means slog.Default()
 }
 
-// An API serves the protocol. Each of its parts serves a group of endpoints.
+// An API serves the protocol. Each part serves a group of endpoints.
 type API struct {
 	pages        *pages
 	flow         *flow
@@ -84,7 +82,7 @@ type API struct {
 	discovery    *discovery
 }
 
-// core is what all parts of an API share.
+// core holds what all parts of an API share.
 type core struct {
 	*idp.Provider
 	log     *slog.Logger
@@ -92,7 +90,7 @@ type core struct {
 	proofs  *dpop.Verifier
 }
 
-// New returns an API.
+// New returns an API with configuration c.
 func New(c Config) (*API, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -180,7 +178,7 @@ func New(c Config) (*API, error) {
 //	GET, POST /welcome
 func (a *API) Handler() http.Handler { return web.Mount(a.mount) }
 
-// Routes lists the patterns that are served.
+// Routes returns the patterns that Handler serves.
 func (a *API) Routes() []string { return web.Routes(a.mount) }
 
 func (a *API) mount(mux web.Mux) {
@@ -270,7 +268,7 @@ func (a *API) mount(mux web.Mux) {
 	anyOrigin("/oauth/userinfo", web.Handle(a.userinfo.serve, a.userinfo.writeError), http.MethodGet, http.MethodPost)
 }
 
-// The paths whose requests are read strictly.
+// Paths of the endpoints whose requests server.strict reads.
 const (
 	devicePath     = "/oauth/device_authorization"
 	tokenPath      = "/oauth/token"

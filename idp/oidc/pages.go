@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// pages is what all parts that show pages share.
+// pages holds what all parts that show pages share.
 type pages struct {
 	*core
 	origin   string // of authURL
@@ -34,11 +34,11 @@ func newPages(shared *core, c Config, public *url.URL) *pages {
 	}
 }
 
-// A shown is an error with a page of its own, which has the keys of its sentences.
+// A shown is an error with its own page. Its texts are message keys.
 type shown struct {
 	status int
 	page   templates.Error
-	cause  string // for the log and for developers on this machine, in English; contains nothing that was sent
+	cause  string // in English, for the log and for developers on this machine; contains nothing from the request
 }
 
 func (s *shown) Error() string {
@@ -54,17 +54,17 @@ func badRequest(text string) error {
 	return pageError(http.StatusBadRequest, "error.unreadable", text)
 }
 
-// notProven is the one answer to an unknown client or redirect URI. It redirects nowhere,
+// notProven returns the error for any unknown client or redirect URI. Its page does not redirect,
 // and only the log and developers on this machine see the cause.
 func notProven(cause string) error {
 	return &shown{status: http.StatusBadRequest,
 		page: templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"}, cause: cause}
 }
 
-// noClient is the cause if a client_id is unknown.
+// noClient is the cause of errors about an unknown client_id.
 const noClient = "no client has this client_id; `selvage client list` lists all clients"
 
-// known lists the registered URIs of a client, to follow its id.
+// known lists the registered URIs of a client, for an error message that ends with the client's id.
 func known(uris []string) string {
 	if len(uris) == 0 {
 		return ": it has none"
@@ -72,34 +72,34 @@ func known(uris []string) string {
 	return ": " + strings.Join(uris, " ")
 }
 
-// errStale is the answer to a page whose authorization request has ended, or was begun in
-// another browser.
+// errStale is the error of a page whose authorization request has ended, or was begun in another
+// browser.
 var errStale = pageError(http.StatusBadRequest, "error.over", "error.over-text")
 
-// errCrossSite is the answer to a form sent by another site.
+// errCrossSite is the error for a form that another site sent.
 var errCrossSite = pageError(http.StatusForbidden, "error.cross", "error.cross-text")
 
-// sameOrigin only lets forms through that our own pages sent.
+// sameOrigin passes forms to next only if a page of this server sent them.
 func (pg *pages) sameOrigin(next http.Handler) http.Handler {
 	return web.SameOrigin(pg.origin, next,
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { pg.writePage(w, r, errCrossSite) }))
 }
 
-// recentFor is how long after a login its subscriber may change how they sign in.
+// recentFor is how long after a login the subscriber may change how they sign in.
 const recentFor = 10 * time.Minute
 
 func (pg *pages) isRecent(s idp.Login) bool { return pg.Now().Sub(s.AuthTime) <= recentFor }
 
-// write answers with a page, shown as the browser of r prefers.
+// write writes a page, with the theme, language and branding that fit r.
 func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {
 	o.View = pg.view(r)
 	if _, leaves := p.(templates.Return); leaves {
-		o.View.Back = "" // its fields are for the app
+		o.View.Back = "" // the fields of its form are for the app
 	}
 	return templates.Write(w, p, o)
 }
 
-// writePage answers with the page of an error.
+// writePage writes the page for an error.
 func (pg *pages) writePage(w http.ResponseWriter, r *http.Request, err error) {
 	if pg.restart(w, r, err) {
 		return

@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// guesses enters wrong passwords for an account until one is refused without being checked, and
-// returns that answer.
+// guesses enters wrong passwords for an account until an attempt is refused without a check, and
+// returns that response. allowed is the number of attempts before it.
 func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	b.w.t.Helper()
 	page := b.authorize(request(c))
@@ -38,8 +38,8 @@ func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	return page
 }
 
-// TestThrottled shows that after a few wrong passwords even the right one is refused for a
-// while, and that this does not reveal whether the account exists.
+// TestThrottled shows that after a few wrong passwords even the right one is refused for a while.
+// This does not reveal whether the account exists.
 func TestThrottled(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
@@ -56,7 +56,7 @@ func TestThrottled(t *testing.T) {
 		t.Errorf("the page is %s, want %s and the email", known.body, want)
 	}
 
-	// An unknown account is throttled in the same words.
+	// The response for an unknown account has the same text.
 	unknown := w.browser().guesses(c, "nobody@example.com", 3)
 	known.body, unknown.body = noChallenge(known.body), noChallenge(unknown.body)
 	id := func(r reply) string { return hiddenID.FindStringSubmatch(r.body)[1] }
@@ -66,7 +66,7 @@ func TestThrottled(t *testing.T) {
 		t.Error("the answer for an unknown account differs")
 	}
 
-	// Other spellings of the email do not help.
+	// Other spellings of the email address count as the same account.
 	for _, spelled := range []string{email, strings.ToUpper(email), " " + email + " "} {
 		other := w.browser()
 		if got := other.logIn(other.authorize(request(c)), spelled, secret); got.status != http.StatusTooManyRequests {
@@ -74,7 +74,7 @@ func TestThrottled(t *testing.T) {
 		}
 	}
 
-	// After the wait the right password is accepted any number of times, since it does not
+	// After the wait, the right password is accepted any number of times, since only wrong ones
 	// count.
 	w.pass(4 * time.Minute)
 	for range 5 {
@@ -88,8 +88,8 @@ func TestThrottled(t *testing.T) {
 	w.browser().guesses(c, email, 3)
 }
 
-// newKnownDevice returns a browser from which the subscriber has signed in, after strangers used up the
-// limits of the account and of the network.
+// newKnownDevice returns a browser in which the subscriber has signed in before strangers used up
+// the limits of the account and the network.
 func newKnownDevice(t *testing.T) (w *world, c idp.Client, home *browser) {
 	t.Helper()
 	w = newWorld(t)
@@ -110,8 +110,8 @@ func newKnownDevice(t *testing.T) (w *world, c idp.Client, home *browser) {
 // loginAgain opens the login page in a browser that is signed in.
 func loginAgain(b *browser, c idp.Client) reply { return b.authorize(request(c, "prompt", "login")) }
 
-// TestKnownDevice shows that strangers' guesses do not lock out a device that signed in before. It has
-// as many guesses as others, but is not locked for long.
+// TestKnownDevice shows that strangers' guesses do not lock out a device that signed in before. The
+// device may make as many guesses as others, but is not locked out for long.
 func TestKnownDevice(t *testing.T) {
 	w, c, home := newKnownDevice(t)
 	login := func(b *browser, page reply) int { return b.logIn(page, email, secret).status }
@@ -133,7 +133,7 @@ func TestKnownDevice(t *testing.T) {
 	}
 }
 
-// TestDeviceOfOther shows that a device that signed in to another account is a stranger's.
+// TestDeviceOfOther shows that a device that signed in to another account counts as a stranger's.
 func TestDeviceOfOther(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
@@ -172,7 +172,7 @@ func TestForgedMark(t *testing.T) {
 	}
 }
 
-// TestMarkExpires shows that a device is a stranger's after half a year.
+// TestMarkExpires shows that after half a year, a device counts as a stranger's again.
 func TestMarkExpires(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: 200 * 24 * time.Hour}})
@@ -187,8 +187,8 @@ func TestMarkExpires(t *testing.T) {
 	}
 }
 
-// TestDeviceMark shows that a mark remembers a few accounts, most recent first, and does not
-// grow.
+// TestDeviceMark shows that a mark names only a few accounts, most recent first, so that its size
+// is limited.
 func TestDeviceMark(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
@@ -210,8 +210,7 @@ func TestDeviceMark(t *testing.T) {
 	}
 }
 
-// TestParallelGuesses shows that of 64 concurrent guesses only as many are checked as the limit
-// allows, across nodes.
+// TestParallelGuesses shows that the limit also applies to 64 concurrent guesses on several nodes.
 func TestParallelGuesses(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 10, Every: time.Hour}})
@@ -234,8 +233,8 @@ func TestParallelGuesses(t *testing.T) {
 	}
 }
 
-// TestThrottledCurrent shows that the current password, which a change of password asks for,
-// cannot be guessed in a browser that is signed in.
+// TestThrottledCurrent shows that a signed-in browser cannot be used to guess the current password
+// on the page that changes it.
 func TestThrottledCurrent(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerDevice: session.Rate{Burst: 2, Every: time.Hour}})
@@ -257,8 +256,9 @@ func TestThrottledCurrent(t *testing.T) {
 	}
 }
 
-// TestPasswordAsEmail shows that an unknown email, which may be a password typed into the wrong
-// field, is not stored in the audit trail. Repeated attempts with it are still recognizable.
+// TestPasswordAsEmail shows that the audit trail does not contain unknown email addresses, which
+// may be passwords typed into the wrong field. Repeated attempts with the same text can still be
+// recognized.
 func TestPasswordAsEmail(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -276,7 +276,7 @@ func TestPasswordAsEmail(t *testing.T) {
 	}
 	known, last, first := trail.Items[0], trail.Items[1], trail.Items[2]
 
-	// The unknown email is masked, but has the same target both times.
+	// The unknown address is masked, but has the same target both times.
 	for _, e := range []audit.Event{last, first} {
 		if all := strings.ToLower(fmt.Sprintf("%+v", e)); strings.Contains(all, "3horses") ||
 			e.Detail["account"] != "***" {
@@ -292,8 +292,8 @@ func TestPasswordAsEmail(t *testing.T) {
 	}
 }
 
-// TestSprayingFromRange shows that a range of networks has fewer guesses than its networks have
-// together.
+// TestSprayingFromRange shows that the limit of a range of networks is lower than the sum of its
+// networks' limits.
 func TestSprayingFromRange(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: limit.Of(5, time.Hour),
@@ -327,8 +327,8 @@ func TestSprayingFromRange(t *testing.T) {
 	}
 }
 
-// TestDeviceOfAnotherPassword shows that a device mark from before a new password no longer
-// exempts the device from the limits for strangers.
+// TestDeviceOfAnotherPassword shows that after the password changes, old device marks no longer
+// exempt a device from the limits for strangers.
 func TestDeviceOfAnotherPassword(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})

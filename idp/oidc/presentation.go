@@ -13,24 +13,24 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A presentation is what is learned on the way about how a request is answered, with
-// pages and errors alike, wherever they are written.
+// A presentation collects what handlers learn about the language and branding of a request's pages.
+// Any code that writes a page or an error uses it.
 type presentation struct {
-	locales string     // ui_locales of its authorization request
-	account string     // the language of its subscriber
-	client  idp.Client // for which pages are shown, or zero
+	locales string     // ui_locales of the authorization request
+	account string     // language of the subscriber
+	client  idp.Client // client for which pages are shown, or zero
 }
 
 type presentationKey struct{}
 
-// withPresentation lets the handlers of pages note a presentation.
+// withPresentation adds an empty presentation to each request.
 func withPresentation(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), presentationKey{}, new(presentation))))
 	})
 }
 
-// presentationOf returns what was noted about r. Without [withPresentation], notes are lost.
+// presentationOf returns the presentation of r. Without [withPresentation], changes to it are lost.
 func presentationOf(r *http.Request) *presentation {
 	if m, ok := r.Context().Value(presentationKey{}).(*presentation); ok {
 		return m
@@ -38,8 +38,9 @@ func presentationOf(r *http.Request) *presentation {
 	return new(presentation)
 }
 
-// words returns the language of r: what the app asks for, otherwise that of the account,
-// otherwise what was chosen in the browser, otherwise what the browser prefers.
+// words returns the texts in the language of r. In order of preference, it is the language that the
+// app asks for, that of the account, the one chosen in the browser, or the browser's preferred
+// language.
 func (pg *pages) words(r *http.Request) *words.Words {
 	m := presentationOf(r)
 	asked := cmp.Or(m.locales, r.URL.Query().Get("ui_locales"))
@@ -47,16 +48,16 @@ func (pg *pages) words(r *http.Request) *words.Words {
 		r.Header.Get("Accept-Language"))
 }
 
-// view returns how pages are shown to the browser of r.
+// view returns the theme, language and branding of the pages for r.
 func (pg *pages) view(r *http.Request) templates.View {
 	return templates.View{Theme: web.Theme(r), Words: pg.words(r), Back: backOf(r), Brand: pg.brand(r)}
 }
 
-// maxLocales is the maximum length of the ui_locales that a page passes on.
+// maxLocales is the maximum length of ui_locales in the URLs of forms.
 const maxLocales = 200
 
-// formAt returns the address of a form on the page of r. Its response is in the language
-// that the page was requested in.
+// formAt returns the URL for a form on the page of r. Its response has the language in which the
+// page was requested.
 func formAt(r *http.Request, path string) string {
 	asked := r.URL.Query().Get("ui_locales")
 	if asked == "" || len(asked) > maxLocales {
@@ -65,7 +66,7 @@ func formAt(r *http.Request, path string) string {
 	return path + "?ui_locales=" + url.QueryEscape(asked)
 }
 
-// backOf returns the address of the page of r, or "" if it cannot be requested again.
+// backOf returns the URL of the page of r, or "" if the page cannot be requested again.
 func backOf(r *http.Request) string {
 	if r.Method == http.MethodGet {
 		return r.URL.RequestURI()
@@ -76,7 +77,8 @@ func backOf(r *http.Request) string {
 	return ""
 }
 
-// ownPath returns a path on this host, or "/" for anything else: nothing leads away.
+// ownPath returns raw if it is a path on this host. Otherwise it returns "/", so that redirects
+// never lead to another site.
 func ownPath(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/") ||
@@ -86,8 +88,8 @@ func ownPath(raw string) string {
 	return u.RequestURI()
 }
 
-// changeLanguage serves POST /language, the switch at the foot of a page. It also
-// overrides what the app asked for.
+// changeLanguage serves POST /language, the language menu at the bottom of pages. It also overrides
+// the language that the app asked for.
 func (pg *pages) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -107,7 +109,7 @@ func (pg *pages) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 		seeOther(w, to)
 		return nil
 	}
-	if q := u.Query(); q.Has("ui_locales") { // such as in the link of a mail
+	if q := u.Query(); q.Has("ui_locales") { // such as in the link of an email
 		q.Set("ui_locales", chosen.Tag)
 		u.RawQuery = q.Encode()
 		to = u.RequestURI()
@@ -122,12 +124,12 @@ func (pg *pages) changeLanguage(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setRequestLanguage changes the language of a request of this browser. A request that
-// has ended is left alone.
+// setRequestLanguage changes the language of an authorization request of this browser, if the
+// request has not ended.
 func (pg *pages) setRequestLanguage(r *http.Request, id, language string) error {
 	req, _, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
 	if err != nil {
-		return nil // the page says what is wrong
+		return nil // the page will show the error
 	}
 	req.UILocales = language
 	return pg.Requests.Suspend(r.Context(), req)

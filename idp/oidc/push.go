@@ -22,7 +22,7 @@ func (s *server) push(w http.ResponseWriter, r *http.Request, cc *op.ClientCrede
 	}
 }
 
-// pushed authenticates the client and keeps its request.
+// pushed authenticates the client and stores its request.
 func (s *server) pushed(r *http.Request, cc *op.ClientCredentials) (pushResponse, error) {
 	c, err := s.verifyClient(r.Context(), r.Header, cc)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *server) pushed(r *http.Request, cc *op.ClientCredentials) (pushResponse
 	}
 	audit.As(r.Context(), audit.Client, c.ID)
 
-	r.Form.Set("client_id", c.ID) // which an assertion or a header may have named
+	r.Form.Set("client_id", c.ID) // only an assertion or a header may have named the client
 	jkt, err := s.provenKey(r)
 	if err != nil {
 		return pushResponse{}, err
@@ -39,7 +39,7 @@ func (s *server) pushed(r *http.Request, cc *op.ClientCredentials) (pushResponse
 	return pushResponse{uri, int64(life / time.Second)}, err
 }
 
-// pushResponse is the answer of RFC 9126, section 2.2.
+// pushResponse is the response defined in RFC 9126, section 2.2.
 type pushResponse struct {
 	RequestURI string `json:"request_uri"`
 	ExpiresIn  int64  `json:"expires_in"` // in seconds

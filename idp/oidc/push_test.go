@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// push pushes the authorization request of a public client.
+// push pushes an authorization request for a public client.
 func (w *world) push(c idp.Client, pairs ...string) reply {
 	w.t.Helper()
 	return w.browser().post("/oauth/par", request(c, pairs...))
@@ -29,12 +29,12 @@ func (w *world) pushed(c idp.Client, pairs ...string) string {
 	return text(got.json(w.t)["request_uri"])
 }
 
-// reference returns the parameters of an authorization request by reference.
+// reference returns the parameters of an authorization request with this request_uri.
 func reference(c idp.Client, uri string) url.Values {
 	return url.Values{"client_id": {c.ID}, "request_uri": {uri}}
 }
 
-// TestPush shows that a pushed request is opened as often as a person needs and answered once.
+// TestPush shows that a pushed request can be opened several times but answered only once.
 func TestPush(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -49,7 +49,7 @@ func TestPush(t *testing.T) {
 	b := w.browser()
 	b.authorize(reference(c, uri))
 	page := b.authorize(with(reference(c, uri), "state", "outside", "redirect_uri", "https://evil.example/"))
-	w.pass(2 * time.Minute) // a person may take longer than the request_uri lives
+	w.pass(2 * time.Minute) // a person may take longer than the request_uri is valid
 	answer := b.logIn(page, email, secret)
 	if answer.param("state") != "pushed" || answer.param("code") == "" {
 		t.Fatalf("the response is %v", answer.told())
@@ -62,8 +62,8 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestPushedOnce shows that of several browsers with the same pushed request one gets a code,
-// whichever node answers.
+// TestPushedOnce shows that only one of several browsers with the same pushed request gets a code,
+// even if different nodes answer.
 func TestPushedOnce(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -97,8 +97,8 @@ func TestPushedOnce(t *testing.T) {
 	}
 }
 
-// TestPushErrors shows that what the authorization endpoint would refuse cannot be pushed, and
-// that a request_uri is worth nothing without its client and after its time.
+// TestPushErrors shows that a request that the authorization endpoint would refuse cannot be
+// pushed. It also shows that a request_uri is useless to other clients and after it has expired.
 func TestPushErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -143,7 +143,8 @@ func TestPushErrors(t *testing.T) {
 	}
 }
 
-// TestPushRequired shows that a client registered to push its requests has no other way.
+// TestPushRequired shows that a client that must push its requests cannot send them in any other
+// way.
 func TestPushRequired(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.RequirePushed = true })

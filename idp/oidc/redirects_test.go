@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestRegisterRedirects shows which redirect URIs may be registered. Requests are compared with
-// them exactly, so a URI that no browser or app could send is refused.
+// TestRegisterRedirects shows which redirect URIs may be registered. Requests must match them
+// exactly, so a URI that no browser or app could send is refused.
 func TestRegisterRedirects(t *testing.T) {
 	w := newWorld(t)
 	for uri, want := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// registrationPages serve the pages where people create their own accounts.
+// registrationPages serves the pages on which people create their own accounts.
 type registrationPages struct {
 	*pages
 	flow   *flow
@@ -43,8 +43,8 @@ func (rp *registrationPages) registerPage(w http.ResponseWriter, r *http.Request
 	return rp.write(w, r, page, templates.Options{Status: status})
 }
 
-// register serves POST /register, the form of that page. It does the same, and answers
-// the same, for every address.
+// register serves POST /register, the form of that page. It does the same for every address, and
+// sends the same response.
 func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := rp.requestForm(w, r)
 	if err != nil {
@@ -76,8 +76,8 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 	return rp.write(w, r, registrationSent(rp.words(r), rp.mailbox), templates.Options{})
 }
 
-// waiting returns the request in which a link was asked for, if it began in this browser
-// and still waits.
+// waiting returns the request in which a link was requested. If the request has ended, or another
+// browser began it, waiting returns a zero request.
 func (rp *registrationPages) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := rp.Requests.Resume(r.Context(), l.Request, rp.cookies.FlowOf(r))
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
@@ -87,7 +87,7 @@ func (rp *registrationPages) waiting(r *http.Request, l idp.Link) (idp.AuthReque
 	return req, c, err
 }
 
-// showWelcome serves GET /welcome?token=. It changes nothing.
+// showWelcome serves GET /welcome?token=. It does not use the link up.
 func (rp *registrationPages) showWelcome(w http.ResponseWriter, r *http.Request) error {
 	token := r.URL.Query().Get("token")
 	l, err := rp.links.find(r, mail.Registration, token)
@@ -97,8 +97,8 @@ func (rp *registrationPages) showWelcome(w http.ResponseWriter, r *http.Request)
 	return rp.welcomePage(w, r, l, token, "", http.StatusOK)
 }
 
-// welcomePage asks to confirm the account in the browser where its password was typed.
-// Elsewhere it asks for another password.
+// welcomePage asks the person to confirm the account, in the browser where its password was typed.
+// In other browsers it asks for another password.
 func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request, l idp.Link, token,
 	wrong string, status int) error {
 	req, _, err := rp.waiting(r, l)
@@ -123,8 +123,8 @@ func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request,
 	return rp.write(w, r, page, o)
 }
 
-// welcome serves POST /welcome, the form of that page, which uses the link up and creates
-// the account. In the browser that asked for it, the request continues, signed in.
+// welcome serves POST /welcome, the form of that page. It uses the link up and creates the account.
+// In the browser where the account was requested, it signs the person in and continues the request.
 func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -154,7 +154,7 @@ func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) err
 		return err
 	}
 
-	// Another browser opened the link: there is no request to continue.
+	// The link was opened in another browser, which has no request to continue.
 	if req.ID == "" {
 		if err := rp.logins.markDevice(w, r, sub.ProjectID, sub.ID, false); err != nil {
 			return err

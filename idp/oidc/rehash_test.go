@@ -10,15 +10,15 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// foreign are hashes of "fathom lantern" made by other programs.
+// foreign lists hashes of "fathom lantern" made by other programs.
 var foreign = []string{
 	"$2y$05$abcdefghijklmnopqrstuuQK5DHw8D1SIn9Sz2V9ppg8cVg9O7VlS",
 	"$scrypt$ln=10,r=8,p=1$AAECAwQFBgcICQoLDA0ODw$3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew",
 	"pbkdf2_sha256$1000$seasalt2$H7g0RwoD7RDtwUcGO0xSri+Xz8XqNWjcsB2MyzpwgLU=",
 }
 
-// TestRehash shows that imported hashes are accepted, and replaced by our own at the first
-// login. Concurrent logins at two nodes all succeed.
+// TestRehash shows that imported hashes are accepted, and replaced at the first login. Concurrent
+// logins on two nodes all succeed.
 func TestRehash(t *testing.T) {
 	w := newWorld(t)
 	nodes := []*idp.Provider{w.idp, w.second()}

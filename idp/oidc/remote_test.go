@@ -50,7 +50,7 @@ func (p *publisher) publish(status int, body []byte) {
 	p.status, p.body = status, body
 }
 
-// remoteParty registers a service whose key set is published at a URI.
+// remoteParty registers a service whose key set is published at uri.
 func (w *world) remoteParty(t *testing.T, uri string) party {
 	t.Helper()
 	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}
@@ -65,7 +65,7 @@ func (p party) set(t *testing.T) json.RawMessage {
 	return keySet(t, "", map[string]crypto.Signer{p.kid: p.key})
 }
 
-// A standing is a provider whose clock moves only when the test moves it.
+// A standing is a provider whose clock only moves when the test moves it.
 type standing struct {
 	*idp.Provider
 	at time.Time
@@ -79,7 +79,7 @@ func (w *world) standing() *standing {
 	return s
 }
 
-// verify presents a valid assertion.
+// verify presents a valid assertion from p.
 func (s *standing) verify(t *testing.T, p party) error {
 	t.Helper()
 	signed := p.assertion(t, "iat", s.at.Unix(), "exp", s.at.Add(time.Minute).Unix())
@@ -87,8 +87,8 @@ func (s *standing) verify(t *testing.T, p party) error {
 	return err
 }
 
-// TestRemoteKeys shows how long a published key set is cached: when new keys are picked up,
-// when removed ones stop working, and how long an unreachable address is tolerated.
+// TestRemoteKeys shows how long a published key set is cached: when new keys are noticed, when
+// removed keys stop working, and how long an unreachable host is tolerated.
 func TestRemoteKeys(t *testing.T) {
 	w, at := newWorld(t), newPublisher(t)
 	p, node := w.remoteParty(t, at.url), w.standing()
@@ -196,7 +196,7 @@ func TestBadKeySets(t *testing.T) {
 // addresses.
 func TestPrivateKeySets(t *testing.T) {
 	w, at := newWorld(t), newPublisher(t)
-	p := w.remoteParty(t, at.url) // registered while the operator allowed it
+	p := w.remoteParty(t, at.url) // registered while private addresses were allowed
 	at.publish(http.StatusOK, p.set(t))
 
 	closed := w.idp.Config

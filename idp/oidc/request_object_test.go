@@ -46,7 +46,7 @@ func (p party) object(pairs ...any) map[string]any {
 	return claims
 }
 
-// TestRequestObject shows that the parameters of a signed request are those of the object alone.
+// TestRequestObject shows that only the parameters in a signed request object count.
 func TestRequestObject(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, nil)
@@ -71,8 +71,8 @@ func TestRequestObject(t *testing.T) {
 	}
 }
 
-// TestRequestObjectErrors shows that altered, foreign and stale objects are refused, where the
-// client expects the error.
+// TestRequestObjectErrors shows that altered, stale and other clients' request objects are refused,
+// and that the error is sent where the client expects it.
 func TestRequestObjectErrors(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, func(n *idp.Client) { n.RequestObjectAlg = "ES256" })
@@ -106,7 +106,8 @@ func TestRequestObjectErrors(t *testing.T) {
 		t.Errorf("a client without keys: %v", got.told())
 	}
 
-	// Without a proven address outside the object, or with a foreign one inside, nothing is redirected.
+	// If the redirect URI outside the object is missing, or the one inside is not registered, the
+	// browser is not redirected.
 	for name, v := range map[string]string{
 		"invalid, and no address outside": good[:len(good)-4] + "AAAA",
 		"a foreign address inside":        p.sign(t, p.object("redirect_uri", "https://evil.example/")),
@@ -127,8 +128,8 @@ func none(t *testing.T, claims map[string]any) string {
 	return "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString(raw) + "."
 }
 
-// TestRequestObjectRequired shows that a client that must sign its requests must also say for
-// whom and for how long.
+// TestRequestObjectRequired shows that a client that must sign its requests must also state their
+// audience and lifetime.
 func TestRequestObjectRequired(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, func(n *idp.Client) { n.RequireObject = true })
@@ -155,7 +156,7 @@ func TestRequestObjectRequired(t *testing.T) {
 	}
 }
 
-// TestRequestURI shows that objects are fetched from registered addresses only.
+// TestRequestURI shows that request objects are only fetched from registered URLs.
 func TestRequestURI(t *testing.T) {
 	w := newWorld(t)
 	var fetched int
@@ -188,7 +189,7 @@ func TestRequestURI(t *testing.T) {
 	}
 }
 
-// TestSignedResponse shows that responses and errors are signed for the client if it asks for it.
+// TestSignedResponse shows that responses and errors are signed if the client asks for it.
 func TestSignedResponse(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.ResponseAlg = "ES256" })

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestResource shows that a service gets tokens for its registered resources and for the
-// issuer, one at a time (RFC 8707).
+// TestResource shows that a service can get a token for each of its registered resources or the
+// issuer, but only for one at a time (RFC 8707).
 func TestResource(t *testing.T) {
 	w := newWorld(t)
 	const billing = "https://billing.example/"

@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// grant answers a request from a login.
+// grant answers a request with login s: with a code, an ID token, a signed-in device or the account
+// page.
 func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	switch {
 	case req.Device != "":
@@ -34,12 +35,13 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
 	}
-	// The parameter has the name of the type.
+	// The name of the parameter is the response type.
 	return f.respond(w, r, c, req, url.Values{kind: {value}})
 }
 
-// respond sends an authorization response to the proven redirect URI of a request, in the
-// request's mode, with state and iss (RFC 9207). A pushed request ends with it.
+// respond sends an authorization response to the request's redirect URI, which is registered. The
+// response has the request's mode, and contains state and iss (RFC 9207). If the request was
+// pushed, respond ends it.
 func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
 	if err := f.Requests.EndPushed(r.Context(), req); errors.Is(err, problem.NotFound) {
 		return errStale
@@ -73,8 +75,8 @@ func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	return nil
 }
 
-// postBack makes the browser post a response (OAuth 2.0 Form Post Response Mode, section
-// 2): by a script, or with a button if scripts do not run.
+// postBack makes the browser post the response to the app (OAuth 2.0 Form Post Response Mode,
+// section 2). A script submits the form; without scripts, the page shows a button.
 func (f *flow) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
 	fields := make(map[string]string, len(v))
 	for name := range v {
@@ -82,16 +84,16 @@ func (f *flow) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, re
 	}
 	page := templates.Return{App: f.appName(r, c, req), Host: req.Host(), URL: req.RedirectURI, Fields: fields}
 	o := templates.Options{FormAction: formAction(req.RedirectURI), Scripts: true,
-		Referrer: "strict-origin"} // the app checks the Origin of the form
+		Referrer: "strict-origin"} // so that the app can check the Origin of the form
 	if req.Has("none") {
-		o.Framer = req.Origin() // an app may renew its tokens in a frame
+		o.Framer = req.Origin() // apps may renew their tokens in a frame
 	}
 	return f.write(w, r, page, o)
 }
 
-// respondError sends an error to the client. An internal one is sent as server_error and
-// logged. A device learns it only from its next poll, and on the way to a subscriber's
-// own page there is no client.
+// respondError sends an error to the client. An internal error is logged and sent as server_error.
+// For a device or the account page, there is no client to send the error to, so respondError
+// returns it.
 func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client,
 	req idp.AuthRequest, err error) error {
 	if req.Device != "" || req.Account != "" {

@@ -45,9 +45,9 @@ func TestResponseModes(t *testing.T) {
 	}
 }
 
-// TestRequestObjectRefused shows that a request object is rejected in the response mode and with
-// the state that it contains. Parameters of the request itself take precedence, and invalid
-// values are ignored.
+// TestRequestObjectRefused shows that the error for a request object is sent in the response mode
+// and with the state that the object contains. Parameters of the request itself take precedence,
+// and invalid values are ignored.
 func TestRequestObjectRefused(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -82,8 +82,7 @@ func TestRequestObjectRefused(t *testing.T) {
 	}
 }
 
-// TestResponseModeOfDenial shows that errors from our pages are sent in the requested mode,
-// too.
+// TestResponseModeOfDenial shows that errors after a denial are sent in the requested mode, too.
 func TestResponseModeOfDenial(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
@@ -97,7 +96,7 @@ func TestResponseModeOfDenial(t *testing.T) {
 	}
 }
 
-// TestFormPostLimits shows that values that a form would alter are not sent in one.
+// TestFormPostLimits shows that a form is not used for values that it would alter.
 func TestFormPostLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -117,7 +116,7 @@ func TestFormPostLimits(t *testing.T) {
 		}
 	}
 
-	// A form cannot carry line breaks and NUL unchanged.
+	// A form cannot contain line breaks and NUL unchanged.
 	for _, state := range []string{"a\r\nb", "a\nb", "\x00"} {
 		got := b.authorize(request(c, "response_mode", "form_post", "state", state))
 		if got.location == nil || got.param("error") != "invalid_request" || got.param("state") != state {
@@ -125,7 +124,7 @@ func TestFormPostLimits(t *testing.T) {
 		}
 	}
 
-	// A form cannot be posted to an app's own scheme.
+	// A form cannot be posted to a URI with an app's private scheme.
 	for _, c := range []idp.Client{native, odd} {
 		got := b.authorize(request(c, "response_mode", "form_post"))
 		if got.location == nil || got.param("error") != "invalid_request" ||
@@ -135,7 +134,7 @@ func TestFormPostLimits(t *testing.T) {
 	}
 }
 
-// TestFraming shows that only the page that ends a prompt=none request may be framed, and only
+// TestFraming shows that only the page that answers a prompt=none request may be framed, and only
 // by the app.
 func TestFraming(t *testing.T) {
 	w := newWorld(t)
@@ -160,7 +159,7 @@ func TestFraming(t *testing.T) {
 		b.code(c)
 	}
 
-	// The page of a failed prompt=none request may be framed, an error page may not.
+	// The page that sends the error of a prompt=none request may be framed. An error page may not.
 	bad := b.authorize(request(c, "response_mode", "form_post", "prompt", "none", "scope", "bogus"))
 	if bad.param("error") != "invalid_scope" || bad.header.Get("X-Frame-Options") != "" {
 		t.Errorf("a failed prompt=none request: %v %v", bad.told(), bad.header)

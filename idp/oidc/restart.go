@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// A login whose request is gone starts over by itself: the browser keeps the address at
-// which it started, and is sent there again with the email that was typed. A person could
-// do the same by reloading the app. It grants nothing beyond the address, since all of
-// the request is checked again.
+// A login whose request no longer exists is started over automatically. For this, the browser
+// stores the URL at which the login started. The browser is redirected there, with the email
+// address that was typed. This is as safe as a reload of the app, since the request is fully
+// checked again.
 
-// restartCookie holds the browser's newest request: its id, when it started, and where.
+// restartCookie stores the browser's latest request: its id, start time and URL.
 const restartCookie = "selvage-again"
 
 const (
-	maxStart      = 1500             // longer addresses are not kept
-	restartWithin = 24 * time.Hour   // later, the app has forgotten its request, too
-	restartAfter  = 10 * time.Second // a request that is gone sooner would be gone again
+	maxStart      = 1500             // longer URLs are not stored
+	restartWithin = 24 * time.Hour   // after this, the app has also forgotten its request
+	restartAfter  = 10 * time.Second // if the request is gone sooner, restarting would not help
 )
 
-// errRequestGone is errStale for requests that are gone and may start over.
+// errRequestGone is like errStale, for requests that may be started over.
 var errRequestGone = pageError(http.StatusBadRequest, "error.over", "error.over-text")
 
-// rememberStart notes how a request of r's browser started, if r started it.
+// rememberStart stores the URL of r in restartCookie, if an authorization request starts there.
 func (pg *pages) rememberStart(w http.ResponseWriter, r *http.Request, id string) {
 	from := r.URL.RequestURI()
 	if r.Method != http.MethodGet || len(from) > maxStart || !begins(from) {
@@ -37,20 +37,20 @@ func (pg *pages) rememberStart(w http.ResponseWriter, r *http.Request, id string
 		base64.RawURLEncoding.EncodeToString([]byte(from)))
 }
 
-// forgetStart keeps an answered request from starting over.
+// forgetStart clears restartCookie, so that an answered request is not started over.
 func (pg *pages) forgetStart(w http.ResponseWriter, r *http.Request) {
 	if pg.cookies.Read(r, restartCookie) != "" {
 		pg.cookies.Set(w, r, restartCookie, "")
 	}
 }
 
-// begins reports whether requests start at an address.
+// begins reports whether authorization requests start at this URL.
 func begins(address string) bool {
 	path, _, _ := strings.Cut(ownPath(address), "?")
 	return path == authorizePath || path == "/account"
 }
 
-// startOf returns where the request with an id started in r's browser, or "".
+// startOf returns the URL at which r's browser started the request with this id, or "".
 func (pg *pages) startOf(r *http.Request, id string) string {
 	kept := strings.SplitN(pg.cookies.Read(r, restartCookie), ".", 3)
 	if len(kept) != 3 || id == "" || kept[0] != id {
@@ -67,8 +67,8 @@ func (pg *pages) startOf(r *http.Request, id string) string {
 	return ownPath(string(from))
 }
 
-// restart redirects to where the request of r started, if err is errRequestGone and the start is
-// known.
+// restart redirects to the URL at which the request of r started. It returns false if err is not
+// errRequestGone or the URL is unknown.
 func (pg *pages) restart(w http.ResponseWriter, r *http.Request, err error) bool {
 	if !errors.Is(err, errRequestGone) {
 		return false
@@ -95,5 +95,5 @@ func (pg *pages) restart(w http.ResponseWriter, r *http.Request, err error) bool
 	return true
 }
 
-// restartParam marks a request that was started over, so that the page says so.
+// restartParam marks a request that was started over, so that the page can say so.
 const restartParam = "selvage_again"

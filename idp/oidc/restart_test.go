@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// TestBeginAgain shows that a login whose request has expired starts over with the email that
-// was typed. It does so only in the browser that began it, and only until it is answered.
+// TestBeginAgain shows that a login whose request has expired starts over with the email address
+// that was typed. This only works in the browser that began the login, and only until it is
+// answered.
 func TestBeginAgain(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -50,8 +51,8 @@ func TestBeginAgain(t *testing.T) {
 	}
 }
 
-// TestForgotKeepsEmail shows that the page for a forgotten password keeps the email that was
-// typed, and that a password typed with it is not checked.
+// TestForgotKeepsEmail shows that the page for a forgotten password keeps the email address that
+// was typed. A password typed with it is not checked.
 func TestForgotKeepsEmail(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

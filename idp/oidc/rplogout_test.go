@@ -23,8 +23,8 @@ func forged(t *testing.T, token string) string {
 	return said + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// TestRPInitiatedLogout has a case for each module of the certification plan of RP-Initiated
-// Logout, under the module's name.
+// TestRPInitiatedLogout has a case for each module of the RP-Initiated Logout certification plan,
+// with the module's name.
 func TestRPInitiatedLogout(t *testing.T) {
 	const state = "a state of 0123"
 	w := newWorld(t)
@@ -32,8 +32,8 @@ func TestRPInitiatedLogout(t *testing.T) {
 
 	tests := []struct {
 		module string
-		change func(v url.Values) // whether the request has a hint, a URI and a state
-		want   string             // where the browser is redirected, or the id on the page that it shows
+		change func(v url.Values) // changes the hint, URI or state of the request
+		want   string             // URL to which the browser is redirected, or id of the page
 	}{
 		{"oidcc-rp-initiated-logout", func(url.Values) {}, goodbye + "?state=a+state+of+0123"},
 		{"oidcc-rp-initiated-logout-no-state", func(v url.Values) { v.Del("state") }, goodbye},
@@ -97,8 +97,8 @@ func TestRPInitiatedLogout(t *testing.T) {
 	})
 }
 
-// TestLogoutFault shows that the page of a refused logout says what is wrong: the app, its address
-// or the request.
+// TestLogoutFault shows that the page of a refused logout names the cause: the app, its redirect
+// URI or the request.
 func TestLogoutFault(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)

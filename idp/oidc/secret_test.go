@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A slowNote is a store that blocks while the use of an old secret is recorded.
+// A slowNote is a store that blocks when the use of an old secret is recorded.
 type slowNote struct {
 	idp.ClientStore
 	release chan struct{}
@@ -26,15 +26,15 @@ func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time
 	return s.ClientStore.TouchOldSecret(ctx, id, hash, now)
 }
 
-// TestOldSecretNotedOnce shows that concurrent uses of an old secret are recorded once, and that
-// the record is complete before a server stops.
+// TestOldSecretNotedOnce shows that concurrent uses of an old secret are recorded once, and that a
+// server waits for the record before it stops.
 func TestOldSecretNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	c, secret := w.client(func(c *idp.Client) { c.Type = idp.Web })
 	_, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, time.Hour, nil)
 	must(t, err)
 
-	// Use the secret while the record is blocked.
+	// Use the secret while recording is blocked.
 	slow := &slowNote{ClientStore: w.rows, release: make(chan struct{})}
 	node := w.idp.Config
 	node.Store.Clients = slow
@@ -71,7 +71,7 @@ func newSecretService(t *testing.T) (s secretService, secret string) {
 	return secretService{w, c}, secret
 }
 
-// try requests a token with a secret.
+// try requests a token with secret, and checks the status of the response.
 func (s secretService) try(when, secret string, want int) {
 	s.t.Helper()
 	got := s.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization",
@@ -81,7 +81,7 @@ func (s secretService) try(when, secret string, want int) {
 	}
 }
 
-// rotate returns another secret. It also writes back settings that were read before the rotation.
+// rotate returns a new secret. It also writes settings that were read before the rotation.
 func (s secretService) rotate(overlap time.Duration) string {
 	s.t.Helper()
 	after, secret, err := s.idp.Clients.RotateSecret(s.t.Context(), s.ID, overlap, nil)
@@ -93,12 +93,12 @@ func (s secretService) rotate(overlap time.Duration) string {
 	return secret
 }
 
-// TestRotateSecret shows that a new secret survives an update of settings that were read before
-// it. The old one is valid until the overlap ends or it is ended.
+// TestRotateSecret shows that a new secret survives an update with settings that were read before.
+// The old secret is valid until the overlap ends or an operator ends it.
 func TestRotateSecret(t *testing.T) {
 	c, first := newSecretService(t)
 
-	// The old secret is valid for the overlap.
+	// The old secret is valid during the overlap.
 	second := c.rotate(time.Hour)
 	c.try("the first in its overlap", first, 200)
 	c.try("the second", second, 200)
@@ -118,14 +118,15 @@ func TestRotateSecret(t *testing.T) {
 		t.Errorf("ending it again: %v", err)
 	}
 
-	// Without an overlap the old secret ends at once.
+	// Without an overlap, the old secret becomes invalid immediately.
 	fifth := c.rotate(0)
 	c.try("the fourth without overlap", fourth, 401)
 	c.try("the fifth", fifth, 200)
 }
 
-// TestRotateSecretRefused shows that excessive overlaps are refused, and so are callers with fewer or
-// shorter rights than the client, and keys that are revoked between their check and the rotation.
+// TestRotateSecretRefused shows that excessive overlaps are refused. So are callers with fewer
+// rights than the client, or with rights for a shorter time, and keys that are revoked between
+// their check and the rotation.
 func TestRotateSecretRefused(t *testing.T) {
 	c, secret := newSecretService(t)
 	made, key, err := c.fabric.APIKeys.Create(t.Context(), c.ProjectID,

@@ -16,9 +16,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A server answers the requests that zitadel/oidc's Server has parsed, and those of the
-// token and introspection endpoints. Grants that are not among its granters are rejected
-// by the embedded op.UnimplementedServer.
+// A server handles the requests that zitadel/oidc's Server has parsed, and those to the token and
+// introspection endpoints. The embedded op.UnimplementedServer rejects grants that are not among
+// the server's granters.
 type server struct {
 	op.UnimplementedServer
 	*core
@@ -29,7 +29,7 @@ var _ op.Server = (*server)(nil)
 var errClient = &problem.Error{Kind: problem.Unauthenticated, Code: "invalid_client",
 	Message: "the client is unknown, or did not authenticate in the way it is registered for"}
 
-// VerifyClient authenticates a client by the method that it is registered for.
+// VerifyClient authenticates a client with the method that it is registered for.
 func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
 	c, err := s.verifyClient(ctx, r.Header, r.Data)
 	if err != nil {
@@ -67,15 +67,15 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 	return c, nil
 }
 
-// audiences are the audiences by which an assertion may mean us: the issuer first, as in
-// RFC 7523, section 3 and its revision, or an endpoint.
+// audiences returns the audiences that an assertion may name: the issuer, which RFC 7523, section 3
+// and its revision prefer, and the endpoints.
 func (s *server) audiences() []string {
 	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath,
 		s.authURL + revokePath, s.authURL + parPath}
 }
 
-// Revocation serves RFC 7009. Tokens of other clients and invalid tokens get the same
-// answer as valid ones; a revocation that could not be written is an error.
+// Revocation implements RFC 7009. Invalid tokens and those of other clients get the same response
+// as valid ones. If a revocation cannot be written, Revocation returns an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
 	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)
 	if err != nil && problem.First(err) == nil {
@@ -89,7 +89,7 @@ func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.Revoca
 	return op.NewResponse(nil), nil
 }
 
-// status returns an error as one of RFC 6749, section 5.2, with its status.
+// status returns err as an error defined in RFC 6749, section 5.2, with its HTTP status.
 func (s *server) status(ctx context.Context, err error) error {
 	p := problem.First(err)
 	switch {
@@ -98,7 +98,7 @@ func (s *server) status(ctx context.Context, err error) error {
 		return op.NewStatusError(oauthError("server_error", "internal error"),
 			http.StatusInternalServerError)
 	case p.Kind == problem.Unavailable:
-		if error(p) != err { // otherwise there is no more to log
+		if error(p) != err { // otherwise there is nothing more to log
 			s.log.ErrorContext(ctx, "unavailable", "request_id", web.RequestID(ctx), "error", err)
 		}
 		return op.NewStatusError(oauthError("temporarily_unavailable", p.Message), http.StatusServiceUnavailable)
@@ -117,11 +117,11 @@ func oauthError(code, text string) *oidc.Error {
 	return e
 }
 
-// assign sets a string of a type that the library does not export.
+// assign assigns a string to a variable whose type the library does not export.
 func assign[T ~string](to *T, s string) { *to = T(s) }
 
-// A client is a registered client in the form that the library needs. The library uses
-// three of its methods.
+// A client is a registered client in the form that the library needs. The library uses only three
+// of the methods.
 type client struct{ idp.Client }
 
 var _ op.Client = client{}

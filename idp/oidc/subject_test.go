@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// pairwise returns a client with pairwise subjects and a redirect URI.
+// pairwise registers a client with pairwise subjects and the redirect URI redirect.
 func (w *world) pairwise(redirect string) idp.Client {
 	w.t.Helper()
 	c, _ := w.client(func(n *idp.Client) {
@@ -25,8 +25,8 @@ func (w *world) pairwise(redirect string) idp.Client {
 	return c
 }
 
-// TestPairwise shows that clients of one sector know a subscriber and a login by the same
-// identifiers, and other sectors by different ones.
+// TestPairwise shows that clients in one sector know a subscriber and a login by the same
+// identifiers, and that other sectors use different ones.
 func TestPairwise(t *testing.T) {
 	w := newWorld(t)
 	app, sister := w.pairwise(callback), w.pairwise("https://app.example/sister")
@@ -34,7 +34,7 @@ func TestPairwise(t *testing.T) {
 	b := w.browser()
 	seen := make(map[string]string) // sub by client
 	sids := make(map[string]string) // sid by client
-	var login string                // the provider's own id of it
+	var login string                // the id of the login
 	for _, c := range []idp.Client{app, sister, other} {
 		got := w.redeem(c, b.code(c)).json(t)
 		id := payload(t, w, text(got["id_token"]))
@@ -52,7 +52,7 @@ func TestPairwise(t *testing.T) {
 		wantPairwiseLogout(t, w, c, login, seen[c.ID], sids[c.ID])
 	}
 
-	// Identifiers are shared within a sector only.
+	// Identifiers are shared only within a sector.
 	if sids[app.ID] != sids[sister.ID] || sids[app.ID] == sids[other.ID] || sids[app.ID] == login {
 		t.Errorf("sids %v of the login %s, want one for each sector", sids, login)
 	}
@@ -184,8 +184,8 @@ func TestSectors(t *testing.T) {
 	}
 }
 
-// TestSignedUserinfo shows that userinfo can be signed with each algorithm, and is not accepted
-// as a token.
+// TestSignedUserinfo shows that userinfo can be signed with each algorithm, and that signed
+// userinfo is not accepted as a token.
 func TestSignedUserinfo(t *testing.T) {
 	w := newWorld(t)
 	var hint string

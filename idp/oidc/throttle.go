@@ -9,9 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// throttled returns the message that says when a password may be tried again, and sets
-// Retry-After. The time is in UTC, since we do not know where people are; the wait is the
-// same everywhere.
+// throttled sets Retry-After and returns a message that says when the person may try again. It
+// states the wait and the time in UTC, since the person's time zone is unknown.
 func (pg *pages) throttled(w http.ResponseWriter, r *http.Request, p *problem.Error) string {
 	web.RetryAfter(w, p)
 	until := pg.Now().Add(p.RetryAfter + time.Minute - time.Nanosecond).UTC().Truncate(time.Minute)

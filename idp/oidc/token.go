@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A granter makes the tokens of one grant type for an authenticated client, which has proven the
-// key with the thumbprint jkt if that is not "".
+// A granter makes the tokens for one grant type. The client is authenticated. If jkt is not "", the
+// client proved to have the key with that thumbprint.
 type granter func(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error)
 
 // granters returns the supported grant types. The library rejects all others because
@@ -31,8 +31,9 @@ func (s *server) granters() map[string]granter {
 	}
 }
 
-// token serves POST /oauth/token (RFC 6749, section 3.2). It is the busiest endpoint, and
-// the library's path to a grant costs as much as a signature.
+// token serves POST /oauth/token (RFC 6749, section 3.2). It is the busiest endpoint. The library
+// only handles unsupported grants, because its own handling of a grant costs as much as a
+// signature.
 func (s *server) token(library http.Handler) clientHandler {
 	granters := s.granters()
 	return func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
@@ -75,7 +76,7 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 	return grant(r, c, jkt)
 }
 
-// provenKey returns the thumbprint of the key whose possession a request proves, or "" if it has no
+// provenKey returns the thumbprint of the key whose possession r proves, or "" if r has no DPoP
 // proof (RFC 9449, section 5).
 func (s *server) provenKey(r *http.Request) (string, error) {
 	proofs := dpop.Proofs(r)
@@ -135,7 +136,7 @@ func required(r *http.Request, name string) (string, error) {
 // dpopType is the token_type of access tokens that are bound to a key (RFC 9449, section 5).
 const dpopType = "DPoP"
 
-// tokens is the response of RFC 6749, section 5.1.
+// tokens is the response defined in RFC 6749, section 5.1.
 type tokens struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`

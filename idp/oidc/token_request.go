@@ -18,24 +18,24 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// The limits of requests to the token endpoint and similar ones.
+// Limits of requests to the token endpoint and similar ones.
 const (
 	maxTokenBody   = 32 << 10
 	maxTokenFields = 40
 )
 
-// A clientHandler serves a request that strict has accepted, of a client yet to be
-// authenticated with these credentials.
+// A clientHandler serves a request that strict has accepted. It has to authenticate the client with
+// cc.
 type clientHandler func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials)
 
-// byLibrary lets the library serve a request. It reads the credentials again.
+// byLibrary lets the library serve a request. The library reads the credentials again.
 func byLibrary(library http.Handler) clientHandler {
 	return func(w http.ResponseWriter, r *http.Request, _ *op.ClientCredentials) { library.ServeHTTP(w, r) }
 }
 
-// strict reads the form of a request before the library does, and rejects what the
-// library would accept: other methods, credentials in the query, JSON, repeated
-// parameters, two ways of client authentication, unbounded bodies.
+// strict reads the form of a request before the library does. It rejects requests that the library
+// would accept: other methods than POST, credentials in the query, JSON, repeated parameters, more
+// than one form of client authentication, and bodies of any size.
 func (s *server) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.NoStore(w)
@@ -64,7 +64,7 @@ func (s *server) strict(next clientHandler) http.Handler {
 			return
 		}
 
-		if r.URL.Path != parPath { // which has the parameters of authorization requests
+		if r.URL.Path != parPath { // a pushed request has the parameters of an authorization request
 			keepKnown(form)
 		}
 		r.Form, r.PostForm = form, form
@@ -72,14 +72,15 @@ func (s *server) strict(next clientHandler) http.Handler {
 	})
 }
 
-// countRequest counts a request of a client from a network, whether or not the client is
-// authentic. So its secret cannot be guessed, and nobody elsewhere uses up its limit.
+// countRequest counts a request in the name of a client from a network, before the client is
+// authenticated. The limit applies per network. It prevents guessing of the client's secret, and
+// other networks cannot use it up.
 func (s *server) countRequest(r *http.Request, id string) error {
 	return s.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
-// keepKnown removes unknown parameters. The library compares names without case, and must
-// not find a second spelling of a parameter that was checked.
+// keepKnown removes unknown parameters. The library ignores the case of names, so another spelling
+// could otherwise bypass the checks of a parameter.
 func keepKnown(form url.Values) {
 	for name := range form {
 		if !slices.Contains(knownParams, name) {
@@ -88,15 +89,15 @@ func keepKnown(form url.Values) {
 	}
 }
 
-// knownParams are the parameters read here. checkForm has already rejected repeats of all
-// but resource, which may be repeated (RFC 8707, section 2).
+// knownParams lists the parameters that are used here. checkForm rejects any repeated parameter
+// except resource, which may be repeated (RFC 8707, section 2).
 var knownParams = []string{
 	"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion",
 	"client_assertion_type",
 	"refresh_token", "device_code", "scope", "token", "token_type_hint", "assertion", "resource",
 }
 
-// A refusal is an OAuth error found before any rule was applied.
+// A refusal is an OAuth error found while reading a request.
 type refusal struct {
 	status int
 	code   string
@@ -107,7 +108,7 @@ func invalidRequest(text string) *refusal {
 	return &refusal{http.StatusBadRequest, "invalid_request", text}
 }
 
-// readForm reads the form in a body, or the JSON that mobile-legacy clients send.
+// readForm reads the form in the body of r, or the JSON that mobile-legacy clients send.
 func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 	if web.Encoded(r) {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "compressed bodies are not supported"}
@@ -148,7 +149,8 @@ func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 
 const formType = "application/x-www-form-urlencoded"
 
-// readBody reads a body. From a body that is too large it reads one byte too many.
+// readBody reads the body of r. If the body is too large, readBody returns one byte more than
+// allowed.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength < 0 || r.ContentLength > maxTokenBody {
 		return io.ReadAll(io.LimitReader(r.Body, maxTokenBody+1))
@@ -158,8 +160,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// parseForm is url.ParseQuery, which examines each byte, with a fast path: tokens,
-// secrets and names seldom contain escapes.
+// parseForm is url.ParseQuery with a fast path: tokens, secrets and names seldom contain escapes,
+// and ParseQuery examines each byte.
 func parseForm(body string) (url.Values, error) {
 	for _, c := range []byte("%+;") {
 		if strings.IndexByte(body, c) >= 0 {
@@ -177,7 +179,7 @@ func parseForm(body string) (url.Values, error) {
 	return form, nil
 }
 
-// legacyJSON reads a JSON body as a form if it names a mobile-legacy client.
+// legacyJSON reads a JSON body as a form. ok is false unless the body names a mobile-legacy client.
 func (s *server) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	members, err := web.Members(r)
@@ -208,8 +210,8 @@ func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusa
 	return readCredentials(r, form)
 }
 
-// readCredentials returns the credentials of a client. It rejects an unreadable Basic
-// header, and credentials given in two ways (RFC 6749, section 2.3).
+// readCredentials returns the credentials of a client. It rejects an invalid Basic header, and
+// credentials in more than one form (RFC 6749, section 2.3).
 func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
 	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") ||
 		form.Has("client_assertion_type")
@@ -245,7 +247,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	if cc.ClientSecret != "" {
 		return nil, invalidRequest("the client authenticates in more than one way")
 	}
-	form.Del("client_secret") // an empty one counts as absent (RFC 6749, section 3.2), and some clients send it
+	form.Del("client_secret") // some clients send an empty one, which counts as omitted (RFC 6749, section 3.2)
 	if cc.ClientID != "" && cc.ClientID != name {
 		return nil, invalidRequest("client_id is not the one of the Authorization header")
 	}
@@ -253,7 +255,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	return cc, nil
 }
 
-// checkAssertionForm requires both parameters of RFC 7521, section 4.2.
+// checkAssertionForm checks that both parameters of RFC 7521, section 4.2 are present.
 func checkAssertionForm(form url.Values) *refusal {
 	switch {
 	case form.Get("client_assertion_type") != idp.AssertionType:
@@ -265,23 +267,23 @@ func checkAssertionForm(form url.Values) *refusal {
 	return nil
 }
 
-// writeOAuth answers with an error of RFC 6749, section 5.2.
+// writeOAuth writes an error response as defined in RFC 6749, section 5.2.
 func (co *core) writeOAuth(w http.ResponseWriter, r *http.Request, status int, code, text string) {
 	if err := web.JSON(w, status, oauthError(code, text)); err != nil {
 		web.LogInternal(r, co.log, err)
 	}
 }
 
-// challenged reports whether a 401 asks for credentials: if the client sent an Authorization header
-// (RFC 6749, section 5.2), or did not name itself. A client that names itself in the body is
-// registered for a method other than Basic, or is trying one. Strict libraries take the challenge
-// for the whole answer and hide the error.
+// challenged reports whether a 401 response to r includes a challenge. It does if the client sent
+// an Authorization header (RFC 6749, section 5.2) or did not name itself. A client that names
+// itself in the form is not using Basic, and strict libraries would show the challenge instead of
+// the error.
 func challenged(r *http.Request, form url.Values) bool {
 	return len(r.Header.Values("Authorization")) > 0 || !form.Has("client_id") && !form.Has("client_assertion")
 }
 
-// A challenger adds the challenge to a 401 (RFC 9110, section 11.6.1), and a Retry-After
-// to a 503.
+// A challenger adds a challenge to 401 responses (RFC 9110, section 11.6.1) if challenge is set,
+// and Retry-After to 503 responses.
 type challenger struct {
 	http.ResponseWriter
 	challenge bool

@@ -106,7 +106,7 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Errorf("%s: %d %s, want invalid_grant", tt.name, got.status, got.body)
 		}
 
-		// The client that the code belongs to can still redeem it.
+		// The refused redemption has not used up the code.
 		if tt.name == "another code" || tt.name == "a huge code" {
 			continue
 		}
@@ -115,7 +115,8 @@ func TestRedeemRefuses(t *testing.T) {
 		}
 	}
 
-	// Without a challenge there must be no verifier, and redirect_uri is required.
+	// If the request had no challenge, the redemption must have no verifier and must have a
+	// redirect_uri.
 	code := w.browser().code(confidential, "code_challenge", "", "code_challenge_method", "")
 	if got := w.redeem(confidential, code, "client_secret", secret1); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("a verifier without a challenge: %d %s", got.status, got.body)
@@ -169,7 +170,7 @@ func TestCodeReplay(t *testing.T) {
 	}
 }
 
-// TestParallel shows that of concurrent redemptions of one code one succeeds.
+// TestParallel shows that of concurrent redemptions of the same code, one succeeds.
 func TestParallel(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -197,8 +198,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestRefreshParallel shows that of concurrent uses of one refresh token, at any node, one
-// rotates it. All callers get the refresh token of that rotation.
+// TestRefreshParallel shows that of concurrent uses of one refresh token, on any node, one rotates
+// it. All callers get the refresh token from that rotation.
 func TestRefreshParallel(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
@@ -237,8 +238,8 @@ func TestRefreshParallel(t *testing.T) {
 	}
 }
 
-// TestRefreshGrace shows that a used refresh token returns its successor again for ten seconds,
-// as long as the successor is the newest. Later uses end the grant.
+// TestRefreshGrace shows that a used refresh token returns its successor again for ten seconds, as
+// long as the successor has not been used. Later uses end the grant.
 func TestRefreshGrace(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -309,7 +310,7 @@ func TestRefreshGrace(t *testing.T) {
 	}
 }
 
-// TestRefreshGraceRevoked shows that revoking a grant during the grace period also ends the
+// TestRefreshGraceRevoked shows that revoking a grant during the grace period also invalidates the
 // previous token.
 func TestRefreshGraceRevoked(t *testing.T) {
 	w := newWorld(t)
@@ -322,8 +323,8 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	}
 }
 
-// gives returns an error unless a refresh at a node returns this refresh token, or is refused
-// if want is "".
+// gives refreshes with token on node p. It returns an error unless the new refresh token is want,
+// or the refresh is refused if want is "".
 func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
 	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil, "")
 	if set.RefreshToken != want || (err == nil) != (want != "") {
@@ -332,7 +333,8 @@ func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
 	return nil
 }
 
-// TestRefresh shows what a refresh may ask for, what it returns, and that reuse ends the grant.
+// TestRefresh shows what a refresh may ask for, what it returns, and that reusing a token ends the
+// grant.
 func TestRefresh(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -350,8 +352,8 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("a wider scope: %d %s", got.status, got.body)
 	}
 
-	// The scope may be narrowed, and the ID token still describes the same login (OpenID Connect
-	// Core, section 12.2).
+	// The scope may be narrowed. The ID token still describes the same login (OpenID Connect Core,
+	// section 12.2).
 	second := refresh(old, "scope", "openid").json(t)
 	if second["scope"] != "openid" || second["refresh_token"] == old || second["refresh_token"] == nil {
 		t.Fatalf("refresh: %v", second)
@@ -368,7 +370,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("widening to the grant again: %v", third)
 	}
 
-	// A token of two generations ago ends the grant.
+	// A token from two generations ago ends the grant.
 	if got := refresh(old); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("reuse: %d %s", got.status, got.body)
 	}
@@ -387,8 +389,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestEndedUnheard shows that grants and codes end with their subscriber even at a node that has
-// not received the revocation yet.
+// TestEndedUnheard shows that grants and codes end with their subscriber even on a node that has
+// not yet received the revocation.
 func TestEndedUnheard(t *testing.T) {
 	for name, end := range map[string]func(w *world, r revocation.Revocation) error{
 		"disabled": func(w *world, r revocation.Revocation) error {
@@ -452,7 +454,7 @@ func basic(id, secret string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))
 }
 
-// post sends a form with headers to a path.
+// post sends a form to path. headers are pairs of names and values.
 func (w *world) post(path string, form url.Values, headers ...string) reply {
 	w.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, w.url+path, strings.NewReader(form.Encode()))
@@ -560,7 +562,7 @@ func TestClientAuthentication(t *testing.T) {
 	}
 }
 
-// TestTokenRequestShape shows which requests are rejected for their form alone.
+// TestTokenRequestShape shows which requests are rejected only because of their form.
 func TestTokenRequestShape(t *testing.T) {
 	w := newWorld(t)
 	spa, _ := w.client(nil)
@@ -613,8 +615,8 @@ func TestTokenRequestShape(t *testing.T) {
 	}
 }
 
-// TestMobileLegacy shows what clients of the profile mobile-legacy may do differently: defaults
-// for missing parameters, and JSON.
+// TestMobileLegacy shows what clients with the profile mobile-legacy may do differently: omit
+// parameters that have defaults, and send JSON.
 func TestMobileLegacy(t *testing.T) {
 	w := newWorld(t)
 	c, secret1 := w.client(func(n *idp.Client) {
@@ -644,8 +646,8 @@ func TestMobileLegacy(t *testing.T) {
 	}
 }
 
-// TestInventedRefreshToken shows that nobody can end a grant with an invented refresh token made
-// from its JWT access token, which does not contain the grant's id.
+// TestInventedRefreshToken shows that a JWT access token cannot be used to make up a refresh token
+// that ends the grant, because it does not contain the grant's id.
 func TestInventedRefreshToken(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.AccessToken = idp.JWTToken })

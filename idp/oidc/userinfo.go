@@ -18,11 +18,11 @@ import (
 // userinfo serves the userinfo endpoint.
 type userinfo struct{ *core }
 
-// errScope is the answer to a valid token without the scope openid.
+// errScope is the error for a valid token without the scope openid.
 var errScope = &problem.Error{Kind: problem.Forbidden, Code: "insufficient_scope",
 	Message: "the access token does not have the scope openid"}
 
-// serve serves GET and POST /oauth/userinfo (OpenID Connect Core, section 5.3).
+// serve handles GET and POST /oauth/userinfo (OpenID Connect Core, section 5.3).
 func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	web.NoStore(w)
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
@@ -66,8 +66,8 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	return web.JSON(w, http.StatusOK, claims)
 }
 
-// serveSigned answers with a JWT (OpenID Connect Core, section 5.3.2). It has no exp and
-// therefore cannot pass for an ID token, although the same keys sign both.
+// serveSigned sends the claims as a JWT (OpenID Connect Core, section 5.3.2). The JWT has no exp,
+// so it cannot be used as an ID token, although the same keys sign both.
 func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userClaims) error {
 	token, err := u.Ring.Sign(c.UserinfoAlg, "JWT", struct {
 		Issuer   string `json:"iss"`
@@ -79,12 +79,12 @@ func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userC
 	}
 	w.Header().Set("Content-Type", "application/jwt")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = io.WriteString(w, token) // the client may have gone
+	_, _ = io.WriteString(w, token) // the client may have disconnected
 	return nil
 }
 
-// bearer returns the token in the header or in a form (RFC 6750, sections 2.1 and 2.2),
-// never one in the query.
+// bearer returns the token in the header or in a form (RFC 6750, sections 2.1 and 2.2). It ignores
+// tokens in the query.
 func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	if raw, ok := web.AccessToken(r); ok {
 		return raw, nil
@@ -101,14 +101,13 @@ func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	return form.Get("access_token"), nil
 }
 
-// userClaims are the claims that a token shows to its client.
+// userClaims are the claims in a userinfo response.
 type userClaims struct {
 	Subject string `json:"sub"`
 	idp.Person
 }
 
-// writeError writes an error of a resource that takes access tokens (RFC 6750, section
-// 3).
+// writeError writes an error response with a Bearer challenge (RFC 6750, section 3).
 func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.First(err)
 	body, status := oidc.ErrServerError().WithDescription("internal error"), http.StatusInternalServerError

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showVerify serves GET /verify?token=. It changes nothing.
+// showVerify serves GET /verify?token=. It does not use the link up.
 func (lp *linkPages) showVerify(w http.ResponseWriter, r *http.Request) error {
 	token := r.URL.Query().Get("token")
 	l, err := lp.find(r, mail.Verify, token)
@@ -20,7 +20,7 @@ func (lp *linkPages) showVerify(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{})
 }
 
-// verify serves POST /verify, the form of that page, which uses the link up.
+// verify serves POST /verify, the form of that page. It uses the link up.
 func (lp *linkPages) verify(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// passwordRule returns how long a new password must be.
+// passwordRule returns a sentence that states how long a new password must be.
 func (pg *pages) passwordRule(r *http.Request) string {
 	least, most := pg.Fabric.Subscribers.PasswordLength()
 	return pg.words(r).Say("password.rule", "Least", least, "Most", most)
 }
 
-// faults are the codes of errors that have a sentence for people in every language.
+// faults lists the codes of errors that have a message in every language.
 var faults = []string{
 	"wrong_credentials", "wrong_password", "wrong_code", "code_used", "passkey_unknown", "passkey_stale",
 	"passkey_refused", "passkey_cloned", "passkey_known",
 	"no_passkeys", "too_many_passkeys", "enrolment_over", "enrolled", "too_many_codes",
 }
 
-// fault describes an error in the language of r. In English it also says why a password
-// is weak.
+// fault describes an error in the language of r. Only in English does it explain why a password is
+// weak.
 func (pg *pages) fault(r *http.Request, p *problem.Error) string {
 	say := pg.words(r)
 	switch {
@@ -44,11 +44,11 @@ func (pg *pages) fault(r *http.Request, p *problem.Error) string {
 	return say.Say("fault.other")
 }
 
-// nameless maps what has no name of its own to its words.
+// nameless maps the generic names that agent.Name returns to message keys.
 var nameless = map[string]string{"A browser": "agent.browser", "An app": "agent.app",
 	"An unknown device": "agent.none"}
 
-// deviceOf describes what sends a User-Agent, such as "Firefox on Linux".
+// deviceOf describes the sender of a User-Agent, such as "Firefox on Linux".
 func deviceOf(say *words.Words, userAgent string) string {
 	product, system, found := strings.Cut(agent.Name(userAgent), " on ")
 	if key, ok := nameless[product]; ok {
@@ -75,19 +75,19 @@ func changedWords(say *words.Words, email, projectID string) templates.Notice {
 		Text: []string{say.Say("address.changed-text", "Email", email)}}
 }
 
-// accountLink leads on people who came by a mail with no app waiting; some have never
-// seen one.
+// accountLink returns a link to the account page, for people who come from an email and not from an
+// app.
 func accountLink(say *words.Words, projectID string) *templates.Link {
 	return &templates.Link{Title: say.Say("login.submit", "App", say.Say("your-account")), URL: accountURL(projectID)}
 }
 
-// The answers if people cannot create accounts, or have one by now.
+// Errors if people cannot create accounts, or already have one.
 var (
 	errNoRegistration = pageError(http.StatusNotFound, "error.registration", "error.registration-text")
 	errHasAccount     = pageError(http.StatusConflict, "error.registered", "error.registered-text")
 )
 
-// registrationSent says the same for every address.
+// registrationSent returns the notice after a registration, which is the same for every address.
 func registrationSent(say *words.Words, mailbox bool) templates.Notice {
 	return templates.Notice{
 		ID: "mail-sent", Title: say.Say("forgot.sent"), Mailbox: mailbox,

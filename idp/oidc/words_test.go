@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 )
 
-// said returns a browser that prefers these languages.
+// said returns a browser that sends acceptLanguage.
 func (w *world) said(acceptLanguage string) *browser {
 	b := w.browser()
 	b.http.Transport = liking{b.http.Transport, acceptLanguage}
@@ -33,9 +33,8 @@ const (
 	inEnglish = `<html lang="en">`
 )
 
-// TestLanguage shows the language of pages: the one that the app asks for, otherwise the
-// account's, otherwise the one chosen in the browser, otherwise the one that the browser
-// prefers.
+// TestLanguage shows which language pages have. In order of preference, it is the one that the app
+// asks for, the account's, the one chosen in the browser, and the browser's preferred one.
 func TestLanguage(t *testing.T) {
 	w := newWorld(t)
 	want := func(what string, got reply, language string) {
@@ -72,8 +71,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestLanguageOfLinks shows that a link in a German mail opens German pages until another
-// language is chosen there.
+// TestLanguageOfLinks shows that a link in a German email opens German pages until another language
+// is chosen there.
 func TestLanguageOfLinks(t *testing.T) {
 	w := newWorld(t)
 	link := func() (token, at string) {
@@ -108,7 +107,7 @@ func TestLanguageOfLinks(t *testing.T) {
 }
 
 // TestLanguageSwitch shows that a language chosen on a login page overrides the one that the app
-// asked for, and that the switch cannot redirect elsewhere.
+// asked for, and that the form cannot be used to redirect to another site.
 func TestLanguageSwitch(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

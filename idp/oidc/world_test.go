@@ -40,7 +40,7 @@ const (
 	secret   = "correct horse battery"
 	callback = "https://app.example/cb"
 	verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
-	// challenge is the S256 of verifier (RFC 7636, appendix B).
+	// challenge is the S256 challenge for verifier (RFC 7636, appendix B).
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
@@ -50,8 +50,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A world is a provider with one project and one subscriber, on a real database and server, and
-// with a clock that tests set.
+// A world is a provider with one project and one subscriber, a real database and server, and a
+// clock that tests control.
 type world struct {
 	t       testing.TB
 	dir     string
@@ -74,7 +74,7 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// pass moves the clock forward.
+// pass advances the clock.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	w.ahead += d
@@ -100,8 +100,7 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() { _ = live.Close() })
 	ring := storetest.Ring(t, dir, w.rows, w.now)
 
-	// The server starts before its handler exists, since its address is part of the
-	// configuration.
+	// Start the server before its handler exists, because its URL is part of the configuration.
 	var handler http.Handler
 	srv := httptest.NewServer(http.HandlerFunc(
 		func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
@@ -112,7 +111,8 @@ func newWorld(t testing.TB) *world {
 	must(t, revoked.Sync(ctx))
 	polling, stop := context.WithCancel(ctx)
 	var polls sync.WaitGroup
-	// On a slow machine a test can take longer than the default age of revocations allows.
+	// On a slow machine, a test may take longer than the default maximum age of the revocation
+	// list.
 	polls.Go(func() { revoked.Run(polling) })
 	t.Cleanup(func() { stop(); polls.Wait() })
 
@@ -160,7 +160,7 @@ func (w *world) subscriber(email string) fabric.Subscriber {
 	return s
 }
 
-// client registers a client. It is a first-party SPA unless change says otherwise.
+// client registers a client, which is a first-party SPA unless change changes that.
 func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	w.t.Helper()
 	n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, FirstParty: true,
@@ -173,12 +173,12 @@ func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	return c, secret
 }
 
-// rewrite replaces the settings of a client by c.
+// rewrite replaces the settings of a client with those in c.
 func (w *world) rewrite(c idp.Client) error {
 	return w.idp.Clients.Change(context.Background(), c.ID, func(to *idp.Client) { *to = c })
 }
 
-// A browser keeps cookies, and follows redirects within the provider. It checks all answers
+// A browser keeps cookies, and follows redirects within the provider. It checks all responses
 // against the OpenAPI documents.
 type browser struct {
 	w          *world
@@ -199,12 +199,12 @@ func (w *world) browser() *browser {
 		}}, documented}
 }
 
-// A reply is an answer with its whole body.
+// A reply is a response with its whole body.
 type reply struct {
 	status   int
 	header   http.Header
 	body     string
-	location *url.URL // of a redirect, or nil
+	location *url.URL // target of a redirect, or nil
 }
 
 func (r reply) json(t testing.TB) map[string]any {
@@ -216,8 +216,8 @@ func (r reply) json(t testing.TB) map[string]any {
 	return v
 }
 
-// told returns the parameters that the client receives: in the query or fragment of a redirect,
-// or in a form.
+// told returns the parameters that the client receives, from the query or fragment of a redirect or
+// from a form.
 func (r reply) told() url.Values {
 	if r.location == nil {
 		told := url.Values{}
@@ -297,12 +297,12 @@ func (b *browser) authorize(v url.Values) reply {
 
 var passkeyOptions = regexp.MustCompile(`data-options="[^"]*"`)
 
-// noChallenge removes what is random on each page.
+// noChallenge removes the passkey options from a page, which are random.
 func noChallenge(body string) string { return passkeyOptions.ReplaceAllString(body, "") }
 
 var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// logIn fills in and sends the login page.
+// logIn fills in and submits the login page.
 func (b *browser) logIn(page reply, email, password string) reply {
 	b.w.t.Helper()
 	id := hiddenID.FindStringSubmatch(page.body)
@@ -312,7 +312,7 @@ func (b *browser) logIn(page reply, email, password string) reply {
 	return b.post("/login", url.Values{"id": {id[1]}, "username": {email}, "password": {password}})
 }
 
-// consent answers a consent page.
+// consent submits a consent page with this answer.
 func (b *browser) consent(page reply, answer string) reply {
 	b.w.t.Helper()
 	form := url.Values{"answer": {answer}}
@@ -341,7 +341,7 @@ func (w *world) token(pairs ...string) reply {
 	return w.browser().post("/oauth/token", with(url.Values{}, pairs...))
 }
 
-// redeem redeems a code with the verifier of [request].
+// redeem redeems a code with the verifier for [request].
 func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
 	w.t.Helper()
 	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code},
@@ -349,7 +349,7 @@ func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
 	return w.browser().post("/oauth/token", with(v, pairs...))
 }
 
-// redeemWith is redeem with fields that may be repeated.
+// redeemWith is like redeem, with fields that may be repeated.
 func (w *world) redeemWith(c idp.Client, code string, more url.Values) reply {
 	w.t.Helper()
 	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code},
@@ -358,15 +358,15 @@ func (w *world) redeemWith(c idp.Client, code string, more url.Values) reply {
 	return w.browser().post("/oauth/token", v)
 }
 
-// refresh uses a refresh token of a public client.
+// refresh uses a public client's refresh token.
 func (w *world) refresh(c idp.Client, token string, pairs ...string) reply {
 	w.t.Helper()
 	return w.token(append([]string{"grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token},
 		pairs...)...)
 }
 
-// second returns the provider of another node. It shares the database, session store and clock,
-// and has its own key ring.
+// second returns the provider of another node. It shares the database, session store and clock, but
+// has its own key ring.
 func (w *world) second() *idp.Provider {
 	w.t.Helper()
 	node := w.idp.Config
