@@ -123,7 +123,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c.mu.Unlock()
 	l.active = true
 
-	media, answer, err := c.engine.Answer(watcher{l}, cmd.SDP)
+	media, answer, err := c.engine.Answer(watcher{l}, cmd.SDP, Terms{})
 	if err != nil {
 		k.abandon(l)
 		return err
@@ -231,7 +231,7 @@ func (k *call) ringSocket(s fabric.SocketPresence) {
 	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID,
 		IssuedAt: time.Now()}
 	l := k.newLeg(newID(), Client{Token: token, Socket: Socket{Node: s.Node, ID: s.ID}}, k.record.To, true)
-	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media)
+	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, Terms{})
 	if err != nil {
 		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
 		return

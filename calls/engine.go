@@ -1,6 +1,9 @@
 package calls
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
 // An Engine carries the media of legs. Package calls passes descriptions (SDP) through
 // without reading them. An Engine is safe for concurrent use.
@@ -9,15 +12,27 @@ import "time"
 // what is wrong.
 type Engine interface {
 	// Answer opens the media of a leg for an offer from its client, and returns the answer.
-	Answer(w Watcher, offer string) (m Media, answer string, err error)
+	Answer(w Watcher, offer string, t Terms) (m Media, answer string, err error)
 
 	// Offer opens the media of a leg whose client is going to be rung, and returns the offer. The
 	// offer has the same sections as other, with the same codecs, so that packets pass between the
-	// two without transcoding.
-	Offer(w Watcher, other Media) (m Media, offer string, err error)
+	// two without transcoding. To a phone, only audio is offered.
+	Offer(w Watcher, other Media, t Terms) (m Media, offer string, err error)
 
 	// Close ends all media and frees the port.
 	Close() error
+}
+
+// Terms are the conditions for the media of a leg. The zero value means a browser, and any codec.
+type Terms struct {
+	// Phone is the address of a phone, which exchanges plain RTP instead of WebRTC's media. Only
+	// this address may send media, and media is sent only there. It must have proved itself, since
+	// RTP proves nothing. The zero value means a browser.
+	Phone netip.Addr
+
+	// Codecs lists the preferred audio codecs by their names in SDP, the best first. If the client
+	// offers none of them, the engine chooses another one.
+	Codecs []string
 }
 
 // A Media is the media of one leg. Its methods are safe for concurrent use; after Close

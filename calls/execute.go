@@ -129,7 +129,7 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 
 	// The media was on another node, which was lost.
 	k := l.call
-	if l.media, answer, err = k.calls.engine.Answer(watcher{l}, sdp); err != nil {
+	if l.media, answer, err = k.calls.engine.Answer(watcher{l}, sdp, Terms{}); err != nil {
 		l.media = nil
 		return "", err
 	}

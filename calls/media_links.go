@@ -81,7 +81,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	s := k.newLeg(cmd.Leg, client, l.party, false)
 	s.member.Type, s.member.Parent = cmd.Type, l.member.ID
 	s.changes = l.changes
-	media, answer, err := k.calls.engine.Answer(watcher{s}, cmd.SDP)
+	media, answer, err := k.calls.engine.Answer(watcher{s}, cmd.SDP, Terms{})
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func TestChromium(t *testing.T) {
 	t.Run("echo", func(t *testing.T) {
 		var offer string
 		b.run(&offer, "offer", "echo", both)
-		m, answer, err := e.Answer(newWatcher(), offer)
+		m, answer, err := e.Answer(newWatcher(), offer, calls.Terms{})
 		must(t, err)
 		defer m.Close()
 		m.Link(calls.Audio, m)
@@ -189,7 +189,7 @@ func TestChromiumUpdate(t *testing.T) {
 	e := newEngine(t)
 	var offer string
 	b.run(&offer, "offer", "one", map[string]bool{"audio": true})
-	m, answer, err := e.Answer(newWatcher(), offer)
+	m, answer, err := e.Answer(newWatcher(), offer, calls.Terms{})
 	must(t, err)
 	m.Link(calls.Audio, m)
 	m.Link(calls.Video, m)
@@ -237,11 +237,11 @@ func (b *browser) pair(e *media.Engine, kinds map[string]bool) (alice, bob calls
 	b.t.Helper()
 	var text string
 	b.run(&text, "offer", "alice", kinds)
-	alice, answer, err := e.Answer(newWatcher(), text)
+	alice, answer, err := e.Answer(newWatcher(), text, calls.Terms{})
 	must(b.t, err)
 	b.run(nil, "accept", "alice", answer)
 
-	bob, offer, err := e.Offer(newWatcher(), alice)
+	bob, offer, err := e.Offer(newWatcher(), alice, calls.Terms{})
 	must(b.t, err)
 	b.run(&text, "answer", "bob", offer, kinds)
 	if err := bob.Accept(text); err != nil {

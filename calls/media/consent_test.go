@@ -174,7 +174,7 @@ func TestEarlyCheck(t *testing.T) {
 	e := newEngine(t)
 	caller := echo(t, e)
 	w := newWatcher()
-	m, offer, err := e.Offer(w, caller.leg)
+	m, offer, err := e.Offer(w, caller.leg, calls.Terms{})
 	must(t, err)
 	c := newLight(t, e, lightOffer(""))
 	t.Cleanup(c.close)

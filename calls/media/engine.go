@@ -13,6 +13,9 @@
 // check with the client's password, and it repeats these checks while an address is in use (RFC
 // 7675). Any other address receives only checks, and answers to signed requests that came from
 // there.
+//
+// Phones have no STUN. Plain RTP is exchanged only with the address that a phone has proved by
+// authenticating to the caller of the engine, each on a UDP port of its own; see calls.Terms.
 package media
 
 import (
@@ -25,7 +28,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/calls"
-	"github.com/selvage/selvage/calls/sdp"
 	"github.com/selvage/selvage/internal/limit"
 )
 
@@ -42,6 +44,9 @@ type Config struct {
 
 	NoUDP, NoTCP bool
 
+	// Ports are the UDP ports for phones, at the address in Listen.
+	Ports Ports
+
 	// Log receives network failures. Nil discards them.
 	Log *slog.Logger
 }
@@ -53,6 +58,8 @@ type Engine struct {
 	udp       *net.UDPConn     // nil if switched off
 	tcp       *net.TCPListener // nil if switched off
 	port      int
+	host      string    // listened on; "" for all addresses
+	ports     portRange // for phones
 
 	table    table
 	identity atomic.Pointer[identity]
@@ -81,6 +88,7 @@ var errClosed = errors.New("the media engine is closed")
 // New opens the ports and starts the engine.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{log: cfg.Log, legs: map[*leg]struct{}{}, streams: map[*stream]struct{}{}, done: make(chan struct{}),
+		ports:    portRange{Ports: cfg.Ports},
 		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork}}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
@@ -106,8 +114,9 @@ func New(cfg Config) (*Engine, error) {
 }
 
 // Answer implements calls.Engine.
-func (e *Engine) Answer(w calls.Watcher, offer string) (calls.Media, string, error) {
-	d, err := sdp.Parse(offer)
+func (e *Engine) Answer(w calls.Watcher, offer string, terms calls.Terms) (calls.Media, string, error) {
+	l := e.newLeg(w, terms)
+	d, err := l.parse(offer)
 	if err != nil {
 		return nil, "", err
 	}
@@ -118,7 +127,6 @@ func (e *Engine) Answer(w calls.Watcher, offer string) (calls.Media, string, err
 		return nil, "", errClosed
 	}
 
-	l := e.newLeg(w)
 	p, err := l.plan(d)
 	if err != nil {
 		return nil, "", err
@@ -129,7 +137,7 @@ func (e *Engine) Answer(w calls.Watcher, offer string) (calls.Media, string, err
 }
 
 // Offer implements calls.Engine.
-func (e *Engine) Offer(w calls.Watcher, other calls.Media) (calls.Media, string, error) {
+func (e *Engine) Offer(w calls.Watcher, other calls.Media, terms calls.Terms) (calls.Media, string, error) {
 	from, ok := other.(*leg)
 	if !ok || from.engine != e {
 		return nil, "", errors.New("offering to a leg: the other leg is not of this engine")
@@ -141,10 +149,13 @@ func (e *Engine) Offer(w calls.Watcher, other calls.Media) (calls.Media, string,
 		return nil, "", errClosed
 	}
 
-	l := e.newLeg(w)
+	l := e.newLeg(w, terms)
 	for _, s := range from.sections {
-		if s.live() {
-			l.addOffered(s)
+		if !s.live() {
+			continue
+		}
+		if err := l.addOffered(s); err != nil {
+			return nil, "", err
 		}
 	}
 	if len(l.sections) == 0 {

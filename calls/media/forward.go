@@ -29,7 +29,7 @@ func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
 func (w *worker) decryptRTP(t *transport, b []byte, now time.Time) ([]byte, bool) {
 	ssrc := binary.BigEndian.Uint32(b[8:])
 	known := slices.Contains(t.in.sources, ssrc)
-	if t.in.ctx == nil || !known && len(t.in.sources) == maxSources {
+	if t.in.ctx == nil || !known && len(t.in.sources) == maxSources && t.port == nil {
 		return nil, false
 	}
 	if !t.in.rtp.take(cost(t.section.kind, len(b)), now) {
@@ -41,7 +41,7 @@ func (w *worker) decryptRTP(t *transport, b []byte, now time.Time) ([]byte, bool
 	if err != nil {
 		return nil, false
 	}
-	if !known {
+	if !known && t.port == nil { // those of phones are in their cipher
 		t.in.sources = append(t.in.sources, ssrc)
 	}
 	return plain, true

@@ -52,9 +52,9 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 	}
 	var legs []*leg
 	for id := range uint8(2) {
-		l := e.newLeg(nil)
+		l := e.newLeg(nil, calls.Terms{})
 		s := l.newSection(sdp.Section{Kind: string(kind), Mid: "0", Direction: sdp.SendReceive,
-			Codecs: []sdp.Codec{codec}, Extensions: []sdp.Extension{{ID: id + 1, URI: sdp.AudioLevel}}})
+			Codecs: []sdp.Codec{codec}, Extensions: []sdp.Extension{{ID: id + 1, URI: sdp.AudioLevel}}}, nil)
 		l.sections = []*section{s}
 		s.transport.in.ctx, p.client = contexts(t, profile), contexts(t, profile)
 		s.out.setKeys(s.transport, contexts(t, profile))

@@ -40,7 +40,11 @@ func (e *Engine) doHousekeeping(now time.Time) {
 
 	for l, transports := range e.transports() {
 		for _, t := range transports {
-			t.renewConsent(now)
+			if t.port != nil {
+				t.keepHeld(now)
+			} else {
+				t.renewConsent(now)
+			}
 		}
 		lastSeen, path := latestPath(transports, now)
 		l.reportPresence(lastSeen, path, now)

@@ -34,7 +34,7 @@ func TestNothingLeft(t *testing.T) {
 		case 2: // a client that completes only ICE
 			c.prove()
 		case 3: // a callee that never answers
-			m, _, err := e.Offer(newWatcher(), c.leg)
+			m, _, err := e.Offer(newWatcher(), c.leg, calls.Terms{})
 			must(t, err)
 			c.leg.Link(calls.Audio, m)
 			m.Close()
@@ -67,7 +67,7 @@ func TestClose(t *testing.T) {
 	}
 	must(t, e.Close())
 	must(t, e.Close())
-	if _, _, err := e.Answer(newWatcher(), lightOffer("")); err == nil {
+	if _, _, err := e.Answer(newWatcher(), lightOffer(""), calls.Terms{}); err == nil {
 		t.Error("a closed engine answers")
 	}
 	for _, c := range all {

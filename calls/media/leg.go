@@ -14,6 +14,7 @@ import (
 // A leg implements calls.Media.
 type leg struct {
 	engine *Engine
+	terms  calls.Terms
 	name   string // CNAME of our streams
 	stream string
 
@@ -38,26 +39,41 @@ type leg struct {
 var _ calls.Media = (*leg)(nil)
 
 // newLeg returns a leg without sections.
-func (e *Engine) newLeg(w calls.Watcher) *leg {
-	l := &leg{engine: e, name: rand.Text()[:16], stream: rand.Text()[:16],
+func (e *Engine) newLeg(w calls.Watcher, terms calls.Terms) *leg {
+	l := &leg{engine: e, terms: terms, name: rand.Text()[:16], stream: rand.Text()[:16],
 		done: make(chan struct{}), to: map[calls.Kind]*leg{}, from: map[calls.Kind]*leg{}}
 	l.session = mrand.Uint64() >> 2 // RFC 8829, section 5.2.1: at most 62 bits
 	l.reporter.watcher = w
 	return l
 }
 
+// isPhone reports whether the client is a phone.
+func (l *leg) isPhone() bool { return l.terms.Phone.IsValid() }
+
+// parse parses a description from the client.
+func (l *leg) parse(text string) (*sdp.Description, error) {
+	if l.isPhone() {
+		return sdp.ParsePhone(text)
+	}
+	return sdp.Parse(text)
+}
+
 // A step is the effect of an offer on one section.
 type step struct {
 	offer   *sdp.Section
 	answer  sdp.Section
-	old     *section // nil for a new one
-	replace bool     // the client uses a new DTLS association
-	restart bool     // of ICE
+	old     *section   // nil for a new one
+	replace bool       // the client uses a new DTLS association
+	restart bool       // of ICE
+	port    *phonePort // for a new section of a phone
 }
 
 // plan returns the steps that an offer requires, without applying them. The caller holds the
 // engine's mu.
 func (l *leg) plan(d *sdp.Description) ([]step, error) {
+	if l.isPhone() {
+		return l.planPhone(d)
+	}
 	var steps []step
 	accepted := 0
 	for i := range d.Sections {
@@ -68,7 +84,7 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 			steps = append(steps, s)
 			continue
 		}
-		if err := checkUsable(o, "active"); err != nil {
+		if err := l.checkUsable(o); err != nil {
 			return nil, err
 		}
 
@@ -89,15 +105,46 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 	return steps, nil
 }
 
+// planPhone is plan for a phone. The first audio section is accepted. Its codec never changes,
+// because the other side's client cannot follow.
+func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
+	accepted := false
+	for i := range d.Sections {
+		o := &d.Sections[i]
+		s := step{offer: o, old: l.findSection(o.Mid)}
+		s.answer = o.AnswerPhone(l.preferredCodecs(s.old, o.Kind)...)
+		if s.old != nil && !s.old.live() {
+			s.old = nil
+		}
+		if accepted || s.old != nil && !s.answer.Rejected && s.old.agreed.Codecs[0].Name != s.answer.Codecs[0].Name {
+			s.answer.Rejected = true
+		}
+		accepted = accepted || !s.answer.Rejected
+		if s.old == nil && !s.answer.Rejected {
+			if s.port, err = l.engine.openPhonePort(l.terms.Phone); err != nil {
+				return nil, err
+			}
+		}
+		steps = append(steps, s)
+	}
+	if !accepted {
+		return nil, problem.New(problem.Invalid, "no_media",
+			"the offer has no audio that can be used: plain RTP with Opus, G.722, PCMU or PCMA")
+	}
+	return steps, nil
+}
+
 // checkUsable returns an error unless a client's section has everything that a transport requires.
-func checkUsable(s *sdp.Section, setup string) error {
+func (l *leg) checkUsable(s *sdp.Section) error {
 	_, hash := hashes[s.Fingerprint.Hash]
 	switch {
+	case l.isPhone():
+		return nil
 	case s.Ufrag == "" || s.Password == "":
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no ICE credentials", s.Mid)
 	case !hash:
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no fingerprint that can be used", s.Mid)
-	case s.Setup != setup && s.Setup != "actpass":
+	case s.Setup != "active" && s.Setup != "actpass":
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s does not begin the DTLS handshake", s.Mid)
 	}
 	return nil
@@ -110,7 +157,7 @@ func (l *leg) preferredCodecs(old *section, kind string) (names []string) {
 		old = to.liveSection(calls.Kind(kind), 0)
 	}
 	if old == nil || !old.live() {
-		return nil
+		return l.terms.Codecs
 	}
 	for _, c := range old.agreed.Codecs {
 		names = append(names, c.Name)
@@ -131,7 +178,9 @@ func (l *leg) apply(steps []step) {
 		}
 	}
 	l.version++
-	slices.SortStableFunc(l.sections, func(a, b *section) int { return rank(a) - rank(b) })
+	if !l.isPhone() { // phones expect the order of their offer, browsers the one that the SDK makes
+		slices.SortStableFunc(l.sections, func(a, b *section) int { return rank(a) - rank(b) })
+	}
 	l.rerouteAll()
 }
 
@@ -151,7 +200,7 @@ func (l *leg) applyStep(s step) *section {
 
 	result := s.old
 	if result == nil || s.replace {
-		result = l.newSection(s.answer)
+		result = l.newSection(s.answer, s.port)
 	} else {
 		result.setAgreed(s.answer)
 		if s.restart {
@@ -163,12 +212,24 @@ func (l *leg) applyStep(s step) *section {
 	return result
 }
 
-// addOffered adds a section with the same kind and codecs as s, which belongs to another leg.
-func (l *leg) addOffered(s *section) {
+// addOffered adds a section with the same kind and codecs as s, which belongs to another leg. Phones are
+// offered one section of audio.
+func (l *leg) addOffered(s *section) (err error) {
+	if l.isPhone() && (s.kind != calls.Audio || len(l.sections) > 0) {
+		return nil
+	}
+	var port *phonePort
 	o := s.agreed.Offer(itoa(len(l.sections)))
-	n := l.newSection(o)
+	if l.isPhone() {
+		o = s.agreed.OfferPhone(itoa(len(l.sections)))
+		if port, err = l.engine.openPhonePort(l.terms.Phone); err != nil {
+			return err
+		}
+	}
+	n := l.newSection(o, port)
 	n.offered = true
 	l.sections = append(l.sections, n)
+	return nil
 }
 
 // closeSection closes a section and adds its counts to the leg's totals.
@@ -209,6 +270,9 @@ func (l *leg) describe() string {
 	d := sdp.Description{Session: l.session, Version: l.version, Lite: true}
 	for _, s := range l.sections {
 		d.Sections = append(d.Sections, s.describe())
+	}
+	if l.isPhone() {
+		return d.Phone()
 	}
 	return d.String()
 }

@@ -100,7 +100,7 @@ func lightOffer(fingerprint string) string {
 func newLight(t testing.TB, e *media.Engine, offer string) *light {
 	t.Helper()
 	watch := newWatcher()
-	leg, answer, err := e.Answer(watch, offer)
+	leg, answer, err := e.Answer(watch, offer, calls.Terms{})
 	if err != nil {
 		t.Fatalf("Answer: %v", err)
 	}

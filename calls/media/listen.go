@@ -30,6 +30,7 @@ func (e *Engine) listen(cfg Config) error {
 		return fmt.Errorf("listening for media: %w", err)
 	}
 
+	e.host = host
 	for range tries {
 		if err = e.open(net.JoinHostPort(host, port), cfg); err == nil || port != "0" {
 			break

@@ -16,7 +16,7 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // Accept implements calls.Media.
 func (l *leg) Accept(answer string) error {
-	d, err := sdp.Parse(answer)
+	d, err := l.parse(answer)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (l *leg) Accept(answer string) error {
 		if s := l.findSection(a.Mid); s == nil || string(s.kind) != a.Kind {
 			return problem.New(problem.Invalid, "invalid_sdp", "section %s was not offered", a.Mid)
 		}
-		if err := checkUsable(a, "active"); err != nil {
+		if err := l.checkUsable(a); err != nil {
 			return err
 		}
 		accepted++
@@ -82,7 +82,7 @@ func (l *leg) Renew(offer string) (string, error) { return l.applyOffer(offer, t
 
 // applyOffer handles a later offer. If renew is true, it replaces all sections.
 func (l *leg) applyOffer(offer string, renew bool) (string, error) {
-	d, err := sdp.Parse(offer)
+	d, err := l.parse(offer)
 	if err != nil {
 		return "", err
 	}

@@ -244,8 +244,8 @@ func (o *sender) sendRTCP(e *Engine, packets ...rtcp.Packet) {
 // sendRTCPLocked sends a compound packet, which begins with a report (RFC 3550, section 6.1). The
 // caller holds mu.
 func (o *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
-	if o.ctx == nil {
-		return
+	if o.ctx == nil || o.transport.port != nil && !o.format.Mux {
+		return // some phones take RTCP on their RTP port for audio
 	}
 	switch packets[0].(type) {
 	case *rtcp.SenderReport, *rtcp.ReceiverReport:

@@ -50,12 +50,16 @@ type route struct {
 	extensions [16]uint8 // extension ids at the destination; 0 for those that it lacks
 }
 
-// newSection returns a section with a transport.
-func (l *leg) newSection(agreed sdp.Section) *section {
+// newSection returns a section with a transport. port is nil for browsers.
+func (l *leg) newSection(agreed sdp.Section, port *phonePort) *section {
 	s := &section{leg: l, kind: calls.Kind(agreed.Kind), mid: agreed.Mid}
 	s.out.init(s)
 	s.setAgreed(agreed)
-	s.transport = l.engine.newTransport(s)
+	if port != nil {
+		s.transport = l.engine.newPhoneTransport(s, port)
+	} else {
+		s.transport = l.engine.newTransport(s)
+	}
 	return s
 }
 
@@ -105,6 +109,10 @@ func (s *section) describe() sdp.Section {
 	}
 
 	t := s.transport
+	if t.port != nil {
+		d.Address, d.Port = t.port.local.Addr(), int(t.port.local.Port())
+		return d
+	}
 	t.mu.Lock()
 	d.Ufrag, d.Password = t.ours.ufrag, t.ours.password
 	t.mu.Unlock()
@@ -138,6 +146,13 @@ func (s *section) connected(t *transport) {
 			}
 		}
 	}
+}
+
+// sends reports whether the client receives media in the section.
+func (s *section) sends() bool {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	return s.out.format.Direction.Sends()
 }
 
 // close closes the section. The caller holds the engine's mu.

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/pion/srtp/v3"
-
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/sdp"
 )
@@ -28,7 +26,7 @@ type sender struct {
 	turn    sync.Mutex // held while packets that the engine generates are sent
 
 	mu        sync.Mutex
-	ctx       *srtp.Context
+	ctx       cipher // nil until they are known
 	transport *transport
 	clock     uint32
 	format    sdp.Section // guarded by mu: codecs for telephone events and feedback
@@ -78,7 +76,7 @@ func (o *sender) setFormat(agreed sdp.Section) {
 }
 
 // setKeys sets the transport and its keys.
-func (o *sender) setKeys(t *transport, ctx *srtp.Context) {
+func (o *sender) setKeys(t *transport, ctx cipher) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.transport, o.ctx = t, ctx

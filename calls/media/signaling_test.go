@@ -6,6 +6,7 @@ import (
 
 	"github.com/pion/webrtc/v4"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
 )
 
@@ -90,7 +91,7 @@ func (c *client) take(kind webrtc.SDPType, text string) {
 // call opens a leg with the client's offer.
 func (c *client) call(e *media.Engine) {
 	c.t.Helper()
-	leg, answer, err := e.Answer(c.watch, c.offer())
+	leg, answer, err := e.Answer(c.watch, c.offer(), calls.Terms{})
 	if err != nil {
 		c.t.Fatalf("Answer: %v", err)
 	}
@@ -101,7 +102,7 @@ func (c *client) call(e *media.Engine) {
 // ring opens a leg with an offer from the engine for the media of other's leg.
 func (c *client) ring(e *media.Engine, other *client) {
 	c.t.Helper()
-	leg, offer, err := e.Offer(c.watch, other.leg)
+	leg, offer, err := e.Offer(c.watch, other.leg, calls.Terms{})
 	if err != nil {
 		c.t.Fatalf("Offer: %v", err)
 	}

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/pion/srtp/v3"
 	"github.com/pion/stun/v4"
 
 	"github.com/selvage/selvage/calls/sdp"
@@ -18,10 +17,12 @@ import (
 // A transport is the connection between one media section and its client: the ICE credentials and
 // path, the DTLS association and the keys derived from it.
 type transport struct {
-	engine   *Engine
-	section  *section
-	identity *identity // the certificate that our description names
-	created  time.Time
+	engine    *Engine
+	section   *section
+	identity  *identity  // the certificate that our description names
+	port      *phonePort // nil for browsers, whose transports share the engine's ports
+	announced int        // the port in the phone's description; guarded by the engine's mu
+	created   time.Time
 
 	path      atomic.Pointer[path]
 	lastHeard atomic.Int64 // when the client last proved itself, in ns since 1970
@@ -55,7 +56,7 @@ type transport struct {
 // inbound is the receiving half of a transport's keys.
 type inbound struct {
 	mu        sync.Mutex
-	ctx       *srtp.Context
+	ctx       cipher   // nil until they are known
 	sources   []uint32 // authenticated senders of RTP
 	reporters []uint32 // and of RTCP
 	rtp       bucket
@@ -68,14 +69,21 @@ const maxSources = 8
 
 // newTransport returns a transport that clients can reach immediately.
 func (e *Engine) newTransport(s *section) *transport {
-	t := &transport{engine: e, section: s, identity: e.identity.Load(), ours: newCredentials(), created: time.Now()}
-	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t := e.newBareTransport(s)
+	t.identity, t.ours = e.identity.Load(), newCredentials()
 	t.pipe = newPipe(t)
 	binary.BigEndian.PutUint64(t.tiebreaker[:], rand.Uint64())
-	t.in.rtp, t.in.rtcp = newBuckets(s.kind)
 	t.unproven = bucket{rate: unprovenChecks, burst: burst * unprovenChecks}
-	t.lastHeard.Store(t.created.UnixNano())
 	e.table.addName(t.ours.ufrag, t)
+	return t
+}
+
+// newBareTransport returns a transport without a way to reach it.
+func (e *Engine) newBareTransport(s *section) *transport {
+	t := &transport{engine: e, section: s, created: time.Now()}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.in.rtp, t.in.rtcp = newBuckets(s.kind)
+	t.lastHeard.Store(t.created.UnixNano())
 	return t
 }
 
@@ -139,8 +147,13 @@ func (t *transport) retirePrevious(c *credentials) {
 	t.engine.table.removeName(old.ufrag)
 }
 
-// setRemote sets the certificate fingerprint and the credentials that the client must use.
+// setRemote sets the certificate fingerprint and the credentials that the client must use, or the
+// port at which a phone expects media.
 func (t *transport) setRemote(s *sdp.Section) {
+	if t.port != nil {
+		t.setRemotePort(s.Port)
+		return
+	}
 	t.mu.Lock()
 	t.remote = s.Fingerprint
 	t.ours.clientUfrag, t.ours.clientKey = s.Ufrag, stun.NewShortTermIntegrity(s.Password)
@@ -165,8 +178,12 @@ func (t *transport) send(packet []byte) bool {
 
 // close closes the transport. The DTLS association sends a close alert to the client.
 func (t *transport) close() {
-	t.engine.table.remove(t)
 	t.cancel()
+	if t.port != nil {
+		_ = t.port.conn.Close() // nothing is sent any more
+	} else {
+		t.engine.table.remove(t)
+	}
 	t.in.mu.Lock()
 	t.in.ctx = nil
 	t.in.mu.Unlock()

@@ -64,10 +64,10 @@ func (w *worker) dispatch(t *transport, b []byte, now time.Time) {
 	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	switch {
 	case len(b) < 12:
-	case b[0] >= 20 && b[0] <= 63:
+	case b[0] >= 20 && b[0] <= 63 && t.port == nil:
 		t.receiveDTLS(b, now)
 	case b[0] < 128 || b[0] > 191:
-	case b[1] >= 192 && b[1] <= 223: // RFC 5761, section 4
+	case isRTCP(b):
 		w.receiveRTCP(t, b, now)
 	default:
 		w.receiveRTP(t, b, now)

@@ -26,6 +26,8 @@ func (p *parser) attribute(name, value string) error {
 		s.Direction = Direction(name)
 	case "rtcp-rsize":
 		s.Reduced = true
+	case "rtcp-mux":
+		s.Mux = true
 
 	case "rtpmap", "fmtp", "rtcp-fb":
 		return p.format(name, value)

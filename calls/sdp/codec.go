@@ -185,6 +185,7 @@ func (s *Section) events(clock int) (best Codec, ok bool) {
 func (s *Section) Accept(answer *Section) Section {
 	a := *s
 	a.Direction, a.Setup, a.Reduced = answer.Direction.Reverse(), "passive", answer.Reduced
+	a.Mux = answer.Mux
 	var codecs []Codec
 	for _, c := range s.Codecs {
 		for _, d := range answer.Codecs {

@@ -85,6 +85,20 @@ func (s *Section) writeTransport(b *strings.Builder) {
 
 // writeMedia writes codecs, header extensions and the source.
 func (s *Section) writeMedia(b *strings.Builder) {
+	s.writeCodecs(b)
+	for _, e := range s.Extensions {
+		fmt.Fprintf(b, "a=extmap:%d %s\r\n", e.ID, e.URI)
+	}
+	if s.Stream != "" {
+		fmt.Fprintf(b, "a=msid:%s %s\r\n", s.Stream, s.Track)
+	}
+	if s.SSRC != 0 {
+		fmt.Fprintf(b, "a=ssrc:%d cname:%s\r\n", s.SSRC, s.Name)
+	}
+}
+
+// writeCodecs writes the codecs.
+func (s *Section) writeCodecs(b *strings.Builder) {
 	for _, c := range s.Codecs {
 		fmt.Fprintf(b, "a=rtpmap:%d %s/%d", c.Type, c.Name, c.Clock)
 		if c.Channels > 0 {
@@ -97,14 +111,5 @@ func (s *Section) writeMedia(b *strings.Builder) {
 		for _, f := range c.Feedback {
 			fmt.Fprintf(b, "a=rtcp-fb:%d %s\r\n", c.Type, f)
 		}
-	}
-	for _, e := range s.Extensions {
-		fmt.Fprintf(b, "a=extmap:%d %s\r\n", e.ID, e.URI)
-	}
-	if s.Stream != "" {
-		fmt.Fprintf(b, "a=msid:%s %s\r\n", s.Stream, s.Track)
-	}
-	if s.SSRC != 0 {
-		fmt.Fprintf(b, "a=ssrc:%d cname:%s\r\n", s.SSRC, s.Name)
 	}
 }

@@ -9,7 +9,9 @@ import (
 
 // Parse parses a description. The error is problem.Invalid and says what is wrong. The work is
 // linear in the length of text, which may be at most [MaxSize] bytes.
-func Parse(text string) (*Description, error) {
+func Parse(text string) (*Description, error) { return parse(text, false) }
+
+func parse(text string, phone bool) (*Description, error) {
 	if len(text) > MaxSize {
 		return nil, invalid("the description is longer than %d bytes", MaxSize)
 	}
@@ -17,7 +19,7 @@ func Parse(text string) (*Description, error) {
 		return nil, invalid("the description does not begin with v=0")
 	}
 
-	p := parser{}
+	p := parser{phone: phone}
 	for line := range strings.Lines(text) {
 		if err := p.line(strings.TrimRight(line, "\r\n")); err != nil {
 			return nil, err
@@ -34,6 +36,7 @@ func invalid(format string, args ...any) error {
 // A parser reads a description line by line.
 type parser struct {
 	d          Description
+	phone      bool    // the description is that of a phone
 	session    Section // attributes before the first section
 	candidates int
 	attributes int
@@ -63,6 +66,10 @@ func (p *parser) line(line string) error {
 		return p.origin(value)
 	case 'm':
 		return p.media(value)
+	case 'c':
+		if p.phone {
+			p.setConnection(value)
+		}
 	case 'b':
 		if kbits, ok := strings.CutPrefix(value, "AS:"); ok {
 			n, _ := strconv.ParseUint(kbits, 10, 24) // a malformed value means unlimited
@@ -128,7 +135,7 @@ func (p *parser) media(value string) error {
 		Kind: fields[0], Protocol: fields[2], Formats: strings.Join(fields[3:], " "), Rejected: number == 0,
 		Direction: p.session.Direction, Reduced: p.session.Reduced,
 		Ufrag: p.session.Ufrag, Password: p.session.Password,
-		Fingerprint: p.session.Fingerprint, Setup: p.session.Setup,
+		Fingerprint: p.session.Fingerprint, Setup: p.session.Setup, Address: p.session.Address, Port: int(number),
 	})
 	return nil
 }
@@ -142,6 +149,9 @@ func (p *parser) finish() (*Description, error) {
 		return nil, invalid("the description has no section")
 	}
 
+	if p.phone {
+		p.d.finishPhone()
+	}
 	mids := map[string]bool{}
 	for _, s := range p.d.Sections {
 		if s.Mid == "" {

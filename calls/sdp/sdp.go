@@ -9,6 +9,7 @@
 package sdp
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -64,6 +65,11 @@ type Section struct {
 	Track  string
 
 	Candidates []Candidate // never filled by Parse
+
+	// Phones use these instead of ICE.
+	Address netip.Addr // where the author receives RTP; filled by ParsePhone alone
+	Port    int
+	Mux     bool // RTCP shares the port with RTP (RFC 5761)
 }
 
 // A Direction says who sends in a section, from the point of view of the description's author.

@@ -1,0 +1,92 @@
+package media
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+)
+
+// A cipher encrypts or decrypts packets. Package srtp has the one for browsers.
+type cipher interface {
+	EncryptRTP(dst, packet []byte, h *rtp.Header) ([]byte, error)
+	EncryptRTCP(dst, packet []byte, h *rtcp.Header) ([]byte, error)
+	// DecryptRTP accepts each packet of a source once.
+	DecryptRTP(dst, packet []byte, h *rtp.Header) ([]byte, error)
+	DecryptRTCP(dst, packet []byte, h *rtcp.Header) ([]byte, error)
+}
+
+// A plain is the cipher of phones, which do not encrypt. Its zero value is ready to use. Sequence
+// numbers are checked as SRTP checks them, since a sender relies on never seeing a packet twice.
+type plain struct{ sources []*plainSource }
+
+// A plainSource knows which packets of an SSRC have arrived.
+type plainSource struct {
+	ssrc     uint32
+	highest  int64
+	seen     window
+	rejected int    // in a row
+	restarts uint32 // added to the SSRC of packets
+}
+
+// maxRejected is how many packets in a row may be old or repeated. Then the phone has started its
+// numbers again, which some do after a hold. Its packets get another SSRC, since a new sequence of
+// numbers is a new stream.
+const maxRejected = 25
+
+var errRepeated = errors.New("the packet is old or repeated")
+
+// EncryptRTP implements cipher.
+func (*plain) EncryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
+	return append(dst, packet...), nil
+}
+
+// EncryptRTCP implements cipher.
+func (*plain) EncryptRTCP(dst, packet []byte, _ *rtcp.Header) ([]byte, error) {
+	return append(dst, packet...), nil
+}
+
+// DecryptRTCP implements cipher.
+func (*plain) DecryptRTCP(dst, packet []byte, _ *rtcp.Header) ([]byte, error) {
+	return append(dst, packet...), nil
+}
+
+// DecryptRTP implements cipher.
+func (c *plain) DecryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
+	seq, s := binary.BigEndian.Uint16(packet[2:]), c.source(binary.BigEndian.Uint32(packet[8:]))
+	count := s.highest + int64(int16(seq-uint16(s.highest)))
+	if s.highest < 0 || s.rejected == maxRejected {
+		if s.highest >= 0 {
+			s.restarts++
+		}
+		count = int64(seq) + 1<<16
+		s.highest, s.seen = count-1, window{}
+	}
+	if s.seen.has(count, s.highest) {
+		s.rejected++
+		return nil, errRepeated
+	}
+	s.rejected = 0
+	s.seen.add(count, s.highest)
+	s.highest = max(s.highest, count)
+	dst = append(dst, packet...)
+	binary.BigEndian.PutUint32(dst[8:], s.ssrc+s.restarts)
+	return dst, nil
+}
+
+// source returns what is known about an SSRC. The oldest one is forgotten if there are too many.
+func (c *plain) source(ssrc uint32) *plainSource {
+	for _, s := range c.sources {
+		if s.ssrc == ssrc {
+			return s
+		}
+	}
+	if len(c.sources) == maxSources {
+		c.sources = slices.Delete(c.sources, 0, 1)
+	}
+	s := &plainSource{ssrc: ssrc, highest: -1}
+	c.sources = append(c.sources, s)
+	return s
+}

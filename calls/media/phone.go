@@ -1,0 +1,142 @@
+package media
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+)
+
+// Phones speak plain RTP, without ICE. Packets from a phone cannot be told apart by their source,
+// which is unknown until the first one arrives if the phone is behind NAT. Each section of a phone
+// therefore has a UDP port of its own. The engine accepts packets only from the address that the
+// phone proved when it authenticated, and sends media only there. Descriptions of phones determine
+// the port alone, and only until the first packet arrives (symmetric RTP, RFC 4961).
+
+// relatch is how long a phone must be silent at its port before another port may replace it.
+const relatch = 2 * time.Second
+
+// A phonePort is the UDP port of a phone's section.
+type phonePort struct {
+	conn    *net.UDPConn
+	local   netip.AddrPort // as in our description
+	phone   netip.Addr     // the only address to exchange packets with
+	latched atomic.Bool    // the phone has sent a packet from the port in use
+}
+
+// openPhonePort opens a port for a phone.
+func (e *Engine) openPhonePort(phone netip.Addr) (*phonePort, error) {
+	local, err := e.addressFor(phone)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := e.ports.open(e.host)
+	if err != nil {
+		return nil, fmt.Errorf("opening a port for a phone: %w", err)
+	}
+	port := uint16(conn.LocalAddr().(*net.UDPAddr).Port)
+	return &phonePort{conn: conn, local: netip.AddrPortFrom(local, port), phone: phone}, nil
+}
+
+// addressFor returns the address to advertise to a phone: the one from which packets to the phone
+// leave this machine, if it is advertised, or else the first advertised one of the same family.
+func (e *Engine) addressFor(phone netip.Addr) (best netip.Addr, err error) {
+	route := routeTo(phone)
+	for _, a := range e.advertise {
+		switch {
+		case a.Addr() == route:
+			return route, nil
+		case !best.IsValid() && a.Addr().Is4() == phone.Is4():
+			best = a.Addr()
+		}
+	}
+	if !best.IsValid() {
+		return best, fmt.Errorf("no media address is of the family of %s", phone)
+	}
+	return best, nil
+}
+
+// routeTo returns the address from which packets to a leave this machine. It sends nothing.
+func routeTo(a netip.Addr) netip.Addr {
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(a, 9)))
+	if err != nil {
+		return netip.Addr{}
+	}
+	defer conn.Close()
+	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
+}
+
+// newPhoneTransport returns a transport for plain RTP.
+func (e *Engine) newPhoneTransport(s *section, port *phonePort) *transport {
+	t := e.newBareTransport(s)
+	t.port = port
+	t.in.ctx = &plain{}
+	s.out.setKeys(t, &plain{})
+	e.group.Go(func() { e.readPhone(t) })
+	return t
+}
+
+// setRemotePort sets the port at which the phone expects media, until it sends some itself.
+func (t *transport) setRemotePort(port int) {
+	if port == 0 || t.announced == port {
+		return
+	}
+	t.announced = port
+	t.port.latched.Store(false)
+	t.setPath(&path{udp: t.port.conn, local: t.port.local,
+		remote: netip.AddrPortFrom(t.port.phone, uint16(port))}, time.Now())
+}
+
+// readPhone handles the packets of a phone until its port is closed.
+func (e *Engine) readPhone(t *transport) {
+	w := e.newWorker()
+	for {
+		n, remote, err := t.port.conn.ReadFromUDPAddrPort(w.raw[:])
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil || n == len(w.raw) {
+			continue // an ICMP error for an earlier packet, or a truncated packet
+		}
+		remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
+		if now := time.Now(); t.latch(w.raw[:n], remote, now) {
+			w.dispatch(t, w.raw[:n], now)
+		} else {
+			e.counters.unknown.Add(1)
+		}
+	}
+}
+
+// latch reports whether a packet comes from the phone. The first RTP packet sets the port to which
+// media is sent.
+func (t *transport) latch(b []byte, remote netip.AddrPort, now time.Time) bool {
+	if remote.Addr() != t.port.phone || len(b) < 12 || b[0]>>6 != 2 {
+		return false
+	}
+	current, last := t.path.Load(), t.lastHeard.Load()
+	switch {
+	case t.port.latched.Load() && current.remote == remote:
+		t.lastHeard.Store(now.UnixNano())
+		return true
+	case isRTCP(b), t.port.latched.Load() && now.UnixNano()-last < int64(relatch):
+		return false
+	}
+	t.lastHeard.Store(now.UnixNano())
+	t.setPath(&path{udp: t.port.conn, local: t.port.local, remote: remote}, now)
+	if !t.port.latched.Swap(true) && !t.up.Swap(true) {
+		t.section.connected(t)
+	}
+	return true
+}
+
+// isRTCP tells RTCP from RTP on the same port (RFC 5761, section 4).
+func isRTCP(b []byte) bool { return b[1] >= 192 && b[1] <= 223 }
+
+// keepHeld counts a phone on hold as present, since most of them then send nothing.
+func (t *transport) keepHeld(now time.Time) {
+	if !t.section.formats.Load().accepts || !t.section.sends() {
+		t.lastHeard.Store(now.UnixNano())
+	}
+}

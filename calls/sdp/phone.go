@@ -1,0 +1,117 @@
+package sdp
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// ParsePhone parses the description of a phone, which uses RTP without ICE and DTLS (RFC 3264). It
+// has the same limits as [Parse]. Sections without a=mid get their index as Mid.
+func ParsePhone(text string) (*Description, error) { return parse(text, true) }
+
+// setConnection reads c=IN <family> <address>. Names are not resolved, and an address that cannot
+// be used is ignored: media goes to the address from which the phone sends.
+func (p *parser) setConnection(value string) {
+	fields := strings.Fields(value)
+	if len(fields) != 3 {
+		return
+	}
+	host, _, _ := strings.Cut(fields[2], "/") // a multicast address may have a TTL
+	if a, err := netip.ParseAddr(host); err == nil {
+		p.current().Address = a.Unmap().WithZone("")
+	}
+}
+
+// finishPhone completes what phones leave out of their descriptions.
+func (d *Description) finishPhone() {
+	for i := range d.Sections {
+		s := &d.Sections[i]
+		if s.Mid == "" {
+			s.Mid = itoa(i)
+		}
+		// RFC 3264, section 8.4: in old descriptions, this address means hold.
+		if s.Address.IsValid() && s.Address.IsUnspecified() && s.Direction.Receives() {
+			s.Direction = held[s.Direction]
+		}
+	}
+}
+
+// held maps directions to those of a client that does not want to receive.
+var held = map[Direction]Direction{SendReceive: SendOnly, ReceiveOnly: Inactive}
+
+// AnswerPhone is like [Section.Answer] for a section that a phone offers. Only audio over plain RTP
+// is accepted.
+func (s *Section) AnswerPhone(first ...string) Section {
+	a := Section{Kind: s.Kind, Protocol: s.Protocol, Mid: s.Mid, Formats: s.Formats, Mux: s.Mux}
+	codecs := s.choose(first)
+	if s.Rejected || len(codecs) == 0 || !s.isPlain() {
+		a.Rejected, a.Direction = true, Inactive
+		return a
+	}
+	a.Direction = s.Direction.Reverse()
+	a.setCodecs(codecs)
+	return a
+}
+
+// isPlain reports whether the section is audio over unencrypted RTP.
+func (s *Section) isPlain() bool {
+	return s.Kind == Audio && (s.Protocol == "RTP/AVP" || s.Protocol == "RTP/AVPF")
+}
+
+// OfferPhone returns a section that offers a phone what s has agreed on.
+func (s *Section) OfferPhone(mid string) Section {
+	o := Section{Kind: s.Kind, Protocol: "RTP/AVP", Mid: mid, Direction: SendReceive, Mux: true}
+	codecs := make([]Codec, 0, len(s.Codecs))
+	for _, c := range s.Codecs {
+		c.Feedback = nil
+		codecs = append(codecs, c)
+	}
+	o.setCodecs(codecs)
+	return o
+}
+
+// Phone formats the description for a phone. The sections have addresses and ports.
+func (d *Description) Phone() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "v=0\r\no=- %d %d %s\r\ns=-\r\nt=0 0\r\n", d.Session, d.Version, connection(d.address()))
+	for i := range d.Sections {
+		d.Sections[i].writePhone(&b)
+	}
+	return b.String()
+}
+
+// address returns the address of the first section that has one.
+func (d *Description) address() netip.Addr {
+	for _, s := range d.Sections {
+		if s.Address.IsValid() {
+			return s.Address
+		}
+	}
+	return netip.IPv4Unspecified()
+}
+
+// connection formats an address as c= and o= lines have it.
+func connection(a netip.Addr) string {
+	if a.Is6() {
+		return "IN IP6 " + a.String()
+	}
+	return "IN IP4 " + a.String()
+}
+
+// writePhone writes one section for a phone.
+func (s *Section) writePhone(b *strings.Builder) {
+	if s.Rejected {
+		fmt.Fprintf(b, "m=%s 0 %s %s\r\n", s.Kind, s.Protocol, s.Formats)
+		return
+	}
+	fmt.Fprintf(b, "m=%s %d %s %s\r\nc=%s\r\n", s.Kind, s.Port, s.Protocol, s.Formats, connection(s.Address))
+	s.writeCodecs(b)
+	if s.Kind == Audio {
+		b.WriteString("a=ptime:20\r\n")
+	}
+	if s.Mux {
+		b.WriteString("a=rtcp-mux\r\n")
+	}
+	fmt.Fprintf(b, "a=%s\r\n", s.Direction)
+}
