@@ -17,29 +17,29 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Callback says where to report the status of a recording.
+// A Callback says where a recording's status is reported.
 type Callback struct {
 	URL    string   // "" disables the callback
 	Events []string // members of CallbackEvents
 	Method string   // a member of CallbackMethods
 }
 
-// The values allowed for a callback, the default first. An event is a [Status].
+// Values allowed in a callback, the default first. An event is a [Status].
 var (
 	CallbackEvents  = []string{"completed", "in-progress", "absent"}
 	CallbackMethods = []string{"POST", "GET"}
 )
 
-// CodeBadEvent is the code of the error of a callback with an unknown event.
+// CodeBadEvent is the error code for a callback with an unknown event.
 const CodeBadEvent = "13621"
 
-// maxURL bounds the URL of a callback, in bytes.
+// maxURL is the maximum length of a callback's URL, in bytes.
 const maxURL = 2048
 
-// Wants reports whether the callback is to be told of a status.
+// Wants reports whether the status s is sent to the callback.
 func (c Callback) Wants(s Status) bool { return c.URL != "" && slices.Contains(c.Events, string(s)) }
 
-// withDefaults fills in what a callback leaves out, and removes repeated events.
+// withDefaults fills in missing fields of a callback, and removes repeated events.
 func (c Callback) withDefaults() Callback {
 	c.Events = slices.Clone(c.Events)
 	slices.SortFunc(c.Events, func(a, b string) int {
@@ -57,7 +57,7 @@ func (c Callback) withDefaults() Callback {
 	return c
 }
 
-// checkCallback reports what is wrong with a callback.
+// checkCallback returns an error that lists everything wrong with a callback.
 func (r *Recordings) checkCallback(c Callback) error {
 	errs := []error{checkMember("RecordingStatusCallbackMethod", c.Method, CallbackMethods)}
 	for _, event := range c.Events {
@@ -85,8 +85,8 @@ func (r *Recordings) checkCallbackURL(text string) error {
 	return r.checkURL(param, text)
 }
 
-// CallbackFields returns what a callback is told about a recording, except RecordingUrl, which
-// depends on where the server is reached.
+// CallbackFields returns the form fields that are sent to the callback of a recording. RecordingUrl
+// is missing, because it depends on the server's URL.
 func (r Recording) CallbackFields() url.Values {
 	fields := url.Values{
 		"AccountSid": {r.ProjectID}, "RecordingSid": {r.Sid}, "RecordingStatus": {string(r.Status)},
@@ -106,20 +106,21 @@ func (r Recording) CallbackFields() url.Values {
 	return fields
 }
 
-// A Delivery is the report of a recording's status on its way to the callback of the recording.
+// A Delivery is a report of a recording's status that is sent, or was sent, to the recording's
+// callback.
 type Delivery struct {
-	ID        string // sorts by creation
+	ID        string // IDs sort by creation
 	ProjectID string
-	Sid       string // of the recording
+	Sid       string // Sid of the recording
 	Event     Status
 	URL       string
 	Method    string
-	Fields    string // what is reported, see CallbackFields, as a form
+	Fields    string // CallbackFields, encoded as a form
 	deliver.Progress
 }
 
-// ParseDelivery parses the method, URL and fields of a delivery, one on each line. They are the body
-// of its job for package deliver.
+// ParseDelivery parses the method, URL and fields of a delivery, one per line. This is the format
+// of its job in package deliver.
 func ParseDelivery(job []byte) (Delivery, error) {
 	lines := strings.SplitN(string(job), "\n", 3)
 	if len(lines) != 3 {
@@ -128,32 +129,34 @@ func ParseDelivery(job []byte) (Delivery, error) {
 	return Delivery{Method: lines[0], URL: lines[1], Fields: lines[2]}, nil
 }
 
-// A DeliveryStore keeps the deliveries to callbacks. It queues them in the transactions that
+// A DeliveryStore stores the deliveries to callbacks. It queues them in the transactions that
 // change the status of a recording.
 type DeliveryStore interface {
-	// ListCallbacks returns a page of a project's deliveries, newest first; "" is any state.
+	// ListCallbacks returns a page of a project's deliveries in state s, newest first. If s is "",
+	// it returns those in any state.
 	ListCallbacks(ctx context.Context, projectID string, s deliver.State, q page.Query) (page.Page[Delivery], error)
-	// RedeliverCallback queues a delivery of the project again, as of now, or returns a
-	// problem.NotFound.
+	// RedeliverCallback queues a delivery of the project again, due at now. If the delivery is
+	// unknown, it returns problem.NotFound.
 	RedeliverCallback(ctx context.Context, projectID, id string, now time.Time) (Delivery, error)
-	// RedeliverDeadCallbacks does the same for all dead letters of the project, and returns their
-	// number.
+	// RedeliverDeadCallbacks queues all dead letters of the project again, and returns how many
+	// there were.
 	RedeliverDeadCallbacks(ctx context.Context, projectID string, now time.Time) (int, error)
-	// ExpireCallbacks makes dead letters of deliveries that were queued before a time.
+	// ExpireCallbacks turns deliveries that were queued before the given time into dead letters.
 	ExpireCallbacks(ctx context.Context, before, now time.Time) error
-	// ForgetCallbacks deletes deliveries that were delivered or given up before these times.
+	// ForgetCallbacks deletes deliveries that succeeded before delivered, and dead letters from
+	// before dead.
 	ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error
 }
 
-// ListCallbacks returns a page of the deliveries to callbacks in a state, newest first; "" is any
-// state.
+// ListCallbacks returns a page of the deliveries to callbacks in state s, newest first. If s is "",
+// it returns those in any state.
 func (r *Recordings) ListCallbacks(
 	ctx context.Context, projectID string, s deliver.State, q page.Query,
 ) (page.Page[Delivery], error) {
 	return r.store.ListCallbacks(ctx, projectID, s, q)
 }
 
-// Redeliver queues a delivery to a callback again, whatever its state, with the same fields.
+// Redeliver queues a delivery to a callback again, in whatever state it is, with the same fields.
 func (r *Recordings) Redeliver(ctx context.Context, projectID, id string) (Delivery, error) {
 	u, err := uuid.Parse(id)
 	if err != nil {
@@ -162,12 +165,14 @@ func (r *Recordings) Redeliver(ctx context.Context, projectID, id string) (Deliv
 	return r.store.RedeliverCallback(ctx, projectID, u.String(), r.now())
 }
 
-// RedeliverDead queues all dead letters of a project's callbacks again and returns their number.
+// RedeliverDead queues all dead letters of a project's callbacks again, and returns how many there
+// were.
 func (r *Recordings) RedeliverDead(ctx context.Context, projectID string) (int, error) {
 	return r.store.RedeliverDeadCallbacks(ctx, projectID, r.now())
 }
 
-// sweepCallbacks turns deliveries that waited too long into dead letters, and deletes old ones.
+// sweepCallbacks turns deliveries that have waited too long into dead letters, and deletes old
+// deliveries.
 func (r *Recordings) sweepCallbacks(ctx context.Context) error {
 	now := r.now()
 	return errors.Join(

@@ -7,18 +7,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Calls are the calls that this deployment itself carries, on any of its nodes. Implementations
-// are safe for concurrent use.
+// Calls gives access to the calls that this deployment carries, on any of its nodes.
+// Implementations are safe for concurrent use.
 type Calls interface {
-	// FindCall describes a running call of a project, or returns a problem.NotFound.
+	// FindCall describes a running call of a project. If there is no such call, it returns
+	// problem.NotFound.
 	FindCall(ctx context.Context, projectID, callSid string) (Description, error)
-	// Record makes the recorder of a call follow a recording of it: by the status of rec, it
-	// begins, pauses, resumes or stops. For a call that is not carried here, or has ended, the
-	// error is a problem.NotFound.
+	// Record starts, pauses, resumes or stops recording a call, so that it matches rec.Status. If
+	// the call has ended or is not carried here, Record returns problem.NotFound.
 	Record(ctx context.Context, rec Recording) error
 }
 
-// noCalls are the calls of a deployment that carries none.
+// noCalls implements Calls for a deployment that carries no calls.
 type noCalls struct{}
 
 func (noCalls) FindCall(context.Context, string, string) (Description, error) {
@@ -27,7 +27,8 @@ func (noCalls) FindCall(context.Context, string, string) (Description, error) {
 
 func (noCalls) Record(context.Context, Recording) error { return problem.NoSuch("call") }
 
-// findCall describes a call that can be recorded, and reports whether it is carried here.
+// findCall describes a call that can be recorded. carried reports whether this deployment carries
+// it.
 func (r *Recordings) findCall(
 	ctx context.Context, projectID, callSid, track string,
 ) (d Description, carried bool, err error) {
@@ -51,8 +52,8 @@ func (r *Recordings) findCall(
 	return d, false, nil
 }
 
-// follow makes the recorder of a call follow a recording. A recorder elsewhere, such as an
-// operator's switch, follows by itself.
+// follow makes the recorder of a call match the status of a recording. If this deployment does not
+// carry the call, its recorder, such as an operator's switch, follows the status by itself.
 func (r *Recordings) follow(ctx context.Context, rec Recording) error {
 	if err := r.calls.Record(ctx, rec); !errors.Is(err, problem.NotFound) {
 		return err
@@ -60,8 +61,8 @@ func (r *Recordings) follow(ctx context.Context, rec Recording) error {
 	return nil
 }
 
-// mustFollow is follow for a recording that was just added of a call that is carried here. If it
-// cannot begin, for example because the call has ended in the meantime, it is deleted.
+// mustFollow is like follow, for a recording that was just added of a call carried here. If
+// recording cannot begin, for example because the call has ended, mustFollow deletes the recording.
 func (r *Recordings) mustFollow(ctx context.Context, rec Recording) error {
 	err := r.calls.Record(ctx, rec)
 	if err == nil {

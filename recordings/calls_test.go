@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A switchboard is a fake that carries one call. It notes the status of each recording passed to
+// A switchboard is a fake that carries one call. It stores the status of each recording passed to
 // Record.
 type switchboard struct {
 	call     recordings.Description
@@ -74,8 +74,7 @@ func TestCarriedCall(t *testing.T) {
 	}
 }
 
-// TestCarriedCallEnds shows that a call that ends before its recording begins leaves no
-// recording.
+// TestCarriedCallEnds shows that a call that ends before recording begins leaves no recording.
 func TestCarriedCallEnds(t *testing.T) {
 	for _, fault := range []error{problem.NoSuch("call"), errors.New("node lost")} {
 		s := &switchboard{call: recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}, fault: fault}
@@ -91,8 +90,8 @@ func TestCarriedCallEnds(t *testing.T) {
 	}
 }
 
-// TestLateMedia shows that media completes the recording that it names even after the wait for
-// it has ended, once and only if it is marked as late.
+// TestLateMedia shows that an upload marked as late completes the recording that it names, once,
+// even after the recording has stopped waiting for media. Other uploads do not.
 func TestLateMedia(t *testing.T) {
 	w := newWorld(t)
 	call := recordings.Metadata{CallSid: "c"}

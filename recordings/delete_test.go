@@ -91,8 +91,8 @@ func TestStubsLiveFortyDays(t *testing.T) {
 	}
 }
 
-// TestSweepAfterDeletedProject shows that deleting a project deletes its recordings, and that
-// the next sweep removes their files.
+// TestSweepAfterDeletedProject shows that deleting a project deletes its recordings, and that the
+// next sweep removes their files.
 func TestSweepAfterDeletedProject(t *testing.T) {
 	w := newWorld(t)
 	home := w.project

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The values allowed in [Metadata].
+// Values allowed in [Metadata].
 var (
 	Directions = []string{"inbound", "outbound", "outbound-api", "outbound-dial"}
 	Tracks     = []string{"both", "inbound", "outbound"} // the first is the default
@@ -23,31 +23,32 @@ var (
 	}
 )
 
-// maxText bounds each text of a Description, in bytes.
+// maxText is the maximum length of most fields of a Description, in bytes.
 const maxText = 255
 
-// A Description is what a sender says about an upload.
+// A Description is what the sender of an upload says about it.
 type Description struct {
 	Metadata
-	SubscriberID string // ties the recording to a subscriber of the project
+	SubscriberID string // the project's subscriber to whom the recording belongs
 	Callback     Callback
-	Sid          string // the waiting recording to complete; "" finds it by call or conference
+	Sid          string // the waiting recording to complete; if "", it is found by call or conference
 
-	// The following are for recorders in this process, which senders cannot set.
+	// The following fields are only for recorders in this process. Senders cannot set them.
 
-	Subscribers []string // ties the recording to these subscribers as well
-	Channels    int      // how many the media will have; 0 means 1
-	ErrorCode   string   // of the recording if there is something to hear, such as Incomplete
-	Late        bool     // Sid may also be that of a recording whose wait for media has ended
+	Subscribers []string // more subscribers to whom the recording belongs
+	Channels    int      // number of channels that the media will have; 0 means 1
+	ErrorCode   string   // error code of a recording that has some audio, such as Incomplete
+	Late        bool     // Sid may name a recording that no longer waits for its media
 
-	// Two uploads are the same if they agree in the first of these that is given: the
-	// IdempotencyKey; the Path and the bytes; the CallSid and the bytes.
+	// An upload is a repetition if it has the same identity as an earlier one. The identity is the
+	// first of these that is set: IdempotencyKey; Path and the bytes; CallSid, any Track and the bytes;
+	// Sid and the bytes.
 	IdempotencyKey string
-	Path           string // of the file at the sender
+	Path           string // path of the file on the sender's machine
 }
 
-// Check reports everything that is wrong with a description. Ingest checks it too, but only
-// after it has received the file.
+// Check returns an error that lists everything wrong with a description. Ingest also calls it, but
+// only after it has received the file.
 func (r *Recordings) Check(d Description) error {
 	var errs []error
 	for _, text := range []struct{ param, value string }{
@@ -88,7 +89,7 @@ func checkMember(param, value string, members []string) error {
 	return problem.BadParam(param, "%s must be one of %s", param, strings.Join(members, ", "))
 }
 
-// withDefaults fills in the fields that a sender may leave out.
+// withDefaults fills in optional fields.
 func (m Metadata) withDefaults() Metadata {
 	if m.Track == "" {
 		m.Track = Tracks[0]
@@ -102,8 +103,8 @@ func (m Metadata) withDefaults() Metadata {
 	return m
 }
 
-// identity returns a text that all uploads of the same recording share, or "" if nothing
-// identifies it. content is the digest of the bytes.
+// identity returns a string that all uploads of the same recording share, or "" if nothing
+// identifies the upload. content is the digest of the bytes.
 func (d Description) identity(content string) string {
 	switch {
 	case d.IdempotencyKey != "":
@@ -111,7 +112,7 @@ func (d Description) identity(content string) string {
 	case d.Path != "":
 		return "path:" + content + ":" + fmt.Sprintf(
 			"%x", sha256.Sum256([]byte(d.Path))) // paths are too long for an index
-	case d.CallSid != "" && d.Track != "": // two silent tracks have equal bytes
+	case d.CallSid != "" && d.Track != "": // two silent tracks may have the same bytes
 		return "call:" + content + ":" + d.CallSid + "\n" + d.Track
 	case d.CallSid != "":
 		return "call:" + content + ":" + d.CallSid

@@ -14,7 +14,7 @@ type brokenDisk func() error
 
 func (b brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, b() }
 
-// TestMeasuringNeverFails shows that a recording is stored without levels if measuring fails,
+// TestMeasuringNeverFails shows that a recording is stored without levels if measuring it fails,
 // and that the failure is logged.
 func TestMeasuringNeverFails(t *testing.T) {
 	facts := wav.Facts{Format: wav.Format{Codec: "pcm_s16le", SampleRate: 8000, Channels: 1, Bits: 16,
@@ -27,7 +27,7 @@ func TestMeasuringNeverFails(t *testing.T) {
 	for name, fault := range faults {
 		var log strings.Builder
 		r := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		for range 10 { // more often than uploads are measured concurrently
+		for range 10 { // more than the number of concurrent measurements
 			var rec Recording
 			if parts := r.measure(brokenDisk(fault), facts, &rec); parts != nil || rec.Levels != nil {
 				t.Errorf("%s: parts %v, levels %v, want none", name, parts, rec.Levels)

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Find returns a recording of the owner. It returns the same problem.NotFound for a recording
-// that is unknown, that is deleted, or that belongs to another owner.
+// Find returns one of the owner's recordings. For a recording that is unknown, deleted, or belongs
+// to another owner, it returns the same problem.NotFound.
 func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, error) {
 	if !isUUID(sid) || !isUUID(o.ProjectID) {
 		return Recording{}, problem.NoSuch("recording")
@@ -24,23 +24,23 @@ func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, 
 	return r.store.FindRecording(ctx, o, sid)
 }
 
-// isUUID reports whether an id is in canonical form, the only form that reaches a store.
+// isUUID reports whether id is a UUID in canonical form. Only such ids are passed to a store.
 func isUUID(id string) bool {
 	u, err := uuid.Parse(id)
 	return err == nil && u.String() == id
 }
 
-// List returns a page of recordings, newest first. If the filter has CallBegins, they are
-// ordered by call id instead.
+// List returns a page of recordings, newest first. If the filter has CallBegins, they are sorted by
+// call id instead.
 func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error) {
 	return r.store.ListRecordings(ctx, f, q)
 }
 
-// minBeginning is the shortest prefix of a Sid that is looked up: shorter ones match too many.
+// minBeginning is the minimum length of a prefix in a search for Sids. Shorter ones match too many.
 const minBeginning = 6
 
-// FindBeginning returns at most fifty recordings of a project whose Sids begin with sid.
-// It returns none if sid has fewer than six characters.
+// FindBeginning returns at most fifty recordings of a project whose Sids begin with sid. If sid has
+// fewer than six characters, it returns none.
 func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) ([]Recording, error) {
 	if len(sid) < minBeginning {
 		return nil, nil
@@ -48,11 +48,11 @@ func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) (
 	return r.store.FindRecordingsBeginning(ctx, projectID, strings.ToLower(sid))
 }
 
-// unfinished is the Retry-After for a recording that still waits for its media.
+// unfinished is the Retry-After for a recording that is still waiting for its media.
 const unfinished = 5 * time.Second
 
-// withMedia returns a recording of the owner, as it was within the last 300 ms. If it has no
-// bytes, the error is a problem.NotFound.
+// withMedia returns one of the owner's recordings, from a cache that is at most 300 ms old. If the
+// recording has no media, withMedia returns problem.NotFound.
 func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Recording, error) {
 	rec, err := r.lately.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) {
 		return r.Find(ctx, o, sid)
@@ -69,8 +69,8 @@ func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Record
 	return rec, nil
 }
 
-// unlessGone returns the reason that bytes are missing: the problem of a recording that was
-// deleted after its row was read, or err otherwise.
+// unlessGone returns the error for missing media. If the recording has been deleted since its row
+// was read, this is problem.NotFound. Otherwise it is err.
 func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := r.Find(ctx, o, sid); gone != nil {
@@ -80,8 +80,8 @@ func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err er
 	return err
 }
 
-// Open returns a recording of the owner, as it was within the last 300 ms, and its original
-// bytes. If it has no bytes, the error is a problem.NotFound.
+// Open returns one of the owner's recordings, from a cache that is at most 300 ms old, and its
+// original bytes. If the recording has no media, Open returns problem.NotFound.
 func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, io.ReadSeekCloser, error) {
 	rec, err := r.withMedia(ctx, o, sid)
 	if err != nil {
@@ -94,8 +94,7 @@ func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, 
 	return rec, media, nil
 }
 
-// Delete removes the bytes of a project's recording and leaves a stub of its row
-// for [StubLife].
+// Delete removes the media of a project's recording. Its row remains as a stub for [StubLife].
 func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	if !isUUID(sid) {
 		return problem.NoSuch("recording")
@@ -111,8 +110,8 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	return nil
 }
 
-// Forget removes the media with these keys, of recordings whose rows were deleted in another
-// way than by Delete.
+// Forget removes the media with these keys. It is for recordings whose rows were not deleted by
+// Delete.
 func (r *Recordings) Forget(keys ...string) error {
 	defer r.lately.Clear()
 	var errs []error
@@ -124,9 +123,9 @@ func (r *Recordings) Forget(keys ...string) error {
 	return errors.Join(errs...)
 }
 
-// Sweep removes the remains of interrupted uploads and of deleted recordings. It also removes
-// stubs after [StubLife] and gives up waiting for media that never came. Call it at start and
-// every minute.
+// Sweep removes the remains of interrupted uploads and deleted recordings, and stubs that are older
+// than [StubLife]. It also gives up recordings whose media never came. Call it at start and every
+// minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
 		r.store.GiveUpRecordings(ctx, r.now()),

@@ -22,17 +22,17 @@ import (
 type Upload struct {
 	ProjectID string
 	Body      io.Reader
-	// Describe is called once Body has been read to its end, since form fields may follow
-	// the file.
+	// Describe returns the description. It is called after Body has been read to the end, since
+	// form fields may follow the file.
 	Describe func() (Description, error)
-	// Hints are the sender's names for the file, the best first: each a name, a path or a
-	// Content-Type. They matter only for audio without a header.
+	// Hints are the sender's names for the file, the best first. Each is a name, a path or a
+	// Content-Type. They are only needed for audio without a header.
 	Hints []string
 }
 
-// Ingest stores an upload and creates its recording. If the upload repeats an earlier one,
-// Ingest returns that recording, with added false. A file with nothing to hear is kept as
-// [Absent]. A refused file, an interrupted upload and a wrong description leave nothing behind.
+// Ingest stores an upload and creates its recording. If the upload repeats an earlier one, Ingest
+// returns the earlier recording, with added false. A file without audible audio is stored with the
+// status [Absent]. Nothing remains of an upload that is refused, interrupted or wrongly described.
 func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, added bool, err error) {
 	rate, err := r.store.RecordRate(ctx, u.ProjectID)
 	if err != nil {
@@ -59,7 +59,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		return r.measure(f, facts, &rec), nil
 	}
 
-	// The price follows from the duration, so the recording is completed only after write.
+	// Complete the recording only after write, because its price depends on the duration.
 	commit := func() (_ bool, err error) {
 		if rec.Status, rec.ErrorCode = heard(rec); rec.Status == Completed {
 			rec.ErrorCode = about.ErrorCode
@@ -96,7 +96,7 @@ func (r *Recordings) begin(projectID string) (Recording, error) {
 		Updated: now, Live: Live{Trim: Trims[0]}}, nil
 }
 
-// describe returns the description of an upload once it has checked it.
+// describe returns the description of an upload, checked.
 func (r *Recordings) describe(u Upload) (Description, error) {
 	d, err := u.Describe()
 	if err != nil {
@@ -105,7 +105,7 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 	return d, r.Check(d)
 }
 
-// receive copies an upload into f, hashes it on the way and stores the facts of its audio in rec.
+// receive copies an upload into f and hashes it. It stores the facts of the audio in rec.
 func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, error) {
 	hash := sha256.New()
 	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.maxUpload},
@@ -126,8 +126,8 @@ func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, e
 	return facts, nil
 }
 
-// heard returns the status of an upload. It is Absent if the recorder heard nothing and wrote
-// only a header, or silence.
+// heard returns the status of an upload. The status is Absent if the upload is silent, or has a
+// header but no audio.
 func heard(rec Recording) (status Status, errorCode string) {
 	if rec.Frames == 0 || rec.Levels != nil && rec.Levels.Flags&levels.Silent != 0 {
 		return Absent, NoAudio
@@ -135,8 +135,8 @@ func heard(rec Recording) (status Status, errorCode string) {
 	return Completed, ""
 }
 
-// subscribers returns the subscribers a recording is tied to: those in the description, or else
-// those whose addresses are the call's From and To.
+// subscribers returns the subscribers to whom a recording belongs: those in the description, or
+// else those whose addresses are the call's From and To.
 func (r *Recordings) subscribers(ctx context.Context, projectID string, d Description) ([]string, error) {
 	if d.SubscriberID != "" {
 		known, err := r.store.HasSubscriber(ctx, projectID, d.SubscriberID)
@@ -165,8 +165,8 @@ func (r *Recordings) subscribers(ctx context.Context, projectID string, d Descri
 	return found, nil
 }
 
-// existing returns those subscribers that the project has. A recorder names them when a call
-// begins, and they may be deleted while it runs.
+// existing returns the subscribers in ids that still exist. A recorder names them when a call
+// begins, and they may be deleted during the call.
 func (r *Recordings) existing(ctx context.Context, projectID string, ids []string) (known []string, err error) {
 	for _, id := range ids {
 		has, err := r.store.HasSubscriber(ctx, projectID, id)
@@ -180,8 +180,8 @@ func (r *Recordings) existing(ctx context.Context, projectID string, ids []strin
 	return known, nil
 }
 
-// A source is the body of an upload, up to a limit. Its errors blame the sender, so that they
-// differ from errors of the disk.
+// A source reads the body of an upload, up to a limit. Its errors are problems of the sender, which
+// distinguishes them from disk errors.
 type source struct {
 	body io.Reader
 	left int64
@@ -198,7 +198,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, problem.New(problem.Malformed, "bad_request", "the upload is incomplete")
 }
 
-// refuse converts the reason a file is rejected into a problem.
+// refuse turns the error of a rejected file into a problem.
 func refuse(err error, size int64) error {
 	switch {
 	case size == 0:

@@ -8,13 +8,14 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// BenchmarkIngest stores ten minutes of speech, 8 kHz and one channel: copied, hashed,
-// measured and synced to disk.
+// BenchmarkIngest stores ten minutes of speech, with 8 kHz and one channel: it copies, hashes and
+// measures the file, and syncs it to disk.
 func BenchmarkIngest(b *testing.B) {
 	w := newWorld(b)
 	speech := corpusFile(b, "speech_s16_8k.wav")
 	file := append(bytes.Clone(speech[:44]), bytes.Repeat(speech[44:], 106)...)
-	// Sizes of 0, as in a streamed file: the audio extends to the end of the file.
+	// Set the sizes in the header to 0, as in a streamed file: the audio extends to the end of the
+	// file.
 	clear(file[4:8])
 	clear(file[40:44])
 	var before, after syscall.Rusage

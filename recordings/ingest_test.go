@@ -125,7 +125,7 @@ func TestIngestIdentity(t *testing.T) {
 	tests := []struct {
 		name          string
 		first, second recordings.Description
-		file          string // of the second upload
+		file          string // file of the second upload
 		same          bool
 		conflict      bool
 	}{
@@ -165,8 +165,8 @@ func TestIngestIdentity(t *testing.T) {
 	}
 }
 
-// TestIdentityEndsWithItsRecording shows that an identity can be used again once its recording is
-// deleted, and that other projects do not share it.
+// TestIdentityEndsWithItsRecording shows that an identity can be used again after its recording is
+// deleted, and that it is not shared between projects.
 func TestIdentityEndsWithItsRecording(t *testing.T) {
 	w := newWorld(t)
 	key := recordings.Description{IdempotencyKey: "k"}

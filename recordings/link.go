@@ -16,22 +16,22 @@ import (
 // recording always requires credentials.
 type MediaAuth string
 
-// The values of MediaAuth.
+// Values of MediaAuth.
 const (
-	Public MediaAuth = "public" // everyone who knows the Sid
+	Public MediaAuth = "public" // anyone who knows the Sid
 	Basic  MediaAuth = "basic"  // callers who may read the recording's document
-	Signed MediaAuth = "signed" // those callers, and everyone with a link they created
+	Signed MediaAuth = "signed" // the same callers, and anyone with a link that they created
 )
 
-// LongestLink is the longest lifetime of a link. Its key is kept for longer than that.
+// LongestLink is the longest lifetime of a link. Keys are kept for longer than that.
 const LongestLink = 30 * 24 * time.Hour
 
-// Links creates and verifies the codes of links. All nodes share the keys, and no other
-// purpose uses them.
+// Links creates and verifies the codes in links. All nodes share the keys, which are used for no
+// other purpose.
 type Links interface {
-	// Code returns the code of a message. It can be verified for 31 days.
+	// Code returns a code for message. It can be verified for 31 days.
 	Code(purpose, message string) (code string, err error)
-	// VerifyCode reports whether code is the code of the message, in constant time.
+	// VerifyCode reports in constant time whether code is a code for message.
 	VerifyCode(purpose, message, code string) bool
 }
 
@@ -41,8 +41,8 @@ type Link struct {
 	Signature string
 }
 
-// MediaAuth returns who may fetch the media of a project, as it was within the last 300 ms.
-// The error for an unknown project is the same problem.NotFound as for an unknown recording.
+// MediaAuth returns who may fetch the media of a project, from a cache that is at most 300 ms old.
+// For an unknown project it returns the same problem.NotFound as for an unknown recording.
 func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth, error) {
 	if !isUUID(projectID) {
 		return "", problem.NoSuch("recording")
@@ -54,8 +54,8 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 	return auth, err
 }
 
-// Sign creates a link to a recording in a format. The link is valid for the given time, and no
-// longer than its maker (see [Owner]).
+// Sign creates a link to a recording in format f. The link is valid for lasts, but not after its
+// maker has ended; see [Owner].
 func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker string) (Link, error) {
 	if r.links == nil {
 		return Link{}, errors.New("signing link: no key is configured")
@@ -73,8 +73,9 @@ func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker st
 	return Link{expires, code}, err
 }
 
-// Verify reports whether a link to a recording in a format is valid. exp and sig are the
-// parameters of the link. It returns an error if this cannot be known at the moment.
+// Verify reports whether a link to a recording in format f is valid. exp and sig are the link's
+// parameters. If it cannot be known at the moment whether the link is valid, Verify returns an
+// error.
 func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (bool, error) {
 	expires, err := strconv.ParseInt(exp, 10, 64)
 	if err != nil || r.links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {
@@ -92,8 +93,8 @@ func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (b
 	return r.isMakerLive(made)
 }
 
-// cutMaker splits off the third part of a signature, which says when and by whom the link was made.
-// Links made on the command line have only two parts.
+// cutMaker splits off the third part of a signature, which contains the link's maker and the time
+// when the link was made. Links made on the command line have only two parts.
 func cutMaker(sig string) (code, made string) {
 	i := strings.LastIndexByte(sig, '.')
 	if i <= 0 || strings.Count(sig, ".") != 2 {
@@ -106,7 +107,7 @@ func cutMaker(sig string) (code, made string) {
 	return sig[:i], string(text)
 }
 
-// isMakerLive reports whether the maker of a link, which the link's code covers, has not ended since.
+// isMakerLive reports whether the maker of a link has not ended since the link was made.
 func (r *Recordings) isMakerLive(made string) (bool, error) {
 	if made == "" {
 		return true, nil
@@ -136,7 +137,7 @@ func message(sid string, f Format, expires int64, made string) string {
 // A Format is a form in which media can be fetched.
 type Format string
 
-// The formats.
+// The supported formats.
 const (
 	WAV      Format = "wav"
 	MP3      Format = "mp3"
@@ -146,8 +147,8 @@ const (
 // Formats lists all formats, the most widely playable first.
 var Formats = []Format{WAV, MP3, Original}
 
-// BestFormat returns the first of [Formats] that the media is available in. For a recording
-// without media yet it is the first of all.
+// BestFormat returns the first of [Formats] in which the media is available. If the recording has
+// no media yet, it returns the first of all.
 func (r Recording) BestFormat() Format {
 	return Formats[max(0, slices.IndexFunc(Formats, r.Can))]
 }

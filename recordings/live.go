@@ -13,25 +13,25 @@ import (
 type Live struct {
 	Waits         time.Time // deadline for its media; zero if it is not waiting
 	Trim          string    // a member of Trims
-	PauseBehavior string    // of the last pause, a member of PauseBehaviors; "" if there was none
+	PauseBehavior string    // behavior in the last pause, a member of PauseBehaviors; "" if there was no pause
 	Callback      Callback
 }
 
-// The values allowed for a live recording, the default first.
+// Values allowed for a recording in progress, the default first.
 var (
 	Trims          = []string{"do-not-trim", "trim-silence"}
 	PauseBehaviors = []string{"silence", "skip"}
 )
 
-// The codes of the errors of live recordings.
+// Error codes for recordings in progress.
 const (
 	CodeBadTrim   = "13699"
 	CodeNotInCall = "21220"
 )
 
-// Announce creates a recording that has begun; an upload brings its media later. If the same
-// track of the same call is already being recorded, Announce returns that recording, with
-// added false.
+// Announce creates a recording that has begun and whose media will be uploaded later. If the same
+// track of the same call is already being recorded, Announce returns that recording, with added
+// false.
 func (r *Recordings) Announce(
 	ctx context.Context, projectID string, d Description,
 ) (kept Recording, added bool, err error) {
@@ -66,8 +66,8 @@ func (r *Recordings) addLive(
 	return r.store.AddRecording(ctx, rec, Arrival{Identity: liveIdentity(rec.Metadata), SubscriberIDs: subscribers})
 }
 
-// liveIdentity returns the identity of a running recording: each track of a call has at most
-// one at a time.
+// liveIdentity returns the identity of a recording in progress. Each track of a call can have only
+// one such recording at a time.
 func liveIdentity(m Metadata) string {
 	if m.ConferenceSid != "" {
 		return "live:conference:" + m.Track + ":" + m.ConferenceSid
@@ -75,7 +75,7 @@ func liveIdentity(m Metadata) string {
 	return "live:call:" + m.Track + ":" + m.CallSid
 }
 
-// A Start holds the parameters for recording a call. "" means the default.
+// A Start holds the parameters for recording a call. Empty fields mean the defaults.
 type Start struct {
 	Channels string // mono or dual
 	Track    string // a member of Tracks
@@ -93,7 +93,7 @@ func (r *Recordings) checkStart(s Start) error {
 	return errors.Join(errs...)
 }
 
-// withCode sets the code of a problem to the one that clients know. Other errors are returned
+// withCode sets the code of a problem to one that existing clients expect. It returns other errors
 // unchanged.
 func withCode(code string, err error) error {
 	p := problem.First(err)
@@ -110,9 +110,9 @@ func notInCall() error {
 		"the call is not known to be in progress; announce a recording of it first")
 }
 
-// Start begins to record a call that this deployment carries, or of which an announced recording
-// waits for its media. If that track is already being recorded, Start applies its parameters
-// to that recording and returns it.
+// Start begins to record a call. This deployment must carry the call, or an announced recording of
+// it must be waiting for its media. If the same track is already being recorded, Start applies the
+// parameters to that recording and returns it.
 func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Start) (Recording, error) {
 	if err := r.checkStart(s); err != nil {
 		return Recording{}, err
@@ -122,7 +122,7 @@ func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Sta
 		return Recording{}, err
 	}
 	if carried && s.Channels == "" {
-		s.Channels = "dual" // both sides are recorded anyway, and requests can mix them into one channel
+		s.Channels = "dual" // both sides are recorded anyway, and can be mixed into one channel on request
 	}
 	subscribers, err := r.subscribers(ctx, projectID, call)
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Sta
 	}
 
 	kept, err = r.change(ctx, kept, func(rec *Recording) error {
-		if rec.Waits.IsZero() || rec.Status == Stopped { // it ended in the meantime
+		if rec.Waits.IsZero() || rec.Status == Stopped { // the recording ended in the meantime
 			return notInCall()
 		}
 		rec.Status = InProgress
@@ -171,8 +171,8 @@ func (s Start) apply(rec *Recording) {
 	rec.Callback = s.Callback.withDefaults()
 }
 
-// Move changes the status of a recording that waits for its media: it pauses, resumes or
-// stops. A stopped recording cannot resume.
+// Move pauses, resumes or stops a recording that is waiting for its media. A stopped recording
+// cannot be resumed.
 func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBehavior string) (Recording, error) {
 	moves := []Status{Paused, InProgress, Stopped}
 	var errs []error
@@ -203,9 +203,9 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 	return rec, r.follow(ctx, rec)
 }
 
-// change applies a change to a waiting recording. If a concurrent change was faster, it
-// applies the change again to the new state. Each retry means that another caller succeeded,
-// so every caller eventually does.
+// change applies a change to a waiting recording. If the recording was changed concurrently, it
+// applies the change again to the new state. A retry means that another caller has succeeded, so
+// every caller eventually succeeds.
 func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Recording) error) (Recording, error) {
 	for {
 		old := rec.Updated
@@ -213,7 +213,7 @@ func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Rec
 			return Recording{}, err
 		}
 		if rec.Updated = r.now().Truncate(time.Microsecond); !rec.Updated.After(old) {
-			rec.Updated = old.Add(time.Microsecond) // each change needs a distinct time
+			rec.Updated = old.Add(time.Microsecond) // each change must have a different time
 		}
 
 		rec.Waits = rec.Updated.Add(r.wait)

@@ -12,23 +12,23 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// The parts kept with a recording's media. They are computed when it is uploaded.
+// Parts stored with a recording's media. They are computed during the upload.
 const (
-	peaksPart = "peaks" // the outline of the waveform
-	indexPart = "index" // checkpoints of the decoder, for codecs that need them
+	peaksPart = "peaks" // outline of the waveform
+	indexPart = "index" // decoder checkpoints, for codecs that need them
 )
 
 var partNames = []string{peaksPart, indexPart}
 
 // measure measures a recording in one pass over its audio. It stores the levels in rec and returns
-// the parts to keep with the media. Codecs that cannot be converted get no levels. Failures are
-// only logged, because keeping the upload matters more than its levels.
+// the parts to store with the media. Codecs that cannot be converted get no levels. Errors are only
+// logged, because storing the upload is more important than its levels.
 func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (parts map[string][]byte) {
 	if facts.Frames == 0 {
 		return nil
 	}
 
-	// At most a fixed number of uploads are measured at once, and a panic loses only the levels.
+	// Limit the number of concurrent measurements. After a panic, only the levels are lost.
 	r.measuring <- struct{}{}
 	defer func() {
 		<-r.measuring
@@ -61,9 +61,9 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	return parts
 }
 
-// Outline returns a recording of the owner, as it was within the last 300 ms, and its outline.
-// The error is a problem.NotAcceptable if it was not measured, and a problem.NotFound if it
-// has no media.
+// Outline returns one of the owner's recordings, from a cache that is at most 300 ms old, and its
+// outline. If the recording was not measured, Outline returns problem.NotAcceptable. If it has no
+// media, Outline returns problem.NotFound.
 func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recording, levels.Outline, error) {
 	rec, err := r.withMedia(ctx, o, sid)
 	if err != nil {

@@ -2,12 +2,13 @@ package recordings
 
 import "strings"
 
-// maxDigits is the most digits of a number. E.164 has at most 15; dial plans add some in front.
+// maxDigits is the maximum number of digits of a telephone number. E.164 numbers have at most 15,
+// and dial plans add some in front.
 const maxDigits = 20
 
-// Digits returns the digits of a telephone number, however it is written, or "" if a party is not a
-// number. They begin with the country code if the party has one: behind a plus, or behind the exit
-// code 00 or 011. The zero in front of a national number, and an extension, are left out.
+// Digits returns the digits of a telephone number in any notation, or "" if party is not a number.
+// If the number has a country code (after a plus, or after the prefix 00 or 011), the digits begin
+// with it. The leading zero of a national number and an extension are left out.
 func Digits(party string) string {
 	number, international := strings.CutPrefix(bareNumber(party), "+")
 	switch {
@@ -17,7 +18,7 @@ func Digits(party string) string {
 		return number
 	case strings.HasPrefix(number, "00"):
 		return number[2:]
-	case strings.HasPrefix(number, "011") && len(number) >= 13: // longer than any number of a country
+	case strings.HasPrefix(number, "011") && len(number) >= 13: // longer than any national number
 		return number[3:]
 	}
 	if national, ok := strings.CutPrefix(number, "0"); ok && national != "" {
@@ -26,8 +27,8 @@ func Digits(party string) string {
 	return number
 }
 
-// bareNumber returns a party without what surrounds and separates the digits of a number. All other
-// characters stay.
+// bareNumber removes everything that surrounds and separates the digits of a number, and keeps all
+// other characters.
 func bareNumber(party string) string {
 	if _, inside, ok := strings.Cut(party, "<"); ok { // "Name" <sip:…>
 		party, _, _ = strings.Cut(inside, ">")
@@ -63,8 +64,8 @@ func bareNumber(party string) string {
 	}, lower)
 }
 
-// Tail returns the digits of a number in reverse, so that numbers with the same end are next to each
-// other in an index. It is "" for a party that is not a number.
+// Tail returns the digits of a number in reverse order, so that an index sorts numbers with the
+// same end next to each other. It returns "" if party is not a number.
 func Tail(party string) string {
 	digits := []byte(Digits(party))
 	for i, j := 0, len(digits)-1; i < j; i, j = i+1, j-1 {
@@ -73,11 +74,11 @@ func Tail(party string) string {
 	return string(digits)
 }
 
-// minNational is the fewest digits for which a number is taken as one without its country code.
+// minNational is the minimum number of digits of a number without its country code.
 const minNational = 7
 
-// NationalTails returns the tails of the number with this tail as switches write it without its
-// country code, which has up to three digits.
+// NationalTails returns the possible tails of the same number without its country code, which has
+// up to three digits. Switches may write numbers in that form.
 func NationalTails(tail string) (all []string) {
 	for n := max(minNational, len(tail)-3); n < len(tail); n++ {
 		all = append(all, tail[:n])

@@ -12,27 +12,27 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A Recording is one recorded call or conference, with the facts of its audio.
+// A Recording is one recorded call or conference, with facts about its audio.
 type Recording struct {
-	ID        string // sorts by creation; never shown to clients
-	MediaKey  string // names the media; equals ID unless the media came later
-	Sid       string // random, 122 bits
+	ID        string // IDs sort by creation; never shown to clients
+	MediaKey  string // key of the media; equals ID unless the media was uploaded later
+	Sid       string // 122 random bits
 	ProjectID string
 	Metadata
 	Status    Status
-	ErrorCode string // why audio is missing, in whole or in part; "" if none is
+	ErrorCode string // why some or all audio is missing; "" if none is
 
-	Codec      string // ffmpeg's name, such as pcm_s16le
+	Codec      string // name in ffmpeg, such as pcm_s16le
 	SampleRate int
 	Channels   int
-	Bits       int      // per stored sample; 0 if the codec has no fixed number
+	Bits       int      // bits per stored sample; 0 if this varies
 	Frames     int64    // samples per channel
 	Bytes      int64    // size of the file
 	SHA256     string   // digest of the file, in hex
 	Repairs    []string // faults found in the header, one sentence each
 	Price      int64    // in millionths of a dollar, fixed at ingest
 
-	Levels *levels.Facts // how it sounds; nil if it could not be measured
+	Levels *levels.Facts // nil if the audio could not be measured
 
 	Live
 
@@ -44,24 +44,24 @@ type Recording struct {
 // A Status is the state of a recording.
 type Status string
 
-// The statuses. In the first three, the recording waits for its media.
+// The statuses. In the first three, the recording is waiting for its media.
 const (
 	InProgress Status = "in-progress"
 	Paused     Status = "paused"
 	Stopped    Status = "stopped"
 	Completed  Status = "completed"
-	Absent     Status = "absent" // there is nothing to hear
+	Absent     Status = "absent" // there is no audio, or only silence
 )
 
-// NoAudio is the ErrorCode of a recording without audio: its upload held only a header or
-// only silence, or the media it waited for never came.
+// NoAudio is the ErrorCode of a recording without audible audio: its upload contained only a header
+// or silence, or its media never came.
 const NoAudio = "16102"
 
-// Incomplete is the ErrorCode of a completed recording that lacks a part of the call: the
-// recorder was interrupted, or its disk was full or slow.
+// Incomplete is the ErrorCode of a completed recording in which a part of the call is missing,
+// because the recorder was interrupted or its disk was full or slow.
 const Incomplete = "16103"
 
-// Metadata describes the call of a recording. At most one of CallSid and ConferenceSid is set.
+// Metadata describes a recorded call. At most one of CallSid and ConferenceSid is set.
 type Metadata struct {
 	CallSid       string
 	ConferenceSid string
@@ -87,7 +87,7 @@ func (r Recording) Seconds() int64 {
 	return max(1, int64(r.Duration().Round(time.Second)/time.Second))
 }
 
-// HasMedia reports whether the recording has bytes.
+// HasMedia reports whether the recording has media.
 func (r Recording) HasMedia() bool { return r.Bytes > 0 && r.Waits.IsZero() && r.Deleted.IsZero() }
 
 // EndTime returns StartTime plus the whole seconds of the recording, or zero if StartTime is
@@ -99,19 +99,19 @@ func (r Recording) EndTime() time.Time {
 	return r.StartTime.Add(time.Duration(r.Seconds()) * time.Second)
 }
 
-// price returns the cost of a recording: rate for each minute begun.
+// price returns the price of a recording: rate for each started minute.
 func price(seconds, rate int64) int64 { return (seconds + 59) / 60 * rate }
 
-// An Owner selects recordings: all of a project or, if SubscriberID is set, only those tied to
-// that subscriber.
+// An Owner selects recordings: all recordings of a project or, if SubscriberID is set, only those
+// that belong to that subscriber.
 type Owner struct {
 	ProjectID    string
 	SubscriberID string
-	Maker        string // whose end ends the links that this caller makes, see [Config.CheckMaker]; "" for nobody
+	Maker        string // makes links that end with it, see [Config.CheckMaker]; "" if nothing ends them
 }
 
-// MayChange returns problem.Forbidden for a subscriber: subscribers may read their recordings
-// but not change them.
+// MayChange returns problem.Forbidden if o is a subscriber. Subscribers may read their recordings but
+// not change them.
 func (o Owner) MayChange() error {
 	if o.SubscriberID == "" {
 		return nil
@@ -124,20 +124,20 @@ type Filter struct {
 	Owner
 	CallSid        string    // "" means any
 	ConferenceSid  string    // "" means any
-	CallBegins     string    // prefix of the call id, also orders the list by it; "" means any
-	Party          string    // caller or callee: a number, its end, or an address; "" means any
+	CallBegins     string    // prefix of the call id; also sorts by call id; "" means any
+	Party          string    // caller or callee: a number, the end of a number, or an address; "" means any
 	Direction      string    // a member of Directions; "" means any
 	CreatedFrom    time.Time // inclusive; zero means any
 	CreatedBefore  time.Time // exclusive; zero means any
-	IncludeDeleted bool      // also list stubs
+	IncludeDeleted bool      // include the stubs of deleted recordings
 
 	DurationFrom, DurationBefore time.Duration // inclusive and exclusive; 0 means any
 
-	Flag levels.Flags // a flag they must have; 0 means any recording
+	Flag levels.Flags // a flag that the recordings must have; 0 means any recording
 }
 
-// newID returns an ID for a time: a UUID of version 7. The fraction of the millisecond follows
-// the version (RFC 9562, section 6.2, method 3).
+// newID returns an ID for a recording created at now: a UUID of version 7. The fraction of the
+// millisecond follows the version (RFC 9562, section 6.2, method 3).
 func newID(now time.Time) (string, error) {
 	u, err := uuid.NewRandom()
 	if err != nil {
@@ -149,8 +149,8 @@ func newID(now time.Time) (string, error) {
 	return u.String(), nil
 }
 
-// FirstID returns the smallest ID of a recording created at the given time or later. Stores use
-// it to find recordings by time through their IDs.
+// FirstID returns the smallest ID of a recording created at the given time or later. Stores use it
+// to find recordings by time.
 func FirstID(at time.Time) string {
 	var u uuid.UUID
 	stamp(&u, at)

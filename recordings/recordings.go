@@ -1,18 +1,18 @@
-// Package recordings keeps recorded calls. It defines the noun [Recording] and the rules for
+// Package recordings stores recorded calls. It defines the type [Recording] and the rules for
 // uploads, ownership, retention and price.
 //
-// [Recordings.Ingest] hashes, parses, stores and measures an upload. When it returns, bytes and
-// row are on disk, because senders then delete their copy. The bytes are kept as they came. If
-// the header is wrong, the facts in the row are right and list the repairs. Conversion to WAV
-// or MP3 happens while the media is read.
+// [Recordings.Ingest] hashes, parses, measures and stores an upload. Senders delete their copy
+// after it returns, so the file and its row must be on disk by then. The bytes are stored
+// unchanged. If the header is wrong, the row contains the corrected facts and lists the repairs.
+// Media is converted to WAV or MP3 when it is read.
 //
-// Sids are random. Unless the project says otherwise, everyone who knows a Sid may fetch the
-// media, so nothing else ever reveals one.
+// Sids are random. By default, anyone who knows a Sid may fetch the media, so nothing else may
+// reveal a Sid.
 //
-// A recording can exist before its media: it is announced, and then waits.
+// A recording can also be announced before its media exists. It then waits for the media.
 //
-// A [Store] keeps the rows and a [Media] the bytes. Packages laml and rest, below this one,
-// speak HTTP.
+// A [Store] holds the rows, and a [Media] holds the bytes. Packages laml and rest serve recordings
+// over HTTP.
 package recordings
 
 import (
@@ -28,44 +28,44 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// DefaultMaxUpload is the upload limit if [Config] sets none: 2 GiB.
+// DefaultMaxUpload is the maximum size of an upload unless [Config] sets another: 2 GiB.
 const DefaultMaxUpload = 2 << 30
 
-// DefaultWait is how long an announced recording waits for its media, counted from its last
-// change.
+// DefaultWait is how long an announced recording waits for its media after its last change.
 const DefaultWait = 24 * time.Hour
 
-// StubLife is how long the row of a deleted recording is kept as a stub.
+// StubLife is how long the row of a deleted recording remains as a stub.
 const StubLife = 40 * 24 * time.Hour
 
 // Config holds the dependencies and limits of a [Recordings].
 type Config struct {
-	Store Store // the rows; required
-	Media Media // the bytes; required
+	Store Store // holds the rows; required
+	Media Media // holds the bytes; required
 
-	// SubscriberOf returns the subscriber of a project with the address "/context/name", or ""
-	// if there is none. If it is nil, no recording is tied to an address.
+	// SubscriberOf returns the subscriber in a project who has the address "/context/name", or "".
+	// If it is nil, recordings are not assigned to subscribers by address.
 	SubscriberOf func(ctx context.Context, projectID, address string) (subscriberID string, err error)
 
-	// Calls are the calls that this deployment itself carries; nil means none.
+	// Calls gives access to the calls that this deployment carries. nil means none.
 	Calls Calls
 
-	// CheckURL returns a problem on param if nothing can ever be sent to a URL. Nil checks nothing.
+	// CheckURL returns a problem that names param if selvage may not send requests to url. nil
+	// accepts every URL.
 	CheckURL func(param, url string) error
 
-	MaxUpload int64         // bytes per upload; 0 means DefaultMaxUpload
+	MaxUpload int64         // maximum size of an upload, in bytes; 0 means DefaultMaxUpload
 	Wait      time.Duration // how long a recording waits for its media; 0 means DefaultWait
 	Links     Links         // signs links to media; nil disables them
 
-	// CheckMaker returns problem.Unauthenticated if the maker of a link has ended since the link was
-	// made. If it is nil, links that have a maker are refused.
+	// CheckMaker returns problem.Unauthenticated if the maker of a link has ended since made, the
+	// time when the link was made. If it is nil, links that have a maker are refused.
 	CheckMaker func(maker string, made time.Time) error
 
 	Now func() time.Time // nil means time.Now
 	Log *slog.Logger     // nil means slog.Default
 }
 
-// Recordings implements the rules. Its methods are safe for concurrent use.
+// Recordings implements the rules for recordings. Its methods are safe for concurrent use.
 type Recordings struct {
 	store        Store
 	media        Media
@@ -78,13 +78,13 @@ type Recordings struct {
 	checkMaker   func(maker string, made time.Time) error
 	now          func() time.Time
 	log          *slog.Logger
-	measuring    chan struct{}           // holds one token per upload being measured
-	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges of one media
+	measuring    chan struct{}           // holds one token for each upload being measured
+	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges of the same media
 	facts        *cache.Cache[wav.Facts] // by MediaKey
 	auth         *cache.Cache[MediaAuth] // by project
 }
 
-// New returns the rules on top of a store and its media.
+// New returns Recordings with configuration c.
 func New(c Config) *Recordings {
 	if c.SubscriberOf == nil {
 		c.SubscriberOf = func(context.Context, string, string) (string, error) { return "", nil }
@@ -113,55 +113,56 @@ func New(c Config) *Recordings {
 		checkURL:  c.CheckURL,
 		maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, checkMaker: c.CheckMaker, now: c.Now,
 		log: c.Log, measuring: make(chan struct{},
-			max(1, runtime.GOMAXPROCS(0)/2)), // the other processors are left to requests
+			max(1, runtime.GOMAXPROCS(0)/2)), // leaves the other CPUs to requests
 		lately: cache.New[Recording](c.Now), facts: cache.New[wav.Facts](c.Now), auth: cache.New[MediaAuth](c.Now),
 	}
 }
 
-// MaxUpload returns the largest accepted size of an upload, in bytes.
+// MaxUpload returns the maximum size of an upload, in bytes.
 func (r *Recordings) MaxUpload() int64 { return r.maxUpload }
 
-// A Store keeps the rows. Its methods are atomic and safe for concurrent use. A change
-// after which a recording has a status that its callback wants also queues the delivery.
+// A Store holds the rows. Its methods are atomic and safe for concurrent use. A method that sets a
+// status also queues a delivery if the recording's callback wants that status.
 type Store interface {
-	// AddRecording inserts a recording, or completes the one that waits for it. If a live
-	// recording of the project has the same identity, nothing changes and that recording is
-	// returned, with added false; of many concurrent callers, one adds. If the arrival names
-	// a Sid that is not waiting, the error is a problem.Invalid, unless the arrival is Late
-	// and no media came while it waited.
+	// AddRecording inserts a recording, or completes the one that waits for it. If the project has
+	// a recording with the same identity that is not deleted, AddRecording changes nothing and
+	// returns that recording, with added false. Of several concurrent callers, one adds the
+	// recording. If a.Sid names a recording that is not waiting, AddRecording returns
+	// problem.Invalid, unless a.Late is set and the recording never got media.
 	AddRecording(ctx context.Context, r Recording, a Arrival) (kept Recording, added bool, err error)
-	// UpdateRecording writes the status and the other live fields of a waiting recording. If
-	// the recording was last changed at another time than old, the error is a
-	// problem.Conflict. identity is shared with other announcements of the same recording,
-	// or is "".
+	// UpdateRecording writes the status and the other Live fields of a waiting recording. If the
+	// stored recording was not last changed at old, it returns problem.Conflict. identity is the
+	// identity shared with other announcements of the same recording, or "".
 	UpdateRecording(ctx context.Context, r Recording, identity string, old time.Time) error
-	// AwaitsMedia reports whether a recording of the call or conference waits for its media.
+	// AwaitsMedia reports whether a recording of the call or conference in m is waiting for its
+	// media.
 	AwaitsMedia(ctx context.Context, projectID string, m Metadata) (bool, error)
-	// GiveUpRecordings turns waiting recordings Absent whose deadline is until or earlier.
+	// GiveUpRecordings marks waiting recordings as Absent if their deadline is not after until.
 	GiveUpRecordings(ctx context.Context, until time.Time) error
-	// FindRecording returns a live recording of the owner, or a problem.NotFound.
+	// FindRecording returns one of the owner's recordings. If it is unknown or deleted,
+	// FindRecording returns problem.NotFound.
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
-	// ListRecordings returns a page, newest first, or by call id if the filter has CallBegins. If
-	// too many numbers end with the digits of Party, the error is a problem.Invalid.
+	// ListRecordings returns a page, newest first, or sorted by call id if the filter has
+	// CallBegins. If too many numbers end with the digits of Party, it returns problem.Invalid.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
-	// ReadNumbers prepares the search by number for recordings of earlier versions.
+	// ReadNumbers prepares recordings that an older version stored for the search by number.
 	ReadNumbers(ctx context.Context) error
-	// FindRecordingsBeginning returns at most fifty live recordings of the project whose Sids
-	// begin with sid.
+	// FindRecordingsBeginning returns at most fifty recordings of the project whose Sids begin with
+	// sid and which are not deleted.
 	FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]Recording, error)
-	// DeleteRecording turns a live recording of the project into a stub and returns its
-	// MediaKey, or a problem.NotFound.
+	// DeleteRecording turns a recording of the project into a stub and returns its MediaKey. If the
+	// recording is unknown or already deleted, it returns problem.NotFound.
 	DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error)
-	// SweepRecordings deletes the stubs of recordings deleted before a time.
+	// SweepRecordings removes the stubs of recordings that were deleted before the given time.
 	SweepRecordings(ctx context.Context, before time.Time) error
-	// MediaInUse returns the MediaKeys of live recordings from first to last, both
-	// inclusive.
+	// MediaInUse returns the MediaKeys from first to last, both inclusive, of recordings that are
+	// not deleted.
 	MediaInUse(ctx context.Context, first, last string) ([]string, error)
-	// RecordRate returns the price of a minute in a project, in millionths of its currency,
-	// or a problem.NotFound if the project is unknown.
+	// RecordRate returns a project's price per minute, in millionths of its currency. If the
+	// project is unknown, it returns problem.NotFound.
 	RecordRate(ctx context.Context, projectID string) (int64, error)
-	// MediaAuth returns who may fetch the media of a project, or a problem.NotFound if the
-	// project is unknown.
+	// MediaAuth returns who may fetch the media of a project. If the project is unknown, it returns
+	// problem.NotFound.
 	MediaAuth(ctx context.Context, projectID string) (MediaAuth, error)
 	// HasSubscriber reports whether the project has this subscriber.
 	HasSubscriber(ctx context.Context, projectID, subscriberID string) (bool, error)
@@ -169,43 +170,46 @@ type Store interface {
 	DeliveryStore
 }
 
-// An Arrival is what a store needs to know about an upload in addition to its recording.
+// An Arrival is what a store needs to know about an upload in addition to the recording.
 type Arrival struct {
-	Identity      string   // shared by repetitions of the upload; "" for none
-	SubscriberIDs []string // of the project; the recording is tied to them
+	Identity      string   // shared by repetitions of the upload; "" if it has none
+	SubscriberIDs []string // subscribers to whom the recording belongs
 
-	// Given is what the sender said about the call, without defaults. It takes precedence
-	// over the fields of the recording that waits for this upload.
+	// Given is what the sender said about the call, without defaults. It takes precedence over the
+	// fields of the waiting recording.
 	Given Metadata
 
-	// Sid is that of the waiting recording. If it is "", the upload goes to the one that
-	// waits longest for this track of the call or conference.
+	// Sid names the waiting recording. If it is "", the upload completes the recording of the same
+	// track and call or conference that has waited longest.
 	Sid string
-	// Late lets Sid name a recording whose wait for media has ended.
+	// Late allows Sid to name a recording that no longer waits for media.
 	Late bool
 }
 
-// Media keeps immutable bytes under a key, the MediaKey of their recording. Its methods are
-// safe for concurrent use by several processes.
+// Media stores immutable bytes under a key, the MediaKey of their recording. Its methods are safe
+// for concurrent use by several processes.
 type Media interface {
-	// Put stores the file that write fills, and the small parts that write returns by name.
-	// Once everything is safe on disk, Put calls commit, which creates the owning row. If
-	// write fails, or commit returns keep false, the bytes are gone when Put returns. If
-	// commit fails, Sweep decides. A part never exists without its key.
+	// Put stores the file that write fills, and the small parts that write returns by name. When
+	// everything is safe on disk, Put calls commit, which creates the row. If write fails, or
+	// commit returns keep false, Put removes the bytes before it returns. If commit fails, a later
+	// Sweep removes the bytes unless the row exists. A part never exists without the bytes of its
+	// key.
 	Put(
 		key string,
 		write func(f *os.File) (parts map[string][]byte, err error),
 		commit func() (keep bool, err error),
 	) error
-	// Open returns the bytes of a key. If they are on disk, they are an *os.File, so that the
-	// kernel can send them. The error for an absent key is an fs.ErrNotExist.
+	// Open returns the bytes with this key. If they are in a file on disk, the result is an
+	// *os.File, so that the kernel can send it. If the key does not exist, Open returns
+	// fs.ErrNotExist.
 	Open(key string) (io.ReadSeekCloser, error)
-	// ReadPart returns a part of a key. The error for an absent part is an fs.ErrNotExist.
+	// ReadPart returns a part stored with a key. If it does not exist, ReadPart returns
+	// fs.ErrNotExist.
 	ReadPart(key, part string) ([]byte, error)
-	// Remove deletes the bytes of a key and the given parts. Absent ones are no error. Readers
+	// Remove deletes the bytes with this key and the given parts. It ignores missing ones. Readers
 	// that have the bytes open can continue.
 	Remove(key string, parts ...string) error
-	// Sweep deletes bytes and parts that nothing owns: those that no Put is writing and whose
-	// key is not in use. inUse returns the keys in use from first to last, both inclusive.
+	// Sweep deletes bytes and parts that no Put is writing and whose key is not in use. inUse
+	// returns the keys in use from first to last, both inclusive.
 	Sweep(ctx context.Context, inUse func(ctx context.Context, first, last string) ([]string, error)) error
 }

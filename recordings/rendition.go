@@ -12,38 +12,38 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A Wanted describes the requested form of a recording's media.
+// A Wanted says in which form a caller wants a recording's media.
 type Wanted struct {
 	Format   Format
-	Channels int // 1 mixes; 2 requires two channels; 0 means all as recorded
-	Leg      int // the only channel wanted, counted from 1; 0 means all
+	Channels int // 1 means mixed; 2 requires two channels; 0 means all channels as recorded
+	Leg      int // the only channel to return, counted from 1; 0 means all
 }
 
-// viewVersion changes whenever the conversion to PCM produces different bytes.
+// viewVersion must change when the conversion to PCM produces different bytes.
 const viewVersion = "1"
 
-// CodeNoChannel is the code of a request for channels that the recording does not have.
+// CodeNoChannel is the error code for a request for channels that the recording does not have.
 const CodeNoChannel = "16113"
 
-// A Rendition is the media of a recording in the requested form. Close it after use.
+// A Rendition is the media of a recording in the requested form. Callers must close it.
 type Rendition struct {
 	Recording Recording
-	// Content holds the bytes. If they are the whole original file, it is that *os.File, so
-	// that the kernel can send it.
+	// Content holds the bytes. If they are the whole original file, it is that *os.File, so that
+	// the kernel can send it.
 	Content io.ReadSeeker
 	Whole   bool   // Content is the original file
-	Encoded bool   // reading Content uses a processor
+	Encoded bool   // reading Content takes CPU time
 	Type    string // media type of Content
 	Ext     string // file name extension, dot included
-	Tag     string // entity tag: equal exactly when the bytes are equal
+	Tag     string // entity tag, which is the same only for the same bytes
 	media   io.Closer
 }
 
 // Close releases the media.
 func (n *Rendition) Close() error { return n.media.Close() }
 
-// Render opens a recording of the owner, as it was within the last 300 ms, in the requested
-// form. If it cannot be converted to that form, the error is a problem.NotAcceptable.
+// Render opens one of the owner's recordings in the form w, from a cache that is at most 300 ms
+// old. If the recording cannot be converted to that form, Render returns problem.NotAcceptable.
 func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) (_ *Rendition, err error) {
 	rec, media, err := r.Open(ctx, o, sid)
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) 
 		}
 	}()
 
-	// The original, and an unchanged MP3, need no conversion.
+	// The original needs no conversion, and neither does an MP3 with all its channels.
 	n.Type, n.Ext = container(rec.Codec)
 	switch {
 	case w.Format == Original:
@@ -95,8 +95,8 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// convert replaces the content, which is the original file, by its conversion. The result can
-// be read until ctx is done.
+// convert replaces n.Content, the original file, with its conversion. The result can be read until
+// ctx is done.
 func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error {
 	file, ok := n.Content.(io.ReaderAt)
 	if !ok {
@@ -142,8 +142,8 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	return nil
 }
 
-// An awaited file can be read while a client waits for its conversion. Without an index, a
-// byte near the end of a long file requires all bytes before it; a client that left must not
+// An awaited file can be read until its context is done. Without an index, reading a byte near the
+// end of a long file means decoding everything before it. A client that has disconnected must not
 // cause that work.
 type awaited struct {
 	io.ReaderAt
@@ -158,7 +158,7 @@ func (a awaited) ReadAt(p []byte, off int64) (int, error) {
 	return a.ReaderAt.ReadAt(p, off)
 }
 
-// source opens the audio of a file, with the index that was stored when it was uploaded.
+// source opens the audio of a file, with the index that was stored during the upload.
 func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (wav.Source, error) {
 	return wav.Open(file, facts, func() ([]byte, error) {
 		index, err := r.media.ReadPart(rec.MediaKey, indexPart)
@@ -169,7 +169,8 @@ func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (w
 	})
 }
 
-// factsOf parses the facts of a stored file. If the file has no header, it takes them from the row.
+// factsOf parses the facts of a stored file. If the file has no header, the facts come from the
+// row.
 func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
 	facts, err := wav.Parse(file, rec.Bytes)
 	if errors.Is(err, wav.ErrNotWAV) {
@@ -178,7 +179,7 @@ func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
 	return facts, err
 }
 
-// notConverted returns the error of a file that cannot be converted to a format.
+// notConverted returns the error for a file that cannot be converted to a format.
 func notConverted(rec Recording, f Format, err error) error {
 	if errors.Is(err, wav.ErrCodec) || errors.Is(err, mp3.ErrSource) {
 		_, ext := container(rec.Codec)
@@ -189,7 +190,7 @@ func notConverted(rec Recording, f Format, err error) error {
 	return fmt.Errorf("converting media of %s: %w", rec.ID, err)
 }
 
-// orSame returns the addition that an MP3 can also be fetched as .mp3, or "".
+// orSame returns " or .mp3" for an error message if the file is an MP3, and "" otherwise.
 func orSame(ext string) string {
 	if ext == "."+string(MP3) {
 		return " or .mp3"
@@ -197,7 +198,7 @@ func orSame(ext string) string {
 	return ""
 }
 
-// container returns the media type and the file name extension of a codec's files.
+// container returns the media type and file name extension of files with this codec.
 func container(codec string) (kind, ext string) {
 	switch codec {
 	case "mp3":
@@ -208,14 +209,14 @@ func container(codec string) (kind, ext string) {
 	return "audio/x-wav", ".wav"
 }
 
-// Can reports whether the media is available in a format. MP3 and Ogg are not decoded, so they
-// are only available as they are.
+// Can reports whether the media is available in format f. MP3 and Ogg are not decoded, so they are
+// only available unchanged.
 func (r Recording) Can(f Format) bool {
 	_, ext := container(r.Codec)
 	return r.HasMedia() && (f == Original || ext == ".wav" || ext == "."+string(f))
 }
 
-// original sets the type and extension of audio without a header, as RFC 3551 names them.
+// original sets the type and extension of audio without a header to those in RFC 3551.
 func (n *Rendition) original() {
 	file, ok := n.Content.(io.ReaderAt)
 	if !ok || n.Ext != ".wav" {

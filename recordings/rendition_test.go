@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestRenditionMixes shows that an MP3 of more than two channels is the same mix that clients can
-// request.
+// TestRenditionMixes shows that an MP3 of a recording with more than two channels contains the same
+// mix that clients can request.
 func TestRenditionMixes(t *testing.T) {
 	w := newWorld(t)
 	rec, _, err := w.ingest(t, "four_channels.wav", recordings.Description{})
@@ -42,7 +42,7 @@ func TestRenditionMixes(t *testing.T) {
 	}
 }
 
-// A partMedia counts the parts that are read.
+// A partMedia counts how many times parts are read.
 type partMedia struct {
 	recordings.Media
 	read int
@@ -78,8 +78,8 @@ func TestRenditionReadsTheIndex(t *testing.T) {
 	}
 }
 
-// TestRenditionEndsWithItsRequest shows that conversion stops when its client disconnects.
-// Without an index, reading the end of a recording requires all that precedes it.
+// TestRenditionEndsWithItsRequest shows that conversion stops when the client disconnects. Without
+// an index, reading the end of a recording would decode everything before it.
 func TestRenditionEndsWithItsRequest(t *testing.T) {
 	for _, format := range []recordings.Format{recordings.WAV, recordings.MP3} {
 		w := newWorld(t)

@@ -20,10 +20,10 @@ func TestSecondsAndPrice(t *testing.T) {
 		{8000, 0, 0, 0},
 		{8000, 1, 1, 2500}, // any audio counts as one second
 		{8000, 11_999, 1, 2500},
-		{8000, 12_000, 2, 2500}, // to the nearest second
+		{8000, 12_000, 2, 2500}, // rounded to the nearest second
 		{8000, 8000 * 60, 60, 2500},
 		{8000, 8000*60 + 3999, 60, 2500},
-		{8000, 8000 * 61, 61, 5000}, // each started minute
+		{8000, 8000 * 61, 61, 5000}, // started minutes count
 		{44100, 44100 * 3600, 3600, 150_000},
 		{0, 0, 0, 0},
 	}

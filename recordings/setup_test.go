@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A world is the rules on top of a real database and a real directory, with one project and a
-// clock that does not move.
+// A world holds the rules, a real database and a real directory, with one project and a clock that
+// does not move.
 type world struct {
 	*recordings.Recordings
 	store   *store.Store
@@ -53,7 +53,7 @@ func (w *world) addSubscriber(t testing.TB, name string) string {
 	return storetest.AddSubscriber(t, w.store, w.project, name, w.now)
 }
 
-// ingest uploads a file of the corpus.
+// ingest uploads a file from the corpus.
 func (w *world) ingest(t testing.TB, file string, d recordings.Description) (recordings.Recording, bool, error) {
 	t.Helper()
 	return w.upload(t.Context(), string(corpusFile(t, file)), d)
@@ -99,7 +99,7 @@ func corpusFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// A verdict is the expected result for a file of the corpus.
+// A verdict is the expected result for a file in the corpus.
 type verdict struct {
 	Result     string  `json:"result"`
 	Absent     bool    `json:"may_accept_absent"`

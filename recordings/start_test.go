@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A busyStore calls the hook before once, just before the next update of a recording.
+// A busyStore calls before, once, just before the next update of a recording.
 type busyStore struct {
 	recordings.Store
 	before func()
@@ -26,8 +26,7 @@ func (s *busyStore) UpdateRecording(ctx context.Context, r recordings.Recording,
 	return s.Store.UpdateRecording(ctx, r, identity, old)
 }
 
-// TestStartRevivesNothing shows that a recording stays stopped if it is stopped while Start
-// runs.
+// TestStartRevivesNothing shows that a recording remains stopped if it is stopped while Start runs.
 func TestStartRevivesNothing(t *testing.T) {
 	var busy *busyStore
 	w := newWorld(t, func(c *recordings.Config) {
@@ -56,7 +55,7 @@ func TestStartRevivesNothing(t *testing.T) {
 	}
 }
 
-// TestStartLosesNothing shows that of two concurrent starts of a recording, the parameters of
+// TestStartLosesNothing shows that if two starts of a recording run concurrently, the parameters of
 // both are stored.
 func TestStartLosesNothing(t *testing.T) {
 	var busy *busyStore

@@ -1,11 +1,11 @@
-// Package audio recognizes audio files. It is the only package that knows all formats in which
-// recordings arrive.
+// Package audio recognizes audio files. It is the only package that knows all formats of uploads.
 //
-// The first bytes of a file decide, whatever its name. Package wav reads WAV; this package reads
-// the facts of MP3 and Ogg, which are stored but never decoded. The name or Content-Type of a file
-// matters only if its bytes show no format, as with bare mu-law.
+// A file is recognized by its first bytes, whatever its name. Package wav reads WAV files. This
+// package reads the facts of MP3 and Ogg files, which are stored but never decoded. The name or
+// Content-Type of a file is only used if its bytes identify no format, as with headerless mu-law.
 //
-// Only a small part of a file is in memory at a time, and no more is read than the file has.
+// Only a small part of a file is in memory at a time, and at most as many bytes are read as the
+// file has.
 package audio
 
 import (
@@ -25,9 +25,9 @@ import (
 // ErrUnknown is the error for a file that is not audio, or audio in an unknown format.
 var ErrUnknown = errors.New("not WAV, MP3 or Ogg, and neither the name nor the Content-Type identifies the codec")
 
-// Parse returns the facts of a file of the given size. Hints are the sender's names for it, the
-// best first: each a name, a path or a Content-Type. The error for a rejected file is an
-// [ErrUnknown], a [wav.ErrCodec] or a [wav.ErrBroken].
+// Parse returns the facts of a file with the given size. Hints are the sender's names for it, the
+// best first. Each is a name, a path or a Content-Type. If Parse rejects the file, the error is
+// [ErrUnknown], [wav.ErrCodec] or [wav.ErrBroken].
 func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	f, err := wav.Parse(r, size)
 	if !errors.Is(err, wav.ErrNotWAV) {
@@ -37,7 +37,7 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 		return f, err
 	}
 
-	// Without a header, the bytes may still be those of another format than the hints claim.
+	// A file without a header may still have another format than the hints say.
 	raw := rawHint(hints)
 	if f, ok, err := parseMP3(r, size, raw == ""); ok || err != nil {
 		return f, err
@@ -78,13 +78,14 @@ func IsName(name string) bool {
 	}
 }
 
-// others lists the first bytes of formats that are not accepted.
+// others lists the first bytes of formats that are recognized but not accepted.
 var others = []struct{ start, name string }{
 	{"fLaC", "FLAC"}, {"#!AMR", "AMR"}, {"FORM", "AIFF"}, {".snd", "AU"}, {"caff", "CAF"}, {"\x1aE\xdf\xa3", "WebM"},
 	{"ID3", "MP3 without frames"}, {"RIFF", "another kind of RIFF"}, {"PK\x03\x04", "ZIP"}, {"\x1f\x8b", "gzip"},
 }
 
-// looksLike returns the name of the unaccepted format of a file, or "" if it is not recognized.
+// looksLike returns the name of a file's format if it is not accepted, or "" if the format is
+// unknown.
 func looksLike(r io.ReaderAt) (string, error) {
 	var head [512]byte
 	n, err := r.ReadAt(head[:], 0)
@@ -108,16 +109,16 @@ func looksLike(r io.ReaderAt) (string, error) {
 	return "", nil
 }
 
-// opening matches the beginning of an HTML page or a JSON message. Quiet mu-law may begin with one
-// of these characters, but does not continue like this.
+// opening matches the beginning of an HTML page or a JSON message. Quiet mu-law audio may begin
+// with one of these characters, but does not continue in this way.
 var opening = regexp.MustCompile(`^\s*(<[!?a-zA-Z]|\{\s*["}]|\[\s*["{\]])`)
 
-// isText reports whether the bytes are a page or a message, such as a proxy's, and not audio.
+// isText reports whether the bytes are a page or a message, such as a proxy's error, and not audio.
 func isText(b []byte) bool {
 	if !opening.Match(b) {
 		return false
 	}
-	whole := b[:max(0, len(b)-utf8.UTFMax)] // the last character may be cut
+	whole := b[:max(0, len(b)-utf8.UTFMax)] // the last character may be incomplete
 	binary := func(c rune) bool { return unicode.IsControl(c) && !unicode.IsSpace(c) }
 	return utf8.Valid(whole) && !bytes.ContainsFunc(whole, binary)
 }

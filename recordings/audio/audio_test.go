@@ -21,7 +21,7 @@ import (
 
 const corpus = "../testdata"
 
-// An expectation is the expected result and facts of a file in the corpus.
+// An expectation is the expected result for a file in the corpus, and its expected facts.
 type expectation struct {
 	Result     string  `json:"result"` // ok | repair | err
 	Absent     bool    `json:"may_accept_absent"`
@@ -57,7 +57,7 @@ func parse(b []byte, hints ...string) (wav.Facts, error) {
 	return Parse(bytes.NewReader(b), int64(len(b)), hints...)
 }
 
-// refused reports whether an error is one that Parse returns for rejected files.
+// refused reports whether an error is one of those that Parse returns for rejected files.
 func refused(err error) bool {
 	return errors.Is(err, ErrUnknown) || errors.Is(err, wav.ErrCodec) || errors.Is(err, wav.ErrBroken)
 }
@@ -245,7 +245,7 @@ func TestParseTellsOfReading(t *testing.T) {
 	}
 }
 
-// A counted reader counts the bytes that are read of a file.
+// A counted reader counts the bytes that are read.
 type counted struct {
 	io.ReaderAt
 	bytes int
@@ -256,7 +256,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
-// A same is a file of any size in which all bytes are equal.
+// A same is a file of any size whose bytes are all equal.
 type same byte
 
 func (s same) ReadAt(p []byte, _ int64) (int, error) {
@@ -266,7 +266,8 @@ func (s same) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// TestRefusalsAreCheap shows that files are rejected quickly, and without memory of their size.
+// TestRefusalsAreCheap shows that rejecting a file is quick, and takes memory that does not grow
+// with the file.
 func TestRefusalsAreCheap(t *testing.T) {
 	const most = 256 << 10
 	try := func(name string, r io.ReaderAt, size int64) {
@@ -294,8 +295,7 @@ func TestRefusalsAreCheap(t *testing.T) {
 	}
 }
 
-// TestJunkEndsTheCounting shows that a large file is not an MP3 merely because frames are at its
-// start.
+// TestJunkEndsTheCounting shows that a large file that only begins with frames is not an MP3.
 func TestJunkEndsTheCounting(t *testing.T) {
 	b := append(file(t, "speech_vbr_notag.mp3"), bytes.Repeat([]byte{0xFF}, 20<<20)...)
 	r := &counted{ReaderAt: bytes.NewReader(b)}
@@ -304,8 +304,8 @@ func TestJunkEndsTheCounting(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for files for which Parse returns an undocumented error, or reads much more than
-// they have.
+// FuzzParse checks that Parse returns only documented errors, and does not read much more than the
+// file's size.
 func FuzzParse(f *testing.F) {
 	for name := range expectations(f) {
 		b := file(f, name)
@@ -318,7 +318,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(append([]byte("ID3\x04\x00\x00\x7f\x7f\x7f\x7f"), make([]byte, 1<<16)...), "audio/mpeg")
 	f.Add(bytes.Repeat([]byte("OggS\x00"), 1<<14), "a.ogg")
 
-	// Of an Ogg file, the last 128 KiB are read.
+	// Parse reads the last 128 KiB of an Ogg file.
 	bound := fuzzcost.Bound{CPU: 5 * time.Millisecond, CPUPerByte: 200 * time.Nanosecond, Heap: 1 << 20, PerByte: 16}
 	f.Fuzz(func(t *testing.T, b []byte, hint string) {
 		var r *counted

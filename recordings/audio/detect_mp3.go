@@ -10,30 +10,30 @@ import (
 )
 
 const (
-	// mp3Junk is how far from the start, not counting tags, the first frame may be.
+	// mp3Junk is the maximum number of bytes before the first frame, not counting tags.
 	mp3Junk = 4 << 10
 	// mp3Chain is the number of consecutive frames that identify an MP3.
 	mp3Chain = 4
-	// mp3MaxJunk limits the bytes between the frames to this fraction of the file: 1/4.
+	// mp3MaxJunk limits the bytes between frames to 1/4 of the file.
 	mp3MaxJunk = 4
-	// mp3Shortest is the length of the shortest frame, at 8 kbit/s and 24 kHz.
+	// mp3Shortest is the length of the shortest frame, which has 8 kbit/s at 24 kHz.
 	mp3Shortest = 24
-	// mp3Window is the number of bytes read at once.
+	// mp3Window is the number of bytes read at a time.
 	mp3Window = 64 << 10
 )
 
-// An mp3 is a file of MPEG audio, layer III, while it is being parsed.
+// An mp3 is an MPEG audio layer III file that is being parsed.
 type mp3 struct {
 	file io.ReaderAt
-	size int64 // without the tags at the end
+	size int64 // size without the tags at the end
 
-	offset int64 // of window in the file
+	offset int64 // position of window in the file
 	window []byte
-	err    error // of reading; at returns nothing after it
+	err    error // error from reading; after it, at returns nil
 }
 
-// parseMP3 reads the facts of an MP3. ok is false if the file is not an MP3, since it lacks several
-// consecutive frames. They must be at the start or, if search is set, close after it.
+// parseMP3 reads the facts of an MP3. ok is false if the file is not an MP3, because it lacks
+// several consecutive frames. The frames must be at the start or, if search is set, near it.
 func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err error) {
 	m := &mp3{file: r, size: size, window: make([]byte, 0, mp3Window)}
 	m.dropTail()
@@ -46,7 +46,7 @@ func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err
 	f.Codec, f.SampleRate, f.Channels = "mp3", first.rate, first.channels
 	f.Offset, f.Length = at, m.size-at
 
-	// The tag has the number of frames. It is wrong if the file was cut or changed later.
+	// The tag contains the number of frames. It is wrong if the file was cut or changed later.
 	tag := m.tag(first, at)
 	frames := tag.frames
 	if !tag.covers(f.Length) {
@@ -67,7 +67,7 @@ func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err
 	return f, true, m.err
 }
 
-// at returns n bytes of the file, or nil if it has fewer.
+// at returns the n bytes at offset, or nil if the file has fewer.
 func (m *mp3) at(offset int64, n int) []byte {
 	if m.err != nil || offset < 0 || offset+int64(n) > m.size {
 		return nil
@@ -76,13 +76,13 @@ func (m *mp3) at(offset int64, n int) []byte {
 		m.offset = offset
 		m.window, m.err = read(m.file, m.window[:min(mp3Window, m.size-offset)], offset)
 	}
-	if len(m.window) < n { // an error, or the file is shorter than its size
+	if len(m.window) < n { // an error occurred, or the file is shorter than its size
 		return nil
 	}
 	return m.window[offset-m.offset:][:n]
 }
 
-// dropTail excludes an ID3v1 tag, and an APE tag before it.
+// dropTail excludes an ID3v1 tag and an APE tag before it from m.size.
 func (m *mp3) dropTail() {
 	if b := m.at(m.size-128, 128); bytes.HasPrefix(b, []byte("TAG")) {
 		m.size -= 128
@@ -98,7 +98,8 @@ func (m *mp3) dropTail() {
 	}
 }
 
-// skipID3 returns where the ID3v2 tags at the start end. It ignores a tag that exceeds the file.
+// skipID3 returns the position after the ID3v2 tags at the start. It ignores a tag that exceeds the
+// file.
 func (m *mp3) skipID3() (at int64) {
 	for range 4 {
 		b := m.at(at, 10)
@@ -133,8 +134,8 @@ func (m *mp3) findFrame(start int64, search bool) (mp3Frame, int64) {
 	return mp3Frame{}, 0
 }
 
-// chains reports whether a frame begins a chain of n frames like it. If the file ends after the
-// last of them, two are enough.
+// chains reports whether a frame begins a chain of n similar frames. If the file ends after the
+// last of these, two frames are enough.
 func (m *mp3) chains(f mp3Frame, at int64, n int) bool {
 	next := f
 	for i := 1; i < n; i++ {
@@ -149,7 +150,7 @@ func (m *mp3) chains(f mp3Frame, at int64, n int) bool {
 	return true
 }
 
-// count counts the frames from the first one on, and the bytes between them. It gives up once there
+// count counts the frames from the first one on, and the bytes between frames. It stops when there
 // are too many such bytes.
 func (m *mp3) count(first mp3Frame, at int64) (frames, junk int64) {
 	for at < m.size && junk <= m.size/mp3MaxJunk {
@@ -166,7 +167,7 @@ func (m *mp3) count(first mp3Frame, at int64) (frames, junk int64) {
 	return frames, junk
 }
 
-// sync returns the next position, from at on, where a frame may begin.
+// sync returns the next position, starting with at, where a frame may begin.
 func (m *mp3) sync(at int64) int64 {
 	for at < m.size {
 		b := m.at(at, int(min(m.size-at, 512)))
@@ -181,7 +182,7 @@ func (m *mp3) sync(at int64) int64 {
 	return m.size
 }
 
-// An mp3Frame holds the facts in the head of a frame.
+// An mp3Frame holds the facts in a frame's header.
 type mp3Frame struct {
 	length   int // in bytes
 	samples  int // per channel
@@ -194,16 +195,17 @@ func (f mp3Frame) like(other mp3Frame) bool {
 	return f.rate == other.rate && f.samples == other.samples
 }
 
-// The bit rates of layer III in kbit/s: for MPEG-1, then for lower sample rates.
+// mp3Rates holds the bit rates of layer III in kbit/s: those of MPEG-1, then those for lower sample
+// rates.
 var mp3Rates = [2][16]int{
 	{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
 	{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
 }
 
-// frame parses the head of a frame (ISO 11172-3, section 2.4.2.3).
+// frame parses a frame's header (ISO 11172-3, section 2.4.2.3).
 func (m *mp3) frame(at int64) (f mp3Frame, ok bool) {
 	b := m.at(at, 4)
-	if len(b) < 4 || b[0] != 0xFF || b[1]&0xE6 != 0xE2 { // sync, and layer III
+	if len(b) < 4 || b[0] != 0xFF || b[1]&0xE6 != 0xE2 { // sync word and layer III
 		return f, false
 	}
 
@@ -230,23 +232,24 @@ func (m *mp3) frame(at int64) (f mp3Frame, ok bool) {
 	return f, true
 }
 
-// An mp3Tag describes the whole stream. Encoders put it into the first frame.
+// An mp3Tag describes the whole stream. Encoders write it into the first frame.
 type mp3Tag struct {
 	there    bool
 	frames   int64 // frames after the tag
-	bytes    int64 // including the tag
+	bytes    int64 // length of the stream, including the tag
 	unplayed int64 // samples added at the start and the end
 }
 
-// covers reports whether the stream still has the length in the tag, and can have that many frames.
+// covers reports whether the stream still has the length in the tag, and whether that length can
+// hold the number of frames in it.
 func (t mp3Tag) covers(bytes int64) bool {
 	return t.there && t.bytes == bytes && t.frames > 0 && t.frames <= bytes/mp3Shortest
 }
 
-// tag parses the tag of Xing and LAME.
+// tag parses a tag written by Xing or LAME.
 func (m *mp3) tag(f mp3Frame, at int64) (t mp3Tag) {
 	b := m.at(at, min(f.length, 200))
-	side := 4 + 32 // bytes before the tag: head and side information
+	side := 4 + 32 // bytes before the tag: header and side information
 	if f.samples == 576 {
 		side = 4 + 17
 	}
@@ -276,7 +279,7 @@ func (m *mp3) tag(f mp3Frame, at int64) (t mp3Tag) {
 	}
 
 	if len(b) >= 24 && (string(b[:4]) == "LAME" || string(b[:3]) == "Lav") {
-		both := binary.BigEndian.Uint32(b[20:]) // after another field of a byte, twelve bits each
+		both := binary.BigEndian.Uint32(b[20:]) // twelve bits each, after another field of one byte
 		t.unplayed = int64(both>>12&0xFFF) + int64(both&0xFFF)
 	}
 	return t

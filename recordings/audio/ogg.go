@@ -10,15 +10,16 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// The bytes that are read of an Ogg file. At the start, they are the first page. At the end, they
-// hold the last page, which has at most 65,307 bytes, and some pages of other streams after it.
+// The parts of an Ogg file that are read. The part at the start contains the first page. The part
+// at the end contains the last page, which has at most 65,307 bytes, and perhaps pages of other
+// streams after it.
 const (
-	oggHead = 27 // bytes of a page before its segment table
+	oggHead = 27 // bytes in a page before its segment table
 	oggTail = 2 * 65307
 )
 
-// parseOgg reads the facts of Opus, Vorbis or Speex in Ogg (RFC 3533). ok is false if the file is
-// not Ogg.
+// parseOgg reads the facts of an Ogg file with Opus, Vorbis or Speex (RFC 3533). ok is false if the
+// file is not Ogg.
 func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	first, err := read(r, make([]byte, 512), 0)
 	if err != nil || len(first) < oggHead+1 || string(first[:5]) != "OggS\x00" {
@@ -32,7 +33,7 @@ func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 		return f, true, err
 	}
 
-	// The position at the end of the last page is the length of the stream.
+	// The granule position at the end of the last page is the length of the stream.
 	start := max(0, size-oggTail)
 	tail, err := read(r, make([]byte, min(size, oggTail)), start)
 	if err != nil {
@@ -50,8 +51,8 @@ func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	return f, true, nil
 }
 
-// oggFormat parses the first packet of a stream. skip is the number of frames at the start that are
-// not played.
+// oggFormat parses the first packet of a stream. skip is the number of frames at the start that
+// players skip.
 func oggFormat(f *wav.Facts, packet []byte) (skip int64, err error) {
 	le := binary.LittleEndian
 	switch {
@@ -68,7 +69,7 @@ func oggFormat(f *wav.Facts, packet []byte) (skip int64, err error) {
 	return skip, f.Check()
 }
 
-// lastGranule returns the position at the end of the last whole page of a stream, or -1 if there is
+// lastGranule returns the position at the end of a stream's last whole page, or -1 if there is
 // none.
 func lastGranule(tail []byte, serial uint32) int64 {
 	for at := len(tail); ; {
@@ -91,7 +92,7 @@ func lastGranule(tail []byte, serial uint32) int64 {
 	}
 }
 
-// read reads into p, or less at the end of the file.
+// read reads into p and returns the bytes read, which are fewer at the end of the file.
 func read(r io.ReaderAt, p []byte, offset int64) ([]byte, error) {
 	n, err := r.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) {

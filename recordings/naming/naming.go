@@ -1,7 +1,7 @@
-// Package naming reads what the names of recordings say about their calls.
+// Package naming extracts facts about calls from the names of their recordings.
 //
-// A [Pattern] describes names such as "{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}", and the presets are
-// the patterns of common switches. [ReadSidecar] reads JSON about a recording.
+// A [Pattern] describes names such as "{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}", and presets are
+// the patterns of common switches. [ReadSidecar] reads a JSON file about a recording.
 package naming
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// fields are the regular expressions of what the fields of a pattern match.
+// fields maps the fields of patterns to the regular expressions that they match.
 var fields = map[string]string{
 	"call": `[^/]+?`, "uuid": `[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`, "conference": `[^/]+?`,
 	"from": `[^/]*?`, "to": `[^/]*?`, "direction": `[A-Za-z]+`, "track": `[^/]+?`, "domain": `[^/]+`, "any": `[^/]*?`,
@@ -28,7 +28,7 @@ var fields = map[string]string{
 	"S": `[0-9]{2}`,
 }
 
-// presets are the patterns of switches, the most specific first.
+// presets maps the names of switches to their patterns, the most specific first.
 var presets = map[string][]string{
 	"fusionpbx": {"{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}", "{uuid}.{ext}"},
 	"asterisk-monitor": {"{direction}-{to}-{from}-{Y}{m}{d}-{H}{M}{S}-{call}.{ext}",
@@ -42,10 +42,10 @@ var presets = map[string][]string{
 // Presets returns the names of the presets.
 func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
 
-// Patterns are tried in their order.
+// Patterns are tried in order.
 type Patterns []Pattern
 
-// A Pattern matches the ends of paths.
+// A Pattern matches the end of a path.
 type Pattern struct{ matches *regexp.Regexp }
 
 // Preset returns the patterns of a preset.
@@ -91,8 +91,8 @@ func Parse(pattern string) (Pattern, error) {
 	return Pattern{compiled}, nil
 }
 
-// Describe adds to a description what the first matching pattern reads from a path, and reports
-// whether one matches. What the description has already stays.
+// Describe adds to d what the first matching pattern finds in path, and reports whether any pattern
+// matches. It does not change fields that are already set.
 func (all Patterns) Describe(path string, d *recordings.Description) bool {
 	path = filepath.ToSlash(path)
 	for _, p := range all {
@@ -129,7 +129,7 @@ func (p Pattern) fill(found []string, d *recordings.Description) {
 	}
 }
 
-// unescape returns a call id without the escapes that rtpengine writes, such as %40 for @.
+// unescape removes the escapes that rtpengine writes in call ids, such as %40 for @.
 func unescape(call string) string {
 	if plain, err := url.PathUnescape(call); err == nil {
 		return plain
@@ -137,18 +137,18 @@ func unescape(call string) string {
 	return call
 }
 
-// directions are the words of switches for directions.
+// directions maps the names that switches use to directions.
 var directions = map[string]string{
 	"in": "inbound", "inbound": "inbound", "external": "inbound", "q": "inbound", "rg": "inbound",
 	"out": "outbound", "outbound": "outbound",
 }
 
-// tracks are the words of switches for tracks.
+// tracks maps the names that switches use to tracks.
 var tracks = map[string]string{"mix": "both", "both": "both", "in": "inbound", "inbound": "inbound",
 	"out": "outbound", "outbound": "outbound"}
 
-// startTime returns the time in a name, or the zero time. Names have the time of their switch, which
-// is taken as UTC.
+// startTime returns the time in a name, or the zero time. The time is in the switch's time zone,
+// which is unknown, so it is interpreted as UTC.
 func startTime(values map[string]string) time.Time {
 	if epoch := values["epoch"]; epoch != "" {
 		seconds, err := strconv.ParseFloat(epoch, 64)
@@ -158,7 +158,7 @@ func startTime(values map[string]string) time.Time {
 		return time.UnixMicro(int64(seconds * 1e6)).UTC()
 	}
 	if values["Y"] == "" || values["H"] == "" {
-		return time.Time{} // a day is not when a call began
+		return time.Time{} // a date alone does not say when the call began
 	}
 	month, layout := values["m"], "2006-01-02 15:04:05"
 	if month == "" {

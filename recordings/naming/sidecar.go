@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// members are the names of a description's fields in the JSON of switches and platforms, in lower
-// case and without underscores, the best first.
+// members maps the fields of a description to their names in the JSON of switches and platforms,
+// the best first. The names are in lower case and without underscores.
 var members = map[string][]string{
 	"call":       {"callsid", "callid", "calluuid"},
 	"conference": {"conferencesid", "roomname", "roomid"},
@@ -23,8 +23,8 @@ var members = map[string][]string{
 	"track":      {"track"},
 }
 
-// ReadSidecar adds to a description what a JSON object about a recording says: with the names of LaML,
-// of jambonz or of LiveKit's manifests. What the description has already stays.
+// ReadSidecar adds to d what a JSON object says about a recording. It knows the names that LaML,
+// jambonz and LiveKit's manifests use. It does not change fields that are already set.
 func ReadSidecar(text []byte, d *recordings.Description) error {
 	var object map[string]any
 	if err := json.Unmarshal(text, &object); err != nil {
@@ -68,7 +68,8 @@ func ReadSidecar(text []byte, d *recordings.Description) error {
 	return nil
 }
 
-// parseTime parses a time: ISO 8601, RFC 2822, or seconds to nanoseconds since 1970.
+// parseTime parses a time in ISO 8601 or RFC 2822, or in seconds, milliseconds, microseconds or
+// nanoseconds since 1970.
 func parseTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339, time.RFC1123Z, "2006-01-02 15:04:05"} {
 		if at, err := time.Parse(layout, text); err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A callback is the delivery of a recording's status to its callback.
+// A callback describes the delivery of a recording's status to its callback.
 type callback struct {
 	ID          string            `json:"id"`
 	RecordingID string            `json:"recording_id"`
@@ -33,7 +33,7 @@ func showCallback(d recordings.Delivery) callback {
 		State: d.State, Attempts: d.Attempts, CreatedAt: seconds(d.Created),
 		NextAt: optionalTime(d.Due), EndedAt: optionalTime(d.Ended),
 	}
-	fields, _ := url.ParseQuery(d.Fields) // this program wrote them
+	fields, _ := url.ParseQuery(d.Fields) // cannot fail, because this program wrote them
 	for name := range fields {
 		c.Fields[name] = fields.Get(name)
 	}
@@ -48,7 +48,7 @@ func showCallback(d recordings.Delivery) callback {
 
 func seconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// optionalTime returns nil for the zero time, which JSON shows as null.
+// optionalTime returns nil for the zero time, so that JSON shows null.
 func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil

@@ -32,7 +32,7 @@ func (s *server) listCallbacks(t *testing.T, query string) (list callbackList) {
 	return list
 }
 
-// settle ends the attempt at every due callback with a result.
+// settle ends the attempt of every due delivery with a result.
 func (s *server) settle(t *testing.T, state deliver.State, status int) (n int) {
 	t.Helper()
 	queue, now := s.store.CallbackQueue(), s.now.Add(time.Second)
@@ -56,8 +56,8 @@ func (s *server) settle(t *testing.T, state deliver.State, status int) (n int) {
 	return n
 }
 
-// TestCallbacks shows that dead status callbacks are listed and queued again, by the owner of the
-// project alone.
+// TestCallbacks shows that only the owner of a project can list dead status callbacks and queue
+// them again.
 func TestCallbacks(t *testing.T) {
 	s := newServer(t)
 	for _, call := range []string{"a", "b"} {

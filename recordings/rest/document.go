@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A document is a recording in the form of the vendor's native API.
+// A document is a recording in the format of the vendor's native API.
 type document struct {
 	ID                string            `json:"id"`
 	ProjectID         string            `json:"project_id"`
@@ -23,11 +23,11 @@ type document struct {
 	Track             string            `json:"track"`
 	ConferenceID      string            `json:"relay_conference_id,omitempty"`
 
-	// SIPLegID is the call, which came through the operator's switch.
+	// SIPLegID is the id of the call, which came through the operator's switch.
 	SIPLegID string `json:"relay_sip_leg_id,omitempty"`
 }
 
-// describe returns the document of a recording with the URL of its media, "" for none.
+// describe returns the document for a recording. url is the URL of its media, or "".
 func describe(r recordings.Recording, url string) document {
 	d := document{
 		ID: r.Sid, ProjectID: r.ProjectID, CreatedAt: r.Created.UTC().Truncate(time.Second),

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// statuses maps each kind of problem to its HTTP status.
+// statuses maps problem kinds to HTTP statuses.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Invalid:         http.StatusUnprocessableEntity,
@@ -21,7 +21,7 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// A fault is one entry in the body of a 422. Its status and code are strings.
+// A fault is one entry in the body of a 422 response. Its status and code are strings.
 type fault struct {
 	Detail string `json:"detail"`
 	Status string `json:"status"`
@@ -29,7 +29,8 @@ type fault struct {
 	Code   string `json:"code"`
 }
 
-// fail answers with an error. A 422 lists all faults; other answers contain only the status text.
+// fail writes an error response. A 422 response lists all faults. Other responses contain only the
+// status text.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	all := problem.All(err)
 	status := http.StatusInternalServerError

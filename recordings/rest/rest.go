@@ -1,8 +1,8 @@
-// Package rest serves recordings under /api/relay/rest in the form of the vendor's native API: a
-// list, a single recording, and its deletion. It also serves the deliveries to status callbacks.
+// Package rest serves recordings under /api/relay/rest in the format of the vendor's native API: it
+// lists, shows and deletes recordings. It also serves the deliveries to status callbacks.
 //
 // The rules are those of package recordings, and the permissions are the same as in LaML. Only the
-// form differs.
+// format is different.
 package rest
 
 import (
@@ -16,15 +16,15 @@ import (
 
 // Config holds the dependencies of an [API].
 type Config struct {
-	Recordings *recordings.Recordings // the rules; required
+	Recordings *recordings.Recordings // required
 
-	// Credentials returns whose recordings a caller may see. Missing or wrong credentials, and
-	// credentials without the scope Voice, are a problem.Unauthenticated. If it is nil, all
-	// callers are refused.
+	// Credentials returns the owner whose recordings a caller may see. If the credentials are
+	// missing or wrong, or lack the scope Voice, it returns problem.Unauthenticated. If Credentials
+	// is nil, all callers are refused.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
-	// MediaURLs returns a function that returns the media URL of a recording for a caller, or ""
-	// if the recording has none. If MediaURLs is nil, there are no media URLs.
+	// MediaURLs returns a function that returns the URL of a recording's media for a caller, or ""
+	// if it has no media. If MediaURLs is nil, documents have no media URLs.
 	MediaURLs func(r *http.Request, o recordings.Owner) (func(recordings.Recording) string, error)
 
 	Log *slog.Logger // nil means slog.Default
@@ -35,7 +35,7 @@ type API struct {
 	c Config
 }
 
-// New returns an API for c.
+// New returns an API with configuration c.
 func New(c Config) *API {
 	if c.Credentials == nil {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) {
@@ -57,7 +57,7 @@ func New(c Config) *API {
 // Prefix is the prefix of all paths of this API.
 const Prefix = "/api/relay/rest/recordings"
 
-// Handler serves all paths below Prefix. Scripts of every origin may read them with a subscriber's
+// Handler serves all paths below Prefix. Scripts from any origin may read them with a subscriber's
 // token.
 func (a *API) Handler() http.Handler {
 	mux := web.Mount(a.mount)
@@ -67,7 +67,7 @@ func (a *API) Handler() http.Handler {
 	return web.AnyOrigin(mux, http.MethodGet)
 }
 
-// Routes returns the patterns that are served.
+// Routes returns the patterns that Handler serves.
 func (a *API) Routes() []string { return web.Routes(a.mount) }
 
 func (a *API) mount(mux web.Mux) {
@@ -82,7 +82,7 @@ func (a *API) mount(mux web.Mux) {
 	mux.Handle(Prefix+"/{id}", web.Handle(a.wrongMethod("DELETE, GET, HEAD"), a.fail))
 }
 
-// wrongMethod answers requests with a method that the path does not take.
+// wrongMethod returns a handler for requests with a method that the path does not support.
 func (a *API) wrongMethod(allowed string) web.Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", allowed)
@@ -92,7 +92,7 @@ func (a *API) wrongMethod(allowed string) web.Handler {
 	}
 }
 
-// An ownedHandler serves a caller with valid credentials.
+// An ownedHandler serves a caller whose credentials are valid.
 type ownedHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error
 
 func (a *API) owned(h ownedHandler) web.Handler {
@@ -106,7 +106,7 @@ func (a *API) owned(h ownedHandler) web.Handler {
 	}
 }
 
-// list serves GET /api/relay/rest/recordings, newest first.
+// list serves GET /api/relay/rest/recordings, which lists recordings, newest first.
 func (a *API) list(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	asked, err := web.ReadPage(r.URL.Query())
 	if err != nil {
