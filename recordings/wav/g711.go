@@ -1,5 +1,11 @@
 package wav
 
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
 // The samples of all codewords of ITU-T G.711, in 16 bits.
 var (
 	muLaw = expand(muLawSample)
@@ -48,3 +54,32 @@ func companded(table *[256]int16) func(dst []int16, src []byte) {
 		}
 	}
 }
+
+// The codes of both laws for the upper 14 bits of a sample.
+var (
+	muLawCodes = sync.OnceValue(func() *[1 << 14]byte { return invert(muLaw) })
+	aLawCodes  = sync.OnceValue(func() *[1 << 14]byte { return invert(aLaw) })
+)
+
+// invert returns the code whose sample is nearest, for the middle of each range of four samples.
+func invert(samples *[256]int16) *[1 << 14]byte {
+	byValue := make([]byte, len(samples))
+	for i := range byValue {
+		byValue[i] = byte(i)
+	}
+	slices.SortStableFunc(byValue, func(a, b byte) int { return cmp.Compare(samples[a], samples[b]) })
+
+	var codes [1 << 14]byte
+	near := 0
+	for v := -1 << 13; v < 1<<13; v++ { // in ascending order, as byValue is
+		sample := 4*v + 2
+		for near+1 < len(byValue) &&
+			abs(int(samples[byValue[near+1]])-sample) <= abs(int(samples[byValue[near]])-sample) {
+			near++
+		}
+		codes[uint16(v)&(1<<14-1)] = byValue[near]
+	}
+	return &codes
+}
+
+func abs(v int) int { return max(v, -v) }
