@@ -19,6 +19,9 @@ type Engine interface {
 	// two without transcoding. To a phone, only audio is offered.
 	Offer(w Watcher, other Media, t Terms) (m Media, offer string, err error)
 
+	// NewMixer returns a Mixer without members.
+	NewMixer() Mixer
+
 	// Close ends all media and frees the port.
 	Close() error
 }
@@ -33,6 +36,34 @@ type Terms struct {
 	// Codecs lists the preferred audio codecs by their names in SDP, the best first. If the client
 	// offers none of them, the engine chooses another one.
 	Codecs []string
+}
+
+// A Mixer connects the media of a room. Each member hears the sum of all others, and sees the video
+// of at most one of them. Its methods are safe for concurrent use.
+type Mixer interface {
+	// Answer opens media for an offer like [Engine.Answer], with audio in a codec that can be
+	// mixed, whatever t.Codecs is. The client is not a member yet.
+	Answer(w Watcher, offer string, t Terms) (m Media, answer string, err error)
+
+	// Add makes m, which came from Answer, a member. Closing m removes it.
+	Add(m Media)
+
+	// Remove makes m neither heard nor hear.
+	Remove(m Media)
+
+	// Show forwards the video of from to the client of to, instead of what it has seen so far. If
+	// from is nil, the client sees nobody. Neither has to be a member.
+	Show(from, to Media)
+
+	// SetVolumes sets how loud m is for the others, and how loud the others are for m. Each is -50
+	// to 50: 0 changes nothing, and 10 doubles the amplitude.
+	SetVolumes(m Media, in, out int)
+
+	// Chime plays a short sound to all members: one that rises, or one that falls.
+	Chime(rising bool)
+
+	// Close ends the mixer, but not the media of its members.
+	Close()
 }
 
 // A Media is the media of one leg. Its methods are safe for concurrent use; after Close

@@ -6,7 +6,8 @@
 // networks that block UDP, the TCP port with the same number (RFC 6544). A packet from a client is
 // decrypted, rewritten to continue the stream that the linked client receives, encrypted and sent.
 // The goroutine that read the packet does all this without waiting and without allocating memory.
-// Package media never decodes a payload.
+//
+// Only the audio of rooms is decoded, by the goroutine of their mixer.
 //
 // The engine cannot be made to send media to a third party. It ignores the candidates in
 // descriptions. By UDP, it sends media, keys and reports only to addresses that answered a STUN
@@ -115,7 +116,11 @@ func New(cfg Config) (*Engine, error) {
 
 // Answer implements calls.Engine.
 func (e *Engine) Answer(w calls.Watcher, offer string, terms calls.Terms) (calls.Media, string, error) {
-	l := e.newLeg(w, terms)
+	return e.answer(e.newLeg(w, terms), offer)
+}
+
+// answer opens the media of a new leg for an offer.
+func (e *Engine) answer(l *leg, offer string) (calls.Media, string, error) {
 	d, err := l.parse(offer)
 	if err != nil {
 		return nil, "", err

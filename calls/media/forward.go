@@ -73,6 +73,12 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 			Time: p.time, Arrived: now, Payload: plain[p.offset:p.end]})
 	}
 
+	if s.kind == calls.Audio && s.leg.voice != nil && slices.Contains(mixable, f.names[p.kind]) {
+		s.leg.voice.in.put(f.names[p.kind], p.time, plain[p.offset:p.end])
+	}
+	if fan := s.fan.Load(); fan != nil {
+		w.forwardAll(s, *fan, plain, p, now)
+	}
 	r := s.route.Load()
 	if r == nil {
 		return rewriteExtensions(plain, p, &noExtensions, f.level), true

@@ -24,7 +24,10 @@ type leg struct {
 	sections []*section          // in the order of our description
 	to       map[calls.Kind]*leg // legs whose clients receive what this client sends
 	from     map[calls.Kind]*leg // legs from whose clients this client receives
+	watches  *leg                // in a room, the leg whose video this client sees
+	watched  []*leg              // in a room, the legs whose clients see this client
 
+	voice     *voice // nil if the audio is not mixed; fixed
 	closed    atomic.Bool
 	done      chan struct{} // closed with the leg
 	muteAudio atomic.Bool
@@ -84,6 +87,9 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 			steps = append(steps, s)
 			continue
 		}
+		if !l.canMix(s.answer) {
+			return nil, errNotMixable
+		}
 		if err := l.checkUsable(o); err != nil {
 			return nil, err
 		}
@@ -116,9 +122,13 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 		if s.old != nil && !s.old.live() {
 			s.old = nil
 		}
+		if !l.canMix(s.answer) {
+			return nil, errNotMixable
+		}
 		if accepted || s.old != nil && !s.answer.Rejected && s.old.agreed.Codecs[0].Name != s.answer.Codecs[0].Name {
 			s.answer.Rejected = true
 		}
+
 		accepted = accepted || !s.answer.Rejected
 		if s.old == nil && !s.answer.Rejected {
 			if s.port, err = l.engine.openPhonePort(l.terms.Phone); err != nil {
@@ -132,6 +142,11 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 			"the offer has no audio that can be used: plain RTP with Opus, G.722, PCMU or PCMA")
 	}
 	return steps, nil
+}
+
+// canMix reports whether a mixer can mix an accepted section, if the leg is made for one.
+func (l *leg) canMix(s sdp.Section) bool {
+	return l.voice == nil || s.Rejected || s.Kind != sdp.Audio || slices.Contains(mixable, s.Codecs[0].Name)
 }
 
 // checkUsable returns an error unless a client's section has everything that a transport requires.

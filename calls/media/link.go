@@ -39,6 +39,12 @@ func (l *leg) rerouteAll() {
 	for _, f := range l.from {
 		f.reroute()
 	}
+	if l.watches != nil {
+		l.watches.reroute()
+	}
+	if l.voice != nil {
+		l.voice.reroute()
+	}
 }
 
 // reroute computes where each section sends its packets: to the section with the same kind and
@@ -48,11 +54,15 @@ func (l *leg) reroute() {
 	for _, s := range l.sections {
 		if !s.live() {
 			s.setRoute(nil)
+			s.setFan(nil)
 			continue
 		}
 		var to *section
 		if linked := l.to[s.kind]; linked != nil {
 			to = linked.liveSection(s.kind, counts[s.kind])
+		}
+		if s.kind == calls.Video {
+			s.setFan(l.fan(s, counts[s.kind]))
 		}
 		counts[s.kind]++
 		s.setRoute(s.routeTo(to))

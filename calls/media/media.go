@@ -133,8 +133,16 @@ func (l *leg) restartEpochs(kind calls.Kind) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
 	for _, s := range l.sections {
-		if r := s.route.Load(); r != nil && s.kind == kind {
+		if s.kind != kind {
+			continue
+		}
+		if r := s.route.Load(); r != nil {
 			r.to.out.endEpoch(s)
+		}
+		if fan := s.fan.Load(); fan != nil {
+			for _, r := range *fan {
+				r.to.out.endEpoch(s)
+			}
 		}
 	}
 }
@@ -188,6 +196,7 @@ func (l *leg) Close() {
 			from.link(kind, nil)
 		}
 	}
+	l.unwatch()
 	for _, s := range l.sections {
 		l.closeSection(s)
 	}

@@ -28,25 +28,30 @@ func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	t.lastHeard.Store(now.UnixNano())
 
 	s, budget := t.section, maxRepeated
+	from := s.out.currentSource()
+	many := from != nil && from.fan.Load() != nil
 	var back []rtcp.Packet
 	for _, p := range packets {
 		switch p := p.(type) {
 		case *rtcp.SenderReport:
 			s.forwardReport(p, now)
-			back = append(back, s.receiveReports(w.engine, p.Reports, now)...)
+			back = append(back, s.receiveReports(p.Reports, many, now)...)
 		case *rtcp.ReceiverReport:
-			back = append(back, s.receiveReports(w.engine, p.Reports, now)...)
+			back = append(back, s.receiveReports(p.Reports, many, now)...)
 		case *rtcp.TransportLayerNack:
 			back = append(back, s.resend(w.engine, p, &budget, now)...)
 		case *rtcp.PictureLossIndication, *rtcp.FullIntraRequest:
-			if from := s.out.currentSource(); from != nil {
+			if from != nil {
 				from.askKeyframe(now)
 			}
 		case *rtcp.ReceiverEstimatedMaximumBitrate:
+			if many {
+				s.limitBitrate(from, p, now)
+			}
 			back = append(back, p)
 		}
 	}
-	if from := s.out.currentSource(); from != nil && len(back) > 0 {
+	if from != nil && len(back) > 0 {
 		from.out.sendRTCP(w.engine, toSource(back, from)...)
 	}
 }
@@ -150,6 +155,11 @@ func (s *section) forwardReport(p *rtcp.SenderReport, now time.Time) {
 	if r := s.route.Load(); r != nil {
 		r.to.out.sendReport(s, p, now)
 	}
+	if fan := s.fan.Load(); fan != nil {
+		for _, r := range *fan {
+			r.to.out.sendReport(s, p, now)
+		}
+	}
 }
 
 // ntpTime converts an NTP timestamp (RFC 3550, section 4) to a time.
@@ -174,8 +184,9 @@ func (o *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time) 
 }
 
 // receiveReports records from the client's report how well our stream arrives, and returns the
-// report translated to the source's numbers.
-func (s *section) receiveReports(e *Engine, blocks []rtcp.ReceptionReport, now time.Time) (back []rtcp.Packet) {
+// report translated to the source's numbers. If many clients receive the source, it returns nothing,
+// because their reports would contradict each other.
+func (s *section) receiveReports(blocks []rtcp.ReceptionReport, many bool, now time.Time) (back []rtcp.Packet) {
 	o := &s.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -185,7 +196,7 @@ func (s *section) receiveReports(e *Engine, blocks []rtcp.ReceptionReport, now t
 		}
 		o.reports.recordBlock(b, now)
 		seq, ok := o.sourceSeq(uint16(b.LastSequenceNumber))
-		if !ok {
+		if !ok || many {
 			continue
 		}
 		b.LastSequenceNumber = o.from.extend(seq)

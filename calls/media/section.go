@@ -22,11 +22,12 @@ type section struct {
 	offered   bool        // we sent an offer, and the client has not answered yet
 	transport *transport  // nil if the section was rejected or closed
 
-	formats atomic.Pointer[formats] // of the client's media
-	route   atomic.Pointer[route]   // where the client's media goes; nil if nowhere
-	source  atomic.Uint32           // SSRC of the client's stream, 0 before its first packet
-	asked   atomic.Int64            // when the client was last asked for a key frame, in ns since 1970
-	highest atomic.Uint32           // extended sequence number of the client's newest packet
+	formats atomic.Pointer[formats]  // of the client's media
+	route   atomic.Pointer[route]    // where the client's media goes; nil if nowhere
+	fan     atomic.Pointer[[]*route] // in a room, where the client's video goes
+	source  atomic.Uint32            // SSRC of the client's stream, 0 before its first packet
+	asked   atomic.Int64             // when the client was last asked for a key frame, in ns since 1970
+	highest atomic.Uint32            // extended sequence number of the client's newest packet
 
 	receiver receiver // guarded by the transport's in.mu
 	out      sender
@@ -139,11 +140,13 @@ func (s *section) connected(t *transport) {
 	// The client has missed everything that its source sent so far.
 	s.leg.engine.mu.Lock()
 	defer s.leg.engine.mu.Unlock()
-	if from := s.leg.from[s.kind]; from != nil {
+	from := s.leg.from[s.kind]
+	if s.kind == calls.Video && s.leg.watches != nil {
+		from = s.leg.watches
+	}
+	if from != nil {
 		for _, source := range from.sections {
-			if r := source.route.Load(); r != nil && r.to == s {
-				source.askKeyframe(time.Now())
-			}
+			source.askKeyframe(time.Now())
 		}
 	}
 }

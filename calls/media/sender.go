@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	mrand "math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/selvage/selvage/calls"
@@ -49,7 +50,8 @@ type sender struct {
 	keyframe keyframe
 	sent     uint64
 	octets   uint32
-	history  *history // for video, to repeat lost packets
+	history  *history                 // for video, to repeat lost packets
+	estimate atomic.Pointer[estimate] // of the bandwidth to a client that sees one of a room
 	reports  reports
 }
 

@@ -17,6 +17,7 @@ type counters struct {
 	refusedTCP                 atomic.Uint64
 	panics                     atomic.Uint64
 	consentLost                atomic.Uint64
+	lateFrames                 atomic.Uint64
 }
 
 // Stats holds an engine's metrics. All except Legs and Sections only increase.
@@ -31,6 +32,7 @@ type Stats struct {
 	Unsent                  uint64 // packets that could not be sent: a queue was full, or a path dead
 	Unknown                 uint64 // packets from addresses that belong to no leg
 	BadSTUN                 uint64 // STUN packets with a wrong password
+	LateFrames              uint64 // frames that mixers skipped because the machine was too slow
 	ConsentLost             uint64 // paths given up because the client no longer answered checks
 
 	ConnectedUDP, ConnectedTCP uint64 // sections, by the protocol over which they connected
@@ -49,7 +51,7 @@ func (e *Engine) Stats() Stats {
 		Unknown: c.unknown.Load(), BadSTUN: c.badSTUN.Load(),
 		ConnectedUDP: c.connectedUDP.Load(), ConnectedTCP: c.connectedTCP.Load(),
 		HandshakeFailures: c.handshakeFailures.Load(), RefusedTCP: c.refusedTCP.Load(), Panics: c.panics.Load(),
-		ConsentLost: c.consentLost.Load(),
+		ConsentLost: c.consentLost.Load(), LateFrames: c.lateFrames.Load(),
 	}
 
 	e.mu.Lock()

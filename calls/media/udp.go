@@ -20,6 +20,7 @@ type worker struct {
 	raw      [maxPacket]byte
 	plain    [maxPacket]byte
 	sealed   [maxPacket]byte
+	copied   [maxPacket]byte // for one of several clients
 	header   rtp.Header
 	request  stun.Message
 	response stun.Message

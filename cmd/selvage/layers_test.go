@@ -68,7 +68,7 @@ var layers = map[string][]string{
 	"recordings": {"internal/deliver", "internal/page", "internal/problem", "internal/cache", "recordings/audio",
 		"recordings/levels", "recordings/mp3", "recordings/wav"},
 	"calls/sdp":   {"internal/problem"},
-	"calls/media": {"calls", "calls/sdp", "internal/limit", "internal/problem"},
+	"calls/media": {"calls", "calls/sdp", "internal/limit", "internal/problem", "recordings/wav"},
 	"calls/turn":  {"internal/limit"},
 	// plumbing
 	"cmd/selvage/internal/config": {"fabric", "idp", "internal/database", "cmd/selvage/internal/datadir",

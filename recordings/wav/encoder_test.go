@@ -48,8 +48,10 @@ func TestEncoderNearest(t *testing.T) {
 			for _, s := range table {
 				best = min(best, abs(int(s)-int(samples[i])))
 			}
-			if got := abs(int(table[code]) - int(samples[i])); got > best+4 { // the two lowest bits do not count
-				t.Fatalf("%s: %d becomes %d, %d away; the nearest is %d away", codec, samples[i], table[code], got, best)
+			got := abs(int(table[code]) - int(samples[i]))
+			if got > best+4 { // the two lowest bits of a sample do not count
+				t.Fatalf("%s: %d becomes %d, %d away; the nearest is %d away",
+					codec, samples[i], table[code], got, best)
 			}
 		}
 	}

@@ -1,0 +1,237 @@
+package media
+
+import (
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// frameTime is the step of a mixer.
+const frameTime = 20 * time.Millisecond
+
+// maxLate is how late a mixer may be before it skips frames.
+const maxLate = 5 * frameTime
+
+// A mixer implements calls.Mixer. Its goroutine decodes, adds and encodes a frame of all members
+// every 20 ms, without allocating memory.
+//
+// A member that has been silent for a second hears what all other silent members hear. Their common
+// stream is encoded once. When a member begins to speak, its own encoder follows the common one, so
+// that its client's decoder hears no difference.
+type mixer struct {
+	engine *Engine
+	done   chan struct{}
+
+	mu     sync.Mutex // never held while the engine's mu is taken
+	voices []*voice
+	closed bool
+	chime  []int16 // the rest of a sound
+
+	// The following belongs to the goroutine.
+	worker  *worker
+	sum     [frameSamples]int32
+	pcm     [frameSamples]int16
+	alone   [frameBytes]byte
+	common  [frameBytes]byte
+	encoder *wav.Encoder // of the common stream
+}
+
+var _ calls.Mixer = (*mixer)(nil)
+
+// NewMixer implements calls.Engine.
+func (e *Engine) NewMixer() calls.Mixer {
+	encoder, err := wav.NewEncoder("g722")
+	if err != nil {
+		panic(err) // package wav has it
+	}
+	m := &mixer{engine: e, done: make(chan struct{}), worker: e.newWorker(), encoder: encoder}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		m.closed = true
+		return m
+	}
+	e.group.Go(m.run)
+	return m
+}
+
+// Answer implements calls.Mixer.
+func (m *mixer) Answer(w calls.Watcher, offer string, terms calls.Terms) (calls.Media, string, error) {
+	terms.Codecs = mixable
+	l := m.engine.newLeg(w, terms)
+	l.voice = &voice{leg: l}
+	return m.engine.answer(l, offer)
+}
+
+// errNotMixable is returned for an offer whose audio cannot be mixed.
+var errNotMixable = problem.New(problem.Invalid, "no_media",
+	"the offer has no audio codec that a room can mix: G.722, PCMU or PCMA")
+
+// Add implements calls.Mixer.
+func (m *mixer) Add(media calls.Media) {
+	l, ok := media.(*leg)
+	if !ok || l.voice == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed && !slices.Contains(m.voices, l.voice) {
+		m.voices = append(m.voices, l.voice)
+	}
+}
+
+// Remove implements calls.Mixer.
+func (m *mixer) Remove(media calls.Media) {
+	l, ok := media.(*leg)
+	if !ok {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.voices = slices.DeleteFunc(m.voices, func(v *voice) bool { return v.leg == l })
+}
+
+// SetVolumes implements calls.Mixer.
+func (m *mixer) SetVolumes(media calls.Media, in, out int) {
+	if l, ok := media.(*leg); ok && l.voice != nil {
+		l.voice.volumeIn.Store(int32(in))
+		l.voice.volumeOut.Store(int32(out))
+	}
+}
+
+// Close implements calls.Mixer.
+func (m *mixer) Close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		m.closed, m.voices = true, nil
+		close(m.done)
+	}
+}
+
+// run mixes frames until the mixer or the engine is closed.
+func (m *mixer) run() {
+	next := time.Now().Add(frameTime)
+	timer := time.NewTimer(frameTime)
+	defer timer.Stop()
+	for {
+		select {
+		case <-m.done:
+			return
+		case <-m.engine.done:
+			return
+		case now := <-timer.C:
+			m.tryMix(now)
+		}
+		next = next.Add(frameTime)
+		if late := time.Since(next); late > maxLate {
+			m.engine.counters.lateFrames.Add(uint64(late / frameTime))
+			next = time.Now()
+		}
+		timer.Reset(time.Until(next))
+	}
+}
+
+// tryMix calls mix. After a panic, the next frame is tried.
+func (m *mixer) tryMix(now time.Time) {
+	defer func() { m.engine.handlePanic(nil, recover()) }()
+	m.mix(now)
+}
+
+// mix mixes one frame.
+func (m *mixer) mix(now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.voices = slices.DeleteFunc(m.voices, func(v *voice) bool { return v.leg.closed.Load() })
+	if len(m.voices) == 0 {
+		return
+	}
+
+	clear(m.sum[:])
+	for _, v := range m.voices {
+		if v.listen(); v.heard {
+			for i, s := range v.pcm {
+				m.sum[i] += int32(s)
+			}
+		}
+	}
+	m.addChime()
+
+	// Those who begin to speak follow the common stream as it was before this frame.
+	for _, v := range m.voices {
+		if v.ready(now) && v.shared && !v.sharesStream() {
+			v.encoder.Follow(m.encoder)
+			v.shared = false
+		}
+	}
+	for i, s := range m.sum {
+		m.pcm[i] = clip(int64(s))
+	}
+	m.encoder.Encode(m.common[:], m.pcm[:])
+	for _, v := range m.voices {
+		m.play(v, now)
+	}
+}
+
+// play sends a frame to the client of a member.
+func (m *mixer) play(v *voice, now time.Time) {
+	if !v.ready(now) {
+		return
+	}
+	if v.shared = v.shared || v.sharesStream(); v.shared {
+		v.say(m.worker, &m.common, now)
+		return
+	}
+
+	for i, s := range m.sum {
+		if v.heard {
+			s -= int32(v.pcm[i])
+		}
+		m.pcm[i] = clip(int64(s))
+	}
+	amplify(m.pcm[:], v.volumeOut.Load())
+	v.encode(&m.alone, &m.pcm)
+	v.say(m.worker, &m.alone, now)
+}
+
+// The sounds that a mixer plays when a member comes and goes.
+var (
+	risingChime  = newChime(660, 880)
+	fallingChime = newChime(880, 660)
+)
+
+// newChime returns two tones, each of 0.15 s.
+func newChime(pitches ...float64) []int16 {
+	const rate, length, fade = 16000, 2400, 320.0
+	var all []int16
+	for _, pitch := range pitches {
+		for i := range length {
+			loud := min(1, float64(i)/fade, float64(length-i)/fade)
+			all = append(all, int16(3000*loud*math.Sin(2*math.Pi*pitch*float64(i)/rate)))
+		}
+	}
+	return all
+}
+
+// Chime implements calls.Mixer.
+func (m *mixer) Chime(rising bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.chime = fallingChime; rising {
+		m.chime = risingChime
+	}
+}
+
+// addChime adds the next part of a sound. The caller holds mu.
+func (m *mixer) addChime() {
+	n := min(len(m.chime), frameSamples)
+	for i, s := range m.chime[:n] {
+		m.sum[i] += int32(s)
+	}
+	m.chime = m.chime[n:]
+}

@@ -1,0 +1,243 @@
+package media
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// TestMix shows that each member hears all others but not itself, in every codec.
+func TestMix(t *testing.T) {
+	h := newHall(t)
+	a, b, c := h.enter(sdp.G722, 440), h.enter(sdp.PCMU, 1000), h.enter(sdp.PCMA, 1600)
+	d := h.enter(sdp.G722, 0)
+	h.run(30, nil)
+	h.forget()
+	h.run(50, nil)
+	h.wantHears(a, b, c)
+	h.wantHears(b, a, c)
+	h.wantHears(c, a, b)
+	h.wantHears(d, a, b, c)
+}
+
+// TestMixSilence shows that silent members share a stream, and that nobody hears a difference when
+// one of them begins to speak or stops.
+func TestMixSilence(t *testing.T) {
+	h := newHall(t)
+	a, b, c := h.enter(sdp.G722, 440), h.enter(sdp.G722, 0), h.enter(sdp.G722, 0)
+	h.run(2*alone, nil)
+	if !b.leg.voice.shared || !c.leg.voice.shared || a.leg.voice.shared {
+		t.Errorf("shared streams: %v, %v and %v, want those of both silent members",
+			a.leg.voice.shared, b.leg.voice.shared, c.leg.voice.shared)
+	}
+
+	h.forget()
+	b.pitch = 1000
+	h.run(alone, nil)
+	if b.leg.voice.shared {
+		t.Errorf("the stream of a member that speaks is shared")
+	}
+	b.pitch = 0
+	h.run(3*alone, nil)
+	if !b.leg.voice.shared {
+		t.Errorf("the stream of a member that is silent again is not shared")
+	}
+	h.wantHears(b, a)
+	if noise := b.noise(440); noise > 300 {
+		t.Errorf("the changes of encoders are heard with an amplitude of %.0f, want 300 at most", noise)
+	}
+}
+
+// TestMixControls shows mute, deafness, volumes, and members that are removed.
+func TestMixControls(t *testing.T) {
+	h := newHall(t)
+	a, b := h.enter(sdp.G722, 440), h.enter(sdp.G722, 1000)
+	settle := func() {
+		h.run(40, nil)
+		h.forget()
+		h.run(30, nil)
+	}
+	a.leg.Mute(calls.Audio, true)
+	settle()
+	h.wantHears(b)
+	h.wantHears(a, b)
+
+	a.leg.Mute(calls.Audio, false)
+	b.leg.Deafen(true)
+	settle()
+	h.wantHears(a, b)
+	if len(b.heard) > 0 {
+		t.Errorf("a deaf member receives %d samples, want none", len(b.heard))
+	}
+
+	b.leg.Deafen(false)
+	h.mixer.SetVolumes(a.leg, -10, 0)
+	settle()
+	if got := b.loudness(440); math.Abs(got-3000) > 300 {
+		t.Errorf("a tone at half the volume has an amplitude of %.0f, want 3000", got)
+	}
+	h.mixer.SetVolumes(a.leg, 0, -10)
+	settle()
+	if got := a.loudness(1000); math.Abs(got-3000) > 300 {
+		t.Errorf("at half the volume, a member hears an amplitude of %.0f, want 3000", got)
+	}
+
+	h.mixer.Remove(b.leg)
+	settle()
+	h.wantHears(a)
+	if len(b.heard) > 0 {
+		t.Errorf("a member that was removed receives %d samples, want none", len(b.heard))
+	}
+}
+
+// TestMixLoss shows that lost packets are concealed.
+func TestMixLoss(t *testing.T) {
+	h := newHall(t)
+	_, b := h.enter(sdp.G722, 440), h.enter(sdp.G722, 0)
+	h.run(30, nil)
+	h.forget()
+	h.run(200, func(frame int) bool { return frame%20 == 7 })
+	if got := b.loudness(440); got < 5000 {
+		t.Errorf("with 5 %% of the packets lost, a tone has an amplitude of %.0f, want 5000 at least", got)
+	}
+}
+
+// TestMixChime shows that all members hear the sound when somebody comes.
+func TestMixChime(t *testing.T) {
+	h := newHall(t)
+	a := h.enter(sdp.G722, 0)
+	h.run(5, nil)
+	h.forget()
+	h.mixer.Chime(true)
+	h.run(15, nil)
+	for _, pitch := range []float64{660, 880} {
+		if got := a.loudness(pitch); got < 1000 {
+			t.Errorf("the tone of %.0f Hz has an amplitude of %.0f, want 1000 at least", pitch, got)
+		}
+	}
+}
+
+// TestMixAllocations shows that mixing allocates no memory.
+func TestMixAllocations(t *testing.T) {
+	h := newHall(t)
+	for i := range 5 {
+		h.enter([]string{sdp.G722, sdp.PCMU}[i%2], float64(300*i))
+	}
+	h.run(10, nil)
+	var all [][]byte
+	const runs = 100
+	for range runs + 1 {
+		for _, c := range h.members {
+			all = append(all, c.packet(t))
+		}
+	}
+	next := 0
+	allocations := testing.AllocsPerRun(runs, func() {
+		for _, c := range h.members {
+			h.worker.receiveDatagram(all[next], c.at, h.now)
+			next++
+		}
+		h.now = h.now.Add(frameTime)
+		h.mixer.mix(h.now)
+	})
+	if allocations >= 1 {
+		t.Errorf("a frame of five members allocates %v times, want none", allocations)
+	}
+}
+
+// TestPlayout shows that packets are played in order, that a late client is waited for, and that a
+// needless delay shrinks.
+func TestPlayout(t *testing.T) {
+	var p playout
+	var b [frameBytes]byte
+	packet := func(n int) {
+		payload := make([]byte, frameBytes)
+		for i := range payload {
+			payload[i] = byte(n)
+		}
+		p.put(sdp.G722, uint32(n)*frameBytes, payload)
+	}
+	take := func() (int, taken) {
+		_, what := p.take(&b)
+		return int(b[0]), what
+	}
+	if _, what := take(); what != noAudio {
+		t.Errorf("before the first packet, take returns %v, want noAudio", what)
+	}
+
+	for _, n := range []int{1, 3, 2, 4} { // the second and the third are swapped
+		packet(n)
+	}
+	for _, want := range []int{-1, -1, 1, 2, 3, 4} { // two frames of delay
+		if got, what := take(); want > 0 && (got != want || what != wholeFrame) {
+			t.Errorf("take returns frame %d (%v), want %d", got, what, want)
+		}
+	}
+	for range maxStall {
+		if _, what := take(); what != lateAudio {
+			t.Errorf("while a client is silent, take returns %v, want lateAudio", what)
+		}
+	}
+	take()
+	if _, what := take(); what != noAudio {
+		t.Errorf("after half a second, take returns %v, want noAudio", what)
+	}
+
+	// Packets that come six frames early at first and in time later.
+	for n := 100; n < 108; n++ {
+		packet(n)
+	}
+	for n := 108; n < 1500; n++ {
+		take()
+		packet(n)
+	}
+	if got, _ := take(); got != byte2(1500-3) && got != byte2(1500-2) {
+		t.Errorf("after a while, take returns frame %d, want %d or the next", got, byte2(1500-3))
+	}
+}
+
+// byte2 returns the lowest byte of n.
+func byte2(n int) int { return n & 0xff }
+
+// BenchmarkRoom measures a room in which every member sends audio, and one in ten speaks: the CPU
+// time per frame, and how many members one core carries.
+func BenchmarkRoom(b *testing.B) {
+	const members, distinct = 150, 50
+	h := newHall(b)
+	for i := range members {
+		pitch := 0.0
+		if i%10 == 0 {
+			pitch = 300 + float64(10*i)
+		}
+		h.enter(sdp.G722, pitch)
+	}
+	all := make([][][]byte, b.N+distinct)
+	for i := range all {
+		for _, c := range h.members {
+			all[i] = append(all[i], c.packet(b))
+		}
+	}
+	frame := func(packets [][]byte) {
+		for i, c := range h.members {
+			h.worker.receiveDatagram(packets[i], c.at, h.now)
+		}
+		h.now = h.now.Add(frameTime)
+		h.mixer.mix(h.now)
+	}
+	for _, packets := range all[:distinct] {
+		frame(packets)
+	}
+
+	b.ResetTimer()
+	b.ReportAllocs()
+	cpu := processorTime()
+	for _, packets := range all[distinct:] {
+		frame(packets)
+	}
+	used := processorTime() - cpu
+	b.ReportMetric(float64(used)/float64(time.Millisecond)/float64(b.N), "cpu-ms/frame")
+	b.ReportMetric(members*float64(frameTime)*float64(b.N)/float64(used), "members/core")
+}

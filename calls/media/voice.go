@@ -1,0 +1,253 @@
+package media
+
+import (
+	"encoding/binary"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// frameSamples is the number of samples in a frame of a mixer: 20 ms at 16 kHz.
+const frameSamples = 320
+
+// mixable lists the codecs that a mixer decodes and encodes, the best first, with their names in
+// package wav.
+var (
+	mixable  = []string{sdp.G722, sdp.PCMU, sdp.PCMA}
+	wavNames = map[string]string{sdp.G722: "g722", sdp.PCMU: "mulaw", sdp.PCMA: "alaw"}
+)
+
+// When a member counts as heard. A member that is quieter than minEnergy for hangover frames is not
+// mixed, so that the noise of many microphones does not add up. After alone frames, it gets the same
+// stream as the other silent members.
+const (
+	minEnergy = 100 * 100 // mean square of the samples: about -50 dBov
+	hangover  = 25
+	alone     = 50
+)
+
+// A voice is a member of a mixer: what its client says, and what it hears.
+type voice struct {
+	leg *leg
+	in  playout
+	out atomic.Pointer[output] // nil if the client receives no audio
+
+	volumeIn, volumeOut atomic.Int32
+
+	// The following belongs to the goroutine of the mixer.
+	codec   string // of decoder
+	decoder *wav.Decoder
+	halves  halfRate
+	raw     [frameBytes]byte
+	narrow  [frameBytes]int16 // a frame at 8 kHz
+	lost    int               // frames in a row that were not there
+	quiet   int               // frames in a row that were not loud
+	pcm     [frameSamples]int16
+	heard   bool // pcm is mixed
+
+	to      *output
+	encoder *wav.Encoder
+	down    halfRate
+	shared  bool // its stream is that of all silent members
+	at      uint32
+	reports int // frames until the next sender report
+}
+
+// An output is where a client's audio goes. It is immutable.
+type output struct {
+	to    *section
+	codec sdp.Codec
+}
+
+// reroute finds out where the client receives audio. The caller holds the engine's mu.
+func (v *voice) reroute() {
+	s := v.leg.liveSection(calls.Audio, 0)
+	if s == nil || !s.agreed.Direction.Sends() {
+		v.out.Store(nil)
+		return
+	}
+	old := v.out.Load()
+	if old == nil || old.to != s || old.codec.Type != s.agreed.Codecs[0].Type {
+		v.out.Store(&output{s, s.agreed.Codecs[0]})
+	}
+}
+
+// reportFrames is the number of frames between two sender reports: five seconds.
+const reportFrames = 250
+
+// listen decodes the client's next frame into pcm, and decides whether it is heard.
+func (v *voice) listen() {
+	codec, what := v.in.take(&v.raw)
+	switch what {
+	case noAudio:
+		v.lost = 0
+		v.quiet = min(max(v.quiet, hangover)+1, alone)
+		v.heard = false
+		return
+	case lateAudio:
+		v.conceal()
+	case wholeFrame:
+		v.lost = 0
+		v.decode(codec)
+	}
+	amplify(v.pcm[:], v.volumeIn.Load())
+
+	v.quiet = min(v.quiet+1, alone)
+	if energy(v.pcm[:]) >= minEnergy {
+		v.quiet = 0
+	}
+	v.heard = v.quiet < hangover
+}
+
+// decode decodes a frame.
+func (v *voice) decode(codec string) {
+	if v.codec != codec {
+		d, err := wav.NewDecoder(wavNames[codec])
+		if err != nil {
+			clear(v.pcm[:]) // push lets only mixable codecs through
+			return
+		}
+		v.codec, v.decoder, v.halves = codec, d, halfRate{}
+	}
+	if codec == sdp.G722 {
+		v.decoder.Decode(v.pcm[:], v.raw[:])
+		return
+	}
+	v.decoder.Decode(v.narrow[:], v.raw[:])
+	v.halves.double(&v.pcm, &v.narrow)
+}
+
+// conceal repeats the last frame, more quietly each time.
+func (v *voice) conceal() {
+	v.lost++
+	if v.lost > 3 {
+		clear(v.pcm[:])
+		return
+	}
+	for i, s := range v.pcm {
+		v.pcm[i] = int16(int32(s) * 5 / 8)
+	}
+}
+
+// energy returns the mean square of samples.
+func energy(samples []int16) int64 {
+	var sum int64
+	for _, s := range samples {
+		sum += int64(s) * int64(s)
+	}
+	return sum / int64(len(samples))
+}
+
+// gains are the factors of all volumes, times 2^10.
+var gains = func() (table [101]int64) {
+	for i := range table {
+		table[i] = int64(1024 * math.Pow(2, float64(i-50)/10))
+	}
+	return table
+}()
+
+// amplify changes the volume of samples.
+func amplify(samples []int16, volume int32) {
+	if volume == 0 {
+		return
+	}
+	gain := gains[min(max(volume, -50), 50)+50]
+	for i, s := range samples {
+		samples[i] = int16(min(max(int64(s)*gain>>10, -1<<15), 1<<15-1))
+	}
+}
+
+// ready reports whether the client can receive a frame now. If its section or codec changed, ready
+// begins a stream.
+func (v *voice) ready(now time.Time) bool {
+	to := v.out.Load()
+	if to == nil || v.leg.closed.Load() {
+		return false
+	}
+	if v.to == to {
+		return true
+	}
+	encoder, err := wav.NewEncoder(wavNames[to.codec.Name])
+	if err != nil {
+		return false // Answer refuses other codecs
+	}
+	v.to, v.encoder, v.down = to, encoder, halfRate{}
+	v.at, v.reports, v.shared = to.to.out.timestampAt(now), 0, false
+	return true
+}
+
+// sharesStream reports whether the client can receive the stream of all silent members. At first and
+// after it was heard, it gets a stream of its own for a while, until both encoders have the same
+// state.
+func (v *voice) sharesStream() bool {
+	return v.to.codec.Name == sdp.G722 && v.quiet == alone && v.volumeOut.Load() == 0
+}
+
+// encode encodes a frame for the client.
+func (v *voice) encode(b *[frameBytes]byte, pcm *[frameSamples]int16) {
+	if v.to.codec.Name == sdp.G722 {
+		v.encoder.Encode(b[:], pcm[:])
+		return
+	}
+	v.down.halve(&v.narrow, pcm)
+	v.encoder.Encode(b[:], v.narrow[:])
+}
+
+// say sends an encoded frame to the client, and a sender report from time to time.
+func (v *voice) say(w *worker, b *[frameBytes]byte, now time.Time) {
+	o := &v.to.to.out
+	at := v.at
+	v.at += frameBytes
+	if v.leg.deaf.Load() {
+		return
+	}
+	o.playMixed(w, v.to.codec, at, b[:], now)
+	if v.reports--; v.reports <= 0 {
+		v.reports = reportFrames
+		o.reportMixed(at, now)
+	}
+}
+
+// playMixed sends a packet of a mixer, unless a tone replaces it.
+func (o *sender) playMixed(w *worker, codec sdp.Codec, at uint32, payload []byte, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ctx == nil || o.held {
+		return
+	}
+	b := append(w.plain[:12], payload...)
+	clear(b[:12])
+	b[0], b[1] = 0x80, codec.Type
+	if !o.started {
+		b[1] |= 0x80
+	}
+	binary.BigEndian.PutUint16(b[2:], o.lastSeq+1)
+	binary.BigEndian.PutUint32(b[4:], at)
+	o.send(w, b, now)
+}
+
+// reportMixed sends a sender report about a stream of a mixer, so that the client's reports show how
+// long packets take.
+func (o *sender) reportMixed(at uint32, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.started {
+		return
+	}
+	wall := ntp(now)
+	o.reports.recordSent(uint32(wall>>16), now)
+	o.sendRTCPLocked(o.section.leg.engine, &rtcp.SenderReport{SSRC: o.ssrc, NTPTime: wall, RTPTime: at,
+		PacketCount: uint32(o.sent), OctetCount: o.octets})
+}
+
+// ntp converts a time to an NTP timestamp (RFC 3550, section 4).
+func ntp(t time.Time) uint64 {
+	const since1900 = 2_208_988_800 // seconds from 1900 to 1970
+	return uint64(t.Unix()+since1900)<<32 | uint64(t.Nanosecond())<<32/1e9
+}
