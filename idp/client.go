@@ -210,11 +210,7 @@ func (a AuthRequest) Host() string {
 
 // Origin returns the origin of an http or https redirect URI, or "".
 func (a AuthRequest) Origin() string {
-	u, err := url.Parse(a.RedirectURI)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return ""
-	}
-	return u.Scheme + "://" + u.Host
+	return originOf(a.RedirectURI)
 }
 
 // Metadata holds the settings that only some clients have. Their JSON names are those of client
@@ -245,6 +241,9 @@ type Metadata struct {
 
 	BackchannelLogoutURI     string `json:"backchannel_logout_uri,omitempty"`
 	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // tokens have the sid
+
+	FrontchannelLogoutURI     string `json:"frontchannel_logout_uri,omitempty"`
+	FrontchannelLogoutSession bool   `json:"frontchannel_logout_session_required,omitempty"` // requests have the sid
 }
 
 // A SubjectType says whether all clients know a subscriber by the same subject (Public) or not

@@ -39,6 +39,11 @@ type Login struct {
 	Seen time.Time `json:"-"`
 }
 
+// A LoginClient is a login and a client that has had a grant in it.
+type LoginClient struct {
+	LoginID, ClientID string
+}
+
 // A LoginStore stores logins, and audit events of refused logins.
 type LoginStore interface {
 	// Record writes an audit event for a decision that changes no row.
@@ -60,6 +65,8 @@ type LoginStore interface {
 	// LiveLogins returns a subscriber's logins, newest first, that have not ended and still have a
 	// valid cookie or grant.
 	LiveLogins(ctx context.Context, projectID, subscriberID string, now time.Time) ([]Login, error)
+	// LoginClients returns which clients have had grants in the logins, the newest login first.
+	LoginClients(ctx context.Context, ids []string) ([]LoginClient, error)
 	// EndLogins ends logins and their grants, revokes their tokens and queues their logouts, in one
 	// transaction. It has no effect on logins that have already ended.
 	EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error

@@ -82,6 +82,18 @@ func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	})
 }
 
+// LoginClients returns the clients that have had grants in the logins, even revoked ones, because a
+// client's own session may outlive the grant.
+func (s *Logins) LoginClients(ctx context.Context, ids []string) ([]idp.LoginClient, error) {
+	scan := func(row scanner) (u idp.LoginClient, err error) {
+		return u, row.Scan(&u.LoginID, &u.ClientID)
+	}
+	var w where
+	w.in(`session_id`, ids)
+	return gather(ctx, s.read(), "listing clients of logins", scan, `SELECT DISTINCT session_id, client_id
+		FROM grants WHERE `+w.String()+` ORDER BY session_id DESC, client_id LIMIT 200`, w.args...)
+}
+
 // EndLogins ends logins and their grants, revokes their tokens and notifies their clients. Unknown
 // and ended logins are skipped.
 func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error {

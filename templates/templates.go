@@ -116,6 +116,9 @@ type Logout struct {
 type LoggedOut struct {
 	App   string
 	Again string // where to sign in again; may be ""
+
+	Frames   []string // front-channel logout URIs to load
+	Continue template.URL // the registered URI to go to after that; may be ""
 }
 
 // Error says what went wrong and what to do.

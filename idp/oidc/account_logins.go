@@ -72,7 +72,7 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 		}
 
 		if sameBrowser(of[0], v.Login) {
-			return ac.logout.finish(w, r, logoutRequest{})
+			return ac.logout.finish(w, r, logoutRequest{}, ids)
 		}
 	}
 
@@ -82,10 +82,21 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 // endAllLogins serves POST /account/sessions/end-all. It signs the subscriber out of all browsers
 // and revokes all of the subscriber's tokens.
 func (ac *account) endAllLogins(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
+	all, err := ac.Logins.List(r.Context(), v.ProjectID, v.SubscriberID)
+	if err != nil {
+		return err
+	}
 	if err := ac.Fabric.Subscribers.Revoke(r.Context(), v.ProjectID, v.SubscriberID); err != nil {
 		return err
 	}
-	return ac.logout.finish(w, r, logoutRequest{})
+
+	var here []string // other browsers learn it from the apps' back-channel logouts
+	for _, h := range all {
+		if sameBrowser(h, v.Login) {
+			here = append(here, h.ID)
+		}
+	}
+	return ac.logout.finish(w, r, logoutRequest{}, here)
 }
 
 func showApps(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {

@@ -95,7 +95,7 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 		if other.SubscriberID == s.SubscriberID || slices.Contains(used, other.ID) {
 			continue
 		}
-		err := bl.end(r, func(one idp.Login) bool {
+		_, err := bl.end(r, func(one idp.Login) bool {
 			return one.ProjectID == s.ProjectID && one.SubscriberID == other.SubscriberID
 		})
 		if err != nil {
@@ -169,19 +169,18 @@ func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	return all, nil
 }
 
-// end ends the browser's logins for which meant returns true.
-func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) error {
+// end ends the browser's logins for which meant returns true, and returns their ids.
+func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) (ids []string, err error) {
 	all, err := bl.all(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var ids []string
 	for _, s := range all {
 		if meant(s) {
 			ids = append(ids, s.ID)
 		}
 	}
-	return bl.Logins.End(r.Context(), ids...)
+	return ids, bl.Logins.End(r.Context(), ids...)
 }
 
 // removeEnded removes ended logins from a browser. If the current login has ended, no other login

@@ -54,10 +54,13 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 		ResponseAlgs   []string `json:"authorization_signing_alg_values_supported"`
 		IntrospectAlgs []string `json:"introspection_signing_alg_values_supported"` // RFC 9701, section 7
 		ProofAlgs      []string `json:"dpop_signing_alg_values_supported"`          // RFC 9449, section 5.1
+		// OpenID Connect Front-Channel Logout 1.0, section 3.
+		FrontLogout        bool `json:"frontchannel_logout_supported"`
+		FrontLogoutSession bool `json:"frontchannel_logout_session_supported"`
 	}{
 		ProofAlgs: dpop.Algorithms(), ResponseIss: true, Prompts: idp.Prompts(open),
 		PushedEndpoint: d.authURL + parPath, ResponseAlgs: algorithms(),
-		IntrospectAlgs: algorithms(),
+		IntrospectAlgs: algorithms(), FrontLogout: true, FrontLogoutSession: true,
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
 			Issuer:                      d.Issuer,
 			AuthorizationEndpoint:       d.authURL + "/login/oauth/authorize",

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -65,7 +66,8 @@ func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error
 //  1. parse verifies the hint, the client and the redirect URI.
 //  2. If the hint names a login of this browser, endSession ends all logins that the hint's
 //     subscriber made here. Otherwise it asks the person first.
-//  3. finish removes ended logins from the browser and redirects to the app.
+//  3. finish removes ended logins from the browser, signs the browser out of apps and redirects to
+//     the app.
 func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 	req, err := lo.parse(r, r.URL.Query())
 	if err != nil {
@@ -84,7 +86,7 @@ func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 	if err := lo.Logins.End(r.Context(), ends...); err != nil {
 		return err
 	}
-	return lo.finish(w, r, req)
+	return lo.finish(w, r, req, ends)
 }
 
 // ends returns the logins that a request ends, out of all logins of the browser.
@@ -200,10 +202,11 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 		req.again = "/account?project=" + url.QueryEscape(all[0].ProjectID)
 	}
 
-	if err := lo.logins.end(r, req.reaches); err != nil {
+	ended, err := lo.logins.end(r, req.reaches)
+	if err != nil {
 		return err
 	}
-	return lo.finish(w, r, req)
+	return lo.finish(w, r, req, ended)
 }
 
 // home returns the URL of a web app, guessed from its redirect URIs, or "". The app starts its own
@@ -218,9 +221,10 @@ func home(c idp.Client) string {
 	return ""
 }
 
-// finish removes ended logins from the browser. It then redirects to the app, or shows that the
-// person is signed out.
-func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
+// finish removes ended logins from the browser's cookie and redirects to the app, or
+// shows that the person is signed out. If apps have a front-channel logout URI, a page loads
+// those first.
+func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutRequest, ended []string) error {
 	b, err := lo.browsers.Open(r)
 	if err != nil {
 		return err
@@ -235,18 +239,41 @@ func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutReque
 		return err
 	}
 
-	if req.redirectTo == "" {
-		return lo.write(w, r, templates.LoggedOut{App: req.client.Name, Again: req.again}, templates.Options{})
+	frames, err := lo.Tokens.FrontchannelLogouts(r.Context(), ended...)
+	if err != nil {
+		return err
 	}
 
 	to := req.redirectTo
-	if req.state != "" {
+	if to != "" && req.state != "" {
 		sep := "?"
 		if strings.Contains(to, "?") {
 			sep = "&"
 		}
 		to += sep + url.Values{"state": {req.state}}.Encode()
 	}
-	seeOther(w, to)
-	return nil
+	if to != "" && len(frames) == 0 {
+		seeOther(w, to)
+		return nil
+	}
+	return lo.showLoggedOut(w, r, req, frames, to)
+}
+
+// showLoggedOut shows that the person is signed out. It loads the front-channel logout URIs in
+// frames. Then a script follows the link to the app; without scripts, the browser does so after a
+// few seconds.
+func (lo *logout) showLoggedOut(w http.ResponseWriter, r *http.Request, req logoutRequest,
+	frames []string, to string) error {
+	page := templates.LoggedOut{App: req.client.Name, Again: req.again, Frames: frames,
+		Continue: template.URL(to)} // a registered URI, perhaps with the scheme of a native app
+	o := templates.Options{Scripts: to != ""}
+	for _, uri := range frames {
+		o.Frames = append(o.Frames, formAction(uri)...)
+	}
+	slices.Sort(o.Frames)
+	o.Frames = slices.Compact(o.Frames)
+	if to != "" {
+		w.Header().Set("Refresh", "6; url="+to)
+	}
+	return lo.write(w, r, page, o)
 }

@@ -148,6 +148,8 @@ func clientSettings(c idp.Client) []input {
 		{Kind: "select", Name: "acr", Label: "People sign in with", Options: chosen(acrTitles, c.RequireACR)},
 		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Back-channel logout URI",
 			Hint: "Receives a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
+		{Kind: "text", Type: "url", Name: "frontchannel_logout_uri", Label: "Front-channel logout URI",
+			Hint: "Loaded in a frame by the page after a logout.", Value: c.FrontchannelLogoutURI, Length: 2000},
 	}
 }
 
@@ -217,6 +219,7 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	c.RequestURIs = lines(posted.Get("request_uri"))
 	c.RequireACR = text("acr")
 	c.BackchannelLogoutURI = text("backchannel_logout_uri")
+	c.FrontchannelLogoutURI = text("frontchannel_logout_uri")
 	return c
 }
 

@@ -77,6 +77,7 @@ var clientView = cli.View[client]{
 		{Name: "Terms", Detail: true, Value: func(c client) string { return c.TermsURI }},
 		{Name: "Privacy", Detail: true, Value: func(c client) string { return c.PolicyURI }},
 		{Name: "Back-channel logout", Detail: true, Value: func(c client) string { return c.BackchannelLogoutURI }},
+		{Name: "Front-channel logout", Detail: true, Value: func(c client) string { return c.FrontchannelLogoutURI }},
 		{Name: "Access tokens", Detail: true, Value: formatTokens},
 		{Name: "ID tokens", Detail: true, Value: onLogin(func(c client) string { return string(c.IDTokenAlg) })},
 		{Name: "Resources", Detail: true, Value: func(c client) string { return cli.Lines(c.Resources) }},

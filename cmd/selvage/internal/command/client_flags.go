@@ -26,36 +26,11 @@ func addClientFlags(cmd *cobra.Command) {
 	addRequestFlags(f)
 	addSecurityFlags(f)
 	addTokenFlags(f)
-
-	f.String("frontchannel-logout-uri", "", "not supported")
-	_ = f.MarkHidden("frontchannel-logout-uri") // defined in the line above
 	f.SortFlags = false
-}
-
-// unsupported lists settings that this version recognizes but does not support.
-var unsupported = []struct{ flag, value, message string }{
-	{"frontchannel-logout-uri", "",
-		"front-channel logout is not supported in this version; use --backchannel-logout-uri"},
-}
-
-// checkSupported returns a usage error for each setting that is not supported.
-func checkSupported(cmd *cobra.Command) error {
-	var errs []error
-	for _, u := range unsupported {
-		f := cmd.Flags().Lookup(u.flag)
-		if f.Changed && (u.value == "" || f.Value.String() == u.value) {
-			errs = append(errs, cli.Usagef("--%s: %s", u.flag, u.message))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // setClient copies the flags that are set to a client.
 func setClient(cmd *cobra.Command, c *idp.Client) error {
-	if err := checkSupported(cmd); err != nil {
-		return err
-	}
-
 	setPages(cmd, c)
 	setLogout(cmd, c)
 	setTokens(cmd, c)
@@ -87,6 +62,10 @@ func addLogoutFlags(f *pflag.FlagSet) {
 		"back-channel logout `uri`: receives a POST when a login that holds this client's tokens ends; \"\" for none")
 	f.Bool("backchannel-logout-session-required", false,
 		"the client needs the sid in logout tokens, which always contain it")
+	f.String("frontchannel-logout-uri", "", "front-channel logout `uri`: the page after a logout loads it in a frame, "+
+		"so that the app ends its session in the same browser; \"\" for none")
+	f.Bool("frontchannel-logout-session-required", false,
+		"the client needs iss and sid in these requests, which always contain them")
 }
 
 func setLogout(cmd *cobra.Command, c *idp.Client) {
@@ -94,6 +73,8 @@ func setLogout(cmd *cobra.Command, c *idp.Client) {
 	cli.SetTexts(cmd, "post-logout-redirect-uri", &c.LogoutURIs)
 	cli.Set(cmd, "backchannel-logout-uri", &c.BackchannelLogoutURI)
 	cli.SetBool(cmd, "backchannel-logout-session-required", &c.BackchannelLogoutSession)
+	cli.Set(cmd, "frontchannel-logout-uri", &c.FrontchannelLogoutURI)
+	cli.SetBool(cmd, "frontchannel-logout-session-required", &c.FrontchannelLogoutSession)
 }
 
 // addRequestFlags adds the flags for a client's authentication, grants and scopes.

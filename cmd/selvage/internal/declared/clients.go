@@ -36,6 +36,8 @@ func clientFields(c *client) []field {
 		{"dpop_bound_access_tokens", &c.DPoPBound},
 		{"backchannel_logout_uri", &c.BackchannelLogoutURI},
 		{"backchannel_logout_session_required", &c.BackchannelLogoutSession},
+		{"frontchannel_logout_uri", &c.FrontchannelLogoutURI},
+		{"frontchannel_logout_session_required", &c.FrontchannelLogoutSession},
 	}
 }
 

@@ -1,0 +1,87 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// maxFrames is the most apps that a logout page signs out in the browser.
+const maxFrames = 20
+
+// FrontchannelLogouts returns the URLs that a browser must load to be signed out of the apps that
+// have used the logins (OpenID Connect Front-Channel Logout 1.0, section 3). Each URL contains iss
+// and sid. Apps without a front-channel logout URI are left out, and so is everything after the
+// first 20 apps of the newest logins.
+func (ts *Tokens) FrontchannelLogouts(ctx context.Context, sids ...string) (urls []string, err error) {
+	if len(sids) == 0 {
+		return nil, nil
+	}
+	uses, err := ts.Store.Logins.LoginClients(ctx, sids)
+	if err != nil {
+		return nil, fmt.Errorf("finding apps of logins: %w", err)
+	}
+
+	for _, use := range uses {
+		c, err := ts.clients.Find(ctx, use.ClientID)
+		if errors.Is(err, problem.NotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.FrontchannelLogoutURI == "" {
+			continue
+		}
+
+		urls = append(urls, withQuery(c.FrontchannelLogoutURI,
+			url.Values{"iss": {ts.Issuer}, "sid": {ts.subjects.SessionFor(c, use.LoginID)}}))
+		if len(urls) == maxFrames {
+			break
+		}
+	}
+	return urls, nil
+}
+
+// withQuery returns a URI, which has no fragment, with parameters added to its query.
+func withQuery(uri string, v url.Values) string {
+	if strings.Contains(uri, "?") {
+		return uri + "&" + v.Encode()
+	}
+	return uri + "?" + v.Encode()
+}
+
+// checkFrontchannel checks that the front-channel logout URI has the origin of a redirect URI
+// (OpenID Connect Front-Channel Logout 1.0, section 2).
+func (c *Client) checkFrontchannel(bad func(param, format string, args ...any)) {
+	const param = "frontchannel_logout_uri"
+	uri := c.FrontchannelLogoutURI
+	if uri == "" {
+		if c.FrontchannelLogoutSession {
+			bad("frontchannel_logout_session_required", "a client without a %s receives no logouts", param)
+		}
+		return
+	}
+
+	c.checkURI(bad, param, uri)
+	origin := originOf(uri)
+	for _, redirect := range c.RedirectURIs {
+		if origin != "" && originOf(redirect) == origin {
+			return
+		}
+	}
+	bad(param, "%q must have the scheme, host and port of a redirect URI", uri)
+}
+
+// originOf returns the scheme, host and port of a web address, or "" for any other URI.
+func originOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
