@@ -1,6 +1,7 @@
 package web
 
 import (
+	"iter"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -71,19 +72,33 @@ const maxHops = 32
 // X-Forwarded-For or, if that is missing, Forwarded (RFC 7239). If a proxy sets only one of these
 // headers, the client may have set the other one. So a trusted proxy must not pass on both.
 func hops(h http.Header) []string {
-	way := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
-	if len(h.Values("X-Forwarded-For")) == 0 {
-		way = nil
-		for _, element := range splitQuoted(strings.Join(h.Values("Forwarded"), ","), ',') {
-			way = append(way, forwardedFor(element))
-		}
+	if lines := h.Values("X-Forwarded-For"); len(lines) > 0 {
+		return last(strings.SplitSeq(strings.Join(lines, ","), ","))
 	}
-	return way[max(0, len(way)-maxHops):]
+	way := last(splitQuoted(strings.Join(h.Values("Forwarded"), ","), ','))
+	for i, element := range way {
+		way[i] = forwardedFor(element)
+	}
+	return way
+}
+
+// last returns the last maxHops elements of all. It keeps no more than these in memory.
+func last(all iter.Seq[string]) []string {
+	var ring [maxHops]string
+	n := 0
+	for element := range all {
+		ring[n%maxHops] = element
+		n++
+	}
+	if n <= maxHops {
+		return ring[:n]
+	}
+	return append(ring[n%maxHops:], ring[:n%maxHops]...)
 }
 
 // forwardedFor returns the for parameter of an element of Forwarded, or "".
 func forwardedFor(element string) string {
-	for _, pair := range splitQuoted(element, ';') {
+	for pair := range splitQuoted(element, ';') {
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
 		if strings.EqualFold(name, "for") {
 			return strings.Trim(value, `"`)
@@ -92,25 +107,35 @@ func forwardedFor(element string) string {
 	return ""
 }
 
-// splitQuoted splits s at each separator that is not in a quoted string.
-func splitQuoted(s string, separator byte) (parts []string) {
-	quoted, begin := false, 0
-	for i := range len(s) {
-		switch {
-		case s[i] == '"':
-			quoted = !quoted
-		case s[i] == separator && !quoted:
-			parts = append(parts, s[begin:i])
-			begin = i + 1
+// splitQuoted returns the parts of s between separators that are not in a quoted string.
+func splitQuoted(s string, separator byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		quoted, begin := false, 0
+		for i := range len(s) {
+			switch {
+			case s[i] == '"':
+				quoted = !quoted
+			case s[i] == separator && !quoted:
+				if !yield(s[begin:i]) {
+					return
+				}
+				begin = i + 1
+			}
 		}
+		yield(s[begin:])
 	}
-	return append(parts, s[begin:])
 }
+
+// maxHop is the most bytes of an address with a zone and a port.
+const maxHop = 100
 
 // parseHop parses an address with or without a port. It accepts 192.0.2.1, 192.0.2.1:80,
 // 2001:db8::1, [2001:db8::1] and [2001:db8::1]:80.
 func parseHop(hop string) (netip.Addr, bool) {
 	hop = strings.TrimSpace(hop)
+	if len(hop) > maxHop {
+		return netip.Addr{}, false
+	}
 	if at, err := netip.ParseAddrPort(hop); err == nil {
 		return at.Addr().Unmap().WithZone(""), true
 	}
