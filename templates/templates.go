@@ -117,9 +117,13 @@ type LoggedOut struct {
 	App   string
 	Again string // where to sign in again; may be ""
 
-	Frames   []string // front-channel logout URIs to load
+	Frames   []string     // front-channel logout URIs to load
 	Continue template.URL // the registered URI to go to after that; may be ""
 }
+
+// CheckSession tells apps that frame it whether the browser's logins have changed (OpenID Connect
+// Session Management 1.0, section 3.2).
+type CheckSession struct{}
 
 // Error says what went wrong and what to do.
 type Error struct {
@@ -159,6 +163,7 @@ func (Device) name() string        { return "device.html" }
 func (DeviceConsent) name() string { return "deviceconsent.html" }
 func (DeviceDone) name() string    { return "devicedone.html" }
 func (Logout) name() string        { return "logout.html" }
+func (CheckSession) name() string  { return "checksession.html" }
 func (LoggedOut) name() string     { return "loggedout.html" }
 func (Error) name() string         { return "error.html" }
 func (Home) name() string          { return "home.html" }

@@ -111,6 +111,7 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 	if err := b.Renew(w, r); err != nil {
 		return err
 	}
+	bl.writeBrowserState(w, r, b)
 	return bl.markDevice(w, r, s.ProjectID, s.SubscriberID, s.TwoFactors())
 }
 

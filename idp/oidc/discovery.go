@@ -70,6 +70,7 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 			RevocationEndpoint:          d.authURL + revokePath,
 			DeviceAuthorizationEndpoint: d.authURL + devicePath,
 			EndSessionEndpoint:          d.authURL + "/oauth/logout",
+			CheckSessionIframe:          d.authURL + sessionPath,
 			JwksURI:                     d.authURL + "/oauth/jwks",
 			ScopesSupported:             idp.Scopes(),
 			ResponseTypesSupported:      idp.ResponseTypes(),

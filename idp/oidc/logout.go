@@ -238,6 +238,7 @@ func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutReque
 	if err != nil {
 		return err
 	}
+	lo.writeBrowserState(w, r, b)
 
 	frames, err := lo.Tokens.FrontchannelLogouts(r.Context(), ended...)
 	if err != nil {

@@ -164,6 +164,7 @@ func New(c Config) (*API, error) {
 //	GET, POST /login/oauth/authorize
 //	POST      /login/passkey
 //	POST      /logout
+//	GET       /oauth/check-session
 //	POST      /oauth/device_authorization
 //	POST      /oauth/introspect
 //	GET       /oauth/jwks
@@ -251,6 +252,7 @@ func (a *API) mount(mux web.Mux) {
 	anyOrigin(devicePath, s.strict(byLibrary(library)), http.MethodPost)
 	anyOrigin(introspectPath, s.strict(s.introspect), http.MethodPost)
 	anyOrigin("/oauth/jwks", d.document(d.serveJWKS), http.MethodGet)
+	page("GET "+sessionPath, pg.showCheckSession)
 	page("GET /oauth/logout", a.logout.endSession)
 	page("POST /oauth/logout", a.logout.endSessionByPost)
 	anyOrigin(parPath, s.strict(s.push), http.MethodPost)

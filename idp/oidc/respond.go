@@ -35,8 +35,16 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
 	}
-	// The name of the parameter is the response type.
-	return f.respond(w, r, c, req, url.Values{kind: {value}})
+
+	state, err := f.sessionState(w, r, req)
+	if err != nil {
+		return err
+	}
+	v := url.Values{kind: {value}} // the parameter has the name of the type
+	if state != "" {
+		v.Set("session_state", state)
+	}
+	return f.respond(w, r, c, req, v)
 }
 
 // respond sends an authorization response to the request's redirect URI, which is registered. The

@@ -91,6 +91,22 @@ func (c Cookies) SetDevice(w http.ResponseWriter, r *http.Request, value string,
 	http.SetCookie(w, ck)
 }
 
+// stateCookie holds the state of a browser's logins. Scripts can read it, also in frames of other
+// sites.
+const stateCookie = "selvage-state"
+
+// BrowserState returns the value that SetBrowserState has set, or "".
+func (c Cookies) BrowserState(r *http.Request) string { return c.read(r, stateCookie) }
+
+// SetBrowserState sets the state of a browser's logins, which must reveal nothing about them.
+func (c Cookies) SetBrowserState(w http.ResponseWriter, r *http.Request, value string) {
+	ck := c.make(r, stateCookie, value)
+	if ck.HttpOnly = false; ck.Secure {
+		ck.SameSite = http.SameSiteNoneMode
+	}
+	http.SetCookie(w, ck)
+}
+
 // FlowOf returns the browser's mark, or "" if it has none.
 func (c Cookies) FlowOf(r *http.Request) string {
 	if mark := c.read(r, flowCookie); len(mark) == len(rand.Text()) {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,13 +41,21 @@ func app(t *testing.T, p *harness.Project, flags ...string) string {
 	})
 
 	origin := serveBeside(t, p.Issuer(), mux)
+	mux.HandleFunc("GET /logged-out", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = fmt.Fprint(w, "<script>localStorage.clear(); localStorage.setItem('logout', location.search)</script>")
+	})
+	for i, flag := range flags {
+		flags[i] = strings.ReplaceAll(flag, "{origin}", origin)
+	}
 	c := p.NewClient(t, "spa", append(flags, "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/",
 		"--access-token", "fabric")...)
 
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": p.Issuer(), "client_id": c.ID,
-			"dpop": slices.Contains(flags, "--dpop-bound-access-tokens")})
+			"dpop":    slices.Contains(flags, "--dpop-bound-access-tokens"),
+			"monitor": slices.Contains(flags, "--frontchannel-logout-session-required")})
 	})
 	return origin
 }
@@ -160,6 +169,40 @@ func TestOIDCClientTSDPoP(t *testing.T) {
 	renewed := eval[outcome](b, "manager.signinSilent().then(user => ({ user }))")
 	b.wantInfo(200, sub.Email)
 	p.Get(t, "/subscriber/info", harness.Bearer(renewed.User.AccessToken)).Want(t, 401)
+}
+
+// TestOIDCClientTSLogout shows that an open app learns of a logout in another tab in both ways of
+// OpenID Connect: by asking the session iframe, and by its front-channel logout URI.
+func TestOIDCClientTSLogout(t *testing.T) {
+	harness.NotStorage(t)
+	p := harness.Shared(t).NewProject(t)
+	sub := p.NewSubscriber(t)
+	origin := app(t, p, "--frontchannel-logout-uri", "{origin}/logged-out", "--frontchannel-logout-session-required")
+	b := newTab(t)
+	b.do(goTo(origin))
+	b.arrived(origin)
+	b.leave("manager.signinRedirect()")
+	b.signIn(origin, sub.Email, sub.Password)
+	if o := b.arrived(origin); o.User == nil {
+		t.Fatalf("after the login the app has %+v, want a user", o)
+	}
+	b.until("the session iframe to say that nothing has changed", "session.said.includes('unchanged')")
+	if eval[bool](b, "session.signedOut || session.said.includes('changed')") {
+		t.Errorf("before the logout the session iframe has said %s", eval[string](b, "session.said.join()"))
+	}
+
+	sid := eval[string](b, "manager.getUser().then(user => user.profile.sid)")
+	other := b.beside()
+	other.do(goTo(p.Issuer() + "logout"))
+	other.until("the logout page", "document.querySelector('#logout-confirm')")
+	other.do(chromedp.Click(chromedp.CSS("#logout-confirm")))
+	other.until("the page after the logout", "document.querySelector('#logged-out')")
+
+	b.until("the app to learn of the logout", "session.signedOut && localStorage.getItem('logout')")
+	got, err := url.ParseQuery(strings.TrimPrefix(eval[string](b, "localStorage.getItem('logout')"), "?"))
+	if err != nil || got.Get("iss") != p.Issuer() || got.Get("sid") != sid || sid == "" {
+		t.Errorf("the front-channel logout has %v (%v), want iss %s and sid %s", got, err, p.Issuer(), sid)
+	}
 }
 
 // wantInfo requests the subscriber's info from the page and checks the status and the e-mail.

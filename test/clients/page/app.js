@@ -8,13 +8,21 @@ const manager = new oidc.UserManager({
     issuer: settings.issuer,
     authorization_endpoint: `${settings.issuer}login/oauth/authorize`,
     token_endpoint: `${settings.issuer}oauth/token`,
+    check_session_iframe: `${settings.issuer}oauth/check-session`,
   },
   client_id: settings.client_id,
   redirect_uri: `${location.origin}/`,
   response_type: 'code',
+  monitorSession: settings.monitor,
+  checkSessionIntervalInSeconds: 1,
   userStore: new oidc.WebStorageStateStore({ store: localStorage }),
   ...(settings.dpop && { dpop: { bind_authorization_code: true, store: new oidc.IndexedDbDPoPStore() } }),
 })
+
+/** What the provider's frame has said about the login, and whether the app was told of a logout. */
+const session = { said: [], signedOut: false }
+addEventListener('message', ({ data }) => session.said.push(data))
+manager.events.addUserSignedOut(() => (session.signedOut = true))
 
 /** Calls the fabric as the signed-in subscriber. */
 async function subscriberInfo() {
@@ -55,4 +63,4 @@ async function finish() {
   return { user: await manager.getUser() }
 }
 
-Object.assign(window, { manager, subscriberInfo, renewInFrame, signOut, outcome: await finish() })
+Object.assign(window, { manager, session, subscriberInfo, renewInFrame, signOut, outcome: await finish() })
