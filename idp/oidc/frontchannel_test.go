@@ -36,7 +36,9 @@ func TestFrontchannelLogout(t *testing.T) {
 		return c
 	}
 	chat := front("https://app.example/bye")
-	mail := front("https://app.example/bye?app=mail", func(n *idp.Client) { n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken })
+	mail := front("https://app.example/bye?app=mail", func(n *idp.Client) {
+		n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken
+	})
 	front("https://app.example/unused")
 	plain, _ := w.client(withLogout)
 

@@ -28,7 +28,7 @@ func TestImplicit(t *testing.T) {
 		got := b.logIn(b.authorize(implicit(
 			c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`)), email, secret)
 		if fragment != (got.location != nil && strings.HasPrefix(got.location.String(), callback+"#")) ||
-			len(got.told()) != 3 || got.param("state") != "s" {
+			len(got.told()) != 4 || got.param("state") != "s" {
 			t.Fatalf("%q: %d to %v with %v", mode, got.status, got.location, got.told())
 		}
 

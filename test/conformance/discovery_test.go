@@ -169,7 +169,7 @@ var knownMetadata = []string{
 	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported",
 	"authorization_signing_alg_values_supported",
 	"backchannel_logout_session_supported",
-	"backchannel_logout_supported", "claim_types_supported", "claims_locales_supported",
+	"backchannel_logout_supported", "check_session_iframe", "claim_types_supported", "claims_locales_supported",
 	"claims_parameter_supported", "claims_supported",
 	"code_challenge_methods_supported", "device_authorization_endpoint", "display_values_supported",
 	"dpop_signing_alg_values_supported",

@@ -68,6 +68,14 @@ var plans = []plan{
 		{"oidcc-backchannel-logout-discovery-endpoint-verification", backchannelDiscovery},
 		{"oidcc-backchannel-rp-initiated-logout", backchannelLogout},
 	}},
+	{"oidcc-frontchannel-rp-initiated-logout-certification-test-plan", "TestFrontChannelLogout", "", []entry{
+		{"oidcc-frontchannel-logout-discovery-endpoint-verification", frontchannelDiscovery},
+		{"oidcc-frontchannel-rp-initiated-logout", frontchannelLogout},
+	}},
+	{"oidcc-session-management-certification-test-plan", "TestSessionManagement", "", []entry{
+		{"oidcc-session-management-discovery-endpoint-verification", sessionDiscovery},
+		{"oidcc-session-management-rp-initiated-logout", sessionLogout},
+	}},
 }
 
 func TestBasic(t *testing.T)             { plans[0].run(t, newProvider(t)) }
@@ -75,3 +83,5 @@ func TestFormPostBasic(t *testing.T)     { plans[1].run(t, newProvider(t)) }
 func TestConfig(t *testing.T)            { plans[2].run(t, newProvider(t)) }
 func TestRPInitiatedLogout(t *testing.T) { plans[3].run(t, newProvider(t)) }
 func TestBackChannelLogout(t *testing.T) { plans[4].run(t, newProvider(t)) }
+func TestFrontChannelLogout(t *testing.T) { plans[5].run(t, newProvider(t)) }
+func TestSessionManagement(t *testing.T) { plans[6].run(t, newProvider(t)) }

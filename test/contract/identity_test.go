@@ -64,6 +64,7 @@ func TestIdentity(t *testing.T) {
 		"authorizeByPost": {{303, "", []harness.Option{harness.Form(c.NewFlow("openid").Query)}},
 			{400, "a=b", []harness.Option{form("a", "b")}},
 			{413, "", []harness.Option{form("state", big)}}, {415, "", []harness.Option{text}}},
+		"checkSession": {{200, "", nil}},
 		"endSession": {{200, "", nil},
 			{303, url.Values{"id_token_hint": {ended.IDToken},
 				"post_logout_redirect_uri": {harness.RedirectURI}}.Encode(), nil}, {400, "client_id=unknown", nil}},

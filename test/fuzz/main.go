@@ -37,6 +37,13 @@ func main() {
 	}
 }
 
+// isLateStop reports whether a target failed only because its time was over while a worker was still
+// busy: https://go.dev/issue/75804, mended in Go 1.27. There is no failing input then.
+func isLateStop(out []byte) bool {
+	return bytes.Contains(out, []byte("\n    context deadline exceeded\nFAIL\n")) &&
+		!bytes.Contains(out, []byte("Failing input"))
+}
+
 // A target is a fuzz target of the module.
 type target struct {
 	dir, name string
@@ -108,6 +115,9 @@ func (t target) fuzz(each string) ([]byte, error) {
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
+	if isLateStop(out.Bytes()) {
+		err = nil
+	}
 	return out.Bytes(), err
 }
 
