@@ -78,10 +78,10 @@ var plans = []plan{
 	}},
 }
 
-func TestBasic(t *testing.T)             { plans[0].run(t, newProvider(t)) }
-func TestFormPostBasic(t *testing.T)     { plans[1].run(t, newProvider(t)) }
-func TestConfig(t *testing.T)            { plans[2].run(t, newProvider(t)) }
-func TestRPInitiatedLogout(t *testing.T) { plans[3].run(t, newProvider(t)) }
-func TestBackChannelLogout(t *testing.T) { plans[4].run(t, newProvider(t)) }
+func TestBasic(t *testing.T)              { plans[0].run(t, newProvider(t)) }
+func TestFormPostBasic(t *testing.T)      { plans[1].run(t, newProvider(t)) }
+func TestConfig(t *testing.T)             { plans[2].run(t, newProvider(t)) }
+func TestRPInitiatedLogout(t *testing.T)  { plans[3].run(t, newProvider(t)) }
+func TestBackChannelLogout(t *testing.T)  { plans[4].run(t, newProvider(t)) }
 func TestFrontChannelLogout(t *testing.T) { plans[5].run(t, newProvider(t)) }
-func TestSessionManagement(t *testing.T) { plans[6].run(t, newProvider(t)) }
+func TestSessionManagement(t *testing.T)  { plans[6].run(t, newProvider(t)) }
