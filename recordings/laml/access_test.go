@@ -111,7 +111,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	}
 }
 
-// TestAway shows that a response says when to retry while the database is unavailable.
+// TestAway shows that responses contain Retry-After while the database is unavailable.
 func TestAway(t *testing.T) {
 	s := newServer(t, func(_ *server, _ *recordings.Config, c *laml.Config) {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) {

@@ -36,7 +36,7 @@ func BenchmarkWAV(b *testing.B) {
 					b.Fatalf("status %d, %d bytes, %v", res.StatusCode, n, err)
 				}
 				b.SetBytes(n)
-				_ = res.Body.Close() // the body has been read to its end
+				_ = res.Body.Close() // the whole body has been read
 			}
 		})
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A callList is a page of calls. Like a list, it has only one member that clients do not know.
+// A callList is a page of calls. As in a list, clients take the one member that they do not know to
+// be the items.
 type callList struct {
 	paging
 	Calls []callDocument `json:"calls"`
@@ -44,10 +45,10 @@ func (a *API) listCalls(w http.ResponseWriter, r *http.Request, o recordings.Own
 type callQuery struct {
 	pageQuery
 	filter calls.Filter
-	none   bool // no call can match
+	none   bool // the query cannot match any call
 }
 
-// The names of the filters of calls.
+// Names of the filters of calls.
 const (
 	callStatus = "Status"
 	callFrom   = "From"
@@ -60,7 +61,7 @@ const (
 var callFilters = []string{callStatus, callFrom, callTo, callParent, callStart, callStart + "<", callStart + ">",
 	callEnd, callEnd + "<", callEnd + ">"}
 
-// parseCallQuery parses the query of a list of calls. No call has a parent.
+// parseCallQuery parses the query of a list of calls. Calls never have a parent.
 func parseCallQuery(r *http.Request) (callQuery, error) {
 	p, values, err := parsePageQuery(r, callFilters)
 	q := callQuery{pageQuery: p, none: values.Get(callParent) != ""}
@@ -77,7 +78,7 @@ func parseCallQuery(r *http.Request) (callQuery, error) {
 	return q, errors.Join(q.status(values), badStart, badEnd)
 }
 
-// status parses the status that the calls must have.
+// status parses the status by which to filter.
 func (q *callQuery) status(values url.Values) error {
 	f := &q.filter
 	switch status := values.Get(callStatus); status {
@@ -110,7 +111,7 @@ func (a *API) showCall(w http.ResponseWriter, r *http.Request, o recordings.Owne
 	return web.JSON(w, http.StatusOK, callDocumentOf(rec))
 }
 
-// findCall returns the call of the path.
+// findCall returns the call in the path.
 func (a *API) findCall(r *http.Request, o recordings.Owner) (calls.Record, error) {
 	id, ext := parseFile(r.PathValue("file"))
 	if ext != "" && ext != ".json" {
@@ -119,8 +120,9 @@ func (a *API) findCall(r *http.Request, o recordings.Owner) (calls.Record, error
 	return a.calls.Find(r.Context(), o.ProjectID, o.SubscriberID, id)
 }
 
-// endCall serves POST /Calls/{file}: Status=completed ends a call, and Status=canceled one that nobody
-// has answered. Its node does so within a second, so the answer may still show it in progress.
+// endCall serves POST /Calls/{file}. Status=completed ends a call, and Status=canceled ends a call
+// that has not been answered. The call's node ends it within a second, so the response may still
+// show it in progress.
 func (a *API) endCall(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -150,7 +152,7 @@ func (a *API) endCall(w http.ResponseWriter, r *http.Request, o recordings.Owner
 		return notInProgress()
 	}
 	err = a.calls.HangUp(r.Context(), o.ProjectID, rec.ID)
-	if errors.Is(err, problem.NotFound) { // it ended meanwhile
+	if errors.Is(err, problem.NotFound) { // the call ended in the meantime
 		return notInProgress()
 	}
 	if err != nil {
@@ -163,14 +165,14 @@ func (a *API) endCall(w http.ResponseWriter, r *http.Request, o recordings.Owner
 	return web.JSON(w, http.StatusOK, callDocumentOf(rec))
 }
 
-// notInProgress is the error of a change that a call is too late for.
+// notInProgress returns the error for a change that comes too late in a call.
 func notInProgress() error {
 	return problem.New(problem.Invalid, "21220", "the call is not in progress")
 }
 
-// A callDocument is a call in the form that clients read. It always has all members; unknown ones
-// are null. The vendor's documents and clients disagree about the names of two, which are given
-// under both.
+// A callDocument is a call in the format that clients read. It always has all members, and unknown
+// values are null. Two members have different names in the vendor's documents and clients, so both
+// names are used.
 type callDocument struct {
 	Sid             string            `json:"sid"`
 	AccountSid      string            `json:"account_sid"`
@@ -202,7 +204,7 @@ type callDocument struct {
 	Details         calls.Document    `json:"details"` // an extension of selvage
 }
 
-// callDocumentOf returns the document of a call.
+// callDocumentOf returns the document for a call.
 func callDocumentOf(r calls.Record) callDocument {
 	details := r.Document()
 	uri := prefix + "/Accounts/" + r.ProjectID + "/Calls/" + url.PathEscape(r.ID)
@@ -218,7 +220,7 @@ func callDocumentOf(r calls.Record) callDocument {
 	}
 }
 
-// resultStatuses are the statuses of calls that have ended.
+// resultStatuses maps the results of ended calls to statuses.
 var resultStatuses = map[calls.Result]string{
 	calls.Connected: "completed", calls.Busy: "busy", calls.Missed: "no-answer", calls.Canceled: "canceled",
 	calls.Failed: "failed",
@@ -237,7 +239,7 @@ func callStatusOf(r calls.Record) string {
 	return resultStatuses[r.Result()]
 }
 
-// lastChange returns when a call last changed its state, as far as its record tells.
+// lastChange returns the time of the last change that the record of a call shows.
 func lastChange(r calls.Record) time.Time {
 	switch {
 	case !r.Ended.IsZero():

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// addCall saves a call from the subscriber to /private/bob that began at a time.
+// addCall saves a call from the subscriber to /private/bob that began at the given time.
 func (s *server) addCall(t *testing.T, at time.Time, change func(*calls.Record)) calls.Record {
 	t.Helper()
 	key := calls.FirstKey(at)
@@ -31,7 +31,8 @@ func (s *server) addCall(t *testing.T, at time.Time, change func(*calls.Record))
 	return r
 }
 
-// over ends a call ten seconds after it began, or a minute after its answer.
+// over returns a change that ends a call ten seconds after it began, or one minute after it was
+// answered.
 func over(cause calls.Cause, answered bool) func(*calls.Record) {
 	return func(r *calls.Record) {
 		r.State, r.Cause, r.Ended = calls.Completed, cause, r.Created.Add(10*time.Second)

@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// CallbackWriter returns the writer of requests to status callbacks, for a deliverer whose jobs are
-// those of recordings.Delivery. Each is signed with the key of its project, as the vendors'
-// validators expect. publicURL is the prefix of each RecordingUrl.
+// CallbackWriter returns a function that writes requests to status callbacks. Their jobs are
+// deliveries; see [recordings.ParseDelivery]. Each request is signed with the key of its project,
+// in the form that the vendors' validators expect. publicURL is the prefix of each RecordingUrl.
 func CallbackWriter(
 	publicURL string, key func(ctx context.Context, projectID string) (string, error),
 ) func(context.Context, deliver.Receiver) (deliver.Write, error) {
@@ -29,8 +29,8 @@ func CallbackWriter(
 	}
 }
 
-// callbackMessage returns the request that reports a delivery: its fields are a form, or are added
-// to the query of a GET.
+// callbackMessage returns the request for a delivery. A POST has the fields in a form, a GET in the
+// query.
 func callbackMessage(publicURL, secret string, d recordings.Delivery) (deliver.Message, error) {
 	fields, err := url.ParseQuery(d.Fields)
 	if err != nil {
@@ -38,7 +38,7 @@ func callbackMessage(publicURL, secret string, d recordings.Delivery) (deliver.M
 	}
 	fields.Set("RecordingUrl", publicURL+recordingPath(fields.Get("AccountSid"), fields.Get("RecordingSid")))
 
-	// Receivers compute the signature of the URL as they see it, which always has a path.
+	// Receivers compute the signature from the URL that they see, which always has a path.
 	u, err := url.Parse(d.URL)
 	if err != nil {
 		return deliver.Message{}, fmt.Errorf("reading the URL of a callback: %w", err)
@@ -63,7 +63,7 @@ func callbackMessage(publicURL, secret string, d recordings.Delivery) (deliver.M
 	return deliver.Message{Method: http.MethodPost, URL: address, Header: h, Body: []byte(fields.Encode())}, nil
 }
 
-// recordingPath returns the path of a recording without an extension.
+// recordingPath returns the path of a recording, without an extension.
 func recordingPath(projectID, sid string) string {
 	return prefix + "/Accounts/" + projectID + "/Recordings/" + sid
 }

@@ -24,13 +24,13 @@ import (
 // A callback is a request to a status callback.
 type callback struct {
 	method string
-	url    string // as the receiver sees it
+	url    string // URL that the receiver sees
 	fields url.Values
 	header http.Header
-	shown  int // status of the recording's document when the request came
+	shown  int // status of the GET of the recording's document during the callback
 }
 
-// An app receives status callbacks.
+// An app is a server that receives status callbacks.
 type app struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -40,7 +40,7 @@ type app struct {
 
 const signingKey = "PSKcallbacks"
 
-// newApp starts a receiver of status callbacks, and their deliverer.
+// newApp starts an app, and a deliverer that sends it status callbacks.
 func (s *server) newApp(t *testing.T) *app {
 	t.Helper()
 	a := &app{status: 204}
@@ -91,7 +91,7 @@ func (a *app) answer(status int) {
 	a.status = status
 }
 
-// await returns the requests, once there are n.
+// await waits until there are n requests, and returns them.
 func (a *app) await(t *testing.T, n int) []callback {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
@@ -107,7 +107,7 @@ func (a *app) await(t *testing.T, n int) []callback {
 	}
 }
 
-// idle waits until nothing is pending, and returns all deliveries, the newest first.
+// idle waits until no delivery is pending, and returns all deliveries, newest first.
 func (s *server) idle(t *testing.T) []recordings.Delivery {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
@@ -147,8 +147,8 @@ func (c callback) check(t *testing.T, want url.Values) {
 	}
 }
 
-// TestCallbacks shows that a callback receives that a recording begins and completes, by POST and
-// by GET, each once.
+// TestCallbacks shows that a callback is called once when a recording begins and once when it is
+// complete, by POST or GET.
 func TestCallbacks(t *testing.T) {
 	for _, method := range recordings.CallbackMethods {
 		t.Run(method, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestCallbacks(t *testing.T) {
 			start := url.Values{"RecordingStatusCallback": {a.URL + "/done?a=b%20c"},
 				"RecordingStatusCallbackMethod": {method}, "RecordingChannels": {"dual"},
 				"RecordingStatusCallbackEvent": {"completed in-progress"}}
-			for range 2 { // the second changes nothing
+			for range 2 { // the second request changes nothing
 				if got := s.post(t, "/Calls/c/Recordings", start.Encode()); got.StatusCode != 201 {
 					t.Fatalf("Start = %d %s", got.StatusCode, got.body)
 				}
@@ -189,8 +189,8 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// TestCallbackOfUpload shows that an upload can name a callback, which is called once however often
-// the upload is repeated, and that it replaces that of the waiting recording.
+// TestCallbackOfUpload shows that an upload can name a callback, which replaces that of the waiting
+// recording. The callback is called once, however many times the upload is repeated.
 func TestCallbackOfUpload(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)
@@ -210,8 +210,8 @@ func TestCallbackOfUpload(t *testing.T) {
 	}
 }
 
-// TestCallbackOfAbsent shows that a callback receives that an upload is silent and that media never
-// came, if it wants to.
+// TestCallbackOfAbsent shows that a callback with the event absent is called if an upload is
+// silent, and if the media never came.
 func TestCallbackOfAbsent(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)
@@ -228,7 +228,8 @@ func TestCallbackOfAbsent(t *testing.T) {
 	}
 }
 
-// TestDeadCallback shows that a refused callback becomes a dead letter, which can be sent again.
+// TestDeadCallback shows that a callback that the receiver refuses becomes a dead letter, which can
+// be sent again.
 func TestDeadCallback(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)
@@ -255,7 +256,7 @@ func TestDeadCallback(t *testing.T) {
 	}
 }
 
-// TestUnsafeCallback shows that a callback is refused if nothing can be sent to it.
+// TestUnsafeCallback shows that a callback is refused if selvage may not send requests to its URL.
 func TestUnsafeCallback(t *testing.T) {
 	s := newServer(t, func(_ *server, c *recordings.Config, _ *laml.Config) { c.CheckURL = egress.Policy{}.Check })
 	s.announce(t, "CallSid=c")

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A document is a recording in the form that clients read. It always has all members; unknown
-// ones are null.
+// A document is a recording in the format that clients read. It always has all members, and unknown
+// values are null.
 type document struct {
 	Sid               string            `json:"sid"`
 	AccountSid        string            `json:"account_sid"`
@@ -37,7 +37,7 @@ type document struct {
 	Media             media             `json:"media"` // an extension of selvage
 }
 
-// media holds what the vendor's document has no member for.
+// media holds the values for which the vendor's document has no members.
 type media struct {
 	MediaURL   *string  `json:"media_url"` // null if there are no bytes
 	MP3URL     *string  `json:"mp3_url"`
@@ -58,7 +58,7 @@ type media struct {
 	sound
 }
 
-// document returns the document of a recording.
+// document returns the document for a recording.
 func (a *API) document(r recordings.Recording, urls mediaURLs) document {
 	account := prefix + "/Accounts/" + r.ProjectID
 	uri := account + "/Recordings/" + r.Sid
@@ -87,7 +87,7 @@ func (a *API) document(r recordings.Recording, urls mediaURLs) document {
 	return d
 }
 
-// endTime returns when a recording ended, or "" while its media is awaited.
+// endTime returns when a recording ended, or "" while it is waiting for its media.
 func endTime(r recordings.Recording) string {
 	if !r.Waits.IsZero() {
 		return ""
@@ -105,7 +105,7 @@ func mediaOf(r recordings.Recording) media {
 	}
 }
 
-// optional returns nil for the empty string, which JSON shows as null.
+// optional returns nil for the empty string, so that JSON shows null.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -113,8 +113,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// date formats a time as in RFC 2822, with the numeric zone that clients expect. It returns ""
-// for the zero time.
+// date formats a time as in RFC 2822, with the numeric time zone that clients expect. For the zero
+// time it returns "".
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -122,7 +122,7 @@ func date(t time.Time) string {
 	return t.UTC().Format(time.RFC1123Z)
 }
 
-// price formats millionths of a dollar as a payment: negative, with four to six decimals.
+// price formats millionths of a dollar as a payment: a negative number with four to six decimals.
 func price(micros int64) string {
 	sign := "-"
 	if micros == 0 {

@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// TestDocuments compares the documents with testdata byte by byte. Ids that change with each run
-// are replaced first.
+// TestDocuments compares documents with testdata byte by byte. It first replaces ids that differ
+// between runs.
 func TestDocuments(t *testing.T) {
 	s := newServer(t)
 	tests := []struct{ name, file, query string }{

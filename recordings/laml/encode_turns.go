@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// inTurn wraps content that is encoded while it is read. Each read waits for its turn, so that
-// only a fixed number of pieces are encoded at once. A disconnected client gets no more turns.
+// inTurn wraps content that is encoded while it is read. Each read waits for a turn, which limits
+// how many pieces are encoded at the same time. A disconnected client gets no more turns.
 func (a *API) inTurn(w http.ResponseWriter, r *http.Request, content io.ReadSeeker) io.ReadSeeker {
 	t := &inTurn{ReadSeeker: content, turn: func() (func(), error) { return a.turn(r.Context()) }}
-	// With several ranges, http.ServeContent reads in a goroutine of its own, which must not flush.
+	// For a request with several ranges, http.ServeContent reads in its own goroutine, which must
+	// not flush.
 	if !strings.Contains(r.Header.Get("Range"), ",") {
 		t.flush = http.NewResponseController(w).Flush
 	}
@@ -21,14 +22,14 @@ func (a *API) inTurn(w http.ResponseWriter, r *http.Request, content io.ReadSeek
 type inTurn struct {
 	io.ReadSeeker
 	turn  func() (done func(), err error)
-	flush func() error // sends the first piece; nil after that
+	flush func() error // sends the first piece; nil afterwards
 	began bool
 }
 
-// Read reads a piece once it has a turn. It flushes the first piece before it reads the second.
+// Read waits for a turn and reads a piece. Before the second piece, it flushes the first.
 func (t *inTurn) Read(p []byte) (int, error) {
 	if t.began && t.flush != nil {
-		_ = t.flush() // if this fails, the piece is sent with the next one
+		_ = t.flush() // if this fails, the first piece is sent with the second
 		t.flush = nil
 	}
 	t.began = true
@@ -40,7 +41,7 @@ func (t *inTurn) Read(p []byte) (int, error) {
 	return t.ReadSeeker.Read(p)
 }
 
-// turn waits for a turn, which lasts until done is called. A disconnected client gets none.
+// turn waits for a turn, which lasts until the caller calls done. A disconnected client gets none.
 func (a *API) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case a.turns <- struct{}{}:
@@ -48,7 +49,7 @@ func (a *API) turn(ctx context.Context) (done func(), err error) {
 		return nil, ctx.Err()
 	}
 
-	// A select with both cases ready chooses at random, so the context is checked again.
+	// If both cases were ready, select chose one at random. Check the context again.
 	done = func() { <-a.turns }
 	if err := ctx.Err(); err != nil {
 		done()

@@ -9,10 +9,10 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// moreInfo is the address of the page that explains the codes.
+// moreInfo is the URL of the page that explains the error codes.
 const moreInfo = "https://signalwire.com/docs/compatibility-api/reference/errors"
 
-// A lamlError is the body of every error. Clients read all four members.
+// A lamlError is the body of every error response. Clients read all four members.
 type lamlError struct {
 	Code     int    `json:"code"`
 	Message  string `json:"message"`
@@ -20,7 +20,7 @@ type lamlError struct {
 	Status   int    `json:"status"`
 }
 
-// statuses maps each kind of problem to its HTTP status.
+// statuses maps problem kinds to HTTP statuses.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Invalid:         http.StatusBadRequest,
@@ -35,8 +35,8 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codeOf returns the LaML code of an HTTP status: three statuses have a code of their own. It is
-// not used for a problem whose own code is a number.
+// codeOf returns the LaML code for an HTTP status. Three statuses have special codes. Problems that
+// have their own numeric code do not use codeOf.
 func codeOf(status int) int {
 	switch status {
 	case http.StatusBadRequest:
@@ -49,7 +49,7 @@ func codeOf(status int) int {
 	return 20000 + status
 }
 
-// fail answers with an error. If there are several problems, it reports the first.
+// fail writes an error response. If err contains several problems, it reports the first.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.First(err)
 	if p == nil || p.Kind == problem.Unavailable {
@@ -67,7 +67,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, `Basic realm="selvage", charset="UTF-8"`))
 	}
 
-	// A problem keeps its own code if that is a number, as LaML codes are.
+	// LaML codes are numbers, so a problem with a numeric code keeps it.
 	web.RetryAfter(w, p)
 	code, err := strconv.Atoi(p.Code)
 	if err != nil {
@@ -76,7 +76,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	a.write(w, status, code, p.Message)
 }
 
-// write sends the body of an error, which no cache may keep.
+// write writes an error response that must not be cached.
 func (a *API) write(w http.ResponseWriter, status, code int, message string) {
 	web.NoStore(w)
 	_ = web.JSON(w, status, lamlError{code, message, moreInfo, status}) // these types always marshal

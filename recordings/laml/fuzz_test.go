@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// FuzzRange serves ranges of a file. Each answer to a range is possible: it lies within the file.
+// FuzzRange requests ranges of a file, and checks that each returned range lies within the file.
 func FuzzRange(f *testing.F) {
 	for _, header := range []string{
 		"bytes=0-0", "bytes=-0", "bytes=-1", "bytes=5-", "bytes=99-", "bytes=0-0,2-3", "bytes=9-1", "Bytes=0-1",
@@ -75,7 +75,8 @@ func FuzzSid(f *testing.F) {
 	})
 }
 
-// FuzzListQuery parses the query of a list. The links to its pages have the same meaning.
+// FuzzListQuery parses the query of a list, and checks that links to pages of the list have the
+// same filters.
 func FuzzListQuery(f *testing.F) {
 	for _, query := range []string{
 		"PageSize=5&Page=1&PageToken=PA0199a000-0000-7000-8000-000000000000", "DateCreated%3C=2026-11-20&Flag=clipped",
@@ -88,7 +89,7 @@ func FuzzListQuery(f *testing.F) {
 	}
 
 	bound := fuzzcost.Parser
-	bound.PerByte = 256 // a parameter of three bytes is an entry of a map, and is repeated in links
+	bound.PerByte = 256 // a parameter of three bytes takes a map entry, and is repeated in links
 	f.Fuzz(func(t *testing.T, query string) {
 		bound.Check(t, len(query), func() {
 			q, err := parseListQuery(&http.Request{URL: &url.URL{Path: "/", RawQuery: query}})
@@ -110,7 +111,7 @@ func FuzzListQuery(f *testing.F) {
 	})
 }
 
-// FuzzUpload reads forms in which recordings are uploaded.
+// FuzzUpload reads multipart forms of uploads.
 func FuzzUpload(f *testing.F) {
 	const begin, end = "--x\r\nContent-Disposition: form-data; name=a", "\r\n--x--\r\n"
 	for _, form := range []string{
@@ -140,7 +141,7 @@ func FuzzUpload(f *testing.F) {
 	})
 }
 
-// FuzzAccept reads what a client accepts.
+// FuzzAccept parses Accept headers.
 func FuzzAccept(f *testing.F) {
 	for _, header := range []string{"application/json", "*/*", "text/html, Application/JSON;q=0.1",
 		strings.Repeat(",", 1<<15),

@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// An ingested is the answer to a switch: enough to compare with its file before it deletes that.
+// An ingested is the response to a switch. It contains enough for the switch to compare with its
+// file before it deletes the file.
 type ingested struct {
 	Sid      string            `json:"sid"`
 	Status   recordings.Status `json:"status"`
@@ -20,9 +21,9 @@ type ingested struct {
 	SHA256   string            `json:"sha256"`
 }
 
-// ingest serves PUT and POST /ingest/{key}/{path...} to switches, which authenticate by the key in
-// the URL alone. It answers 201 for a new recording and 200 for one that already exists. The body is
-// the file, whatever its Content-Type, or a form that contains it.
+// ingest serves PUT and POST /ingest/{key}/{path...} to switches, which authenticate only with the
+// key in the URL. It responds with 201 for a new recording and with 200 for one that already
+// exists. The body is the file, whatever its Content-Type, or a form that contains the file.
 func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	web.NoStore(w)
 	projectID, recheck, err := a.ingestKey(r, r.PathValue("key"))
@@ -64,8 +65,8 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	return web.JSON(w, status, ingested{rec.Sid, rec.Status, rec.Duration().Seconds(), rec.Bytes, rec.SHA256})
 }
 
-// ingestUpload finds the file in a request. Switches guess the Content-Type from the name of the
-// file, so only that of a form matters.
+// ingestUpload finds the file in a request. Switches guess the Content-Type from the file name, so
+// the type only matters if it is a form's.
 func (a *API) ingestUpload(w http.ResponseWriter, r *http.Request, query url.Values) (recordings.Upload, error) {
 	if err := a.checkBody(r); err != nil {
 		return recordings.Upload{}, err
@@ -80,8 +81,8 @@ func (a *API) ingestUpload(w http.ResponseWriter, r *http.Request, query url.Val
 	return u, err
 }
 
-// named returns a description whose path is that of the URL, unless the sender gave another. Senders
-// that use one name for all files tell calls apart in the query.
+// named returns a description whose path is that of the URL, unless the sender gave another path.
+// Some senders use the same name for all files, so the call in the query becomes part of the path.
 func named(d recordings.Description, r *http.Request) recordings.Description {
 	if d.Path != "" || r.PathValue("path") == "" {
 		return d

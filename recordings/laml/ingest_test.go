@@ -23,7 +23,8 @@ import (
 
 const ingestKey = "ik_0123456789abcdef"
 
-// ingesting returns a change of the configuration that adds the ingest key, until it is revoked.
+// ingesting returns a change of the configuration that adds an ingest key, which is valid until
+// revoked is set.
 func ingesting(revoked *atomic.Bool) func(*server, *recordings.Config, *laml.Config) {
 	return func(s *server, _ *recordings.Config, c *laml.Config) {
 		check := func() error {
@@ -41,8 +42,8 @@ func ingesting(revoked *atomic.Bool) func(*server, *recordings.Config, *laml.Con
 	}
 }
 
-// raw sends a request of testdata, byte for byte except that it contains the key, the file and the
-// length of the body.
+// raw sends a request from testdata, byte for byte, with the key, the file and the length of the
+// body filled in.
 func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "ingest", shape))
@@ -70,7 +71,7 @@ func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got m
 	replace := strings.NewReplacer("{key}", ingestKey, "{length}", fmt.Sprint(len(body)))
 	go func() {
 		_, _ = io.WriteString(conn, replace.Replace(head)+"\r\n\r\n")
-		_, _ = conn.Write(body) // the response says what is missing
+		_, _ = conn.Write(body) // on errors, the response shows what is missing
 	}()
 
 	from := bufio.NewReader(conn)
@@ -88,8 +89,8 @@ func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got m
 	return res.StatusCode, got
 }
 
-// TestIngestShapes shows that the requests of switches are accepted as they are, and that a repeated
-// one is the same recording.
+// TestIngestShapes shows that the unchanged requests of switches are accepted, and that repeating a
+// request creates no second recording.
 func TestIngestShapes(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -134,14 +135,14 @@ func TestIngestShapes(t *testing.T) {
 	}
 }
 
-// put sends a file to the ingest key.
+// put sends a file with the ingest key.
 func (s *server) put(t *testing.T, path string, file []byte) answer {
 	t.Helper()
 	return s.do(t, "PUT", "/ingest/"+ingestKey+"/"+path, body("audio/wav", file))
 }
 
-// TestIngestOfCalls shows that two calls with equal audio under one name are two recordings, and
-// that deleting one leaves the other.
+// TestIngestOfCalls shows that two calls whose files have the same audio and name become two
+// recordings, and that deleting one does not affect the other.
 func TestIngestOfCalls(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -159,7 +160,7 @@ func TestIngestOfCalls(t *testing.T) {
 	}
 }
 
-// TestIngestRaces shows that of concurrent equal uploads one is stored and all get its Sid.
+// TestIngestRaces shows that of concurrent equal uploads, one is stored and all get its Sid.
 func TestIngestRaces(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -179,8 +180,8 @@ func TestIngestRaces(t *testing.T) {
 	}
 }
 
-// TestIngestOfFaults shows that what switches send by mistake ends in a clear state: a recording
-// that is absent or repaired, or a refusal that stores nothing.
+// TestIngestOfFaults shows that faulty requests from switches either create an absent or repaired
+// recording, or are refused and store nothing.
 func TestIngestOfFaults(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -219,8 +220,8 @@ func TestIngestOfFaults(t *testing.T) {
 	}
 }
 
-// TestIngestKeys shows that a key that is unknown, or is revoked while the upload runs, stores
-// nothing, and that other methods are refused.
+// TestIngestKeys shows that nothing is stored if the key is unknown, or is revoked during the
+// upload, and that other methods are refused.
 func TestIngestKeys(t *testing.T) {
 	var revoked atomic.Bool
 	s := newServer(t, ingesting(&revoked))
@@ -232,7 +233,7 @@ func TestIngestKeys(t *testing.T) {
 		t.Errorf("Allow = %q, want POST, PUT", allow)
 	}
 
-	late := func(r *http.Request) { // the key is revoked when the body has been sent
+	late := func(r *http.Request) { // revokes the key after the body was sent
 		r.ContentLength = -1
 		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(wav), readerFunc(func([]byte) (int, error) {
 			revoked.Store(true)

@@ -1,11 +1,11 @@
-// Package laml serves recordings and calls over LaML (2010-04-01) to the vendor's compatibility
-// clients.
+// Package laml serves recordings and calls to the vendor's compatibility clients over LaML
+// (2010-04-01).
 //
-// Media is public unless its project says otherwise: everyone who knows the Sid may fetch it.
-// Switches store recordings with an ingest key in the URL. All other requests need credentials.
-// Functions of the [Config] check both, so that this package knows neither keys nor tokens. A
-// recording or call that is unknown, that is deleted or that belongs to another account is always
-// the same 404. Every error is a LaML object.
+// By default, media is public: anyone who knows the Sid may fetch it. Projects can change this.
+// Switches upload recordings with an ingest key in the URL. All other requests need credentials.
+// Functions in the [Config] check keys and credentials. A recording or call that is unknown,
+// deleted, or belongs to another account always gets the same 404 response. Every error response is
+// a LaML object.
 package laml
 
 import (
@@ -23,38 +23,38 @@ import (
 
 // Config holds the dependencies of an [API].
 type Config struct {
-	Recordings *recordings.Recordings // the rules; required
+	Recordings *recordings.Recordings // required
 	Calls      *calls.Records         // required
 
-	// Credentials returns whose recordings a caller may see. Missing or wrong credentials, and
-	// credentials without the scope Voice, are a problem.Unauthenticated. If it is nil, all
-	// callers are refused.
+	// Credentials returns the owner whose recordings a caller may see. If the credentials are
+	// missing or wrong, or lack the scope Voice, it returns problem.Unauthenticated. If Credentials
+	// is nil, all callers are refused.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
-	// IngestKey returns the project of an ingest key. One that is unknown or revoked is a
-	// problem.NotFound. recheck returns it too, if the key was revoked since. If IngestKey is
-	// nil, no key is known.
+	// IngestKey returns the project of an ingest key. If the key is unknown or revoked, it returns
+	// problem.NotFound. recheck does the same if the key was revoked in the meantime. If IngestKey
+	// is nil, all keys are unknown.
 	IngestKey func(r *http.Request, key string) (projectID string, recheck func() error, err error)
 
-	// Miss counts a request for media against its network, before it is known whether the
-	// media exists. It returns problem.RateLimited if there were too many. found takes the
-	// count back. If Miss is nil, nothing is counted.
+	// Miss counts a request for media against its network, before it is known whether the media
+	// exists. If there were too many, it returns problem.RateLimited. found undoes the count. If
+	// Miss is nil, nothing is counted.
 	Miss func(r *http.Request) (found func(), err error)
 
-	PublicURL string // prefix of each media_url; "" leaves it root-relative
+	PublicURL string // prefix of each media_url; if "", URLs are paths
 
-	// Encoders limits how many pieces of MP3 are encoded and outlines drawn at the same time.
-	// 0 means one per processor.
+	// Encoders limits how many pieces of MP3 are encoded, and outlines drawn, at the same time. 0
+	// means one per CPU.
 	Encoders int
 
-	// Offload returns the header that makes the reverse proxy in front send a file itself,
-	// given its MediaKey. If it is nil, files are sent from here.
+	// Offload returns the header that makes the reverse proxy send the file with this MediaKey. If
+	// Offload is nil, this server sends files itself.
 	Offload func(key string) (header, value string)
 
 	Log *slog.Logger // nil means slog.Default
 }
 
-// An API serves the recordings over HTTP.
+// An API serves recordings and calls over HTTP.
 type API struct {
 	recordings  *recordings.Recordings
 	calls       *calls.Records
@@ -63,11 +63,11 @@ type API struct {
 	miss        func(r *http.Request) (found func(), err error)
 	publicURL   string
 	offload     func(key string) (header, value string)
-	turns       chan struct{} // holds one token per piece being encoded or drawn
+	turns       chan struct{} // holds one token for each piece being encoded or drawn
 	log         *slog.Logger
 }
 
-// New returns an API for c.
+// New returns an API with configuration c.
 func New(c Config) *API {
 	if c.Credentials == nil {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) {
@@ -96,7 +96,7 @@ func New(c Config) *API {
 	}
 }
 
-// The path prefixes. Documents and links use prefix; the vendor's clients use clientPrefix.
+// Path prefixes. Documents and links use prefix, and the vendor's clients use clientPrefix.
 const (
 	prefix       = "/api/laml/2010-04-01"
 	clientPrefix = "/2010-04-01"
@@ -105,15 +105,15 @@ const (
 // IngestPrefix is the prefix of the URLs to which switches send recordings.
 const IngestPrefix = "/ingest/"
 
-// Handler serves all paths below both prefixes and IngestPrefix. Lists are served with and without ".json". For a
-// recording, the extension of {file} selects the format.
+// Handler serves all paths below both prefixes and IngestPrefix. Lists are served with and without
+// ".json". For a recording, the extension of {file} selects the format.
 func (a *API) Handler() http.Handler {
 	mux := web.Mount(a.mount)
 	mux.Handle("/", a.unrouted(mux))
 	return mux
 }
 
-// Routes returns the patterns that are served.
+// Routes returns the patterns that Handler serves.
 func (a *API) Routes() []string { return web.Routes(a.mount) }
 
 func (a *API) mount(mux web.Mux) {
@@ -157,11 +157,11 @@ func (a *API) mount(mux web.Mux) {
 	handle("GET", "/Recordings/{file}/Transcriptions.json", a.owned(a.listTranscriptions))
 }
 
-// An ownedHandler serves a caller with valid credentials for the account in the path.
+// An ownedHandler serves a caller whose credentials are valid for the account in the path.
 type ownedHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error
 
-// owned checks the credentials. The account of another owner is the same 404 as an unknown
-// recording.
+// owned checks the credentials before it calls h. If the account in the path belongs to another
+// owner, the response is the same 404 as for an unknown recording.
 func (a *API) owned(h ownedHandler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		web.NoStore(w)
@@ -176,11 +176,11 @@ func (a *API) owned(h ownedHandler) web.Handler {
 	}
 }
 
-// A documentHandler answers with documents. urls writes the links in them.
+// A documentHandler responds with documents. urls writes the links in them.
 type documentHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error
 
-// documented prepares the links before h stores anything, so that a wrong MediaUrlTtl changes
-// nothing.
+// documented prepares the links before it calls h, so that a wrong MediaUrlTtl is detected before
+// anything is stored.
 func (a *API) documented(h documentHandler) web.Handler {
 	return a.owned(func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 		urls, err := a.mediaURLs(r, o)
@@ -191,8 +191,8 @@ func (a *API) documented(h documentHandler) web.Handler {
 	})
 }
 
-// unrouted answers requests that no route of mux serves: with 405 if the path takes another
-// method, else with 404.
+// unrouted answers requests that match no route of mux. The status is 405 if the path supports
+// another method, and 404 otherwise.
 func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 	return web.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		probe, allowed := *r, []string(nil)
@@ -213,5 +213,5 @@ func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 	}, a.fail)
 }
 
-// unauthenticated reports whether err says that the request has no valid credentials.
+// unauthenticated reports whether err means that the request has no valid credentials.
 func unauthenticated(err error) bool { return errors.Is(err, problem.Unauthenticated) }

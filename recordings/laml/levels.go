@@ -2,7 +2,7 @@ package laml
 
 import "github.com/selvage/selvage/recordings"
 
-// sound holds what was measured in a recording. All members are null if nothing was measured.
+// sound holds the measurements of a recording. If it was not measured, all members are null.
 type sound struct {
 	Flags          []string  `json:"flags"`
 	PeakDB         *float64  `json:"peak_db"`

@@ -11,20 +11,20 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// urlTTL is the query parameter for the lifetime of the links in a document, in seconds.
+// urlTTL is the query parameter with the lifetime of a document's links, in seconds.
 const urlTTL = "MediaUrlTtl"
 
-// linkLasts is the lifetime of links if the request does not set one.
+// linkLasts is the default lifetime of links.
 const linkLasts = time.Hour
 
-// mediaURLs writes links to media into the documents of a project.
+// mediaURLs writes links to media into documents.
 type mediaURLs struct {
 	public string // prefix of each URL
 	sign   func(rec recordings.Recording, f recordings.Format) (recordings.Link, error)
 }
 
-// mediaURLs returns the writer of links for a caller. The links are signed if the project requires
-// that.
+// mediaURLs returns the mediaURLs for a caller. If the project's media needs signed links, it signs
+// them.
 func (a *API) mediaURLs(r *http.Request, o recordings.Owner) (mediaURLs, error) {
 	lasts, err := linkTime(r.URL.Query().Get(urlTTL))
 	if err != nil {
@@ -41,7 +41,7 @@ func (a *API) mediaURLs(r *http.Request, o recordings.Owner) (mediaURLs, error) 
 	return urls, err
 }
 
-// linkTime parses the lifetime of links.
+// linkTime parses the lifetime of links, in seconds. "" means the default.
 func linkTime(seconds string) (time.Duration, error) {
 	if seconds == "" {
 		return linkLasts, nil
@@ -53,7 +53,7 @@ func linkTime(seconds string) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// put writes the links to the forms of a recording's media that are available.
+// put sets the links in m to the forms in which a recording's media is available.
 func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	if f := rec.BestFormat(); rec.Can(f) {
 		m.MediaURL = u.url(m, rec, f, MediaPath(rec, f))
@@ -66,8 +66,8 @@ func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	}
 }
 
-// url returns a link to a path, signed for the format whose readers may fetch it. It returns nil
-// if the link cannot be signed.
+// url returns a link to path. If links are signed, it is valid for whatever readers of format f may
+// fetch. If the link cannot be signed, url returns nil.
 func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, path string) *string {
 	link := u.public + path
 	if u.sign != nil {
@@ -81,8 +81,8 @@ func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, 
 	return &link
 }
 
-// MediaURLs returns a function that returns the media URL of a recording for a caller, or "" if the
-// recording has none.
+// MediaURLs returns a function that returns the URL of a recording's media for a caller, or "" if
+// the recording has no media.
 func (a *API) MediaURLs(r *http.Request, o recordings.Owner) (func(recordings.Recording) string, error) {
 	urls, err := a.mediaURLs(r, o)
 	return func(rec recordings.Recording) string {
@@ -94,7 +94,7 @@ func (a *API) MediaURLs(r *http.Request, o recordings.Owner) (func(recordings.Re
 	}, err
 }
 
-// MediaPath returns the path of a recording's media in a format.
+// MediaPath returns the path of a recording's media in format f.
 func MediaPath(rec recordings.Recording, f recordings.Format) string {
 	path := prefix + "/Accounts/" + rec.ProjectID + "/Recordings/" + rec.Sid
 	if f == recordings.Original {
@@ -103,10 +103,10 @@ func MediaPath(rec recordings.Recording, f recordings.Format) string {
 	return path + "." + string(f)
 }
 
-// original is the query parameter that selects the bytes as uploaded.
+// original is the query parameter that requests the bytes as uploaded.
 const original = "Original"
 
-// WithLink adds the expiry and signature of a link to the URL of media.
+// WithLink adds the expiry and signature of a link to the URL of a recording's media.
 func WithLink(mediaURL string, l recordings.Link) string {
 	mark := "?"
 	if strings.Contains(mediaURL, mark) {
@@ -116,8 +116,9 @@ func WithLink(mediaURL string, l recordings.Link) string {
 		"&sig=" + url.QueryEscape(l.Signature)
 }
 
-// mayFetch returns the owner whose recordings the request may fetch: the whole project if its media
-// is public or the request has a valid signed link to one of formats, and the caller otherwise.
+// mayFetch returns the owner whose recordings the request may fetch. This is the whole project if
+// its media is public, or if the request has a valid link to sid in one of formats. Otherwise it is
+// the caller.
 func (a *API) mayFetch(
 	r *http.Request, sid string, formats ...recordings.Format,
 ) (o recordings.Owner, auth recordings.MediaAuth, err error) {
@@ -141,7 +142,8 @@ func (a *API) mayFetch(
 	caller, err := a.credentials(r)
 	switch {
 	case unauthenticated(err) && linked && r.Header.Get("Authorization") == "":
-		// Not 401: a page that embeds the link must not make the browser ask for a password.
+		// The status is not 401, so that browsers do not ask for a password when a page embeds an
+		// expired link.
 		err = problem.New(problem.Forbidden, "forbidden", "the link has expired or is invalid")
 	case err == nil && caller.ProjectID != o.ProjectID:
 		err = problem.NoSuch("recording")

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// links holds the URLs of a document.
+// links holds the URLs in a document.
 type links struct {
 	Media struct {
 		MediaURL   *string `json:"media_url"`
@@ -23,7 +23,7 @@ type links struct {
 	} `json:"media"`
 }
 
-// pathOf returns a link without the public URL.
+// pathOf returns a link without its prefix, the public URL.
 func pathOf(t *testing.T, link *string) string {
 	t.Helper()
 	path, ok := strings.CutPrefix(fmt.Sprint(*link), "https://example.com")
@@ -86,8 +86,8 @@ func TestWhoMayFetchMedia(t *testing.T) {
 	}
 }
 
-// TestLinksEndWithMaker shows that a link ends with what made it, and that what the maker makes later,
-// and links by others, stay valid.
+// TestLinksEndWithMaker shows that a link becomes invalid when its maker ends. Links that others
+// made, or that the same maker makes later, remain valid.
 func TestLinksEndWithMaker(t *testing.T) {
 	s := newServer(t, signing(t))
 	sid := s.upload(t, speech, "")
@@ -111,7 +111,7 @@ func TestLinksEndWithMaker(t *testing.T) {
 	s.now = s.now.Add(time.Second)
 	want("a link made later", made(), 200)
 
-	// The maker and the time are part of what is signed.
+	// The signature covers the maker and the time.
 	s.ended = nil
 	sig := link[:strings.LastIndexByte(link, '.')]
 	later := base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.now.UnixMicro(), 10) + "\nkey"))
@@ -197,7 +197,7 @@ func TestSignedLinks(t *testing.T) {
 	}
 }
 
-// flip changes a character in the middle of a text.
+// flip changes one character in the middle of text.
 func flip(text string) string {
 	b := []byte(text)
 	i := len(b) - 10

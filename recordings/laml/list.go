@@ -17,14 +17,14 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// A list is a page of recordings. Clients take the one member they do not know to be the list,
-// so there must be no other such member.
+// A list is a page of recordings. Clients take the one member that they do not know to be the
+// items, so there must be only one such member.
 type list struct {
 	paging
 	Recordings []document `json:"recordings"`
 }
 
-// paging holds the members that every page has.
+// paging holds the members that all pages have.
 type paging struct {
 	URI             string  `json:"uri"`
 	FirstPageURI    string  `json:"first_page_uri"`
@@ -55,14 +55,14 @@ func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recording
 
 // A pageQuery is a parsed request for a page of a list.
 type pageQuery struct {
-	path  string     // of the list, repeated in links
+	path  string     // path of the list, repeated in links
 	kept  url.Values // the filters, repeated in links
 	page  int
 	query page.Query
 }
 
-// neighbors returns the members of the requested page, with links to those around it. prev and next
-// are the ids that they begin with, "" at the ends.
+// neighbors returns the paging members for the requested page, with links to the pages around it.
+// prev and next are the first ids of those pages, or "" if there is no such page.
 func (q pageQuery) neighbors(prev, next string) paging {
 	p := paging{URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size}
 	if next != "" {
@@ -74,7 +74,7 @@ func (q pageQuery) neighbors(prev, next string) paging {
 	return p
 }
 
-// uri returns the root-relative link to a page.
+// uri returns a link to a page, as a path.
 func (q pageQuery) uri(number int, from string) string {
 	values := url.Values{"Page": {strconv.Itoa(number)}, "PageSize": {strconv.Itoa(q.query.Size)}}
 	for name, v := range q.kept {
@@ -86,7 +86,7 @@ func (q pageQuery) uri(number int, from string) string {
 	return q.path + "?" + values.Encode()
 }
 
-// The names of the filters.
+// Names of the filters.
 const (
 	createdOn      = "DateCreated"
 	createdBefore  = "DateCreated<"
@@ -130,8 +130,8 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 	return q, errors.Join(err, q.deleted(values), q.flagged(values), q.directed(values), q.lasting(values))
 }
 
-// parsePageQuery parses the page of a query, and keeps the filters with these names. The path is that
-// of the account.
+// parsePageQuery parses the page in a query, and keeps the parameters named in filters. The path of
+// the result is that of the account.
 func parsePageQuery(r *http.Request, filters []string) (pageQuery, url.Values, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -150,8 +150,8 @@ func parsePageQuery(r *http.Request, filters []string) (pageQuery, url.Values, e
 	return q, values, q.paging(values)
 }
 
-// paging parses which page is wanted. A size above the maximum is lowered, since clients send the
-// limit of a whole listing.
+// paging parses which page is requested. A size above the maximum is lowered, since clients send
+// the limit for a whole listing as the page size.
 func (q *pageQuery) paging(values url.Values) (err error) {
 	q.query.Size = page.DefaultSize
 	if size := values.Get("PageSize"); size != "" {
@@ -167,7 +167,7 @@ func (q *pageQuery) paging(values url.Values) (err error) {
 		}
 	}
 
-	// Every page but the first is found by its token; the number is only repeated to the client.
+	// Every page except the first is found by its token. The number is only for the client.
 	token, ok := "", true
 	if given := values.Get("PageToken"); given != "" {
 		token, ok = page.ParseToken(given)
@@ -183,8 +183,8 @@ func (q *pageQuery) paging(values url.Values) (err error) {
 	return nil
 }
 
-// parseSpan parses the bounds of a time in the query: at or after name>, before name<, and within the
-// day or second that name itself has.
+// parseSpan parses the times between which values of name must lie. The parameter name> is an
+// inclusive lower bound, name< is an exclusive upper bound, and name itself is a day or second.
 func parseSpan(values url.Values, name string) (from, before time.Time, err error) {
 	for _, bound := range []struct {
 		param string
@@ -218,8 +218,8 @@ func parseSpan(values url.Values, name string) (from, before time.Time, err erro
 	return from, before, nil
 }
 
-// span returns the length of the period that a client named: a day for midnight, which is how
-// clients write a day, and a second for all other times.
+// span returns the length of the period that a time stands for. For midnight it is a day, since
+// clients write days as midnight. For other times it is a second.
 func span(at time.Time) time.Duration {
 	if at.Equal(at.Truncate(24 * time.Hour)) {
 		return 24 * time.Hour
@@ -227,7 +227,7 @@ func span(at time.Time) time.Duration {
 	return time.Second
 }
 
-// parseDate parses a date as clients and documents write it: a day, ISO 8601 or RFC 2822.
+// parseDate parses a date as clients and documents write it: as a day, or in ISO 8601 or RFC 2822.
 func parseDate(text string) (time.Time, bool) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -243,7 +243,7 @@ func badDate(param string) error {
 		"%s must be a date like 2026-11-20, 2026-11-20T10:11:12Z or Fri, 20 Nov 2026 10:11:12 +0000", param)
 }
 
-// deleted parses whether to list the stubs of deleted recordings too.
+// deleted parses whether to list the stubs of deleted recordings, too.
 func (q *listQuery) deleted(values url.Values) error {
 	switch values.Get(includeDeleted) {
 	case "", "false":
@@ -255,7 +255,7 @@ func (q *listQuery) deleted(values url.Values) error {
 	return problem.BadParam(includeDeleted, "%s must be true or false", includeDeleted)
 }
 
-// directed parses the direction that the calls must have.
+// directed parses the direction by which to filter.
 func (q *listQuery) directed(values url.Values) error {
 	q.filter.Direction = values.Get(direction)
 	if q.filter.Direction == "" || slices.Contains(recordings.Directions, q.filter.Direction) {
@@ -264,10 +264,10 @@ func (q *listQuery) directed(values url.Values) error {
 	return problem.BadParam(direction, "%s must be one of %s", direction, strings.Join(recordings.Directions, ", "))
 }
 
-// maxSeconds bounds the durations in a query: a year.
+// maxSeconds is the maximum duration in a query: one year.
 const maxSeconds = 366 * 24 * 60 * 60
 
-// lasting parses the durations between which the recordings must be, in seconds.
+// lasting parses the durations by which to filter, in seconds.
 func (q *listQuery) lasting(values url.Values) error {
 	for _, bound := range []struct {
 		param string
@@ -286,7 +286,7 @@ func (q *listQuery) lasting(values url.Values) error {
 	return nil
 }
 
-// flagged parses the flag that the recordings must have.
+// flagged parses the flag by which to filter.
 func (q *listQuery) flagged(values url.Values) error {
 	name := values.Get(flagged)
 	if name == "" {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A list is a page's document in the form that clients read.
+// A list is the document of a page as clients read it.
 type list struct {
 	URI          string  `json:"uri"`
 	FirstPageURI string  `json:"first_page_uri"`
@@ -143,8 +143,8 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
-// TestListByParty shows that a list finds a number however it is stored and asked for, and
-// recordings by direction and duration.
+// TestListByParty shows that a list can be filtered by number, however the number is written in the
+// recording and the query, and by direction and duration.
 func TestListByParty(t *testing.T) {
 	s := newServer(t)
 	stored := s.upload(t, speech, url.Values{"From": {"+1 (415) 555-0134"}, "To": {"1000"},

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// announceRecording serves POST /Recordings?Status=in-progress without a body. It answers 201 for
-// a recording that has just begun, and 200 for one that was announced before.
+// announceRecording serves POST /Recordings?Status=in-progress without a body. It responds with 201
+// for a recording that has just begun, and with 200 for one that was announced before.
 func (a *API) announceRecording(
 	w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs, query url.Values,
 ) error {
@@ -66,8 +66,8 @@ func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recording
 	return web.JSON(w, http.StatusCreated, a.document(rec, urls))
 }
 
-// events splits the events of a callback. Clients repeat the field, while the documentation
-// separates the events with spaces.
+// events splits the events of a callback. Clients repeat the field, whereas the vendor's
+// documentation separates events with spaces.
 func events(given []string) (all []string) {
 	for _, text := range given {
 		all = append(all, strings.Fields(text)...)
@@ -75,7 +75,7 @@ func events(given []string) (all []string) {
 	return all
 }
 
-// moveRecording serves POST /Calls/{CallSid}/Recordings/{file}, also below a conference.
+// moveRecording serves POST /Calls/{CallSid}/Recordings/{file}, and the same below a conference.
 func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings
 	return web.JSON(w, http.StatusOK, a.document(rec, urls))
 }
 
-// single reads fields that may be given at most once.
+// single reads fields that must not be repeated.
 func single(fields url.Values, into map[string]*string) error {
 	for name, to := range into {
 		switch values := fields[name]; len(values) {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A live holds the members of a document that show the progress of a recording.
+// A live holds the members of a document that describe a recording in progress.
 type live struct {
 	Sid      string
 	Status   string
@@ -36,7 +36,7 @@ func (s *server) post(t *testing.T, path, fields string) answer {
 	return s.do(t, "POST", s.path(path), s.basic, body(formType, []byte(fields)))
 }
 
-// announce announces a recording, so that its call is known.
+// announce announces a recording, so that the server knows its call.
 func (s *server) announce(t *testing.T, query string) live {
 	t.Helper()
 	a := s.do(t, "POST", s.path("/Recordings?Status=in-progress&"+query), s.basic)
@@ -51,7 +51,7 @@ func (s *server) show(t *testing.T, sid string) live {
 	return read[live](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
 }
 
-// TestAnnouncedRecording shows the document of an announced recording, which has no media yet.
+// TestAnnouncedRecording checks the document of an announced recording, which has no media yet.
 func TestAnnouncedRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
@@ -70,7 +70,7 @@ func TestAnnouncedRecording(t *testing.T) {
 	}
 }
 
-// TestStartedRecording shows that a start sets the settings of an announced recording.
+// TestStartedRecording shows that a start changes the settings of an announced recording.
 func TestStartedRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
@@ -90,7 +90,8 @@ func TestStartedRecording(t *testing.T) {
 	}
 }
 
-// TestMovedRecording shows that a recording can pause, resume and stop, but not resume after that.
+// TestMovedRecording shows that a recording can be paused, resumed and stopped, but not resumed
+// after that.
 func TestMovedRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
@@ -115,8 +116,8 @@ func TestMovedRecording(t *testing.T) {
 		400, 21220)
 }
 
-// TestLiveRecording shows that a recording receives its media under the Sid of its announcement, once,
-// and is complete then.
+// TestLiveRecording shows that the media of an announced recording is stored once, under the Sid of
+// the announcement, and completes the recording.
 func TestLiveRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
@@ -218,7 +219,7 @@ func TestStartForms(t *testing.T) {
 		t.Errorf("start after a stop = %+v, want another recording", second)
 	}
 
-	for i, want := range []string{begun.Sid, second.Sid} { // the oldest first
+	for i, want := range []string{begun.Sid, second.Sid} { // oldest first
 		wav := corpusFile(t, []string{"canonical_44.wav", speech}[i])
 		if got := read[live](
 			t, s.do(t, "POST", s.path("/Recordings?CallSid=c"), s.basic, body("audio/wav", wav)),
@@ -310,7 +311,8 @@ func TestLiveIsRefused(t *testing.T) {
 	s.project = home
 }
 
-// TestWaitingEnds shows that a recording becomes absent after a day without media or changes.
+// TestWaitingEnds shows that a recording becomes absent if it has had no media and no changes for a
+// day.
 func TestWaitingEnds(t *testing.T) {
 	s := newServer(t)
 	begun, other := s.announce(t, "CallSid=c"), s.announce(t, "CallSid=d")
@@ -342,7 +344,7 @@ func TestWaitingEnds(t *testing.T) {
 }
 
 // TestLiveAtOnce shows that concurrent announcements, starts and uploads of the same recording
-// yield one recording.
+// create only one recording.
 func TestLiveAtOnce(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)

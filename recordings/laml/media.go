@@ -12,16 +12,17 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// maxRanges is the most ranges served per request; a request with more gets the whole file.
+// maxRanges is the maximum number of ranges per request. A request with more gets the whole file.
 const maxRanges = 4
 
-// beyond is a range that begins after the end of every file.
+// beyond is a range that begins after the end of any file.
 const beyond = "9223372036854775807-"
 
-// cleanRange rewrites the Range header for http.ServeContent. It removes a header with too many
-// ranges, which RFC 9110, section 14.2, permits, or with an unknown unit, which it requires.
-// http.ServeContent answers a request for the last 0 bytes with an impossible Content-Range. Such
-// a range becomes one that cannot be satisfied, as section 14.1.2 requires.
+// cleanRange changes the Range header into one that http.ServeContent handles correctly. It removes
+// a header with an unknown unit, as RFC 9110, section 14.2 requires, or with too many ranges, as
+// the same section permits. For the last 0 bytes, http.ServeContent would respond with an invalid
+// Content-Range. cleanRange replaces this range with one that cannot be satisfied, as section
+// 14.1.2 requires.
 func cleanRange(h http.Header) {
 	ranges, known := strings.CutPrefix(h.Get("Range"), "bytes=")
 	specs := strings.Split(ranges, ",")
@@ -40,7 +41,7 @@ func cleanRange(h http.Header) {
 	h.Set("Range", "bytes="+strings.Join(specs, ","))
 }
 
-// serveMedia serves a recording's media to callers its project permits.
+// serveMedia serves a recording's media to callers whom the project permits to fetch it.
 func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f recordings.Format) error {
 	allowAnyOrigin(w.Header())
 	wanted, download, err := parseWanted(r, f)
@@ -74,7 +75,8 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 	return nil
 }
 
-// parseWanted parses the requested form of the media, and whether it is to be downloaded.
+// parseWanted parses the form in which the media is requested. download reports whether the browser
+// should save it.
 func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, download bool, err error) {
 	w.Format = f
 	if r.URL.RawQuery == "" {
@@ -104,7 +106,7 @@ func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, dow
 	return w, download, err
 }
 
-// flag parses a parameter that is true or false.
+// flag parses a parameter whose value is true or false.
 func flag(query url.Values, name string, into *bool) error {
 	switch text := query.Get(name); {
 	case len(query[name]) > 1:
@@ -117,7 +119,7 @@ func flag(query url.Values, name string, into *bool) error {
 	return nil
 }
 
-// number parses a parameter that is 1 or 2.
+// number parses a parameter whose value is 1 or 2.
 func number(query url.Values, name string, into *int) error {
 	switch text := query.Get(name); {
 	case len(query[name]) > 1:
@@ -143,8 +145,8 @@ func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaA
 	sealed(h, auth)
 }
 
-// unlikePages are headers that keep browsers from treating media as a page, whatever was
-// uploaded. All answers share them.
+// unlikePages holds headers that prevent browsers from treating media as a page, whatever was
+// uploaded. All responses share its values.
 var unlikePages = http.Header{
 	"X-Content-Type-Options":       {"nosniff"},
 	"Content-Security-Policy":      {"default-src 'none'; sandbox"},
@@ -153,19 +155,19 @@ var unlikePages = http.Header{
 	"Cross-Origin-Resource-Policy": {"cross-origin"},
 }
 
-// sealed sets who may cache the answer, and the headers of unlikePages.
+// sealed sets Cache-Control and the headers in unlikePages.
 func sealed(h http.Header, auth recordings.MediaAuth) {
-	// Not immutable: a recording can be deleted.
+	// The response is not immutable, because a recording can be deleted.
 	h.Set("Cache-Control", "public, max-age=300, must-revalidate")
 	if auth != recordings.Public {
 		h.Set("Cache-Control", "private, no-store")
 	}
-	h.Del("Pragma") // set earlier by an attempt to serve the document
+	h.Del("Pragma") // set if the handler tried to serve the document first
 	maps.Copy(h, unlikePages)
 }
 
-// handOver leaves a whole file to the reverse proxy in front, which handles validators and
-// ranges itself.
+// handOver lets the reverse proxy send a whole file. The proxy handles validators and ranges
+// itself.
 func (a *API) handOver(w http.ResponseWriter, key string) {
 	header, value := a.offload(key)
 	w.Header().Del("ETag")
@@ -173,7 +175,7 @@ func (a *API) handOver(w http.ResponseWriter, key string) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// allowAnyOrigin lets scripts of any page read the media, which needs no cookies (Fetch,
+// allowAnyOrigin allows scripts on any page to read the media, which needs no cookies (Fetch,
 // section 3.3).
 func allowAnyOrigin(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")

@@ -72,7 +72,7 @@ func TestMediaRanges(t *testing.T) {
 		ranges  string
 		ifRange string
 		status  int
-		want    []byte // nil if the body is not a part of the file
+		want    []byte // nil if the body is not part of the file
 	}{
 		{"bytes=0-0", "", 206, file[:1]},
 		{"bytes=44-", "", 206, file[44:]},
@@ -84,14 +84,14 @@ func TestMediaRanges(t *testing.T) {
 		{"bytes=-0", "", 416, nil}, // the last 0 bytes (RFC 9110, section 14.1.2)
 		{"bytes= - 00", "", 416, nil},
 		{"bytes=-0,-0", "", 416, nil},
-		{"bytes=0-0,-0", "", 206, file[:1]}, // the satisfiable range
+		{"bytes=0-0,-0", "", 206, file[:1]}, // only the satisfiable range
 		{"bytes=-0", `"other"`, 200, file},
 		{"lines=0-1", "", 200, file}, // an unknown unit
 		{"bytes=0-9", etag, 206, file[:10]},
 		{"bytes=0-9", `"other"`, 200, file},
 		{"bytes=0-9", "W/" + etag, 200, file},
-		{"bytes=0-0,2-2,4-4,6-6", "", 206, nil},      // the most ranges allowed
-		{"bytes=0-0,2-2,4-4,6-6,8-8", "", 200, file}, // one too many, so the whole file
+		{"bytes=0-0,2-2,4-4,6-6", "", 206, nil},      // the maximum number of ranges
+		{"bytes=0-0,2-2,4-4,6-6,8-8", "", 200, file}, // one range too many, so the whole file
 	}
 
 	for _, tt := range tests {
@@ -161,10 +161,10 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 	want := s.do(t, "GET", s.path("/Recordings/"+unknown+".wav"))
 	wantError(t, "an unknown recording", want, 404, 20404)
 	tests := []struct{ method, path string }{
-		{"GET", s.path("/Recordings/" + sid)},          // of another project, under the own account
+		{"GET", s.path("/Recordings/" + sid)},          // another project's recording, in this account
 		{"GET", s.path("/Recordings/" + sid + ".wav")}, //
 		{"GET", s.path("/Recordings/" + sid + ".json")},
-		{"GET", foreign + ".json"}, // of another project
+		{"GET", foreign + ".json"}, // another project's recording
 		{"DELETE", foreign},
 		{"DELETE", s.path("/Recordings/" + sid)},
 		{"GET", "/api/laml/2010-04-01/Accounts/" + home + "/Recordings/" + deleted + ".wav"},
@@ -212,7 +212,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A readerFrom is a ResponseWriter that can take a file, like the one of a plain connection. It
+// A readerFrom is a ResponseWriter with a ReadFrom method, like that of a plain HTTP connection. It
 // records whether ReadFrom was called.
 type readerFrom struct {
 	*httptest.ResponseRecorder
@@ -224,8 +224,8 @@ func (w *readerFrom) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(w.ResponseRecorder, src)
 }
 
-// TestMediaReachesReadFrom shows that every writer in between forwards ReadFrom. Otherwise the
-// kernel could not send the file itself (sendfile).
+// TestMediaReachesReadFrom shows that all middleware forwards ReadFrom. Otherwise the kernel could
+// not send the file itself (sendfile).
 func TestMediaReachesReadFrom(t *testing.T) {
 	s := newServer(t)
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".wav")

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// peaksEnd is the suffix of an outline's name, after the Sid.
+// peaksEnd follows the Sid in the file name of an outline.
 const peaksEnd = ".peaks.json"
 
 // peaksPath returns the path of a recording's outline.
@@ -22,15 +22,15 @@ func peaksPath(rec recordings.Recording) string {
 	return prefix + "/Accounts/" + rec.ProjectID + "/Recordings/" + rec.Sid + peaksEnd
 }
 
-// The query parameters of an outline.
+// Query parameters of an outline.
 const (
 	pixelsParam   = "pixels"
 	perPixelParam = "samples_per_pixel"
 	formatParam   = "format"
 )
 
-// servePeaks serves GET /Recordings/{Sid}.peaks.json, the outline that a player draws. Callers who
-// may fetch the media in any format may fetch it.
+// servePeaks serves GET /Recordings/{Sid}.peaks.json, the waveform outline for players. It is
+// available to callers who may fetch the media in any format.
 func (a *API) servePeaks(w http.ResponseWriter, r *http.Request, sid string) error {
 	allowAnyOrigin(w.Header())
 	owner, auth, err := a.mayFetch(r, sid, recordings.Formats...)
@@ -46,13 +46,13 @@ func (a *API) servePeaks(w http.ResponseWriter, r *http.Request, sid string) err
 	sealed(h, auth)
 	h.Set("Content-Type", "application/json")
 	h.Set("ETag", fmt.Sprintf(`"%s-peaks-%08x"`, rec.SHA256, crc32.ChecksumIEEE(body)))
-	r.Header.Del("Range") // part of a document is useless
+	r.Header.Del("Range") // a part of a JSON document is useless
 	http.ServeContent(w, r, "", rec.Updated, bytes.NewReader(body))
 	return nil
 }
 
-// draw reads and encodes an outline once it gets a turn: even a short request can take much
-// memory.
+// draw waits for a turn, because even a short request may take much memory. Then it reads and
+// encodes an outline.
 func (a *API) draw(r *http.Request, o recordings.Owner, sid string) (recordings.Recording, []byte, error) {
 	done, err := a.turn(r.Context())
 	if err != nil {
@@ -77,7 +77,7 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 	o = o.Scale(perPixel, rec.Frames)
 	switch format := query.Get(formatParam); format {
 	case "", "audiowaveform":
-		return o.MarshalJSON() // json.Marshal would scan it twice more
+		return o.MarshalJSON() // json.Marshal would scan the result twice more
 	case "wavesurfer":
 		return json.Marshal(struct {
 			Peaks    [][]float64 `json:"peaks"`
@@ -87,8 +87,8 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 	return nil, problem.BadParam(formatParam, "%s must be audiowaveform or wavesurfer", formatParam)
 }
 
-// pixelSize returns the number of frames per pixel. It is given directly, or follows from the most
-// pixels the caller wants. It cannot be finer than the measured outline.
+// pixelSize returns the number of frames per pixel. It is either perPixel, or computed from pixels,
+// the maximum number of pixels. It is at least the resolution of the measured outline.
 func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outline) (int, error) {
 	switch {
 	case pixels != "" && perPixel != "":

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// An outline is the document of .peaks.json.
+// An outline is the document at .peaks.json.
 type outline struct {
 	Version    int         `json:"version"`
 	Channels   int         `json:"channels"`
@@ -31,7 +31,7 @@ func TestPeaks(t *testing.T) {
 	}{
 		{"", 400},
 		{"?format=audiowaveform", 400},
-		{"?pixels=800", 400}, // more than measured
+		{"?pixels=800", 400}, // finer than the measured outline
 		{"?pixels=100", 453},
 		{"?pixels=1", frames},
 		{"?samples_per_pixel=400", 400},
@@ -104,8 +104,8 @@ func TestPeaksOfWhatHasNone(t *testing.T) {
 	}
 }
 
-// TestPeaksByLink shows that a link to the media of a recording also permits its outline, but no
-// other recording's.
+// TestPeaksByLink shows that a link to the media of a recording is also valid for its outline, but
+// not for another recording's.
 func TestPeaksByLink(t *testing.T) {
 	s := newServer(t, signing(t))
 	s.setMediaAuth(t, recordings.Signed)

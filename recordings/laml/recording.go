@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// parseFile splits the last element of a path into the Sid and the extension, dot included.
+// parseFile splits the last element of a path into the Sid and the extension, including the dot.
 func parseFile(file string) (sid, ext string) {
 	if i := strings.LastIndexByte(file, '.'); i >= 0 {
 		return file[:i], file[i:]
@@ -18,9 +18,9 @@ func parseFile(file string) (sid, ext string) {
 	return file, ""
 }
 
-// getRecording serves GET /Recordings/{file}. The media and its outline follow the project's media
-// policy; the document needs valid credentials. Without an extension, a caller gets the media, or
-// the document if it has valid credentials and asks for JSON.
+// getRecording serves GET /Recordings/{file}. The project's media policy applies to the media and
+// its outline. The document needs valid credentials. If the path has no extension, callers get the
+// media, or the document if they have valid credentials and accept JSON.
 func (a *API) getRecording(w http.ResponseWriter, r *http.Request) error {
 	if sid, ok := strings.CutSuffix(r.PathValue("file"), peaksEnd); ok {
 		return a.guessed(r, func() error { return a.servePeaks(w, r, sid) })
@@ -46,14 +46,14 @@ func (a *API) getRecording(w http.ResponseWriter, r *http.Request) error {
 	return problem.NoSuch("recording")
 }
 
-// serveGuessed serves media like serveMedia to callers that may be guessing Sids.
+// serveGuessed is serveMedia for callers who may be guessing Sids.
 func (a *API) serveGuessed(w http.ResponseWriter, r *http.Request, sid string, f recordings.Format) error {
 	return a.guessed(r, func() error { return a.serveMedia(w, r, sid, f) })
 }
 
-// guessed serves what is public to everyone who knows the Sid. A network that asks for too many
-// unknown Sids is refused. Correct Sids are refused too then, or the guesser would learn which
-// ones they are.
+// guessed calls serve for a request that needs only the Sid. After too many requests for unknown
+// Sids from a network, it refuses all requests from there, even for existing recordings: otherwise
+// guessers would learn which Sids exist.
 func (a *API) guessed(r *http.Request, serve func() error) error {
 	found, err := a.miss(r)
 	if err == nil {
@@ -65,7 +65,7 @@ func (a *API) guessed(r *http.Request, serve func() error) error {
 	return err
 }
 
-// wantsJSON reports whether Accept names JSON explicitly.
+// wantsJSON reports whether the Accept header names JSON explicitly.
 func wantsJSON(r *http.Request) bool {
 	for _, accept := range r.Header.Values("Accept") {
 		for kind := range strings.SplitSeq(accept, ",") {
@@ -78,7 +78,8 @@ func wantsJSON(r *http.Request) bool {
 	return false
 }
 
-// showRecording serves the document: GET /Recordings/{file}, also below a call or a conference.
+// showRecording serves the document at GET /Recordings/{file}, and the same below a call or a
+// conference.
 func (a *API) showRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	rec, err := a.findRecording(r, o)
 	if err != nil {
@@ -103,8 +104,8 @@ func (a *API) deleteRecording(w http.ResponseWriter, r *http.Request, o recordin
 	return nil
 }
 
-// findRecording returns the recording of the path. It must belong to the call or conference in
-// the path, if there is one.
+// findRecording returns the recording in the path. If the path contains a call or conference, the
+// recording must belong to it.
 func (a *API) findRecording(r *http.Request, o recordings.Owner) (recordings.Recording, error) {
 	sid, ext := parseFile(r.PathValue("file"))
 	if ext != "" && ext != ".json" {

@@ -17,7 +17,7 @@ import (
 
 const stereo = "speech_stereo_8k.wav"
 
-// samples returns the number of channels and the samples of a canonical WAV file.
+// samples returns the number of channels and the samples of a WAV file with a canonical header.
 func samples(t *testing.T, b []byte) (channels int, pcm []int16) {
 	t.Helper()
 	if len(b) < 44 || string(b[:4]) != "RIFF" || string(b[36:40]) != "data" {
@@ -78,8 +78,8 @@ func TestChannels(t *testing.T) {
 	wantError(t, "the original as MP3", s.do(t, "GET", both+".mp3?Original=true"), 400, 10000)
 }
 
-// TestViews shows that a file that is not PCM, or that has a wrong header, is served as PCM with
-// a correct header, and unchanged if the original is requested.
+// TestViews shows that a file that is not PCM, or has a wrong header, is served as PCM with a
+// correct header. If the original is requested, the file is served unchanged.
 func TestViews(t *testing.T) {
 	s := newServer(t)
 	for _, name := range []string{"truncated_mid_data.wav", "speech_ulaw_8k.wav", "speech_alaw_8k.wav",
@@ -103,7 +103,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// wantRanges fetches ranges of a file whose whole content is known.
+// wantRanges fetches ranges of a file and compares them with whole, its content.
 func wantRanges(t *testing.T, s *server, path string, whole []byte) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -179,8 +179,8 @@ func TestMP3(t *testing.T) {
 	}
 }
 
-// TestOriginalsAreServed shows that files that cannot be converted are served unchanged, and
-// that requests for other forms are refused with a reason.
+// TestOriginalsAreServed shows that files that cannot be converted are served unchanged. Requests
+// for other forms are refused, with the reason.
 func TestOriginalsAreServed(t *testing.T) {
 	s := newServer(t)
 	tests := []struct {
@@ -236,7 +236,7 @@ func TestOriginalsAreServed(t *testing.T) {
 	}
 }
 
-// A dropped is a writer whose client disconnects after the first bytes.
+// A dropped is a ResponseWriter whose client disconnects after the first thousand bytes.
 type dropped struct {
 	*httptest.ResponseRecorder
 	gone func()
@@ -251,14 +251,14 @@ func (w *dropped) Write(p []byte) (int, error) {
 }
 
 // TestMP3EndsWithItsClient shows that encoding for a disconnected client ends after the current
-// piece, so that another request gets its turn.
+// piece, so that another request gets a turn.
 func TestMP3EndsWithItsClient(t *testing.T) {
 	var api *laml.API
 	s := newServer(t)
 	api = laml.New(laml.Config{Recordings: s.rules, Encoders: 1})
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".mp3")
 
-	for range 3 { // more often than there are turns
+	for range 3 { // more than the number of turns
 		ctx, gone := context.WithCancel(t.Context())
 		w := &dropped{httptest.NewRecorder(), gone}
 		api.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
@@ -274,7 +274,7 @@ func TestMP3EndsWithItsClient(t *testing.T) {
 	}
 }
 
-// A flushed is a writer that records how much had been written when it was flushed.
+// A flushed is a ResponseWriter that records how much had been written at each flush.
 type flushed struct {
 	*httptest.ResponseRecorder
 	at []int
@@ -293,8 +293,8 @@ func TestFirstFrameIsSentAtOnce(t *testing.T) {
 	}
 }
 
-// TestOffload shows that a response that leaves the file to the reverse proxy has no body, but
-// the headers that describe the file.
+// TestOffload shows that if the reverse proxy sends the file, the response has no body, but has the
+// headers that describe the file.
 func TestOffload(t *testing.T) {
 	s := newServer(t)
 	mono, both := s.upload(t, speech, ""), s.upload(t, stereo, "")

@@ -25,11 +25,11 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// key is the API key of every project of these tests.
+// key is the API key of every project in these tests.
 const key = "PTkey"
 
-// A server is the API on a real listener, with a real database and directory, behind the same
-// middleware as in the product.
+// A server is the API with a real listener, database and directory, and with the same middleware as
+// in production.
 type server struct {
 	*httptest.Server
 	rules      *recordings.Recordings
@@ -37,11 +37,11 @@ type server struct {
 	store      *store.Store
 	media      string
 	project    string
-	subscriber string // of the project; its address is /private/alice
+	subscriber string // a subscriber of the project, with the address /private/alice
 	now        time.Time
 
-	ended   map[string]time.Time // makers of links that have ended, and when
-	unknown error                // of every check of a maker
+	ended   map[string]time.Time // when each maker of links ended, if it has
+	unknown error                // error of every check of a maker, or nil
 }
 
 const maxUpload = 1 << 20
@@ -70,7 +70,7 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 	return s
 }
 
-// signing returns a change of the configuration that adds keys for links.
+// signing returns a change of the configuration that adds keys for signing links.
 func signing(t testing.TB) func(*server, *recordings.Config, *laml.Config) {
 	return func(s *server, c *recordings.Config, _ *laml.Config) {
 		c.Links = storetest.Ring(t, s.dir, s.store, nil)
@@ -95,7 +95,7 @@ func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
 	s.now = s.now.Add(time.Second) // until caches expire
 }
 
-// credentials accepts the key of every project, and a token of the subscriber.
+// credentials accepts the key of every project, and the subscriber's token.
 func (s *server) credentials(r *http.Request) (recordings.Owner, error) {
 	if project, secret, ok := web.Basic(r); ok && secret == key {
 		return recordings.Owner{ProjectID: project, Maker: "key"}, nil
@@ -134,7 +134,7 @@ func body(kind string, b []byte) option {
 	}
 }
 
-// An answer is a response whose body has been read.
+// An answer is a response with its whole body.
 type answer struct {
 	*http.Response
 	body []byte
@@ -169,7 +169,7 @@ func (s *server) do(t testing.TB, method, path string, opts ...option) answer {
 	return answer{res, b}
 }
 
-// read decodes the body of an answer.
+// read decodes the JSON body of a response.
 func read[T any](t testing.TB, a answer) (v T) {
 	t.Helper()
 	if err := json.Unmarshal(a.body, &v); err != nil {
@@ -178,7 +178,7 @@ func read[T any](t testing.TB, a answer) (v T) {
 	return v
 }
 
-// wantError checks that an answer is a LaML error.
+// wantError checks that a response is a LaML error with this status and code.
 func wantError(t testing.TB, name string, a answer, status, code int) {
 	t.Helper()
 	e := read[map[string]any](t, a)
@@ -189,7 +189,8 @@ func wantError(t testing.TB, name string, a answer, status, code int) {
 	}
 }
 
-// upload uploads a file of the corpus, one second after the previous upload, and returns its Sid.
+// upload uploads a file from the corpus, one second after the previous upload, and returns the
+// recording's Sid.
 func (s *server) upload(t testing.TB, file, query string) string {
 	t.Helper()
 	s.now = s.now.Add(time.Second)

@@ -14,27 +14,27 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A Source is another service that speaks LaML, whose recordings are copied.
+// A Source is another LaML service from which recordings are copied.
 type Source struct {
 	Base      string // such as https://example.signalwire.com
 	AccountID string
 	Token     string
 }
 
-// sourceClient waits for an answer, but as long as needed for the media.
+// sourceClient limits the wait for a response, but not the time for reading media.
 var sourceClient = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
 	ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}}
 
-// A SourceRecording is a recording of a Source.
+// A SourceRecording is a recording in a Source.
 type SourceRecording struct {
 	Sid    string
 	Status recordings.Status
 	recordings.Metadata
-	path string // of the account
+	path string // path of the account
 }
 
-// sourceDocument has the members of a recording that a Source may have. Services differ in the types
-// of the others.
+// sourceDocument has the members of a recording's document that are copied. Services use different
+// types for the others.
 type sourceDocument struct {
 	Sid           string            `json:"sid"`
 	CallSid       string            `json:"call_sid"`
@@ -51,7 +51,7 @@ type sourceDocument struct {
 	} `json:"media"`
 }
 
-// Recordings yields all recordings of the source, the newest first.
+// Recordings returns an iterator over all recordings in the source, newest first.
 func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording, error) bool) {
 	return func(yield func(SourceRecording, error) bool) {
 		account := s.account()
@@ -79,7 +79,8 @@ func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording,
 	}
 }
 
-// account returns the path of the account. Both prefixes are common; a base may end in one of them.
+// account returns the path of the account. Services use one of two prefixes, unless the path of
+// Base says which.
 func (s Source) account() string {
 	path := clientPrefix
 	if u, err := url.Parse(s.Base); err == nil && u.Path != "" && u.Path != "/" {
@@ -90,12 +91,12 @@ func (s Source) account() string {
 	return path + "/Accounts/" + s.AccountID
 }
 
-// recording returns what a document says. Values that are not allowed here are left out.
+// recording converts a document. It leaves out values that are not allowed here.
 func (d sourceDocument) recording(account string) SourceRecording {
 	r := SourceRecording{Sid: d.Sid, Status: d.Status, path: account}
 	r.CallSid, r.ConferenceSid = d.CallSid, d.ConferenceSid
 	if r.ConferenceSid != "" {
-		r.CallSid = "" // some services name both
+		r.CallSid = "" // some services set both
 	}
 	r.From, r.To = d.Media.From, d.Media.To
 	r.Direction = member(d.Media.Direction, recordings.Directions)
@@ -107,7 +108,7 @@ func (d sourceDocument) recording(account string) SourceRecording {
 	return r
 }
 
-// member returns text if it is one of all, ignoring case, and "" otherwise.
+// member returns the element of all that equals text, ignoring case, or "" if there is none.
 func member(text string, all []string) string {
 	for _, one := range all {
 		if strings.EqualFold(one, text) {
@@ -117,7 +118,7 @@ func member(text string, all []string) string {
 	return ""
 }
 
-// URL returns the address of a recording's media, which also names it.
+// URL returns the URL of a recording's media. It also serves as the name of the recording.
 func (s Source) URL(r SourceRecording) string {
 	return s.origin() + r.path + "/Recordings/" + url.PathEscape(r.Sid) + ".wav"
 }
@@ -131,8 +132,8 @@ func (s Source) origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Open returns the media of a recording. size is -1 if it is unknown. Media that is cut short ends
-// with an error, as net/http has it.
+// Open returns the media of a recording. size is -1 if it is unknown. If the media is cut short,
+// reading it returns an error.
 func (s Source) Open(ctx context.Context, r SourceRecording) (media io.ReadCloser, size int64, err error) {
 	res, err := s.get(ctx, s.URL(r))
 	if err != nil {
@@ -141,9 +142,9 @@ func (s Source) Open(ctx context.Context, r SourceRecording) (media io.ReadClose
 	return res.Body, res.ContentLength, nil
 }
 
-// read decodes the page at a path below the origin. Links between pages are such paths.
+// read decodes the page at path, which is relative to the origin, as links between pages are.
 func (s Source) read(ctx context.Context, path string, to any) error {
-	if !strings.HasPrefix(path, "/") { // it could lead to another host
+	if !strings.HasPrefix(path, "/") { // the link could lead to another host
 		return fmt.Errorf("reading the list of recordings: the link %q is not a path", path)
 	}
 	res, err := s.get(ctx, s.origin()+path)
@@ -157,7 +158,7 @@ func (s Source) read(ctx context.Context, path string, to any) error {
 	return nil
 }
 
-// get sends a request with the credentials of the account to the source. If the source redirects to
+// get sends a request to the source, with the account's credentials. If the source redirects to
 // another host, as some do for media, net/http removes the credentials.
 func (s Source) get(ctx context.Context, address string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/recordings/laml"
 )
 
-// TestSource shows that a source yields all recordings of all pages, with their calls, and opens
-// their media, and that wrong credentials are an error.
+// TestSource shows that a source yields the recordings on all pages, with their calls, and opens
+// their media. Wrong credentials are an error.
 func TestSource(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// createRecording serves POST /Recordings. It answers 201 for a new recording and 200 for one that
-// already exists. The body is the file, or a form that contains it.
+// createRecording serves POST /Recordings. It responds with 201 for a new recording and with 200
+// for one that already exists. The body is the file, or a form that contains the file.
 func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 	return web.JSON(w, status, a.document(rec, urls))
 }
 
-// upload finds the file in a request, and its description.
+// upload finds the file and its description in a request.
 func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (u recordings.Upload, err error) {
 	if err := a.checkBody(r); err != nil {
 		return u, err
@@ -64,7 +64,7 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (
 		"send the file as audio/*, as application/octet-stream, or in a multipart/form-data")
 }
 
-// checkBody returns an error for a body that is known not to be accepted before any of it is read.
+// checkBody returns an error if the headers already show that the body cannot be accepted.
 func (a *API) checkBody(r *http.Request) error {
 	if r.ContentLength > a.recordings.MaxUpload()+maxFields {
 		return problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes",
@@ -76,8 +76,8 @@ func (a *API) checkBody(r *http.Request) error {
 	return nil
 }
 
-// rawUpload takes the body as the file. Its description precedes it, so that errors in the
-// description are found before the file is read.
+// rawUpload takes the body as the file. The description is in the headers and the query, so its
+// errors are found before the file is read.
 func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, error) {
 	d, err := describe(r.Header, query)
 	if err == nil {
@@ -89,7 +89,7 @@ func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, e
 	}}, err
 }
 
-// formUpload takes the file from a form.
+// formUpload takes the file from a multipart form.
 func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) (recordings.Upload, error) {
 	f := &form{reader: parts, fields: make(url.Values)}
 	if err := f.findFile(); err != nil {
@@ -101,14 +101,14 @@ func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) 
 	}}, nil
 }
 
-// Limits of a form, not counting its file.
+// Limits of a form, without its file.
 const (
-	maxFields = 64 << 10 // bytes of all fields with their names, and of the form's framing
+	maxFields = 64 << 10 // bytes of all fields and their names, and of the form's boundaries
 	maxParts  = 64
 )
 
-// A form is a reader of the file in a multipart form. It collects the fields before the file
-// at once, and the fields after it when the file has been read.
+// A form reads the file in a multipart form. It collects the fields before the file immediately,
+// and the fields after it when the file has been read.
 type form struct {
 	reader *multipart.Reader
 	file   *multipart.Part
@@ -117,7 +117,7 @@ type form struct {
 	parts  int
 }
 
-// findFile collects fields up to the file.
+// findFile collects the fields before the file.
 func (f *form) findFile() error {
 	file, err := f.next()
 	if err == nil && file == nil {
@@ -144,7 +144,8 @@ func (f *form) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next collects fields up to the next file. It returns nil at the end of the form.
+// next collects fields up to the next file, and returns that file. At the end of the form it
+// returns nil.
 func (f *form) next() (file *multipart.Part, err error) {
 	for {
 		part, err := f.reader.NextPart()

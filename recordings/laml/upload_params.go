@@ -12,16 +12,16 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A parameter is a value that a sender can give with an upload, under its name in the query or
-// the form, or in one of the headers. The headers after the first two of each parameter are
-// those of rtpengine's recording daemon (notify-uri).
+// A parameter is a value that a sender can give with an upload: in the query or the form under its
+// name, or in one of the headers. The headers after the first two are those of rtpengine's
+// recording daemon (notify-uri).
 type parameter struct {
 	name    string
 	headers []string
 	set     func(d *recordings.Description, value string) error
 }
 
-// text returns the setter of a parameter that is stored unchanged.
+// text returns a set function for a parameter that is stored unchanged.
 func text(field func(d *recordings.Description) *string) func(*recordings.Description, string) error {
 	return func(d *recordings.Description, value string) error {
 		*field(d) = value
@@ -55,8 +55,8 @@ var parameters = []parameter{
 		text(func(d *recordings.Description) *string { return &d.Path })},
 }
 
-// describe reads the description of an upload from its request. The fields take precedence over
-// each other in their order, and over the headers.
+// describe reads the description of an upload from its request. Earlier elements of fields take
+// precedence over later ones, and all of them over headers.
 func describe(headers http.Header, fields ...url.Values) (recordings.Description, error) {
 	var d recordings.Description
 	for _, p := range parameters {
@@ -74,7 +74,7 @@ func describe(headers http.Header, fields ...url.Values) (recordings.Description
 	return d, nil
 }
 
-// value returns the first value that is not empty: of the fields in their order, then of the
+// value returns the first value that is not empty, from fields in their order and then from
 // headers.
 func (p parameter) value(headers http.Header, fields []url.Values) (string, error) {
 	for _, f := range fields {
@@ -108,7 +108,7 @@ func setCallbackEvents(d *recordings.Description, value string) error {
 	return nil
 }
 
-// setStartTime parses a date, or seconds since 1970 with or without a fraction.
+// setStartTime parses a date, or seconds since 1970 with an optional fraction.
 func setStartTime(d *recordings.Description, value string) error {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		if !(seconds >= 0 && seconds < 1<<40) {

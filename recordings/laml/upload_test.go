@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A part is a field of a form. With a file name or a type, it is the file.
+// A part is a field in a form. If file or kind is set, it is the file.
 type part struct{ name, file, kind, value string }
 
 func form(t *testing.T, parts ...part) option {
@@ -104,8 +104,8 @@ func TestUploadForms(t *testing.T) {
 	}
 }
 
-// TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or its
-// name, and that formats other than WAV are stored too.
+// TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or name,
+// and that other formats than WAV are stored, too.
 func TestUploadsOfOtherFormats(t *testing.T) {
 	s := newServer(t)
 	file := func(name string) []byte { return corpusFile(t, name) }
@@ -272,7 +272,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestUploadCutOff shows that a sender that dies during an upload leaves neither bytes nor a row.
+// TestUploadCutOff shows that neither bytes nor a row remain if a sender dies during an upload.
 func TestUploadCutOff(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)
