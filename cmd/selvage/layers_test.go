@@ -12,8 +12,8 @@ import (
 
 const module = "github.com/selvage/selvage"
 
-// layers lists the packages of this module with the packages that each may import, as described
-// under "Who imports whom" in docs/architecture.md. Packages that are not listed must not exist.
+// layers lists the packages of this module with the packages that each may import. Packages that are
+// not listed must not exist.
 var layers = map[string][]string{
 	// the root, which nothing imports
 	"cmd/selvage": {"cmd/selvage/internal/cli", "cmd/selvage/internal/command", "cmd/selvage/internal/heap"},
