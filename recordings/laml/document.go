@@ -39,7 +39,7 @@ type document struct {
 
 // media holds the values for which the vendor's document has no members.
 type media struct {
-	MediaURL   *string  `json:"media_url"` // null if there are no bytes
+	MediaURL   *string  `json:"media_url"` // null if there is no media
 	MP3URL     *string  `json:"mp3_url"`
 	PeaksURL   *string  `json:"peaks_url"`   // null if there is no outline
 	URLExpires *string  `json:"url_expires"` // null if the URLs do not expire
@@ -47,7 +47,7 @@ type media struct {
 	Codec      string   `json:"codec"`
 	Bits       int      `json:"bits"`
 	Bytes      int64    `json:"bytes"`
-	SHA256     *string  `json:"sha256"`   // null until there are bytes
+	SHA256     *string  `json:"sha256"`   // null until there is media
 	Duration   float64  `json:"duration"` // exact, in seconds
 	Repaired   bool     `json:"repaired"`
 	Repairs    []string `json:"repairs"`

@@ -140,7 +140,7 @@ func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaA
 	}
 	h.Set("Content-Type", m.Type)
 	h.Set("Content-Disposition", disposition+`; filename="`+
-		m.Recording.Sid+m.Ext+`"`) // the Sid needs no quoting
+		m.Recording.Sid+m.Ext+`"`) // the Sid needs no escaping
 	h.Set("ETag", `"`+m.Tag+`"`)
 	sealed(h, auth)
 }

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// textVersion is the first word of each text, so that later versions can add more.
+// textVersion is the first word of each text. It allows later versions to add words.
 const textVersion = "1"
 
 // unknown is the word for an unknown value.
 const unknown = "-"
 
-// singles returns pointers to the facts that are single numbers, in the order of the text: first
-// those that may be unknown, then the others.
+// singles returns pointers to the facts that are single numbers, in the order of the text. may
+// points to those that may be unknown, and are to the others.
 func (f *Facts) singles() (may []**float64, are []*float64) {
 	return []**float64{&f.Peak, &f.RMS, &f.Loudness, &f.Overlap, &f.FirstSpeech},
 		[]*float64{&f.Clipped, &f.DCOffset, &f.SilenceRatio, &f.LongestSilence}
 }
 
-// Text formats the facts as one line for a store, where it can be read many times faster than JSON:
-// a version, the flags, all single numbers, and the talk of each leg.
+// Text formats the facts as one line for a store, which can be parsed many times faster than JSON.
+// It contains a version, the flags, all single numbers, and the talk of each leg.
 func (f Facts) Text() string {
 	words := []string{textVersion, strconv.Itoa(int(f.Flags))}
 	may, are := f.singles()
@@ -75,7 +75,7 @@ func ParseText(text string) (f Facts, err error) {
 	return f, r.err
 }
 
-// A reader splits words off a text and keeps the first error.
+// A reader splits a text into words, and keeps the first error.
 type reader struct {
 	rest string
 	err  error

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Flags is a set of properties that operators look for.
+// Flags is a set of properties by which operators search.
 type Flags uint8
 
-// The flags. Their values are stored in databases.
+// The flags. Databases store their values.
 const (
-	Silent  Flags = 1 << iota // no sample is larger than on an idle line
-	OneWay                    // one leg talks, another does not
+	Silent  Flags = 1 << iota // no sample is louder than an idle line
+	OneWay                    // one leg talks, and another does not
 	Clipped                   // samples were cut off at full scale
 	DeadAir                   // ten seconds or more without talk
 )
 
-// names are the names of the flags, in the order of their values.
+// names lists the names of the flags, in the order of their values.
 var names = []string{"silent", "one-way", "clipped", "dead-air"}
 
 // FlagNames returns the names of all flags.
 func FlagNames() []string { return slices.Clone(names) }
 
-// FlagOf returns the flag with this name. ok is false if there is none.
+// FlagOf returns the flag with this name. ok is false if the name is unknown.
 func FlagOf(name string) (f Flags, ok bool) {
 	i := slices.Index(names, name)
 	return 1 << max(0, i), i >= 0
@@ -40,10 +40,10 @@ func (f Flags) Names() []string {
 	return set
 }
 
-// MarshalJSON returns the names as a JSON array.
+// MarshalJSON encodes the names as a JSON array.
 func (f Flags) MarshalJSON() ([]byte, error) { return json.Marshal(f.Names()) }
 
-// UnmarshalJSON parses an array of names.
+// UnmarshalJSON parses a JSON array of names.
 func (f *Flags) UnmarshalJSON(b []byte) error {
 	var set []string
 	if err := json.Unmarshal(b, &set); err != nil {
@@ -60,13 +60,13 @@ func (f *Flags) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// The thresholds of the flags.
+// Thresholds of the flags.
 const (
-	idle        = 8     // largest sample of a silent line: the smallest of A-law
-	clippedFrom = 0.001 // share of samples
+	idle        = 8     // largest sample of a silent line, which is the smallest in A-law
+	clippedFrom = 0.001 // fraction of samples
 	deadAirFrom = 10.0  // seconds
-	oneWayTalk  = 2.0   // least seconds of talk in one leg
-	oneWayMute  = 0.2   // most seconds of talk in the other leg
+	oneWayTalk  = 2.0   // minimum seconds of talk in one leg
+	oneWayMute  = 0.2   // maximum seconds of talk in the other leg
 )
 
 // flags returns the flags that follow from the measurements.

@@ -1,12 +1,12 @@
 // Package levels measures audio in one pass: how loud it is, who talks and when, which faults it
 // has, and the outline that a player draws.
 //
-// Talk is decided for each leg by energy alone: music and tones count as talk, steady noise does
-// not. Levels are in dB below full scale. A square wave of the largest samples has 0 dB, a sine
-// -3.01 dB. Loudness is that of ITU-R BS.1770-4.
+// Talk is detected in each leg by energy alone: music and tones count as talk, and steady noise
+// does not. Levels are in dB relative to full scale. A square wave of the largest samples has 0 dB,
+// and a sine has -3.01 dB. Loudness is measured as defined in ITU-R BS.1770-4.
 //
-// The package imports nothing else of selvage. Its memory is small, and the same for audio of any
-// length.
+// The package imports no other package of selvage. It uses little memory, and the same amount for
+// audio of any length.
 package levels
 
 import (
@@ -15,37 +15,37 @@ import (
 	"io"
 )
 
-// A Source is audio as 16-bit samples of any rate and any number of channels.
+// A Source is audio as 16-bit samples, with any sample rate and number of channels.
 type Source interface {
 	Rate() int
 	Channels() int
 	Frames() int64
-	// ReadFrames fills dst, interleaved, beginning with frame at. It returns the number of
-	// frames it filled, and io.EOF at the end.
+	// ReadFrames fills dst with interleaved frames, beginning with frame at. It returns the number
+	// of frames that it filled, and io.EOF at the end.
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
 
-// Facts are the measurements. A nil value is unknown, such as the loudness of silence.
+// Facts holds the measurements. nil means unknown, as for the loudness of silence.
 type Facts struct {
 	Peak     *float64 `json:"peak_db"` // level of the largest sample
 	RMS      *float64 `json:"rms_db"`  // level of all samples
 	Loudness *float64 `json:"lufs"`    // integrated; also nil for audio shorter than 400 ms
-	Clipped  float64  `json:"clipped"` // share of samples, 0 to 1, in the worst leg
+	Clipped  float64  `json:"clipped"` // fraction of samples, 0 to 1, in the worst leg
 	DCOffset float64  `json:"dc_offset"`
 
 	Talk           []float64 `json:"talk_s"`            // seconds per leg
-	Overlap        *float64  `json:"overlap_s"`         // seconds of two or more legs talking; nil for one leg
-	SilenceRatio   float64   `json:"silence_ratio"`     // share of time without talk, 0 to 1
+	Overlap        *float64  `json:"overlap_s"`         // seconds in which two or more legs talk; nil for one leg
+	SilenceRatio   float64   `json:"silence_ratio"`     // fraction of time without talk, 0 to 1
 	LongestSilence float64   `json:"longest_silence_s"` // seconds
 	FirstSpeech    *float64  `json:"first_speech_s"`    // seconds from the start; nil without talk
 
 	Flags Flags `json:"flags"`
 }
 
-// chunk is the number of frames read at once.
+// chunk is the number of frames read at a time.
 const chunk = 4096
 
-// Measure reads a source from start to end. Audio without frames has no facts.
+// Measure measures a source from start to end. If it has no frames, all facts are zero or unknown.
 func Measure(s Source) (Facts, Outline, error) {
 	m := newMeter(s.Rate(), s.Channels(), s.Frames())
 	buf := make([]int16, chunk*s.Channels())

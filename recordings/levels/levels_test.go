@@ -15,12 +15,12 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A sound is audio computed by a formula.
+// A sound is a source computed by a formula.
 type sound struct {
 	rate, channels int
 	seconds        float64
 	at             func(channel int, t float64) float64 // -1 to 1
-	piece          int                                  // most frames per read; 0 for no limit
+	piece          int                                  // maximum number of frames per read; 0 means no limit
 }
 
 func (s sound) Rate() int     { return s.rate }
@@ -58,8 +58,8 @@ func measure(t *testing.T, s levels.Source) (levels.Facts, levels.Outline) {
 	return f, o
 }
 
-// near reports whether a level is within some dB of the expected level. NaN means that none is
-// expected.
+// near reports whether a level differs from want by at most within dB. If want is NaN, the level
+// must be unknown.
 func near(got *float64, want, within float64) bool {
 	if got == nil || math.IsNaN(want) {
 		return got == nil && math.IsNaN(want)
@@ -74,8 +74,8 @@ func show(level *float64) string {
 	return fmt.Sprint(*level)
 }
 
-// TestCorpusAsFFmpegHasIt compares the levels with those of ffmpeg 5.1.9: astats for peak and RMS,
-// ebur128 for loudness.
+// TestCorpusAsFFmpegHasIt compares the levels with those measured by ffmpeg 5.1.9: astats for peak
+// and RMS, and ebur128 for loudness.
 func TestCorpusAsFFmpegHasIt(t *testing.T) {
 	none := math.NaN()
 	tests := []struct {
@@ -131,7 +131,7 @@ func TestLoudnessAtEveryRate(t *testing.T) {
 	for _, rate := range []int{4000, 6000, 8000, 11025, 16000, 22050, 32000, 44100, 48000, 96000, 192000} {
 		f, _ := measure(t, sound{rate: rate, channels: 1, seconds: 2, at: sine(0, 997)})
 		within := 0.1
-		if rate < 6000 { // the shelf is distorted near the end of the band
+		if rate < 6000 { // the filter is distorted near the end of the band
 			within = 0.2
 		}
 		if !near(f.Loudness, -3.01, within) || !near(f.RMS, -3.01, 0.02) {
@@ -139,7 +139,7 @@ func TestLoudnessAtEveryRate(t *testing.T) {
 		}
 	}
 
-	for _, rate := range []int{1000, 768_000} { // at the limits: the result must be a number, whatever it is
+	for _, rate := range []int{1000, 768_000} { // at the limits, any number will do
 		if f, _ := measure(
 			t, sound{rate: rate, channels: 1, seconds: 1, at: sine(-6, 200)},
 		); f.Loudness == nil || *f.Loudness > 0 || *f.Loudness < -30 {
@@ -148,7 +148,7 @@ func TestLoudnessAtEveryRate(t *testing.T) {
 	}
 }
 
-// TestLoudnessGates runs the cases of EBU Tech 3341 for integrated loudness: stereo sines and
+// TestLoudnessGates runs the test cases of EBU Tech 3341 for integrated loudness: stereo sines, and
 // gates.
 func TestLoudnessGates(t *testing.T) {
 	steps := func(level func(t float64) float64) func(int, float64) float64 {
@@ -190,7 +190,7 @@ func TestLoudnessGates(t *testing.T) {
 	}
 }
 
-// TestPieces shows that the result does not depend on the size of the reads.
+// TestPieces shows that the size of reads does not affect the result.
 func TestPieces(t *testing.T) {
 	s := sound{rate: 11025, channels: 3, seconds: 1.37, at: func(c int, t float64) float64 {
 		return math.Sin(400*t*float64(c+1)) * math.Abs(math.Sin(3*t))
@@ -203,7 +203,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// TestLongAudio shows that ten hours of a repeated cycle have the same facts as one cycle.
+// TestLongAudio shows that repeating a cycle for ten hours yields the same facts as one cycle.
 func TestLongAudio(t *testing.T) {
 	short, long := cycle(10), cycle(36000)
 	a, _ := measure(t, short)
@@ -212,13 +212,14 @@ func TestLongAudio(t *testing.T) {
 		a.SilenceRatio != b.SilenceRatio || b.Talk[0] != 3600*a.Talk[0] {
 		t.Errorf("ten seconds have %+v, ten hours of the same %+v", a, b)
 	}
-	// The outline is coarser than usual, since it would be too large otherwise.
+	// The outline is coarser than usual, since it would otherwise be too large.
 	if got := o.Length(); got != 36000*levels.PixelsPerSecond/4 {
 		t.Errorf("the outline has %d pixels", got)
 	}
 }
 
-// A cycle is a repeated ten seconds of audio, two of them loud. Its rate is 1 kHz, for speed.
+// A cycle is a source that repeats ten seconds of audio, two of which are loud. To save time, its
+// rate is 1 kHz.
 type cycle float64
 
 func (c cycle) Rate() int     { return 1000 }
@@ -319,7 +320,7 @@ func BenchmarkMeasure(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(speech)), "ns/sample")
 }
 
-// A line is audio in memory with one channel at 8 kHz.
+// A line is audio in memory, with one channel at 8 kHz.
 type line []int16
 
 func (l line) Rate() int     { return 8000 }

@@ -6,14 +6,15 @@ import "math"
 type biquad struct{ b0, b1, b2, a1, a2 float64 }
 
 // A weighting holds the two filters of BS.1770-4, annex 1, with their states: a shelf that models
-// the effect of the head, and a high pass with b = 1, -2, 1.
+// the effect of the head, and a high-pass filter with b = 1, -2, 1.
 type weighting struct {
 	shelf, high    biquad
 	s1, s2, h1, h2 float64
 }
 
-// newWeighting returns the filters for a rate. The standard defines them for 48 kHz only. This
-// function derives them for any rate, by the bilinear transform of the underlying analog filters.
+// newWeighting returns the filters for a sample rate. The standard defines them only for 48 kHz.
+// newWeighting derives them for other rates, by the bilinear transform of the underlying analog
+// filters.
 func newWeighting(rate int) weighting {
 	const (
 		shelfAt, shelfQ, shelfGain = 1681.974450955533, 0.7071752369554196, 3.999843853973347
@@ -21,7 +22,7 @@ func newWeighting(rate int) weighting {
 	)
 	w := weighting{shelf: biquad{b0: 1}}
 
-	// Below this rate, all audio lies below the shelf.
+	// Below this rate, all audio is below the frequencies of the shelf.
 	if float64(rate) > 2.1*shelfAt {
 		k := math.Tan(math.Pi * shelfAt / float64(rate))
 		vh := math.Pow(10, shelfGain/20)
@@ -39,8 +40,8 @@ func newWeighting(rate int) weighting {
 	return w
 }
 
-// audible sets the state of a decaying filter to 0 once it is far below any sample. Denormal
-// numbers would make the processor slow.
+// audible returns 0 for a filter state that has decayed far below any sample. Denormal numbers
+// would slow down the CPU.
 func audible(state float64) float64 {
 	if math.Abs(state) < 1e-9 {
 		return 0
@@ -48,7 +49,7 @@ func audible(state float64) float64 {
 	return state
 }
 
-// The gates of BS.1770-4, and the resolution of the histogram of loudness.
+// Gates of BS.1770-4, and resolution of the loudness histogram.
 const (
 	absoluteGate = -70.0
 	relativeGate = -10.0
@@ -57,7 +58,7 @@ const (
 	loudest      = 30
 )
 
-// A loudness collects blocks of 400 ms, one every 100 ms.
+// A loudness collects blocks of 400 ms, one of which begins every 100 ms.
 type loudness struct {
 	slots  int
 	hop    float64    // power of the slots in the current hop
@@ -68,7 +69,7 @@ type loudness struct {
 
 const slotsPerHop = slotsPerSecond / 10
 
-// slot adds the power of all channels in a slot.
+// slot adds a slot with the given power, summed over all channels.
 func (l *loudness) slot(power float64) {
 	l.hop += power
 	if l.slots++; l.slots < slotsPerHop {
@@ -96,7 +97,7 @@ func (l *loudness) integrated() float64 {
 	return l.from(max(0, int(math.Ceil((gate-absoluteGate)*binsPerLU))))
 }
 
-// from returns the loudness of the blocks from a bin on, or NaN if there are none.
+// from returns the loudness of the blocks in the histogram from a bin on, or NaN if there are none.
 func (l *loudness) from(bin int) float64 {
 	var power, n float64
 	for i := bin; i < len(l.blocks); i++ {

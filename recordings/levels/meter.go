@@ -14,8 +14,8 @@ type meter struct {
 	loudness loudness
 }
 
-// A slot is the 20 ms for which talk is decided. If 50 does not divide the rate, the lengths of
-// slots differ by one frame, so that slots never drift.
+// A slot is a period of 20 ms, the unit in which talk is detected. If the rate is not divisible by
+// 50, slots differ in length by one frame, so that they do not drift.
 type slot struct {
 	number int64
 	began  int64 // first frame
@@ -24,12 +24,12 @@ type slot struct {
 
 const slotsPerSecond = 50
 
-// A leg holds what is known about one channel.
+// A leg holds the measurements of one channel.
 type leg struct {
 	weight     weighting
 	energy     float64 // weighted energy of the current slot, in squared samples
-	sum        int64   // sum of samples since fold
-	squares    int64   // sum of squares since fold
+	sum        int64   // sum of samples since the last fold
+	squares    int64   // sum of squares since the last fold
 	total      float64
 	power      float64
 	least      int // lowest sample of the current pixel
@@ -38,7 +38,7 @@ type leg struct {
 	clipped    int64
 	rail       int   // last sample near full scale
 	railAt     int64 // its frame
-	railLength int   // consecutive samples equal to rail
+	railLength int   // number of consecutive samples equal to rail
 }
 
 func newMeter(rate, channels int, frames int64) *meter {
@@ -56,7 +56,7 @@ func newMeter(rate, channels int, frames int64) *meter {
 	return m
 }
 
-// add measures interleaved samples in runs. A run ends where a pixel or a slot ends.
+// add measures interleaved samples, in runs that end where a pixel or a slot ends.
 func (m *meter) add(samples []int16) {
 	for len(samples) > 0 {
 		n := min(m.slot.ends-m.frames, m.outline.left, int64(len(samples)/m.channels))
@@ -75,7 +75,7 @@ func (m *meter) add(samples []int16) {
 	}
 }
 
-// add measures one channel of a run. at is the frame of the run's first sample.
+// add measures one channel of a run. at is the frame number of the run's first sample.
 func (l *leg) add(run []int16, channel, channels int, at int64) {
 	least, most := l.least, l.most
 	sum, squares, energy := l.sum, l.squares, l.energy
@@ -95,7 +95,7 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 		}
 		x := float64(v)
 		y := shelf.b0*x + s1
-		s1 = shelf.b1*x + s2 - shelf.a1*y // in this order, since y is available last
+		s1 = shelf.b1*x + s2 - shelf.a1*y // in this order, because y is available last
 		s2 = shelf.b2*x - shelf.a2*y
 		z := y + h1
 		h1 = h2 - 2*y - a1*z
@@ -109,8 +109,9 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 	l.sum, l.squares, l.energy = sum, squares, energy
 }
 
-// Samples beyond nearRail are near the largest value of a codec: mu-law ends at 32124, A-law at
-// 32256. Several equal ones in a row were clipped. A sine that just reaches this level has few.
+// Samples beyond nearRail are near the maximum of a codec, which is 32124 for mu-law and 32256 for
+// A-law. Several equal samples in a row were clipped. A sine that just reaches this level has only
+// few of them.
 const (
 	nearRail  = 31999
 	railFrom  = 3
@@ -133,8 +134,8 @@ func (l *leg) clip(v int, at int64) {
 	}
 }
 
-// endSlot passes on the results of a slot. The sums are moved to floats before they can overflow,
-// and so often that no precision is lost even over days.
+// endSlot passes on the results of a slot. It also adds the integer sums to the floating-point ones
+// before they can overflow. This happens so often that no precision is lost even over days.
 func (m *meter) endSlot() {
 	length := float64(m.frames - m.slot.began)
 	var all float64
@@ -171,7 +172,7 @@ func (m *meter) endPixel() {
 	m.outline.left = m.outline.perPixel
 }
 
-// end returns the facts and the outline, once all audio has been added.
+// end returns the facts and the outline. Call it when all audio has been added.
 func (m *meter) end() (f Facts, o Outline) {
 	if m.frames == 0 {
 		return Facts{Talk: make([]float64, m.channels)}, m.outline.end()
@@ -204,10 +205,10 @@ func (m *meter) end() (f Facts, o Outline) {
 	return f, m.outline.end()
 }
 
-// decibels returns the level of a power in squared samples, or minus infinity for 0.
+// decibels returns the level of a power, given in squared samples. For 0 it returns minus infinity.
 func decibels(power float64) float64 { return 10 * math.Log10(power/(fullScale*fullScale)) }
 
-// level returns a level rounded to hundredths, or nil for an infinite one.
+// level rounds a level to hundredths. For an infinite level it returns nil.
 func level(db float64) *float64 {
 	if math.IsInf(db, 0) || math.IsNaN(db) {
 		return nil

@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// An Outline holds the lowest and the highest sample of each channel in each pixel, in 8 bits, in
-// the form of audiowaveform.
+// An Outline holds the lowest and highest sample of each channel in each pixel, as 8-bit numbers,
+// in the order that audiowaveform uses.
 type Outline struct {
 	Rate     int
 	Channels int
 	PerPixel int    // frames per pixel
-	Data     []int8 // for each pixel and channel: lowest, highest
+	Data     []int8 // lowest and highest sample, for each pixel and channel
 }
 
-// PixelsPerSecond is the resolution of a measured outline. Very long audio has a lower one.
+// PixelsPerSecond is the resolution of measured outlines. Very long audio has a lower one.
 const PixelsPerSecond = 20
 
-// maxData limits the numbers in an outline, since everyone who knows a recording may request all of
-// them any number of times.
+// maxData is the maximum number of values in an outline. It is limited because anyone who knows a
+// recording may request the outline any number of times.
 const maxData = 512 << 10
 
 // Length returns the number of pixels.
@@ -30,7 +30,7 @@ func (o Outline) Length() int { return len(o.Data) / (2 * max(1, o.Channels)) }
 type outliner struct {
 	Outline
 	perPixel int64
-	left     int64 // frames until the pixel is complete
+	left     int64 // frames missing from the current pixel
 }
 
 func newOutliner(rate, channels int, frames int64) outliner {
@@ -51,9 +51,9 @@ func (o *outliner) add(least, most int) {
 
 func (o *outliner) end() Outline { return o.Outline }
 
-// Scale returns the outline with perPixel frames per pixel, for audio of this many frames. If
-// perPixel is not more than now, o is returned unchanged. A new pixel includes every old pixel that
-// it overlaps.
+// Scale returns the outline with perPixel frames per pixel. frames is the length of the audio. If
+// perPixel is not greater than o.PerPixel, Scale returns o unchanged. A new pixel includes every
+// old pixel that it overlaps.
 func (o Outline) Scale(perPixel int, frames int64) Outline {
 	if perPixel <= o.PerPixel {
 		return o
@@ -71,8 +71,8 @@ func (o Outline) Scale(perPixel int, frames int64) Outline {
 	return to
 }
 
-// extremes returns the lowest and the highest sample of a channel in pixels, or silence if there
-// are none.
+// extremes returns the lowest and highest sample of a channel in pixels, or silence if pixels is
+// empty.
 func extremes(pixels []int8, channel, channels int) (least, most int8) {
 	for at := 2 * channel; at < len(pixels); at += 2 * channels {
 		if at == 2*channel {
@@ -83,14 +83,14 @@ func extremes(pixels []int8, channel, channels int) (least, most int8) {
 	return least, most
 }
 
-// The binary format of audiowaveform, version 2: a header, then the numbers.
+// The binary format of audiowaveform, version 2, which has a header followed by the values.
 const (
 	version    = 2
 	headerSize = 24
 	eightBits  = 1 // flag for 8-bit numbers
 )
 
-// Marshal returns the outline in the format of audiowaveform's .dat files.
+// Marshal encodes the outline in the format of audiowaveform's .dat files.
 func (o Outline) Marshal() []byte {
 	b := make([]byte, headerSize, headerSize+len(o.Data))
 	for i, v := range []int{version, eightBits, o.Rate, o.PerPixel, o.Length(), o.Channels} {
@@ -125,10 +125,10 @@ func ParseOutline(b []byte) (o Outline, err error) {
 	return o, nil
 }
 
-// MarshalJSON formats the outline like audiowaveform.
+// MarshalJSON encodes the outline in audiowaveform's JSON format.
 func (o Outline) MarshalJSON() ([]byte, error) {
 	const head = `{"version":%d,"channels":%d,"sample_rate":%d,"samples_per_pixel":%d,"bits":8,"length":%d,"data":[`
-	b := make([]byte, 0, len(head)+64+5*len(o.Data)) // the longest number is -128, with a comma
+	b := make([]byte, 0, len(head)+64+5*len(o.Data)) // the longest value is -128 with a comma
 	b = fmt.Appendf(b, head, version, o.Channels, o.Rate, o.PerPixel, o.Length())
 	for i, v := range o.Data {
 		if i > 0 {
@@ -139,8 +139,8 @@ func (o Outline) MarshalJSON() ([]byte, error) {
 	return append(b, "]}"...), nil
 }
 
-// Waves returns, for each channel, what wavesurfer.js draws: the lowest and the highest sample of
-// each pixel in turn, from -1 to 1.
+// Waves returns the values that wavesurfer.js draws: for each channel, the lowest and highest
+// sample of each pixel alternately, from -1 to 1.
 func (o Outline) Waves() [][]float64 {
 	waves := make([][]float64, o.Channels)
 	for i := 0; i < len(o.Data); i += 2 {

@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// ramp rises from silence to full scale within ten seconds. The second leg is below zero only.
+// ramp rises from silence to full scale within ten seconds. The second leg only has negative
+// samples.
 var ramp = sound{rate: 8000, channels: 2, seconds: 10, at: func(c int, t float64) float64 {
 	return t / 10 * float64(1-2*c)
 }}
@@ -95,8 +96,8 @@ func TestParseOutlineOfRubbish(t *testing.T) {
 	}
 }
 
-// TestOutlinesAreBounded shows that outlines are small for any length and any number of
-// channels, since every request formats one again.
+// TestOutlinesAreBounded shows that outlines are small for audio of any length and number of
+// channels, because every request encodes one.
 func TestOutlinesAreBounded(t *testing.T) {
 	for _, channels := range []int{1, 2, 32} {
 		_, o := measure(t, endless{channels})
@@ -110,7 +111,7 @@ func TestOutlinesAreBounded(t *testing.T) {
 	}
 }
 
-// endless claims to last 200 hours, but ends at once.
+// endless is a source that claims to have 200 hours but ends immediately.
 type endless struct{ channels int }
 
 func (endless) Rate() int                              { return 8000 }

@@ -2,8 +2,8 @@ package levels
 
 import "math"
 
-// The rules that separate talk from noise, in dB and in slots of 20 ms. A leg begins to talk when
-// it is well above its noise for three slots. It continues while it is a little above. Pauses
+// Rules that separate talk from noise, in dB and in slots of 20 ms. A leg begins to talk when it is
+// well above its noise for three slots, and continues while it is a little above the noise. Pauses
 // shorter than 300 ms count as talk.
 const (
 	onAbove, offAbove   = 9.0, 5.0 // above the noise
@@ -11,17 +11,17 @@ const (
 	leastNoise, atMost  = -70.0, -45.0 // limits of the noise level
 	slotsToBegin        = 3
 	pauseSlots          = 15
-	final               = pauseSlots + 1 // age in slots at which a decision is final
-	noiseWindow, window = 50, 6          // in slots and windows: noise is the minimum of six seconds
+	final               = pauseSlots + 1 // age at which a decision is final, in slots
+	noiseWindow, window = 50, 6          // slots per window, and windows: noise is the minimum over six seconds
 )
 
 // A voice decides which slots of one leg are talk.
 type voice struct {
-	power   float64 // power of the slot, set by the meter
+	power   float64 // power of the current slot, set by the meter
 	talking bool
-	loud    int    // consecutive loud slots, while not talking
-	pause   int    // slots since the last loud one, while talking
-	history uint32 // one bit per slot, the newest lowest
+	loud    int    // number of consecutive loud slots, while not talking
+	pause   int    // number of slots since the last loud one, while talking
+	history uint32 // one bit for each slot, the newest in the lowest bit
 
 	noise   float64 // estimated level of the noise
 	hop     float64 // power of the slots in the current hop
@@ -29,7 +29,7 @@ type voice struct {
 	windows [window]float64
 	slots   int
 
-	talked int64 // slots of talk
+	talked int64 // number of slots with talk
 }
 
 func newVoice() voice {
@@ -60,7 +60,7 @@ func (v *voice) step() {
 	v.learn()
 }
 
-// learn estimates the noise: the quietest tenth of a second of the last windows.
+// learn estimates the noise as the quietest tenth of a second in the last windows.
 func (v *voice) learn() {
 	v.hop += v.power
 	if v.slots++; v.slots%slotsPerHop != 0 {
@@ -78,19 +78,19 @@ func (v *voice) learn() {
 	}
 }
 
-// A talk follows all legs of a call.
+// A talk detects talk in all legs of a call.
 type talk struct {
 	legs    []voice
-	slots   int64 // slots whose decision is final
-	late    int   // slots whose decision is not final
+	slots   int64 // number of slots whose decision is final
+	late    int   // number of slots whose decision is not final
 	overlap int64
-	silence int64 // slots without talk
-	quiet   int64 // slots without talk since the last talk
+	silence int64 // number of slots without talk
+	quiet   int64 // number of slots since the last talk
 	longest int64
-	first   int64 // number of the first slot with talk, from 1; 0 if none
+	first   int64 // number of the first slot with talk, counted from 1; 0 if there is none
 }
 
-// step decides the slot whose levels have just been set.
+// step processes the slot whose power was just set in all legs.
 func (t *talk) step() {
 	for i := range t.legs {
 		t.legs[i].step()
@@ -98,7 +98,7 @@ func (t *talk) step() {
 	t.settle()
 }
 
-// settle counts the slot whose decision has just become final.
+// settle counts the slot whose decision just became final.
 func (t *talk) settle() {
 	if t.late++; t.late <= final {
 		return
@@ -129,7 +129,7 @@ func (t *talk) settle() {
 	t.longest = max(t.longest, t.quiet)
 }
 
-// end counts the slots that are not final yet.
+// end counts the slots whose decision is not final yet.
 func (t *talk) end() {
 	for all := t.slots + int64(t.late); t.slots < all; {
 		for i := range t.legs {
@@ -139,8 +139,8 @@ func (t *talk) end() {
 	}
 }
 
-// facts stores the results for audio of this many seconds. The part after the last whole slot
-// counts like that slot.
+// facts stores the results in f. seconds is the length of the audio. The part after the last whole
+// slot counts like that slot.
 func (t *talk) facts(f *Facts, seconds float64) {
 	const slot = 1.0 / slotsPerSecond
 	f.Talk = make([]float64, len(t.legs))

@@ -32,15 +32,15 @@ func (c call) ReadFrames(dst []int16, at int64) (n int, err error) {
 // A part is a section of speech in a call, in seconds.
 type part struct{ from, to float64 }
 
-// leg returns a leg with speech at a level during the parts, and noise at another level throughout.
-// The levels are in dB; -inf means none.
+// leg returns a leg with speech during parts, and with noise throughout. Their levels are speechDB
+// and noiseDB; -inf means none.
 func leg(t *testing.T, seconds, speechDB, noiseDB float64, parts ...part) []int16 {
 	t.Helper()
-	speech := make([]int16, 36_000) // 4.5 s of speech, without the silence at both ends
+	speech := make([]int16, 36_000) // 4.5 s of speech, without the silence before and after it
 	if _, err := open(t, "speech_s16_8k.wav").ReadFrames(speech, 1000); err != nil {
 		t.Fatal(err)
 	}
-	const own = -18.9 // RMS of the file
+	const own = -18.9 // RMS level of the file
 	random := rand.New(rand.NewPCG(1, 2))
 	gain, noise := math.Pow(10, (speechDB-own)/20), 32768*math.Pow(10, noiseDB/20)
 
@@ -135,7 +135,7 @@ func click(seconds int) []int16 {
 	return l
 }
 
-// TestSineIsNotClipped shows that sines that just reach full scale do not count as clipped.
+// TestSineIsNotClipped shows that a sine that just reaches full scale does not count as clipped.
 func TestSineIsNotClipped(t *testing.T) {
 	for _, hz := range []float64{50, 440, 997, 3000} {
 		for _, rate := range []int{8000, 48000} {

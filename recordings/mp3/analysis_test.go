@@ -73,7 +73,7 @@ func TestMDCT(t *testing.T) {
 }
 
 // TestWindowsFitTogether tries all patterns of attacks. A window that ends with a short slope must
-// be followed by one that begins with a short slope.
+// be followed by a window that begins with one.
 func TestWindowsFitTogether(t *testing.T) {
 	for pattern := range 1 << 12 {
 		a := attacks{channels: 1, back: 3}

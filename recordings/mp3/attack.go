@@ -1,31 +1,32 @@
 package mp3
 
-// attacks finds attacks: sudden rises or falls of energy. In a long block, its noise would be heard
-// before a rise and after a fall, so such a granule has three short blocks.
+// attacks finds attacks, which are sudden rises or falls of energy. In a long block, the noise of a
+// rise would be heard before it, and the noise of a fall after it. A granule with an attack
+// therefore has three short blocks.
 //
-// Attacks depend on the samples alone. They are found from the energies of parts of 64 samples,
-// which are kept for a few granules.
+// Attacks depend only on the samples. They are found by comparing the energies of parts of 64
+// samples, which are kept for a few granules.
 type attacks struct {
 	in       *input
 	channels int
 	back     int
-	tags     [8]int64 // granule number plus 2 of each entry; negated if only energies are known
+	tags     [8]int64 // granule number plus 2, for each entry; negative if only the energies are known
 	energies [8][2][9]float32
 	changes  [8][2]uint8 // one bit for each third of the granule
 }
 
 const (
-	filterDelay = 240 // delay of the subbands in samples, at the middle of the window
-	riseBy      = 3   // factor over the highest recent energy
-	fallBy      = 5   // factor below the lowest recent energy
-	loud        = 4e4 // least energy of 64 samples in an attack
+	filterDelay = 240 // delay of the subbands in samples, measured at the middle of the window
+	riseBy      = 3   // minimum factor between an attack and the highest recent energy
+	fallBy      = 5   // minimum factor between the lowest recent energy and a fall
+	loud        = 4e4 // minimum energy of 64 samples in an attack
 )
 
 // lookBack returns how many parts count as recent. They span 12 ms, so that the pulses of a voice
-// are not attacks, but are at least 3 parts and at most the 9 of a granule.
+// are not attacks. There are at least 3 and at most 9 of them, as many as a granule has.
 func lookBack(rate int) int { return max(3, min(9, rate*12/64000)) }
 
-// find finds the changes in granule n. It needs the energies of n and of the granule before.
+// find finds the attacks in granule n. It uses the energies of n and of the granule before it.
 func (a *attacks) find(n int64) error {
 	if a.tags[n&7] == n+2 {
 		return nil
@@ -53,7 +54,7 @@ func (a *attacks) find(n int64) error {
 	return nil
 }
 
-// sudden reports whether an energy is far above or below all energies before it.
+// sudden reports whether now is far above or below all energies in before.
 func sudden(before []float32, now float32) bool {
 	most, least := before[0], before[0]
 	for _, x := range before[1:] {
@@ -62,8 +63,8 @@ func sudden(before []float32, now float32) bool {
 	return now > loud && now > float32(riseBy*most) || least > loud && least > float32(fallBy*now)
 }
 
-// measure computes the energies of the parts of a granule. It uses differences between samples, in
-// which low frequencies count less.
+// measure computes the energies of the parts of granule n. It uses the differences between samples,
+// which makes low frequencies count less.
 func (a *attacks) measure(n int64) error {
 	if t := a.tags[n&7]; t == n+2 || t == -n-2 {
 		return nil
@@ -88,8 +89,8 @@ func (a *attacks) measure(n int64) error {
 	return nil
 }
 
-// within reports whether an attack lies where granule n would have its short blocks: in the last
-// two thirds of the granule before it, or in the first two thirds of n.
+// within reports whether there is an attack where granule n would have its short blocks: in the
+// last two thirds of the granule before n, or in the first two thirds of n.
 func (a *attacks) within(n int64, ch int) (bool, error) {
 	if err := a.find(n - 1); err != nil {
 		return false, err
@@ -100,8 +101,8 @@ func (a *attacks) within(n int64, ch int) (bool, error) {
 	return a.changes[(n-1)&7][ch]&6 != 0 || a.changes[n&7][ch]&3 != 0, nil
 }
 
-// kind returns the window type of granule n. A granule between two with short blocks is short too,
-// since there is no room for the slopes of a long window.
+// kind returns the window type of granule n. A granule between two granules with short blocks also
+// has short blocks, since there is no room for the slopes of a long window.
 func (a *attacks) kind(n int64, ch int) (int, error) {
 	var at [3]bool
 	for i := range at {

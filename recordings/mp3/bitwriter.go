@@ -1,6 +1,6 @@
 package mp3
 
-// A bitWriter writes bits into a frame, the most significant first.
+// A bitWriter writes bits into a frame, most significant bit first.
 type bitWriter struct {
 	buf  []byte
 	at   int
@@ -10,7 +10,7 @@ type bitWriter struct {
 
 func newBitWriter(buf []byte) bitWriter { return bitWriter{buf: buf, free: 64} }
 
-// put writes the n lowest bits of v; n is at most 32. All higher bits of v must be 0.
+// put writes the n lowest bits of v. n is at most 32, and the other bits of v must be 0.
 func (w *bitWriter) put(v uint32, n int) {
 	w.free -= n
 	w.acc |= uint64(v) << w.free
@@ -24,7 +24,7 @@ func (w *bitWriter) put(v uint32, n int) {
 	}
 }
 
-// end writes the remaining bits and fills the rest of the frame with zeros.
+// end writes the remaining bits, and fills the rest of the frame with zeros.
 func (w *bitWriter) end() {
 	for ; w.free < 64; w.free += 8 {
 		w.buf[w.at] = byte(w.acc >> 56)

@@ -1,16 +1,16 @@
 package mp3
 
-// An encoder encodes frames. Between frames it only reuses memory, and the subbands of the last
+// An encoder encodes frames. It reuses its memory for all frames, and the subbands of the last
 // granule if frames are requested in order.
 type encoder struct {
 	f    *format
 	in   *input
-	subs [2][2][32][18]float32 // by the parity of the granule's number, and by channel
-	last int64                 // the newest granule in subs
-	gr   [2][2]granule         // the granules of a frame, by granule and channel
+	subs [2][2][32][18]float32 // by parity of the granule number and by channel
+	last int64                 // the last granule in subs
+	gr   [2][2]granule         // granules of a frame, by number and channel
 
 	attacks attacks
-	gain    int // used in the last quantise
+	gain    int // argument of the last quantise
 }
 
 func newEncoder(f *format, src Source) *encoder {
@@ -19,8 +19,8 @@ func newEncoder(f *format, src Source) *encoder {
 	return e
 }
 
-// frame encodes audio frame n into buf, which has the length of the frame. The tag frame is not
-// counted.
+// frame encodes audio frame n into buf, whose length is that of the frame. The frame with the tag
+// is not counted.
 func (e *encoder) frame(n int64, padded bool, buf []byte) error {
 	for i := range e.f.granules {
 		if err := e.analyse(n*int64(e.f.granules)+int64(i), &e.gr[i]); err != nil {
@@ -32,7 +32,7 @@ func (e *encoder) frame(n int64, padded bool, buf []byte) error {
 	return nil
 }
 
-// analyse computes the lines of a granule for each channel.
+// analyse computes the lines of granule n for each channel.
 func (e *encoder) analyse(n int64, to *[2]granule) error {
 	if e.last != n-1 {
 		if err := e.split(n - 1); err != nil {
@@ -56,7 +56,7 @@ func (e *encoder) analyse(n int64, to *[2]granule) error {
 	return nil
 }
 
-// split computes the subbands of a granule.
+// split computes the subbands of granule n.
 func (e *encoder) split(n int64) error {
 	for ch := range e.f.channels {
 		pcm, err := e.in.samples(ch, 576*n-lead-history, history+576)
@@ -69,9 +69,9 @@ func (e *encoder) split(n int64) error {
 	return nil
 }
 
-// allot finds the lowest gain at which all granules fit into bits. The granules share the gain but
-// for their offsets. The search starts at an estimate from the energies, so that the result is a
-// function of the frame alone.
+// allot finds the lowest gain at which all granules together take at most the given number of bits.
+// The granules use the same gain, except for their offsets. The search starts at an estimate from
+// the energies, so that the result depends only on the frame.
 func (e *encoder) allot(bits int) {
 	lo, hi := -100, 255 // lo is too low, hi is high enough
 	at := e.guess(bits)
@@ -92,7 +92,7 @@ func (e *encoder) allot(bits int) {
 			step = max(step, 1)
 		}
 
-		// After a few estimates, bisection ends the search.
+		// After a few estimates, use bisection to end the search.
 		at += step
 		if tries > 3 {
 			at = (lo + hi) / 2
@@ -106,9 +106,9 @@ func (e *encoder) allot(bits int) {
 }
 
 // guess estimates the gain at which the bands take the given number of bits. It assumes that a line
-// takes half a bit more than the logarithm of its ratio to the noise, and at least 0 bits.
+// takes half a bit more than the logarithm of its ratio to the noise, but at least 0 bits.
 func (e *encoder) guess(bits int) int {
-	noise := float32(-1e9) // logarithm of the noise, without the part that follows the bands
+	noise := float32(-1e9) // logarithm of the noise, without the part that depends on the band
 	for range 4 {
 		sum, lines := float32(-bits), float32(0)
 		for i := range e.f.granules {
@@ -132,8 +132,9 @@ func (e *encoder) guess(bits int) int {
 	return unit + int(max(-200, min(100, float32(4*noise))))
 }
 
-// quantise quantizes all granules with a gain. It returns the number of lines coded in pairs, the
-// bits of all granules, and whether every granule has reached its lowest gain.
+// quantise quantizes all granules with a gain. lines is the number of lines coded in pairs, and sum
+// is the number of bits of all granules. least reports whether every granule has reached its lowest
+// gain.
 func (e *encoder) quantise(gain int) (lines, sum int, least bool) {
 	e.gain = gain
 	least = true
@@ -153,7 +154,7 @@ func (e *encoder) quantise(gain int) (lines, sum int, least bool) {
 	return lines, sum, least
 }
 
-// write writes the frame (2.4.1).
+// write writes the frame (ISO 11172-3, 2.4.1).
 func (e *encoder) write(padded bool, buf []byte) {
 	w := newBitWriter(buf)
 	w.put(e.f.header(padded), 32)
@@ -248,7 +249,7 @@ func (g *granule) writeValues(w *bitWriter) {
 	}
 }
 
-// sign returns 1 for a negative line and 0 for others.
+// sign returns 1 if line i is negative, and 0 otherwise.
 func (g *granule) sign(i int) uint32 {
 	if g.lines[i] < 0 {
 		return 1
@@ -266,7 +267,8 @@ func (g *granule) writePairs(w *bitWriter, from, to int, b *book) {
 	}
 }
 
-// writeRest writes the parts of a value that its code lacks: its excess over 15, and its sign.
+// writeRest writes the parts of value x that its code does not contain: the excess over 15, and the
+// sign.
 func (g *granule) writeRest(w *bitWriter, i, x, linbits int) {
 	if x >= 15 && linbits > 0 {
 		w.put(uint32(x-15), linbits)

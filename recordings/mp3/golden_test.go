@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "rewrite the golden hashes")
 
 const golden = "testdata/golden.txt"
 
-// TestGolden compares the bytes of each format with hashes. If the bytes change on purpose, change
-// Version too, and run the test with -update.
+// TestGolden compares the hash of each format's bytes with the stored one. If you change the bytes
+// on purpose, change Version, too, and run the test with -update.
 func TestGolden(t *testing.T) {
 	got := "version " + Version + "\n"
 	eachFormat(t, func(t *testing.T, rate, channels int) {
@@ -44,8 +44,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenARM64 runs TestGolden as a program for arm64, whose compiler fuses products and sums
-// wherever it may.
+// TestGoldenARM64 runs TestGolden as a program for arm64, because its compiler fuses products and
+// sums wherever the language allows it.
 func TestGoldenARM64(t *testing.T) {
 	emulator := tool(t, "qemu-aarch64")
 	binary := filepath.Join(t.TempDir(), "mp3.test")
@@ -60,7 +60,7 @@ func TestGoldenARM64(t *testing.T) {
 	}
 }
 
-// tool returns the path of a program that checks MP3s.
+// tool returns the path of a program that checks MP3 files.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

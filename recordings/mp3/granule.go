@@ -2,19 +2,19 @@ package mp3
 
 import "math"
 
-// A granule is 576 lines of one channel, with their side information.
+// A granule holds 576 lines of one channel, with their side information.
 type granule struct {
 	kind  int // window type
 	edges []int
 	lines [576]float32 // in frame order
 	mags  [576]float32 // |line|^(3/4), with scale factors applied
 	q     [576]uint16  // quantized mags
-	used  int          // lines up to the last that is not 0, rounded up to an even number
+	used  int          // number of lines up to the last nonzero one, rounded up to an even number
 
 	gain     int         // global_gain
-	minGain  int         // the lowest at which all values can be coded
-	heights  [39]float32 // heights of the bands above their noise, as powers of 2
-	offset   int         // of the gain, relative to the other granules of the frame
+	minGain  int         // lowest gain at which all values can be coded
+	heights  [39]float32 // levels of the bands above their noise, as exponents of 2
+	offset   int         // gain relative to that of the other granules in the frame
 	sf       [39]uint8
 	scale    int // scalefac_scale
 	subGain  [3]int
@@ -22,8 +22,8 @@ type granule struct {
 	groups   [4]group
 	sfBits   int
 
-	big       int    // lines coded in pairs
-	quads     int    // lines coded in pairs or in fours
+	big       int    // number of lines coded in pairs
+	quads     int    // number of lines coded in pairs or in fours
 	regions   [2]int // region0_count, region1_count
 	first     int    // start of the second region if the window is not normal
 	ends      [2]int // ends of the first two regions
@@ -36,11 +36,11 @@ const (
 	maxValue  = 8191 + 15
 	maxBits   = 4095
 	rounding  = 0.4054 // below 0.5, since decoders raise values to the power of 4/3
-	unit      = 150    // the gain at which a step is one unit of a 16-bit sample
+	unit      = 150    // gain at which a step is one unit of a 16-bit sample
 	leastGain = unit - 12
 )
 
-// steps holds the factor of each gain for mags.
+// steps holds, for each gain, the factor by which mags are multiplied.
 var steps = allSteps()
 
 func allSteps() (s [256]float32) {
@@ -76,7 +76,7 @@ func (g *granule) limit() {
 	}
 }
 
-// quantise sets the gain, quantizes the values and counts their bits.
+// quantise sets the gain, quantizes the values, and counts their bits.
 func (g *granule) quantise(gain int) {
 	g.gain = gain
 	step := steps[gain]
@@ -96,7 +96,7 @@ func (g *granule) quantise(gain int) {
 	g.count(used)
 }
 
-// count counts the bits of the values. The values are 0 from used on.
+// count counts the bits of the values. All values from used on are 0.
 func (g *granule) count(used int) {
 	q := g.q[:used]
 	big := used
@@ -108,7 +108,7 @@ func (g *granule) count(used int) {
 	}
 
 	quads := used
-	if (quads-big)&3 != 0 { // a pair of zeros was left out
+	if (quads-big)&3 != 0 { // a pair of zeros was omitted
 		quads += 2
 		if quads > 576 {
 			quads = 576
@@ -124,14 +124,15 @@ func (g *granule) count(used int) {
 	g.bits = g.sfBits + n + g.split()
 }
 
-// regionsOf returns how to split this many bands into three regions.
+// regionsOf returns how to divide this many bands into three regions.
 func regionsOf(bands int) (first, second int) {
 	first = max(0, bands/3-1)
 	second = max(0, (bands-first-1)/2-1)
 	return min(first, 15), min(second, 7)
 }
 
-// split divides the pairs into regions, picks a table for each, and returns their bits.
+// split divides the pairs into regions and picks a table for each. It returns the number of bits of
+// all regions.
 func (g *granule) split() (sum int) {
 	if g.kind == normal {
 		bands := 0
@@ -159,7 +160,7 @@ func (g *granule) split() (sum int) {
 	}
 
 	if g.kind != normal && g.ends[0] == g.big {
-		g.tables[1] = g.tables[0] // for decoders that place the border elsewhere
+		g.tables[1] = g.tables[0] // some decoders place the border elsewhere
 	}
 	return sum
 }

@@ -8,7 +8,7 @@ type code struct {
 	len  uint8
 }
 
-// A book is one of the tables for coding pairs of values (ISO 11172-3, table B.7). The code of x
+// A book is one of the tables for coding pairs of values (ISO 11172-3, table B.7). The code for x
 // and y is codes[16x+y], without the signs and the linbits.
 type book struct {
 	codes   [256]code
@@ -18,8 +18,8 @@ type book struct {
 var (
 	books = allBooks()
 	quads = [2][16]code{quadBook(2742), quadBook(2773)}
-	// The linbits of the tables 16 to 23 and 24 to 31. The tables of each group share their
-	// codes.
+	// linbits16 holds the linbits of the tables 16 to 23, and linbits24 those of the tables 24 to 31.
+	// The tables in each group have the same codes.
 	linbits16 = [8]int{1, 2, 3, 4, 6, 8, 10, 13}
 	linbits24 = [8]int{4, 5, 6, 7, 8, 9, 11, 13}
 )
@@ -44,7 +44,7 @@ func quadBook(root int) (b [16]code) {
 	return b
 }
 
-// walk calls tell with the code of each leaf below a node.
+// walk calls tell with each leaf below a node and its code.
 func walk(node int, prefix uint32, length uint8, tell func(leaf uint8, c code)) {
 	v := trees[node]
 	if v&0xff00 == 0 {
@@ -55,7 +55,7 @@ func walk(node int, prefix uint32, length uint8, tell func(leaf uint8, c code)) 
 	walk(branch(node, 0), prefix<<1|1, length+1, tell)
 }
 
-// branch returns the node that the byte of a node at shift leads to.
+// branch returns the node to which the byte at shift in a node leads.
 func branch(node, shift int) int {
 	for trees[node]>>shift&0xff >= 250 {
 		node += int(trees[node] >> shift & 0xff)
@@ -63,16 +63,17 @@ func branch(node, shift int) int {
 	return node + int(trees[node]>>shift&0xff)
 }
 
-// A choice is a group of tables that can code values up to the same bound. lens holds the length of
-// each pair's code, with signs. The lengths for the different tables share a word, 16 bits each, so
-// that one sum adds the lengths for all tables.
+// A choice is a group of tables that can code values up to the same maximum. lens holds the length
+// of each pair's code, including signs. A word contains the lengths for all tables in the group, 16
+// bits each, so that one addition is enough for all of them.
 type choice struct {
 	tables [3]int
 	count  int
 	lens   [256]uint64
 }
 
-// choices are selected by the largest value of a region; the last is for values above 15.
+// choiceOf maps the largest value in a region to its choice. The last of choices is for values
+// above 15.
 var (
 	choices  = allChoices()
 	choiceOf = [16]uint8{0, 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5}
@@ -100,8 +101,8 @@ func allChoices() *[7]choice {
 	return &all
 }
 
-// quadLens holds the code lengths of four values of at most 1, with signs, in both tables. The
-// upper half of the word is for the second table.
+// quadLens holds the code lengths of four values of at most 1 in both tables, including signs. The
+// length for the second table is in the upper half of the word.
 var quadLens = allQuadLens()
 
 func allQuadLens() (lens [16]uint32) {
@@ -112,8 +113,8 @@ func allQuadLens() (lens [16]uint32) {
 	return lens
 }
 
-// pairBits returns the best table for the values of a region, and the bits it takes. q has an even
-// number of values; top is the largest.
+// pairBits returns the best table for the values in q, and the number of bits that they take with
+// it. q has an even number of values, and top is the largest.
 func pairBits(q []uint16, top uint16) (table, length int) {
 	if top == 0 {
 		return 0, 0
@@ -137,7 +138,8 @@ func pairBits(q []uint16, top uint16) (table, length int) {
 	return table, length
 }
 
-// longBits is pairBits for values of which some are escaped: coded as 15, with the rest in linbits.
+// longBits is pairBits for values that include escaped ones. These are coded as 15, with the rest
+// in linbits.
 func longBits(q []uint16, top uint16) (table, length int) {
 	lens := &choices[6].lens
 	sum, escapes := uint64(0), 0
@@ -171,7 +173,8 @@ func longBits(q []uint16, top uint16) (table, length int) {
 	return 24 + b, lengthB
 }
 
-// quadBits returns the better table for values of at most 1, coded in fours, and the bits it takes.
+// quadBits returns the better table for coding values of at most 1 in fours, and the number of bits
+// that they take.
 func quadBits(q []uint16) (table, length int) {
 	sum := uint32(0)
 	for i := 3; i < len(q); i += 4 {

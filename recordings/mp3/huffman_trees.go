@@ -17,10 +17,10 @@
 
 package mp3
 
-// trees holds the Huffman codes of ISO 11172-3, annex B, table B.7, as trees one after the other. A
-// leaf has 0 in its upper byte and its pair of values in the lower one. Any other node holds the
-// distance to its branches: for 0 in the upper byte, for 1 in the lower one. A distance of 250 or
-// more continues with the distance at the node that it leads to.
+// trees holds the Huffman codes of ISO 11172-3, annex B, table B.7, as consecutive trees. A leaf
+// has 0 in its upper byte and a pair of values in its lower byte. Any other node holds the
+// distances to its branches: for bit 0 in the upper byte, and for bit 1 in the lower byte. A
+// distance of 250 or more leads to a node whose distance is added.
 var trees = []uint16{
 	// 1
 	0x0201, 0x0000, 0x0201, 0x0010, 0x0201, 0x0001, 0x0011,

@@ -6,20 +6,20 @@ import (
 	"io"
 )
 
-// An input returns the samples of a source by channel, with zeros before the first and after the
-// last. It reads in blocks and keeps the last block.
+// An input returns the samples of a source by channel, with zeros before the first sample and after
+// the last. It reads in blocks and keeps the last block.
 type input struct {
 	src    Source
 	frames int64
-	back   int         // frames before the last request that may still be requested
+	back   int         // number of frames before a request that remain available
 	block  [][]float32 // one slice per channel
-	from   int64       // the first frame in block
-	have   int         // frames in block
+	from   int64       // first frame in block
+	have   int         // number of frames in block
 	wide   []int16     // interleaved, as read from src
 }
 
-// blockFrames is the least size of a block in frames. Reading that many costs little per frame, and
-// a short range does not wait long for them.
+// blockFrames is the minimum number of frames in a block. Reading this many costs little per frame,
+// and does not delay short ranges much.
 const blockFrames = 4096
 
 // newInput returns an input for src. A request may ask for at most back frames.
@@ -33,8 +33,8 @@ func newInput(src Source, back int) *input {
 	return in
 }
 
-// samples returns n samples of a channel from the frame at, which may be negative. They are valid
-// until the next call.
+// samples returns n samples of a channel, beginning with frame at, which may be negative. They are
+// valid until the next call.
 func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
 	if at < in.from || at+int64(n) > in.from+int64(in.have) {
 		if err := in.fetch(at); err != nil {
@@ -44,7 +44,7 @@ func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
 	return in.block[ch][at-in.from:][:n], nil
 }
 
-// fetch fills the block, beginning back frames before at.
+// fetch fills the block, which begins in.back frames before at.
 func (in *input) fetch(at int64) error {
 	from, kept := at-int64(in.back), 0
 	if end := in.from + int64(in.have); from >= in.from && from < end {
@@ -62,7 +62,7 @@ func (in *input) fetch(at int64) error {
 	return nil
 }
 
-// fill reads the block that begins at from. Its first have frames are already there.
+// fill reads the block that begins with frame from. The first have frames are already in it.
 func (in *input) fill(from int64, have int) error {
 	size := len(in.block[0])
 	for have < size {

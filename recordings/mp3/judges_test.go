@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// TestJudges checks MP3s of every format, including unusual lengths, with common programs. Each
-// must decode to exactly as many samples as were encoded, close to the originals. mp3val must
-// find no fault.
+// TestJudges checks MP3s of every format, including unusual lengths, with common programs. Each MP3
+// must decode to exactly as many samples as were encoded, with similar values, and mp3val must find
+// no fault.
 func TestJudges(t *testing.T) {
 	ffmpeg, lame := tool(t, "ffmpeg"), tool(t, "lame")
 	mp3val, sox := tool(t, "mp3val"), tool(t, "sox")
 	dir := t.TempDir()
-	sources := map[string]*clip{} // by the name of the MP3
+	sources := map[string]*clip{} // by MP3 file name
 	for _, f := range rates {
 		granules := 1 + f.version/3
 		for _, channels := range []int{1, 2} {
@@ -35,7 +35,7 @@ func TestJudges(t *testing.T) {
 		}
 	}
 
-	// A process of ffmpeg takes several times as long to start as to decode, so one decodes all.
+	// Starting ffmpeg takes several times as long as decoding, so one process decodes all files.
 	inputs, outputs := []string{"-v", "error", "-xerror", "-y"}, []string{}
 	names := slices.Sorted(maps.Keys(sources))
 	for i, name := range names {
@@ -68,7 +68,7 @@ func complains(out string) bool {
 	return false
 }
 
-// command runs a program, which must succeed, and returns its output.
+// command runs a program and returns its output. It fails the test if the program fails.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
@@ -98,8 +98,8 @@ func compare(t *testing.T, src *clip, decoded string) {
 		signal += float64(want) * float64(want)
 	}
 
-	// The clip is mostly white noise, coded with one to four bits per sample. 3 dB is little, but
-	// misplaced samples would have far less.
+	// The clip is mostly white noise, coded with one to four bits per sample. Misplaced samples
+	// would have a signal-to-noise ratio far below 3 dB.
 	if snr := 10 * math.Log10(signal/noise); len(src.samples) > 5000 && snr < 3 {
 		t.Errorf("%s: %.1f dB from signal to noise", decoded, snr)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// A long source is silent and records which of its frames are read.
+// A long is a silent source that records which of its frames are read.
 type long struct {
 	rate, channels int
 	frames         int64
@@ -36,8 +36,8 @@ func (l *long) ReadFrames(dst []int16, at int64) (int, error) {
 	return n, nil
 }
 
-// TestLongLengths encodes hours and years of audio. Lengths must be right, and reading the end
-// must read only the end of the source.
+// TestLongLengths encodes hours and years of audio. The lengths must be right, and reading the end
+// must only read the end of the source.
 func TestLongLengths(t *testing.T) {
 	for _, f := range rates {
 		for _, frames := range []int64{10 * 3600 * int64(f.rate), 1 << 40} {
@@ -99,8 +99,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFailingSource shows that the error of a source is returned, and never less audio than
-// promised.
+// TestFailingSource shows that an error from a source is returned, and that the stream is never
+// silently shorter than promised.
 func TestFailingSource(t *testing.T) {
 	broken := errors.New("broken")
 	for _, rate := range []int{8000, 9000} {
@@ -148,7 +148,8 @@ func FuzzStream(f *testing.F) {
 	f.Add(6, 2, bytes.Repeat([]byte{0, 0x80}, 5000))
 	f.Add(3, 1, append(make([]byte, 4001), square...))
 
-	// Encoding a second of 8 kHz takes about 10 ms, and half as long again for the second half.
+	// Encoding one second at 8 kHz takes about 10 ms, and reading its second half again takes half
+	// as long.
 	bound := fuzzcost.Bound{CPU: 30 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 8 << 20, PerByte: 64}
 	f.Fuzz(func(t *testing.T, rate, channels int, data []byte) {
 		src := &clip{rates[uint(rate)%9].rate, 1 + int(uint(channels)%2), nil}
@@ -173,7 +174,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// BenchmarkRange reads 64 KiB from the middle of ten hours.
+// BenchmarkRange reads 64 KiB from the middle of ten hours of audio.
 func BenchmarkRange(b *testing.B) {
 	src := &loop{*makeClip(8000, 1, 100003), 10 * 3600 * 8000}
 	for b.Loop() {
@@ -187,7 +188,7 @@ func BenchmarkRange(b *testing.B) {
 	}
 }
 
-// A loop is a source that repeats a clip with one channel.
+// A loop is a source that repeats a clip that has one channel.
 type loop struct {
 	clip
 	frames int64

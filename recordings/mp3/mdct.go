@@ -2,7 +2,7 @@ package mp3
 
 import "math"
 
-// The window types of a granule (ISO 11172-3, 2.4.2.7, block_type).
+// Window types of a granule (block_type in ISO 11172-3, 2.4.2.7).
 const (
 	normal = iota
 	start
@@ -20,7 +20,7 @@ var (
 	shortDCT   = shortMatrix()
 )
 
-// longWindow returns sample i of the 36-sample window of a block type (2.4.3.4.10.3).
+// longWindow returns sample i of the 36-sample window for a block type (2.4.3.4.10.3).
 func longWindow(kind, i int) float64 {
 	switch {
 	case kind == start && i >= 18 && i < 24, kind == stop && i >= 12 && i < 18:
@@ -35,8 +35,8 @@ func longWindow(kind, i int) float64 {
 	return sinPi(2*i+1, 72)
 }
 
-// fold returns the factors for the four quarters a, b, c and d of a block. Its MDCT is the DCT-IV
-// of (-c reversed - d, a - b reversed).
+// fold returns the factors for the four quarters a, b, c and d of a block. The MDCT of the block is
+// the DCT-IV of (-c reversed - d, a - b reversed).
 func fold(kind int) (f folding) {
 	for n := range 9 {
 		first := float64(2*cosPi(2*n+1, 72)) / 9
@@ -56,7 +56,7 @@ func halves() (h [9]float32) {
 	return h
 }
 
-// mdct36 transforms 36 samples, of which before holds the first half.
+// mdct36 transforms 36 samples. before holds the first half, and now the second.
 func mdct36(before, now *[18]float32, f *folding, out *[18]float32) {
 	var e, o [9]float32
 	for n := range 9 {
@@ -71,7 +71,7 @@ func mdct36(before, now *[18]float32, f *folding, out *[18]float32) {
 	dct9(&e, &even)
 	dct9(&o, &odd)
 
-	// Each step of the recursion computes one line from the sum of two.
+	// Each step of the recursion computes one line from a sum of two.
 	last := float32(odd[0] * 0.5)
 	line := float32(even[0] * 0.5)
 	out[0] = line
@@ -129,8 +129,8 @@ func shortMatrix() (m [6][6]float32) {
 	return m
 }
 
-// mdct12 transforms three overlapping blocks of 12 of the 36 samples. Their lines are interleaved
-// in out: line k of block w is out[3k+w].
+// mdct12 transforms three overlapping blocks, each with 12 of the 36 samples. Their lines are
+// interleaved in out: line k of block w is out[3k+w].
 func mdct12(before, now *[18]float32, out *[18]float32) {
 	var z [36]float32
 	copy(z[:18], before[:])
@@ -153,7 +153,7 @@ func mdct12(before, now *[18]float32, out *[18]float32) {
 	}
 }
 
-// antiCS and antiCA are the factors of the butterflies between subbands.
+// antiCS and antiCA are the butterfly factors between neighboring subbands.
 var antiCS, antiCA = butterflies()
 
 // butterflies returns cs = 1/√(1+c²) and ca = c/√(1+c²) (2.4.3.4.10.1).
@@ -165,8 +165,8 @@ func butterflies() (cs, ca [8]float32) {
 	return cs, ca
 }
 
-// antialias removes from each two neighboring subbands the aliasing that the overlap of their
-// filters caused.
+// antialias removes the aliasing between neighboring subbands, which the overlap of their filters
+// causes.
 func antialias(lines *[576]float32) {
 	for sb := 18; sb < 576; sb += 18 {
 		x := (*[16]float32)(lines[sb-8:])
@@ -178,7 +178,8 @@ func antialias(lines *[576]float32) {
 	}
 }
 
-// transform computes the lines of a granule from its subbands and those of the granule before.
+// transform computes the lines of a granule from its subbands (now) and those of the previous
+// granule (before).
 func (g *granule) transform(kind int, b *bands, before, now *[32][18]float32) {
 	g.kind = kind
 	if kind != short {

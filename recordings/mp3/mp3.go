@@ -2,16 +2,16 @@
 // which they are requested.
 //
 // A [Stream] is a whole MP3 file that is never stored. Its length is known before anything is
-// encoded. Any range of it can be computed on its own, with the same bytes on every machine and
+// encoded. Any range of it can be computed separately, with the same bytes on every machine and
 // architecture.
 //
-// Three rules make this possible. Frames have a constant bit rate. They borrow no bits from each
-// other (main_data_begin is 0). Each frame is a pure function of the samples near it. In
-// floating-point code, each product is converted explicitly, which by the language specification
-// rounds it, so that no compiler may fuse a product with a sum.
+// Three rules make this possible. Frames have a constant bit rate. Frames do not borrow bits from
+// each other (main_data_begin is 0). Each frame is a pure function of the samples near it. In
+// addition, floating-point code converts each product explicitly. According to the language
+// specification this rounds the product, so compilers may not fuse it with a sum.
 //
-// The encoder is written from ISO/IEC 11172-3 and 13818-3, whose clauses the comments name. For 8
-// to 12 kHz it uses MPEG-2.5, an extension of these standards that all players support.
+// The encoder implements ISO/IEC 11172-3 and 13818-3, whose clauses the comments cite. For 8 to 12
+// kHz it uses MPEG-2.5, an extension of these standards that all players support.
 package mp3
 
 import (
@@ -19,14 +19,14 @@ import (
 	"fmt"
 )
 
-// Version identifies the bytes that this encoder produces. It changes whenever they do, so entity
-// tags should include it.
+// Version identifies the bytes that this encoder produces. It changes when they do, so entity tags
+// should include it.
 const Version = "4"
 
-// A Source is audio as 16-bit samples. Its length is known, and it can be read from any frame; a
-// frame is one sample of each channel. ReadFrames fills dst, interleaved, beginning with frame at,
-// and returns the number of frames it filled, or io.EOF at the end. The samples of a frame never
-// depend on what was read before.
+// A Source is audio as 16-bit samples. Its length is known, and it can be read from any frame,
+// which is one sample of each channel. ReadFrames fills dst with interleaved frames, beginning with
+// frame at. It returns the number of frames that it filled, or io.EOF at the end. The samples of a
+// frame never depend on what was read before.
 type Source interface {
 	Rate() int
 	Channels() int
@@ -34,7 +34,7 @@ type Source interface {
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
 
-// ErrSource is the error of New for audio that cannot be encoded.
+// ErrSource is the error for audio that cannot be encoded.
 var ErrSource = errors.New("this audio cannot be encoded as MP3")
 
 // A format holds the properties that all frames of a stream share.
@@ -47,11 +47,11 @@ type format struct {
 	granules int // granules of 576 samples per frame
 	bands    bands
 	size     int64 // size of a frame without padding, in bytes
-	rest     int64 // remainder of the division by rate, made up for by padding
+	rest     int64 // remainder of the division by rate, which padding makes up for
 }
 
-// rates lists the rates of Layer III with their bit rates: those that telephone audio needs to
-// sound unchanged, and that players and vendors expect.
+// rates lists the sample rates of Layer III with their bit rates. At these bit rates, telephone
+// audio sounds unchanged, and players and vendors expect them.
 var rates = []struct{ rate, mono, stereo, version, bits int }{
 	{8000, 32, 64, 0, 2},
 	{11025, 40, 64, 0, 0},
@@ -64,14 +64,14 @@ var rates = []struct{ rate, mono, stereo, version, bits int }{
 	{48000, 64, 128, 3, 1},
 }
 
-// The accepted sample rates. Other than those of Layer III are resampled.
+// Limits of the sample rate. Rates that are not among those of Layer III are resampled.
 const (
 	minRate = 1000
 	maxRate = 768000
 )
 
-// formatOf returns the format for audio with this rate and number of channels: the lowest rate that
-// keeps at least 95 % of the band.
+// formatOf returns the format for audio with this rate and number of channels. It has the lowest
+// rate that keeps at least 95 % of the frequency band.
 func formatOf(rate, channels int) (*format, error) {
 	if rate < minRate || rate > maxRate {
 		return nil, fmt.Errorf("%w: %d samples a second", ErrSource, rate)
@@ -107,8 +107,8 @@ func (f *format) mpeg1() bool { return f.version == 3 }
 // samples returns the number of samples in a frame.
 func (f *format) samples() int { return 576 * f.granules }
 
-// offset returns where frame n begins. It also determines which frames are padded, so that padding
-// is a function of the frame's number alone.
+// offset returns the position of frame n. It also determines which frames are padded, so that
+// padding depends only on the frame's number.
 func (f *format) offset(n int64) int64 { return n*f.size + n*f.rest/int64(f.rate) }
 
 // frameAt returns the frame that contains the byte at pos.
@@ -147,7 +147,8 @@ func (f *format) header(padded bool) uint32 {
 	return h | 1<<2 // an original
 }
 
-// bitrateIndex returns the index of ISO 11172-3, 2.4.2.3, and of ISO 13818-3, 2.4.2.3.
+// bitrateIndex returns bitrate_index as defined in ISO 11172-3, 2.4.2.3, and in ISO 13818-3,
+// 2.4.2.3.
 func (f *format) bitrateIndex() int {
 	table := []int{8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160}
 	if f.mpeg1() {

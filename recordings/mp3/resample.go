@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// A resampled source converts another source to a different rate. Each sample is a sum of the
-// samples around its position, weighted by a sinc in a Blackman window. It is a function of the
-// position alone.
+// A resampled is a source that converts another source to a different rate. Each sample is a sum of
+// the samples around its position, weighted by a sinc in a Blackman window. It depends only on its
+// position.
 type resampled struct {
 	in       *input
 	from, to int64 // the two rates, divided by their greatest common divisor
 	rate     int
-	half     int         // source samples on each side
-	weights  [][]float32 // by phase; nil where not computed yet
-	spare    []float32   // weights of one phase, if there are too many phases to keep
+	half     int         // number of source samples on each side
+	weights  [][]float32 // by phase; nil if not computed yet
+	spare    []float32   // weights of one phase, if there are too many phases to store
 }
 
 const (
-	crossings = 24  // zeros of the sinc on each side
-	fine      = 512 // points of the kernel between two zeros
-	chunk     = 256 // samples computed at once
+	crossings = 24  // number of zeros of the sinc on each side
+	fine      = 512 // number of kernel points between two zeros
+	chunk     = 256 // number of samples computed at a time
 	manyPhase = 512
 )
 
-// kernel is one half of the windowed sinc, with a cutoff at 94 % of the band.
+// kernel returns one half of the windowed sinc, with a cutoff at 94 % of the band.
 var kernel = sync.OnceValue(func() []float32 {
 	k := make([]float32, crossings*fine+2)
 	for i := range crossings * fine {
@@ -86,8 +86,7 @@ func (r *resampled) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// make computes n samples of a channel, beginning with sample at. They are stored one frame apart
-// in dst.
+// make computes n samples of a channel, beginning with sample at. In dst they are one frame apart.
 func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	place := func(m int64) (whole, phase int64) {
 		return m/r.to*r.from + m%r.to*r.from/r.to, m % r.to * r.from % r.to
@@ -115,7 +114,7 @@ func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	return nil
 }
 
-// weighing returns the weights of the samples around a position that is phase/to after a sample.
+// weighing returns the weights of the samples around a position that lies phase/to after a sample.
 func (r *resampled) weighing(phase int64) []float32 {
 	if r.weights == nil {
 		return r.weigh(r.spare, phase)
@@ -130,7 +129,7 @@ func (r *resampled) weighing(phase int64) []float32 {
 // kernel is stretched.
 func (r *resampled) weigh(w []float32, phase int64) []float32 {
 	k := kernel()
-	unit := max(r.from, r.to) // this distance x is one zero of the sinc
+	unit := max(r.from, r.to) // distance x between two zeros of the sinc
 	gain := float32(float64(r.to) / float64(unit))
 	for i := range w {
 		x := int64(i-r.half+1)*r.to - phase

@@ -23,7 +23,7 @@ func (c *clip) ReadFrames(dst []int16, at int64) (int, error) {
 	return copy(dst[:len(dst)/c.channels*c.channels], c.samples[at*int64(c.channels):]) / c.channels, nil
 }
 
-// makeClip returns a clip of intermittent noise, beeps and silence.
+// makeClip returns a clip with intermittent noise, beeps and silence.
 func makeClip(rate, channels, frames int) *clip {
 	random := rand.New(rand.NewPCG(uint64(rate), uint64(channels)))
 	c := &clip{rate, channels, make([]int16, frames*channels)}

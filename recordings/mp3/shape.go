@@ -2,12 +2,11 @@ package mp3
 
 import "math"
 
-// How noise follows the sound. The level of noise in a band is the level of the band to the power
-// of following. Flat noise would be audible where nothing masks it; proportional noise would cost
-// too many bits.
+// The level of noise in a band is the level of the band to the power of following. Flat noise would
+// be audible in bands where nothing masks it, and proportional noise would cost too many bits.
 const (
 	following = 0.3
-	quietest  = 1.0 // energy of a line below which noise is flat
+	quietest  = 1.0 // energy of a line below which the noise is flat
 )
 
 // log2 approximates the binary logarithm of x > 0, linearly between the powers of 2.
@@ -15,8 +14,8 @@ func log2(x float32) float32 {
 	return float32(float32(int32(math.Float32bits(x))-0x3f800000) * (1.0 / (1 << 23)))
 }
 
-// shape picks the scale factors, which make the noise follow the energy of the bands. It also sets
-// the offset of the gain relative to other granules.
+// shape picks the scale factors, so that the noise in a band depends on the energy of the band. It
+// also sets the offset of the gain relative to other granules.
 func (g *granule) shape(mpeg1 bool) {
 	var levels [39]float32
 	top := g.follow(&levels)
@@ -42,7 +41,7 @@ func (g *granule) shape(mpeg1 bool) {
 	g.amplify(scaled)
 }
 
-// follow computes the levels of noise as powers of 2, and returns the highest.
+// follow computes the levels of noise as exponents of 2, and returns the highest.
 func (g *granule) follow(levels *[39]float32) (top float32) {
 	for b := range len(g.edges) - 1 {
 		sum := float32(0)
@@ -60,9 +59,9 @@ func (g *granule) follow(levels *[39]float32) (top float32) {
 	return top
 }
 
-// factors computes scale factors from depths: how far the noise of each band must be below the
-// highest level, as a power of 2. Steps are 3 dB, or 6 dB if that is not enough. Factors have at
-// most 4 bits below band wide, and 3 bits from there on.
+// factors computes scale factors from depths, which say how far the noise of each band must be
+// below the highest level, as an exponent of 2. Steps are 3 dB, or 6 dB if that is not enough.
+// Factors have at most 4 bits in bands before wide, and at most 3 bits in later bands.
 func (g *granule) factors(depths []float32, wide int) {
 	g.scale = 0
 	for b, depth := range depths {
@@ -85,8 +84,8 @@ func factorLimit(b, wide int) float32 {
 	return 7
 }
 
-// shareWindows sets the gains of the windows of short blocks, in steps of 12 dB, and removes these
-// gains from the levels.
+// shareWindows sets the gains of the windows of short blocks, in steps of 12 dB, and subtracts
+// these gains from the levels.
 func (g *granule) shareWindows(levels *[39]float32, top float32) {
 	for w := range 3 {
 		most := float32(math.Inf(-1))
@@ -103,7 +102,7 @@ func (g *granule) shareWindows(levels *[39]float32, top float32) {
 	}
 }
 
-// amplify applies the scale factors to mags.
+// amplify multiplies mags by the scale factors.
 func (g *granule) amplify(scaled int) {
 	for b := range len(g.edges) - 1 {
 		n := 0
@@ -133,14 +132,14 @@ var amplifiers = func() (a [512]float32) {
 	return a
 }()
 
-// The bits per scale factor of the first and the second group in MPEG-1, by scalefac_compress
-// (ISO 11172-3, 2.4.2.7).
+// lengths1 holds the number of bits per scale factor in the first and second group in MPEG-1, by
+// scalefac_compress (ISO 11172-3, 2.4.2.7).
 var lengths1 = [16][2]int{
 	{0, 0}, {0, 1}, {0, 2}, {0, 3}, {3, 0}, {1, 1}, {1, 2}, {1, 3},
 	{2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}, {3, 3}, {4, 2}, {4, 3},
 }
 
-// A group is a run of scale factors with the same length: those before to.
+// A group is a run of scale factors that have the same length. It ends before to.
 type group struct{ to, length int }
 
 // pack finds the shortest coding of the scale factors.
@@ -181,7 +180,7 @@ func (g *granule) pack(mpeg1 bool, scaled int) {
 	g.compress = (l[0].length*5+l[1].length)<<4 | l[2].length<<2 | l[3].length
 }
 
-// width returns the number of bits that the largest of these scale factors needs.
+// width returns the number of bits that the largest of the scale factors in the range needs.
 func (g *granule) width(from, to int) (n int) {
 	for _, v := range g.sf[from:to] {
 		for v>>n != 0 {

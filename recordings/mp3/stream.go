@@ -6,29 +6,29 @@ import (
 	"io"
 )
 
-// A Stream is an MP3 file that is computed while it is read. Seeking costs nothing. It is not safe
-// for concurrent use.
+// A Stream is an MP3 file that is computed while it is read. Seeking takes no time. A Stream is not
+// safe for concurrent use.
 type Stream struct {
 	f      *format
 	enc    *encoder
-	frames int64 // audio frames, not counting the first frame, the tag
+	frames int64 // number of audio frames, without the first frame, which is the tag
 	size   int64
 	in     int64 // samples per channel
 	pos    int64
 	buf    []byte // the current frame
 	held   int64  // number of the frame in buf, or -1
-	ahead  int    // most frames that the next Read encodes
+	ahead  int    // maximum number of frames that the next Read encodes
 }
 
 var _ io.ReadSeeker = (*Stream)(nil)
 
-// maxAhead is the most frames per Read, so that a caller with a large buffer gets the first bytes
-// before all are encoded.
+// maxAhead is the maximum number of frames per Read, so that a caller with a large buffer gets the
+// first bytes before all frames are encoded.
 const maxAhead = 64
 
-// New returns a stream of src, without reading from it. Its sample rate is the rate of Layer III
-// that fits the source, with the bit rate for that rate. The error is an ErrSource if the audio
-// cannot be encoded, for example because it has more than two channels.
+// New returns a stream of src, without reading from src. It has the sample rate of Layer III that
+// fits the source, and the bit rate for that rate. If the audio cannot be encoded, for example
+// because it has more than two channels, the error is ErrSource.
 func New(src Source) (*Stream, error) {
 	f, err := formatOf(src.Rate(), src.Channels())
 	if err != nil {
@@ -49,10 +49,10 @@ func New(src Source) (*Stream, error) {
 	return s, nil
 }
 
-// Size returns the length of the whole file in bytes.
+// Size returns the length of the whole file, in bytes.
 func (s *Stream) Size() int64 { return s.size }
 
-// Seek sets where the next Read begins. It implements [io.Seeker].
+// Seek sets the position of the next Read. It implements [io.Seeker].
 func (s *Stream) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekStart:
@@ -74,9 +74,9 @@ func (s *Stream) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read encodes only as many frames as p has room for. The first Read after a Seek returns one frame
-// at most. Each later Read may return twice as many as the one before. A caller that waits for the
-// first byte therefore waits for one frame only.
+// Read encodes only as many frames as fit into p. The first Read after a Seek returns at most one
+// frame, so that its caller does not wait for more. Each later Read may return twice as many frames
+// as the one before.
 func (s *Stream) Read(p []byte) (n int, err error) {
 	if s.pos >= s.size {
 		return 0, io.EOF
@@ -94,7 +94,7 @@ func (s *Stream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// at returns the bytes from pos to the end of the frame that contains it.
+// at returns the bytes from pos to the end of the frame that contains pos.
 func (s *Stream) at(pos int64) ([]byte, error) {
 	if pos < int64(len(id3)) {
 		return []byte(id3[pos:]), nil
@@ -107,7 +107,7 @@ func (s *Stream) at(pos int64) ([]byte, error) {
 	return s.buf[pos-s.f.offset(frame):], nil
 }
 
-// hold encodes a frame into buf unless it is there already.
+// hold encodes a frame into buf, unless buf already contains it.
 func (s *Stream) hold(frame int64) error {
 	if s.held == frame {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// eachFormat runs a test for the rates of Layer III and a few others, with one channel and with
-// two.
+// eachFormat runs a test for each sample rate of Layer III and a few others, with one and with two
+// channels.
 func eachFormat(t *testing.T, test func(t *testing.T, rate, channels int)) {
 	for _, rate := range []int{8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000, 6000, 7999, 96000} {
 		for _, channels := range []int{1, 2} {
@@ -18,8 +18,8 @@ func eachFormat(t *testing.T, test func(t *testing.T, rate, channels int)) {
 	}
 }
 
-// TestRangesEqualTheWhole reads 200 random ranges of each format, from a new stream or from one
-// that was at another position.
+// TestRangesEqualTheWhole reads 200 random ranges of each format, from new streams and from streams
+// that were at another position.
 func TestRangesEqualTheWhole(t *testing.T) {
 	eachFormat(t, func(t *testing.T, rate, channels int) {
 		src := makeClip(rate, channels, min(2*rate, 60000))

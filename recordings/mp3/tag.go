@@ -3,31 +3,30 @@ package mp3
 import "encoding/binary"
 
 // delay is the delay of this encoder's output, without the 529 samples that each decoder adds. The
-// filterbanks delay by 1057 samples: 481, and the overlap of the MDCT. lead rounds this up to whole
-// granules, because ffmpeg fails on a packet with samples to drop at both ends.
+// filterbanks delay the output by 1057 samples: 481, and the overlap of the MDCT. lead extends this
+// to whole granules, because ffmpeg fails on packets that have samples to drop at both ends.
 const (
 	decoder = 529
 	delay   = 2*576 - decoder
 	lead    = 2*576 - 481 - 576
 )
 
-// id3 is the beginning of the file: an ID3v2.3 tag that names the encoder. Programs that look at
-// the first bytes recognize the file by it.
+// id3 is the beginning of the file: an ID3v2.3 tag that names the encoder. Programs that recognize
+// files by their first bytes need it.
 const id3 = "ID3\x03\x00\x00\x00\x00\x00\x12TSSE\x00\x00\x00\x08\x00\x00\x00selvage"
 
 // fewest is the number of audio frames that ffmpeg needs before it recognizes audio.
 const fewest = 2
 
-// frames returns how many audio frames these samples need, so that decoders can return the last
-// sample.
+// frames returns how many audio frames are needed so that decoders return all of these samples.
 func (f *format) frames(samples int64) int64 {
 	spf := int64(f.samples())
 	return max(fewest, (samples+delay+decoder+spf-1)/spf)
 }
 
-// tag writes the first frame. It is silent and contains the Info tag, with LAME's extension, which
-// holds the length of the file. Its name begins with LAME, since players read delay and padding
-// only from LAME tags.
+// tag writes the first frame, which is silent. It contains the Info tag, with the length of the
+// file, and LAME's extension of that tag. The encoder's name in it begins with LAME, because
+// players read delay and padding only from LAME tags.
 func (f *format) tag(buf []byte, samples, size int64) {
 	clear(buf)
 	binary.BigEndian.PutUint32(buf, f.header(false))
@@ -42,7 +41,7 @@ func (f *format) tag(buf []byte, samples, size int64) {
 	}
 	binary.BigEndian.PutUint32(info[116:], 0)
 	copy(info[120:], "LAMEselvg")
-	info[129] = 1 // of a constant bit rate
+	info[129] = 1 // constant bit rate
 
 	padding := frames*int64(f.samples()) - delay - samples
 	info[140] = byte(f.kbits)
@@ -55,7 +54,7 @@ func (f *format) tag(buf []byte, samples, size int64) {
 	binary.BigEndian.PutUint16(buf[at:], crc16(buf[:at]))
 }
 
-// crc16 returns the checksum of the tag: the polynomial x^16+x^15+x^2+1, reversed.
+// crc16 returns the checksum of the tag, which uses the polynomial x^16+x^15+x^2+1, reversed.
 func crc16(data []byte) (crc uint16) {
 	for _, b := range data {
 		crc ^= uint16(b)

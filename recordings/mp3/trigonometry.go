@@ -2,8 +2,8 @@ package mp3
 
 import "math"
 
-// The functions in this file compute constants for tables. The results of package math may differ
-// between architectures in the last bit. These functions use only sums and rounded products.
+// The functions in this file compute constants for tables. They use only sums and rounded products,
+// because the last bit of results from package math may differ between architectures.
 
 // cosPi returns cos(π·n/d), for d > 0.
 func cosPi(n, d int) float64 {
@@ -29,8 +29,8 @@ func cosPi(n, d int) float64 {
 // sinPi returns sin(π·n/d).
 func sinPi(n, d int) float64 { return cosPi(2*n-d, 2*d) }
 
-// taylor returns the Taylor series of the cosine for k = 0 and of the sine for k = 1, for
-// 0 <= x <= π/4.
+// taylor returns the Taylor series of the cosine if k is 0, or of the sine if k is 1, for 0 <= x <=
+// π/4.
 func taylor(x float64, k int) float64 {
 	term := 1.0
 	if k == 1 {

@@ -17,8 +17,8 @@
 
 package mp3
 
-// window is the first half, and the middle, of the synthesis window of ISO 11172-3,
-// annex B, table B.3 (D[i]), times 65536. The other half is its mirror.
+// window is the first half and the middle of the synthesis window in ISO 11172-3, annex B, table
+// B.3 (D[i]), times 65536. The other half is its mirror image.
 var window = [257]int32{
 	0, -1, -1, -1, -1, -1, -1, -2, -2, -2, -2, -3, -3, -4, -4, -5,
 	-5, -6, -7, -7, -8, -9, -10, -11, -13, -14, -16, -17, -19, -21, -24, -26,

@@ -17,7 +17,7 @@ type document struct {
 	Price             float64           `json:"price"`
 	PriceUnit         string            `json:"price_unit"`
 	Status            recordings.Status `json:"status"`
-	URL               *string           `json:"url"` // null if there are no bytes
+	URL               *string           `json:"url"` // null if there is no media
 	Stereo            bool              `json:"stereo"`
 	ByteSize          int64             `json:"byte_size,omitempty"`
 	Track             string            `json:"track"`

@@ -2,8 +2,8 @@ package wav
 
 import "encoding/binary"
 
-// imaSteps holds the step sizes of IMA ADPCM, and imaAdjust how a codeword moves through them (IMA
-// Digital Audio Focus, 1992).
+// imaSteps holds the step sizes of IMA ADPCM, and imaAdjust the change of the step index for each
+// codeword (IMA Digital Audio Focus, 1992).
 var (
 	imaSteps = [89]int32{
 		7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 19, 21, 23, 25, 28, 31, 34, 37, 41, 45, 50, 55, 60, 66, 73, 80,
@@ -17,8 +17,8 @@ var (
 	imaAdjust = [8]int32{-1, -1, -1, -1, 2, 4, 6, 8}
 )
 
-// ima decodes blocks of IMA ADPCM, each on its own. A block begins with the first sample and the
-// step index of each channel. Then the channels alternate, with eight samples each.
+// ima decodes blocks of IMA ADPCM, which are independent. A block begins with the first sample and
+// the step index of each channel. Then the channels alternate, with eight samples each.
 type ima struct{ channels int }
 
 func (d ima) block(dst []int16, src []byte) {
@@ -32,8 +32,8 @@ func (d ima) block(dst []int16, src []byte) {
 			for i := range 8 {
 				code := word[i/2] >> (4 * (i % 2)) & 15
 				step := imaSteps[at]
-				// Each of the lower bits adds its part of the step or not; the highest bit is the
-				// sign.
+				// Each of the lower bits adds a fraction of the step if it is set. The highest bit
+				// is the sign.
 				bit := int32(code)
 				change := step>>3 + step&-(bit>>2&1) + step>>1&-(bit>>1&1) + step>>2&-(bit&1)
 				sign := -(bit >> 3)
@@ -46,27 +46,27 @@ func (d ima) block(dst []int16, src []byte) {
 	}
 }
 
-// The tables of MS ADPCM: pairs of coefficients, and how a codeword changes the step (Microsoft,
-// New Multimedia Data Types and Data Techniques, 1994).
+// Tables of MS ADPCM: pairs of coefficients, and the change of the step for each codeword
+// (Microsoft, New Multimedia Data Types and Data Techniques, 1994).
 var (
 	msCoefficients = [7][2]int32{{256, 0}, {512, -256}, {0, 0}, {192, 64}, {240, 0}, {460, -208}, {392, -232}}
 	msAdapt        = [16]int64{230, 230, 230, 230, 307, 409, 512, 614, 768, 614, 512, 409, 307, 230, 230, 230}
 )
 
-// The bounds of the step in MS ADPCM. The upper one keeps products within 32 bits.
+// Limits of the step in MS ADPCM. The upper one keeps products within 32 bits.
 const (
 	msMinStep = 16
 	msMaxStep = (1<<31 - 1) / 768
 )
 
-// msChannel is the state of a channel within a block of MS ADPCM.
+// msChannel holds the state of one channel within a block of MS ADPCM.
 type msChannel struct {
 	coefficients [2]int32
 	step         int32
 	last, before int32 // the last two samples
 }
 
-// ms decodes blocks of MS ADPCM, each on its own.
+// ms decodes blocks of MS ADPCM, which are independent.
 type ms struct{ channels []msChannel }
 
 func (d ms) block(dst []int16, src []byte) {

@@ -59,7 +59,7 @@ func audioFiles(t testing.TB) map[string]struct {
 	return made
 }
 
-// BenchmarkView reads views from start to end. Its MB/s count the bytes of the view.
+// BenchmarkView reads views from start to end. MB/s counts the bytes of the view.
 func BenchmarkView(b *testing.B) {
 	for codec, audio := range audioFiles(b) {
 		b.Run(codec, func(b *testing.B) {
@@ -86,7 +86,7 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// TestReadingAllocatesNothing shows that reading allocates nothing, for every codec.
+// TestReadingAllocatesNothing shows that reading allocates no memory, whatever the codec.
 func TestReadingAllocatesNothing(t *testing.T) {
 	for codec, audio := range audioFiles(t) {
 		s, _ := mustOpen(t, audio.file, audio.facts, nil)
@@ -123,8 +123,8 @@ func TestReadingOnReadsOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// With codecs whose samples are independent, a frame split across two reads is read from
-		// the file twice.
+		// With codecs whose samples are independent, a frame that is split across two reads is read
+		// from the file twice.
 		if most := len(audio.file) + len(audio.file)/50 + windowBytes; read.bytes > most {
 			t.Errorf("%s: %d bytes were read of %d", codec, read.bytes, len(audio.file))
 		}

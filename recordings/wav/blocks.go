@@ -2,26 +2,26 @@ package wav
 
 import "io"
 
-// A decoder decodes a block of bytes into samples, as many as dst has room for.
+// A decoder decodes a block of bytes into samples. It fills dst.
 type decoder interface {
 	block(dst []int16, src []byte)
 }
 
-// blocks reads audio that is coded in blocks. It decodes one block at a time and keeps the last
+// blocks reads audio that is coded in blocks. It decodes one block at a time, and keeps the last
 // one.
 type blocks struct {
 	decoder decoder
-	marks   *marks // nil if every block is independent
+	marks   *marks // nil if blocks are independent
 	file    window
 	bytes   int64 // bytes per block
 	frames  int   // frames per block
 	facts   Facts
 
-	held int64 // number of the block in out; -1 for none
+	held int64 // number of the block in out, or -1
 	out  []int16
 }
 
-// newBlocks returns a reader for codecs with blocks, or nil for other codecs.
+// newBlocks returns a reader for a codec with blocks, or nil for another codec.
 func newBlocks(r io.ReaderAt, f Facts) *blocks {
 	b := &blocks{bytes: int64(f.BlockAlign), frames: f.BlockFrames, facts: f, held: -1}
 	var state stateful
@@ -51,15 +51,15 @@ func newBlocks(r io.ReaderAt, f Facts) *blocks {
 	return b
 }
 
-// readFrames fills dst with frames, beginning with frame at. All of them must exist.
+// readFrames fills dst with frames, beginning with frame at. All of these frames must exist.
 func (b *blocks) readFrames(dst []int16, at int64) error {
 	channels, size := b.facts.Channels, int64(b.frames)
 	for len(dst) > 0 {
 		n, skip := at/size, int(at%size)*channels
 		out := b.out
 		if n != b.held {
-			// A whole block is decoded directly into dst. The last block is kept in out, since the
-			// caller may read on from its last frame.
+			// Decode a whole block directly into dst. Keep the last block in out, because the
+			// caller may continue with its last frame.
 			direct := skip == 0 && len(dst) > len(out)
 			if direct {
 				out = dst[:len(out)]
@@ -83,8 +83,8 @@ func (b *blocks) readFrames(dst []int16, at int64) error {
 	return nil
 }
 
-// decode decodes block n into out, which has room for a whole block. It first decodes earlier
-// blocks if the decoder depends on them.
+// decode decodes block n into out, which has room for a whole block. If the decoder depends on
+// earlier blocks, decode decodes those first.
 func (b *blocks) decode(out []int16, n int64) error {
 	from := n
 	if b.marks != nil {
@@ -106,16 +106,16 @@ func (b *blocks) decode(out []int16, n int64) error {
 // samplesIn returns the number of samples, over all channels, in this many bytes.
 func (f *Facts) samplesIn(bytes int) int { return int(f.frames(int64(bytes))) * f.Channels }
 
-// A window is a part of a file; some of its bytes are in memory.
+// A window reads a part of a file, and keeps some of its bytes in memory.
 type window struct {
 	file       io.ReaderAt
 	start, end int64
 	buf        []byte
-	offset     int64 // of buf, relative to start
+	offset     int64 // position of buf, relative to start
 }
 
 // at returns n bytes at an offset from start, or fewer at the end. They are valid until the next
-// call.
+// call of at.
 func (w *window) at(offset, n int64) ([]byte, error) {
 	n = min(n, w.end-w.start-offset)
 	if held := int64(len(w.buf)); offset < w.offset || offset+n > w.offset+held {

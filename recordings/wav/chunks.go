@@ -8,10 +8,10 @@ import (
 	"math"
 )
 
-// maxChunks is the most chunks in a file. No call recorder writes more.
+// maxChunks is the maximum number of chunks in a file. No call recorder writes more.
 const maxChunks = 1024
 
-// unknown is the size of a chunk whose size its writer did not know.
+// unknown is the size in the header of a chunk whose writer did not know the size.
 const unknown = math.MaxUint32
 
 // A parser parses the chunks of a file in one pass.
@@ -21,18 +21,18 @@ type parser struct {
 	order binary.ByteOrder
 	facts Facts
 
-	riffSize int64 // size of the file in its header
-	dataSize int64 // size of the audio in ds64; -1 without one
-	fact     int64 // frames in the chunk "fact"
+	riffSize int64 // size of the file according to its header
+	dataSize int64 // size of the audio according to ds64, or -1
+	fact     int64 // number of frames according to the chunk "fact"
 	streamed bool  // the size of the audio was never written
-	common   bool  // RIFF, without an EXTENSIBLE format
+	common   bool  // the file is RIFF, without an EXTENSIBLE format
 	visited  int
 	buf      [64]byte
-	head     [192]byte // start of the file; most headers end within it
-	ahead    int       // bytes in head; 0 before it is read
+	head     [192]byte // beginning of the file, which contains most headers
+	ahead    int       // number of bytes in head; 0 before it is read
 }
 
-// A chunk is a section of the file: an id, and size bytes at offset.
+// A chunk is a section of the file. It has an id, and size bytes at offset.
 type chunk struct {
 	id     string
 	offset int64
@@ -62,7 +62,7 @@ func (p *parser) read(offset int64, n int) ([]byte, error) {
 	return p.buf[:got], nil
 }
 
-// header reads the RIFF header, and the sizes of ds64 if there is one.
+// header reads the RIFF header, and the sizes in ds64 if the file is RF64.
 func (p *parser) header() error {
 	b, err := p.read(0, 12)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *parser) header() error {
 	return ErrNotWAV
 }
 
-// ds64 reads the 64-bit sizes of RF64 (EBU Tech 3306), which must be the first chunk.
+// ds64 reads the 64-bit sizes of an RF64 file (EBU Tech 3306). Its chunk must be the first.
 func (p *parser) ds64() error {
 	b, err := p.read(12, 8+24)
 	if err != nil {
@@ -106,8 +106,8 @@ func (p *parser) ds64() error {
 	return nil
 }
 
-// chunkAt reads the head of a chunk. ok is false if there is no chunk: at the end of the file, or
-// if the id is not text.
+// chunkAt reads the header of a chunk. ok is false at the end of the file, or if the id is not
+// text.
 func (p *parser) chunkAt(offset int64) (c chunk, ok bool, err error) {
 	if offset < 0 || p.size-offset < 8 {
 		return chunk{}, false, nil
@@ -128,8 +128,8 @@ func (p *parser) chunkAt(offset int64) (c chunk, ok bool, err error) {
 	return chunk{id: string(b[:4]), offset: offset + 8, size: int64(p.order.Uint32(b[4:]))}, true, nil
 }
 
-// after returns the chunk after c. A chunk of odd size should be padded by one byte, but some
-// writers forget it.
+// after returns the chunk after c. A chunk of odd size should have one byte of padding, but some
+// writers omit it.
 func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
 	next, ok, err = p.chunkAt(c.end() + c.size%2)
 	if err != nil || c.size%2 == 0 || ok && p.fits(next) {
@@ -142,7 +142,7 @@ func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
 	return next, ok, nil
 }
 
-// fits reports whether a chunk lies within the file. All chunks but the audio must.
+// fits reports whether a chunk lies within the file. All chunks except the audio must.
 func (p *parser) fits(c chunk) bool { return c.id == "data" || c.end() <= p.size }
 
 // beforeData reads the chunks up to "data" and records where the audio is.
@@ -169,7 +169,7 @@ func (p *parser) beforeData() error {
 	return nil
 }
 
-// visit reads a chunk if it describes the audio.
+// visit reads chunk c if it describes the audio.
 func (p *parser) visit(c chunk) (err error) {
 	switch {
 	case c.id == "fmt " && p.facts.Codec == "":
@@ -195,7 +195,7 @@ func (p *parser) visit(c chunk) (err error) {
 	return nil
 }
 
-// data determines how much audio there really is.
+// data determines the actual length of the audio.
 func (p *parser) data() error {
 	f := &p.facts
 	if f.Length == unknown && p.dataSize >= 0 {
@@ -219,13 +219,13 @@ func (p *parser) data() error {
 	return nil
 }
 
-// toTheEnd takes the rest of the file as audio.
+// toTheEnd makes the audio extend to the end of the file, and records why.
 func (p *parser) toTheEnd(why string) {
 	p.facts.Length, p.streamed = p.size-p.facts.Offset, true
 	p.facts.repaired("%s", why)
 }
 
-// onlyChunks reports whether the rest of the file, from an offset, consists of whole chunks.
+// onlyChunks reports whether the file consists of whole chunks from offset to its end.
 func (p *parser) onlyChunks(offset int64) (bool, error) {
 	end := offset
 	c, ok, err := p.chunkAt(offset)
@@ -237,7 +237,8 @@ func (p *parser) onlyChunks(offset int64) (bool, error) {
 	return end >= p.size, err
 }
 
-// afterData checks what follows the audio, and records a repair unless it is whole chunks only.
+// afterData checks what follows the audio. If it is not only whole chunks, or the size in the RIFF
+// header is wrong, afterData records a repair.
 func (p *parser) afterData() error {
 	audio := chunk{"data", p.facts.Offset, p.facts.Length}
 	last := audio

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// An expectation is the expected result and facts of a file in the corpus.
+// An expectation is the expected result for a file in the corpus, and its expected facts.
 type expectation struct {
 	Result       string  `json:"result"` // ok | repair | err
 	Absent       bool    `json:"may_accept_absent"`
@@ -41,8 +41,8 @@ func expectations(t testing.TB) map[string]expectation {
 	return doc.Files
 }
 
-// isWAV reports whether an accepted file of the corpus is a RIFF file. Raw audio, MP3 and Ogg
-// are not, so this package rejects them.
+// isWAV reports whether an accepted file in the corpus is a RIFF file. This package rejects raw
+// audio, MP3 and Ogg.
 func (e expectation) isWAV() bool { return !e.Headerless && e.Codec != "mp3" && e.Codec != "opus" }
 
 func TestParseCorpus(t *testing.T) {

@@ -2,14 +2,15 @@ package wav
 
 import "fmt"
 
-// A Decoder decodes audio that arrives in pieces, such as the payloads of RTP packets. It
-// keeps its state from one piece to the next, and is not safe for concurrent use.
+// A Decoder decodes audio that arrives in pieces, such as the payloads of RTP packets. It keeps its
+// state between pieces, and is not safe for concurrent use.
 type Decoder struct {
 	perByte int
 	decode  func(dst []int16, src []byte)
 }
 
-// NewDecoder returns a decoder for "mulaw", "alaw" or "g722". Any other codec is an [ErrCodec].
+// NewDecoder returns a decoder for "mulaw", "alaw" or "g722". For any other codec it returns
+// [ErrCodec].
 func NewDecoder(codec string) (*Decoder, error) {
 	switch codec {
 	case "mulaw", "alaw":
@@ -25,7 +26,7 @@ func NewDecoder(codec string) (*Decoder, error) {
 // Samples returns the number of samples in a piece of size bytes.
 func (d *Decoder) Samples(size int) int { return size * d.perByte }
 
-// Decode fills dst, which has room for [Decoder.Samples], with the samples of a piece.
+// Decode decodes a piece of audio into dst, which must have room for [Decoder.Samples] samples.
 func (d *Decoder) Decode(dst []int16, src []byte) {
 	for len(src) > 0 {
 		n := min(len(src), g722Block)

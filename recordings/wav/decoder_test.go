@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDecoder shows that audio in pieces of any size decodes to the same samples as a whole
-// file.
+// TestDecoder shows that audio decodes to the same samples whether it comes in pieces of any size
+// or as a whole file.
 func TestDecoder(t *testing.T) {
 	for codec, file := range map[string]string{"mulaw": "speech.ulaw", "alaw": "speech.ulaw", "g722": "speech.g722"} {
 		raw, err := os.ReadFile(filepath.Join("..", "testdata", file))

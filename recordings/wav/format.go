@@ -5,25 +5,25 @@ import (
 	"fmt"
 )
 
-// A Format is the content of the chunk "fmt ".
+// A Format holds the content of the chunk "fmt ".
 type Format struct {
-	Codec       string // ffmpeg's name, such as pcm_s16le, mulaw or gsm_ms
+	Codec       string // name in ffmpeg, such as pcm_s16le, mulaw or gsm_ms
 	SampleRate  int    // in Hz
 	Channels    int
-	Bits        int // per stored sample; 0 if the codec has no fixed number
-	ValidBits   int // bits in use; fewer than Bits only if EXTENSIBLE says so
+	Bits        int // bits per stored sample; 0 if this varies
+	ValidBits   int // bits in use, which are fewer than Bits only if EXTENSIBLE says so
 	BlockAlign  int // bytes per block: a frame of PCM, a packet of GSM or ADPCM
 	BlockFrames int // frames per block
 }
 
-// The bounds of plausible values.
+// Limits of plausible values.
 const (
 	maxChannels = 32
-	minRate     = 1_000 // too low for speech; also prevents overflows of lengths
+	minRate     = 1_000 // too low for speech; also prevents overflow of lengths
 	maxRate     = 768_000
 )
 
-// The format tags of mmreg.h.
+// Format tags, as in mmreg.h.
 const (
 	tagPCM        = 0x0001
 	tagMSADPCM    = 0x0002
@@ -35,11 +35,11 @@ const (
 	tagExtensible = 0xFFFE
 )
 
-// subformat is the rest of the GUID of an EXTENSIBLE format, after the tag.
+// subformat is the part of an EXTENSIBLE format's GUID after the tag.
 const subformat = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// parseFormat parses the body of "fmt ", which has at least 16 bytes. It reports repairs to
-// repaired.
+// parseFormat parses the body of "fmt ", which has at least 16 bytes. It calls repaired for each
+// repair.
 func parseFormat(body []byte, order binary.ByteOrder, repaired func(format string, args ...any)) (Format, error) {
 	tag := order.Uint16(body[0:])
 	byteRate := int64(order.Uint32(body[8:]))
@@ -70,7 +70,7 @@ func parseFormat(body []byte, order binary.ByteOrder, repaired func(format strin
 	return f, nil
 }
 
-// Check returns an [ErrBroken] for a number of channels or a rate that no file of speech has.
+// Check returns [ErrBroken] if no file with speech has this number of channels or sample rate.
 func (f *Format) Check() error {
 	if f.Channels < 1 || f.Channels > maxChannels {
 		return broken("it claims %d channels", f.Channels)
@@ -81,7 +81,7 @@ func (f *Format) Check() error {
 	return nil
 }
 
-// extensible returns the tag inside the GUID of EXTENSIBLE.
+// extensible returns the tag in the GUID of an EXTENSIBLE format.
 func (f *Format) extensible(body []byte, order binary.ByteOrder) (tag uint16, err error) {
 	switch {
 	case order != binary.LittleEndian:
@@ -97,7 +97,7 @@ func (f *Format) extensible(body []byte, order binary.ByteOrder) (tag uint16, er
 	return order.Uint16(body[24:]), nil
 }
 
-// codec sets the codec of a tag and the frames per block.
+// codec sets the codec for a tag, and the frames per block.
 func (f *Format) codec(tag uint16, order binary.ByteOrder) error {
 	f.BlockFrames = 1
 	switch tag {
@@ -129,7 +129,7 @@ func (f *Format) codec(tag uint16, order binary.ByteOrder) error {
 	return fmt.Errorf("%w: format tag 0x%04x", ErrCodec, tag)
 }
 
-// linear sets the codec for PCM or float: its kind (s or f), its bits and its byte order.
+// linear sets the codec for PCM or float, from its kind (s or f), bits and byte order.
 func (f *Format) linear(kind string, order binary.ByteOrder, widths ...int) error {
 	end := "le"
 	if order == binary.BigEndian {
@@ -149,7 +149,7 @@ func (f *Format) linear(kind string, order binary.ByteOrder, widths ...int) erro
 	return nil
 }
 
-// align repairs redundant fields: the block align is one sample per channel, and the byte rate
+// align repairs redundant fields: the block align must be one sample per channel, and the byte rate
 // follows from it.
 func (f *Format) align(byteRate int64, repaired func(format string, args ...any)) {
 	align := f.Channels * f.Bits / 8
@@ -162,7 +162,7 @@ func (f *Format) align(byteRate int64, repaired func(format string, args ...any)
 	}
 }
 
-// adpcm checks the blocks of 4-bit ADPCM, which have a head for each channel.
+// adpcm checks the block size of 4-bit ADPCM, whose blocks have a header for each channel.
 func (f *Format) adpcm() error {
 	if f.Bits != 4 {
 		return broken("it claims ADPCM samples of %d bits", f.Bits)
@@ -173,8 +173,8 @@ func (f *Format) adpcm() error {
 	return nil
 }
 
-// inBlock returns the frames in an ADPCM block of this many bytes. The first frames are in the
-// head.
+// inBlock returns the number of frames in an ADPCM block of this many bytes. The header contains
+// the first frames.
 func (f *Format) inBlock(bytes int) int {
 	switch n := f.Channels; {
 	case f.Codec == "adpcm_ms" && bytes >= 7*n:
@@ -185,7 +185,7 @@ func (f *Format) inBlock(bytes int) int {
 	return 0
 }
 
-// gsm sets the codec to WAV49, whose packets have two GSM frames in 65 bytes.
+// gsm sets the codec to WAV49, whose packets contain two GSM frames in 65 bytes.
 func (f *Format) gsm() error {
 	if f.Channels != 1 || f.BlockAlign != 65 {
 		return broken("it claims GSM blocks of %d bytes and %d channels", f.BlockAlign, f.Channels)
@@ -195,7 +195,7 @@ func (f *Format) gsm() error {
 	return nil
 }
 
-// frames returns the frames in length bytes. The last ADPCM block may be short.
+// frames returns the number of frames in length bytes. The last ADPCM block may be short.
 func (f *Format) frames(length int64) int64 {
 	blocks, rest := length/int64(f.BlockAlign), length%int64(f.BlockAlign)
 	return blocks*int64(f.BlockFrames) + int64(f.inBlock(int(rest)))

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzOpen reads every file that Parse accepts, and then a range of it again.
+// FuzzOpen reads every file that Parse accepts, and then reads a range of it again.
 func FuzzOpen(f *testing.F) {
 	for name := range expectations(f) {
 		file, err := os.ReadFile(filepath.Join(corpus, name))
@@ -22,7 +22,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add(file[:min(len(file), 4096)], filepath.Ext(name), uint16(100), uint16(1000))
 	}
 
-	// Each byte may hold eight frames of two channels, which are read in several ways.
+	// Each byte may contain eight frames of two channels, which are read in several ways.
 	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 10 * time.Microsecond,
 		Heap: 4 << 20, PerByte: 16 << 10}
 	f.Fuzz(func(t *testing.T, file []byte, kind string, from, n uint16) {
@@ -30,7 +30,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// openAll decodes a whole file, and a part of it in another way, and compares.
+// openAll decodes a whole file, decodes a part of it in another way, and compares the results.
 func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
 	facts, err := Parse(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
@@ -66,7 +66,7 @@ func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
 	}
 }
 
-// FuzzParseRaw looks for types and extensions with implausible facts.
+// FuzzParseRaw checks that no type or extension leads to implausible facts.
 func FuzzParseRaw(f *testing.F) {
 	for kind := range raw {
 		f.Add("."+kind, int64(1000))

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// The samples of all codewords of ITU-T G.711, in 16 bits.
+// Samples for all codewords of ITU-T G.711, as 16-bit numbers.
 var (
 	muLaw = expand(muLawSample)
 	aLaw  = expand(aLawSample)
 )
 
-// expand returns the table of a law.
+// expand returns the table for a law. sample decodes one codeword.
 func expand(sample func(b byte) int16) *[256]int16 {
 	var table [256]int16
 	for i := range table {
@@ -21,8 +21,8 @@ func expand(sample func(b byte) int16) *[256]int16 {
 	return &table
 }
 
-// muLawSample decodes mu-law (G.711, table 2): sign, three bits of exponent and four of mantissa,
-// all inverted. It scales 14 bits to 16.
+// muLawSample decodes mu-law (G.711, table 2): a sign, three bits of exponent and four bits of
+// mantissa, all inverted. It scales 14 bits to 16.
 func muLawSample(b byte) int16 {
 	b = ^b
 	size := (int16(b&0x0F)<<3+0x84)<<(b>>4&7) - 0x84

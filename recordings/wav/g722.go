@@ -1,7 +1,7 @@
 package wav
 
-// The tables of ITU-T G.722: levels of the quantizers of 6, 4 and 2 bits, and what a codeword adds
-// to the logarithm of the step.
+// Tables of ITU-T G.722: levels of the quantizers with 6, 4 and 2 bits, and what a codeword adds to
+// the logarithm of the step.
 var (
 	g722Levels6 = [64]int32{
 		-136, -136, -136, -136, -24808, -21904, -19008, -16704, -14984, -13512, -12280, -11192, -10232, -9360,
@@ -22,27 +22,27 @@ var (
 	g722Filter = [12]int32{3, -11, 12, 32, -210, 951, 3876, -805, 362, -156, 53, -11}
 )
 
-// g722Block is the number of bytes decoded at once: 20 ms.
+// g722Block is the number of bytes decoded at a time, which contain 20 ms.
 const g722Block = 160
 
-// A g722 decodes ITU-T G.722 at 64 kbit/s. It has two bands, the lower with six bits, the upper
-// with two. Each is predicted from its past.
+// A g722 decodes ITU-T G.722 at 64 kbit/s. There are two bands: the lower has six bits, and the
+// upper has two. Each is predicted from its past.
 type g722 struct {
 	low, high g722Band
-	// The sums and differences of the bands: first those of the last block that the filter
-	// needs, then those of this block.
+	// The sums and differences of the bands. The first ones are from the last block, for the
+	// filter. The others are from this block.
 	sums, diffs [g722Past + g722Block]int32
 }
 
-// g722Past is how many pairs of samples the filter looks back.
+// g722Past is the number of earlier pairs of samples that the filter needs.
 const g722Past = 11
 
 // g722Band is the predictor of a band (G.722, section 6.2.1.4).
 type g722Band struct {
 	log     int32    // NB, the logarithm of the step
 	step    int32    // DET
-	signal  int32    // S, the prediction
-	zero    int32    // SZ, the contribution of the zeros to it
+	signal  int32    // S, the predicted sample
+	zero    int32    // SZ, the part of S from the zeros
 	outputs [2]int32 // RLT, newest first
 	partial [2]int32 // PLT
 	poles   [2]int32 // A
@@ -102,7 +102,7 @@ func (g *g722) block(dst []int16, src []byte) {
 // limit14 is LIMIT: it limits the output of a band to 15 bits.
 func limit14(v int32) int32 { return min(max(v, -16384), 16383) }
 
-// join computes two samples from each pair of band samples. It is the receiving half of the
+// join computes two samples from each pair of band samples. It is the receiving part of the
 // quadrature mirror filter (section 4.4).
 func (g *g722) join(dst []int16) {
 	n := len(dst) / 2
@@ -119,7 +119,7 @@ func (g *g722) join(dst []int16) {
 	copy(g.diffs[:g722Past], g.diffs[n:n+g722Past])
 }
 
-// scale adapts the step to a codeword (LOGSCL, SCALEL and their counterparts in the upper band).
+// scale adapts the step to a codeword (LOGSCL and SCALEL, and their equivalents in the upper band).
 func (b *g722Band) scale(change, most int32, shift int32) {
 	b.log = min(max(b.log*127>>7+change, 0), most)
 	step := g722Inverse[b.log>>6&31]
@@ -142,7 +142,7 @@ func (b *g722Band) adapt(difference int32) {
 	b.outputs[1], b.outputs[0] = b.outputs[0], output
 	b.partial[1], b.partial[0] = b.partial[0], partial
 
-	// FILTEP
+	// This is FILTEP.
 	poles := sat(b.poles[0]*sat(2*b.outputs[0])>>15 + b.poles[1]*sat(2*b.outputs[1])>>15)
 	b.signal = sat(poles + b.zero) // PREDIC
 }
@@ -180,7 +180,7 @@ func (b *g722Band) adaptZeros(difference int32) {
 	var sum int32
 	newer := sat(2 * difference)
 	for i, input := range b.inputs {
-		unlike := (difference ^ input) >> 31                      // -1 if exactly one is negative, else 0
+		unlike := (difference ^ input) >> 31                      // -1 if exactly one is negative, and 0 otherwise
 		zero := b.zeros[i]*32640>>15 + (change ^ unlike - unlike) // cannot overflow
 		sum = sat(sum + zero*newer>>15)
 		b.zeros[i], b.inputs[i], newer = zero, newer, input

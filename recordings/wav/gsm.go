@@ -2,7 +2,7 @@ package wav
 
 import "encoding/binary"
 
-// The tables of GSM 06.10 (ETS 300 961, tables 5.1, 5.3 and 5.4).
+// Tables of GSM 06.10 (ETS 300 961, tables 5.1, 5.3 and 5.4).
 var (
 	gsmB    = [8]int32{0, 0, 2048, -2560, 94, -1792, -341, -1144}
 	gsmMIC  = [8]int32{-32, -32, -16, -16, -8, -8, -4, -4}
@@ -11,15 +11,16 @@ var (
 	gsmFAC  = [8]int32{18431, 20479, 22527, 24575, 26623, 28671, 30719, 32767}
 )
 
-// The bits of the parameters of a GSM frame: of the eight log area ratios, then for each of the
-// four sub-frames of lag, gain, grid and block maximum. Thirteen pulses follow each sub-frame's.
+// Number of bits of each parameter in a GSM frame: of the eight log area ratios, and then, in each
+// of the four sub-frames, of lag, gain, grid and block maximum. The latter are followed by thirteen
+// pulses.
 var (
 	gsmLARBits = [8]uint{6, 6, 5, 5, 4, 4, 3, 3}
 	gsmSubBits = [4]uint{7, 2, 2, 6}
 )
 
-// gsmParts are the first samples of the parts of a frame, each with its own coefficients (table
-// 5.2.9.1).
+// gsmParts holds the first sample of each part of a frame. Each part has its own coefficients
+// (table 5.2.9.1).
 var gsmParts = [4]int{0, 13, 27, 40}
 
 // Sizes of GSM 06.10.
@@ -37,7 +38,7 @@ type gsm struct {
 	wav49 bool // two frames in 65 bytes, least significant bit first
 	bits  bitReader
 
-	// The state that one frame passes to the next.
+	// State that one frame passes on to the next.
 	residual [gsmMaxLag + gsmFrame]int32 // drp: the last 120 samples, then those of this frame
 	lag      int32                       // nrp
 	ratios   [8]int32                    // LARpp of the last frame
@@ -65,7 +66,7 @@ func (g *gsm) restore(b []byte) {
 	g.lag, g.output = min(max(last[0], gsmMinLag), gsmMaxLag), last[1]
 }
 
-// appendInts appends values as 16-bit numbers.
+// appendInts appends values to b as 16-bit numbers.
 func appendInts(b []byte, values []int32) []byte {
 	for _, v := range values {
 		b = binary.LittleEndian.AppendUint16(b, uint16(v))
@@ -136,7 +137,7 @@ func (g *gsm) subFrame(residual []int32) {
 	}
 }
 
-// gsmMaximum splits the maximum of a block into exponent and mantissa (section 5.2.15).
+// gsmMaximum splits the maximum of a block into an exponent and a mantissa (section 5.2.15).
 func gsmMaximum(coded int32) (exponent, mantissa int32) {
 	if coded > 15 {
 		exponent = coded>>3 - 1
@@ -152,8 +153,8 @@ func gsmMaximum(coded int32) (exponent, mantissa int32) {
 	return exponent, mantissa - 8
 }
 
-// shortTerm filters the residual of a frame into its samples (section 5.3.3). Its ratios are
-// interpolated with those of the last frame.
+// shortTerm filters the residual of a frame into its samples (section 5.3.3). It interpolates the
+// ratios with those of the last frame.
 func (g *gsm) shortTerm(dst []int16, ratios *[8]int32) {
 	residual := g.residual[gsmMaxLag:]
 	for part, from := range gsmParts {
@@ -197,7 +198,7 @@ func reflection(ratio int32) int32 {
 	return size
 }
 
-// synthesize applies the lattice filter, then de-emphasis.
+// synthesize applies the lattice filter and de-emphasis.
 func (g *gsm) synthesize(dst []int16, residual []int32, r *[8]int32) {
 	v, out := &g.filter, g.output
 	for k, s := range residual {
@@ -216,11 +217,11 @@ func (g *gsm) synthesize(dst []int16, residual []int32, r *[8]int32) {
 // sat limits a sum to 16 bits.
 func sat(v int32) int32 { return min(max(v, -32768), 32767) }
 
-// multRound returns the rounded product of two 15-bit fractions. It cannot overflow, since the
-// factors from codewords are never -32768.
+// multRound returns the rounded product of two 15-bit fractions. It cannot overflow, because
+// codewords never lead to a factor of -32768.
 func multRound(a, b int32) int32 { return (a*b + 1<<14) >> 15 }
 
-// A bitReader reads numbers from bytes, with the most or the least significant bit first.
+// A bitReader reads numbers from bytes, with either the most or the least significant bit first.
 type bitReader struct {
 	src  []byte
 	low  bool
@@ -228,7 +229,7 @@ type bitReader struct {
 	n    uint
 }
 
-// take returns the next n bits; n is at most 8.
+// take returns the next n bits. n is at most 8.
 func (b *bitReader) take(n uint) uint32 {
 	if b.n < n {
 		next := uint32(b.src[0])

@@ -5,28 +5,28 @@ import (
 	"hash/crc32"
 )
 
-// Marks are markSeconds apart in recordings of up to two hours. Longer recordings have maxMarks at
-// most, farther apart.
+// In recordings of up to two hours, marks are markSeconds apart. Longer recordings have at most
+// maxMarks, which are farther apart.
 const (
 	markSeconds = 4
 	maxMarks    = 2048
 )
 
-// A stateful decoder needs the earlier blocks to decode a block.
+// A stateful is a decoder that needs the earlier blocks to decode a block.
 type stateful interface {
 	decoder
-	reset()                   // returns to the start of the audio
-	save(state []byte) []byte // appends the current state, always the same number of bytes
-	restore(state []byte)     // restores a saved state; from other bytes, some safe state
+	reset()                   // resets the state to that at the start of the audio
+	save(state []byte) []byte // appends the current state, which always has the same size
+	restore(state []byte)     // restores a saved state; any other bytes lead to a safe state
 }
 
-// marks are saved states of a decoder, at blocks where it can resume. They also track the position
+// marks holds saved states of a decoder, at blocks where it can resume. It also tracks the position
 // of the decoder.
 type marks struct {
 	decoder stateful
 	blocks  int64 // number of blocks in the audio
-	next    int64 // the block that the decoder reads next
-	step    int64 // blocks between marks; the start needs no mark
+	next    int64 // number of the next block to decode
+	step    int64 // number of blocks between marks; there is no mark at the start
 	size    int   // bytes per state
 	states  []byte
 }
@@ -37,12 +37,12 @@ func newMarks(d stateful, blocks int64, blocksPerSecond int) *marks {
 		size: len(d.save(nil))}
 }
 
-// seek moves the decoder to the nearest position at or before block n that needs no decoding. It
-// returns the block at that position.
+// seek moves the decoder to the nearest block, at or before block n, where it can resume without
+// decoding anything. It returns the number of that block.
 func (m *marks) seek(n int64) int64 {
 	mark := min(n/m.step, m.count())
 	switch {
-	case m.next <= n && m.next >= mark*m.step: // the current position is nearer than any mark
+	case m.next <= n && m.next >= mark*m.step: // the current position is nearer than the last mark before n
 	case mark == 0:
 		m.decoder.reset()
 		m.next = 0
@@ -55,7 +55,7 @@ func (m *marks) seek(n int64) int64 {
 
 func (m *marks) count() int64 { return int64(len(m.states) / m.size) }
 
-// passed records that block n has been decoded, and adds a mark after it if one is due.
+// passed records that block n was decoded, and adds a mark after it if one is due.
 func (m *marks) passed(n int64) {
 	m.next = n + 1
 	if m.next != (m.count()+1)*m.step || m.next >= m.blocks {
@@ -74,15 +74,15 @@ func (m *marks) thin() {
 	m.states, m.step = m.states[:maxMarks/2*m.size], 2*m.step
 }
 
-// An index consists of a magic text, numbers that identify the audio, a checksum of 4 bytes, and
+// An index consists of a magic string, numbers that identify the audio, a checksum of 4 bytes, and
 // the states.
 const (
 	indexMagic = "selvage marks 1\n"
 	indexHead  = len(indexMagic) + 4*8 + 4
 )
 
-// index returns the marks for the audio with these facts, or nil if there are none or some are
-// missing.
+// index returns an index with the marks, or nil if there are no marks or some are missing. f holds
+// the facts of the audio.
 func (m *marks) index(f Facts) []byte {
 	if m.count() == 0 || m.count() != (m.blocks-1)/m.step {
 		return nil
@@ -106,8 +106,8 @@ func (m *marks) sum(f Facts, head, states []byte) uint32 {
 	return crc32.Update(sum, crc32.IEEETable, states)
 }
 
-// use takes the marks of an index, if it is intact and belongs to this audio. The states are not
-// copied.
+// use replaces the marks with those in an index, if the index is intact and belongs to this audio.
+// It does not copy the states.
 func (m *marks) use(index []byte, f Facts) {
 	if len(index) < indexHead {
 		return

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// longFiles returns some minutes of noise in each codec with a state.
+// longFiles returns a file with some minutes of noise for each stateful codec.
 func longFiles(t testing.TB, seconds int) map[string][]byte {
 	t.Helper()
 	random := rand.New(rand.NewPCG(7, 8))
@@ -23,7 +23,7 @@ func longFiles(t testing.TB, seconds int) map[string][]byte {
 	return files
 }
 
-// factsOf returns the facts of one of these files.
+// factsOf returns the facts of one of the longFiles.
 func factsOf(t testing.TB, codec string, file []byte) Facts {
 	t.Helper()
 	if codec == "gsm_ms" {
@@ -39,7 +39,7 @@ func factsOf(t testing.TB, codec string, file []byte) Facts {
 	return f
 }
 
-// having returns a function that returns an index.
+// having returns a function that returns index.
 func having(index []byte) func() ([]byte, error) {
 	return func() ([]byte, error) { return index, nil }
 }
@@ -54,8 +54,8 @@ func mustOpen(t testing.TB, file []byte, f Facts, index []byte) (*Samples, *coun
 	return s, r
 }
 
-// TestIndex shows that with an index the middle of a recording has the same samples as without,
-// and that little is read to reach it.
+// TestIndex shows that the middle of a recording has the same samples with an index as without, and
+// that little must be read to reach it.
 func TestIndex(t *testing.T) {
 	for codec, file := range longFiles(t, 60) {
 		facts := factsOf(t, codec, file)
@@ -162,12 +162,12 @@ func TestIndexIsBounded(t *testing.T) {
 	}
 }
 
-// TestThinnedMarks shows that the remaining marks are still right after thinning.
+// TestThinnedMarks shows that the remaining marks are still correct after thinning.
 func TestThinnedMarks(t *testing.T) {
 	file := longFiles(t, 2*maxMarks/50+1)["gsm"]
 	facts := factsOf(t, "gsm", file)
 	s, _ := mustOpen(t, file, facts, nil)
-	s.blocks.marks.step = 1 // more marks than are stored
+	s.blocks.marks.step = 1 // leads to more marks than are stored
 	whole := readView(t, s)
 	if m := s.blocks.marks; m.step != 4 || m.count() != (m.blocks-1)/4 {
 		t.Errorf("%d marks, %d blocks apart, want %d, 4 apart", m.count(), m.step, (m.blocks-1)/4)
@@ -183,7 +183,7 @@ func TestThinnedMarks(t *testing.T) {
 	}
 }
 
-// FuzzIndex opens audio with arbitrary indexes, whose checksum may be right.
+// FuzzIndex opens audio with arbitrary indexes, with a correct checksum.
 func FuzzIndex(f *testing.F) {
 	files := longFiles(f, 12)
 	for codec, file := range files {
@@ -199,7 +199,7 @@ func FuzzIndex(f *testing.F) {
 		}
 		facts := factsOf(t, codec, file)
 		s, _ := mustOpen(t, file, facts, nil)
-		if m := s.blocks.marks; len(index) >= indexHead { // only the checksum is trusted
+		if m := s.blocks.marks; len(index) >= indexHead { // set the checksum, because only that is checked
 			b := slices.Clone(index)
 			binary.LittleEndian.PutUint32(b[indexHead-4:], m.sum(facts, b[:indexHead-4], b[indexHead:]))
 			index = b

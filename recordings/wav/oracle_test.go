@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// run returns the output of a command. Tests use it to compare results with those of other
+// run returns the output of a command, so that tests can compare results with those of other
 // programs.
 func run(t testing.TB, command ...string) []byte {
 	t.Helper()
@@ -32,22 +32,22 @@ func run(t testing.TB, command ...string) []byte {
 	return out
 }
 
-// ffmpeg decodes a file to 16-bit samples with ffmpeg.
+// ffmpeg returns the 16-bit samples to which ffmpeg decodes a file.
 func ffmpeg(t testing.TB, path string, raw ...string) []byte {
 	t.Helper()
 	args := append([]string{"ffmpeg", "-v", "error"}, raw...)
 	return run(t, append(args, "-i", path, "-f", "s16le", "-c:a", "pcm_s16le", "-")...)
 }
 
-// sox decodes a file to 16-bit samples with sox.
+// sox returns the 16-bit samples to which sox decodes a file.
 func sox(t testing.TB, path string, raw ...string) []byte {
 	t.Helper()
 	args := append([]string{"sox", "-D", "-V1"}, raw...)
 	return run(t, append(args, path, "-t", "raw", "-e", "signed", "-b", "16", "-L", "-")...)
 }
 
-// signal returns a test signal for decoders. It has the loudest and the quietest samples, and quick
-// changes between them.
+// signal returns a test signal for decoders. It contains the loudest and the quietest samples, and
+// quick changes between them.
 func signal(rate, channels int) []int16 {
 	random := rand.New(rand.NewPCG(3, 4))
 	var samples []int16
@@ -109,8 +109,8 @@ func decoded(t testing.TB, path string) []byte {
 	return readView(t, s)[44:]
 }
 
-// same compares samples. The reference may have more of them, since it ignores the fact chunk.
-// There must be no other difference.
+// same compares samples with those of another program. The other program may return more, since it
+// ignores the fact chunk. All samples in both must be equal.
 func same(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	if len(got) > len(want) || len(want)-len(got) > 4*640 {
@@ -125,8 +125,8 @@ func same(t *testing.T, name string, got, want []byte) {
 	}
 }
 
-// TestDecodersAgree compares the decoders with other programs, sample by sample. If these disagree,
-// the reference is the program that follows the specification:
+// TestDecodersAgree compares the decoders with other programs, sample by sample. If the programs
+// disagree, the reference is the one that follows the specification:
 //
 //   - GSM: libgsm in sox, since ffmpeg's decoder does not saturate as ETS 300 961 requires.
 //   - IMA ADPCM: sox, which truncates each part of a step.
@@ -164,8 +164,8 @@ func TestDecodersAgree(t *testing.T) {
 	}
 }
 
-// TestDecodersAgreeOnNoise compares the decoders with other programs on input that no encoder
-// writes.
+// TestDecodersAgreeOnNoise compares the decoders with other programs on input that no encoder would
+// write.
 func TestDecodersAgreeOnNoise(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	noise := make([]byte, 66_000)
@@ -181,7 +181,7 @@ func TestDecodersAgreeOnNoise(t *testing.T) {
 	same(t, "GSM", decoded(t, path), sox(t, path))
 }
 
-// TestCorpusAgrees compares the samples of the corpus with those of other programs.
+// TestCorpusAgrees compares the samples of files in the corpus with those of other programs.
 func TestCorpusAgrees(t *testing.T) {
 	tests := []struct {
 		name  string

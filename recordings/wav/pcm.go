@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// direct returns the decoder of a codec in which every sample is coded on its own, or nil for other
+// direct returns a decoder for a codec whose samples are coded independently, or nil for other
 // codecs.
 //
-// Samples of more than 16 bits are rounded to the nearest value, integers with halves up and floats
-// with halves to even, and clipped. There is no dither, so the same file always returns the same
-// bytes.
+// Samples with more than 16 bits are rounded to the nearest value, and clipped. Halves are rounded
+// up for integers, and to even for floats. No dither is added, so that the same file always decodes
+// to the same bytes.
 func direct(codec string) func(dst []int16, src []byte) {
 	switch codec {
 	case "mulaw":
@@ -68,7 +68,7 @@ func direct(codec string) func(dst []int16, src []byte) {
 	return float(codec)
 }
 
-// float is direct for codecs with samples between -1 and 1.
+// float is like direct, for codecs whose samples are floats between -1 and 1.
 func float(codec string) func(dst []int16, src []byte) {
 	switch codec {
 	case "pcm_f32le":

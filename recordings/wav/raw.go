@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// raw maps the file name extensions of files without a header to their codecs, as in Asterisk and
-// FreeSWITCH. Each has one channel.
+// raw maps the extensions of files without a header to their codecs, as in Asterisk and FreeSWITCH.
+// All of them have one channel.
 var raw = map[string]struct {
 	codec string
 	rate  int
@@ -26,8 +26,8 @@ var raw = map[string]struct {
 	"r8": {"pcm_s16le", 8000}, "r16": {"pcm_s16le", 16000}, "r24": {"pcm_s16le", 24000}, "r32": {"pcm_s16le", 32000},
 }
 
-// rawTypes maps subtypes of audio/ to codecs. The rate is the default of RFC 3551, or 0 if the type
-// must contain it.
+// rawTypes maps audio/ subtypes to codecs. The rate is the default in RFC 3551, or 0 if the type
+// must contain a rate.
 var rawTypes = map[string]struct {
 	codec string
 	rate  int
@@ -37,10 +37,10 @@ var rawTypes = map[string]struct {
 	"x-sln": {"pcm_s16le", 8000}, "l8": {"pcm_u8", 0}, "l16": {"pcm_s16be", 0}, "l24": {"pcm_s24be", 0},
 }
 
-// ParseRaw returns the facts of a file without a header, of the given kind. The kind is an
-// extension such as ".sln16", or a media type such as "audio/L16;rate=16000;channels=2". Samples of
-// audio/L16 are big-endian; those of "audio/x-sln;rate=8000;channels=2" are little-endian. For a
-// kind without a known codec, the error is an [ErrNotWAV].
+// ParseRaw returns the facts of a file without a header. kind is an extension such as ".sln16", or
+// a media type such as "audio/L16;rate=16000;channels=2". Samples of audio/L16 are big-endian, and
+// those of audio/x-sln are little-endian. If the codec of kind is unknown, the error is
+// [ErrNotWAV].
 func ParseRaw(kind string, r io.ReaderAt, size int64) (Facts, error) {
 	codec, rate, channels, err := rawKind(kind)
 	if err != nil {
@@ -56,7 +56,7 @@ func ParseRaw(kind string, r io.ReaderAt, size int64) (Facts, error) {
 	return f, nil
 }
 
-// IsRaw reports whether [ParseRaw] knows an extension or a media type.
+// IsRaw reports whether [ParseRaw] knows kind, an extension or a media type.
 func IsRaw(kind string) bool {
 	_, _, _, err := rawKind(kind)
 	return !errors.Is(err, ErrNotWAV)
@@ -78,7 +78,7 @@ func rawKind(kind string) (codec string, rate, channels int, err error) {
 	rate, channels = found.rate, 1
 	for param, value := range map[string]*int{"rate": &rate, "channels": &channels} {
 		said, ok := params[param]
-		if !ok || found.codec == "g722" || found.codec == "gsm" { // in RFC 3551, G.722 has the rate 8000
+		if !ok || found.codec == "g722" || found.codec == "gsm" { // RFC 3551 gives G.722 the rate 8000
 			continue
 		}
 		if *value, err = strconv.Atoi(said); err != nil {
@@ -88,8 +88,8 @@ func rawKind(kind string) (codec string, rate, channels int, err error) {
 	return found.codec, rate, channels, nil
 }
 
-// Headerless returns the facts of a file of size bytes that contains only audio, as [ParseRaw]
-// does. For a codec that needs a header, the error is an [ErrCodec].
+// Headerless returns the facts of a file of size bytes that contains only audio with this codec. If
+// the codec needs a header, the error is [ErrCodec].
 func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
 	f := Facts{Format: Format{Codec: codec, SampleRate: rate, Channels: channels}, Length: size}
 	if err := f.Check(); err != nil {
@@ -122,7 +122,7 @@ func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
 	return f, nil
 }
 
-// checkGSM checks the first frames of GSM, which all begin with the same bits.
+// checkGSM checks the first GSM frames, which must all begin with the same bits.
 func checkGSM(r io.ReaderAt, f Facts) error {
 	var first [1]byte
 	for i := range min(int64(16), f.Length/gsmBytes) {

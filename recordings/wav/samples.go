@@ -6,22 +6,22 @@ import (
 	"io"
 )
 
-// windowBytes is roughly how many bytes of a file are read at once.
+// windowBytes is the approximate number of bytes read from a file at a time.
 const windowBytes = 16 << 10
 
-// Samples is the audio of a file as a [Source].
+// Samples is the audio in a file, as a [Source].
 type Samples struct {
 	facts  Facts
 	plain  *plain // exactly one of plain and blocks is not nil
 	blocks *blocks
 }
 
-// Open returns the audio of a file with known facts. Audio that cannot be converted is an
-// [ErrCodec].
+// Open returns the audio in a file whose facts are f. If the audio cannot be converted, the error
+// is [ErrCodec].
 //
 // index returns the result of [Samples.Index] for the same file. Open calls it only for codecs that
-// benefit, and keeps the result, which must not be changed. Without an index, or with a damaged or
-// wrong one, reading from the middle may have to decode everything before it.
+// benefit from an index, and keeps the result, which must not be changed. Without an index, or with
+// a damaged or wrong one, reading from the middle may have to decode everything before it.
 func Open(r io.ReaderAt, f Facts, index func() ([]byte, error)) (*Samples, error) {
 	s := &Samples{facts: f, plain: newPlain(r, f), blocks: newBlocks(r, f)}
 	if s.plain == nil && s.blocks == nil {
@@ -38,18 +38,18 @@ func Open(r io.ReaderAt, f Facts, index func() ([]byte, error)) (*Samples, error
 	return s, nil
 }
 
-// Rate returns the sample rate of the file in Hz.
+// Rate returns the sample rate in Hz.
 func (s *Samples) Rate() int { return s.facts.SampleRate }
 
-// Channels returns the number of channels of the file.
+// Channels returns the number of channels.
 func (s *Samples) Channels() int { return s.facts.Channels }
 
 // Frames returns the number of frames.
 func (s *Samples) Frames() int64 { return s.facts.Frames }
 
-// Index returns the index for a later [Open] of the same file, with which reading from the middle
-// is fast. Call it after reading from start to end. It has at most 600 KB, and is nil if it would
-// not help.
+// Index returns an index of the audio, which makes reading from the middle fast after a later
+// [Open] of the same file. Call it after reading the audio from start to end. The index has at most
+// 600 KB. It is nil if it would not help.
 func (s *Samples) Index() []byte {
 	if s.blocks == nil || s.blocks.marks == nil {
 		return nil
@@ -57,7 +57,7 @@ func (s *Samples) Index() []byte {
 	return s.blocks.marks.index(s.facts)
 }
 
-// ReadFrames implements [Source]. If the file is shorter than its facts say, the error is an
+// ReadFrames implements [Source]. If the file is shorter than its facts say, the error is
 // [io.ErrUnexpectedEOF].
 func (s *Samples) ReadFrames(dst []int16, at int64) (n int, err error) {
 	if at < 0 {
@@ -83,7 +83,7 @@ func (s *Samples) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, err
 }
 
-// plain reads codecs in which every sample is coded on its own.
+// plain reads audio whose samples are coded independently.
 type plain struct {
 	file   io.ReaderAt
 	facts  Facts
@@ -91,7 +91,7 @@ type plain struct {
 	buf    []byte
 }
 
-// newPlain returns a reader for such a codec, or nil for other codecs.
+// newPlain returns a reader for a codec with independent samples, or nil for other codecs.
 func newPlain(r io.ReaderAt, f Facts) *plain {
 	decode := direct(f.Codec)
 	if decode == nil {
@@ -100,7 +100,7 @@ func newPlain(r io.ReaderAt, f Facts) *plain {
 	return &plain{file: r, facts: f, decode: decode, buf: make([]byte, windowBytes/f.BlockAlign*f.BlockAlign)}
 }
 
-// readFrames fills dst with frames, beginning with frame at. All of them must exist.
+// readFrames fills dst with frames, beginning with frame at. All of these frames must exist.
 func (p *plain) readFrames(dst []int16, at int64) error {
 	align := p.facts.BlockAlign
 	for len(dst) > 0 {
@@ -115,7 +115,7 @@ func (p *plain) readFrames(dst []int16, at int64) error {
 	return nil
 }
 
-// readBytes fills b with unchanged bytes of the audio, beginning with byte from.
+// readBytes fills b with the unconverted bytes of the audio, beginning with byte from.
 func (p *plain) readBytes(b []byte, from int64) (int, error) {
 	if err := readAt(p.file, b, p.facts.Offset+from); err != nil {
 		return 0, fmt.Errorf("reading audio: %w", err)
@@ -123,7 +123,7 @@ func (p *plain) readBytes(b []byte, from int64) (int, error) {
 	return len(b), nil
 }
 
-// readAt fills p with the bytes at an offset of the file.
+// readAt fills p with the bytes at an offset in the file.
 func readAt(file io.ReaderAt, p []byte, offset int64) error {
 	n, err := file.ReadAt(p, offset)
 	switch {

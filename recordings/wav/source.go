@@ -8,17 +8,17 @@ type Source interface {
 	Rate() int     // frames per second
 	Channels() int // samples per frame
 	Frames() int64
-	// ReadFrames fills dst, which holds a whole number of interleaved frames, beginning with
-	// frame at. It returns the number of frames it filled. If there are fewer than requested,
-	// it also returns an error, at the end of the audio [io.EOF].
+	// ReadFrames fills dst with interleaved frames, beginning with frame at. The length of dst is a
+	// whole number of frames. ReadFrames returns the number of frames that it filled. If there are
+	// fewer than requested, it also returns an error, which is [io.EOF] at the end of the audio.
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
 
-// mixFrames is the number of frames that a mix or a leg reads from its source at once.
+// mixFrames is the number of frames that Mix and Leg read from their source at a time.
 const mixFrames = 1024
 
-// Mix returns the mean of all channels as one channel, rounded to the nearest value, halves up. A
-// source with one channel is returned unchanged.
+// Mix returns the mean of all channels as one channel. Means are rounded to the nearest value,
+// halves up. If s has one channel, Mix returns s.
 func Mix(s Source) Source {
 	if s.Channels() == 1 {
 		return s
@@ -26,7 +26,7 @@ func Mix(s Source) Source {
 	return &mono{Source: s, one: mean, buf: make([]int16, mixFrames*s.Channels())}
 }
 
-// Leg returns channel n of a source, counted from 1.
+// Leg returns channel n of a source. Channels are counted from 1.
 func Leg(s Source, n int) Source {
 	if n == 1 && s.Channels() == 1 {
 		return s
@@ -35,7 +35,7 @@ func Leg(s Source, n int) Source {
 	return &mono{Source: s, one: pick, buf: make([]int16, mixFrames*s.Channels())}
 }
 
-// mean returns the mean of the samples of a frame.
+// mean returns the mean of the samples in a frame.
 func mean(frame []int16) int16 {
 	sum, n := len(frame), 2*len(frame)
 	for _, v := range frame {
@@ -47,7 +47,7 @@ func mean(frame []int16) int16 {
 	return int16(sum / n)
 }
 
-// mono combines several channels into one.
+// mono is a source that combines several channels into one.
 type mono struct {
 	Source
 	one func(frame []int16) int16

@@ -8,11 +8,11 @@ import (
 	"math"
 )
 
-// viewFrames is the number of frames converted at once, at most.
+// viewFrames is the maximum number of frames converted at a time.
 const viewFrames = 4096
 
 // A View is a WAV file of 16-bit PCM with the audio of a [Source]. Its header has 44 bytes, or is
-// that of RF64 if the size exceeds 32 bits. Reading allocates nothing. A View is not safe for
+// an RF64 header if the size exceeds 32 bits. Reading allocates no memory. A View is not safe for
 // concurrent use.
 type View struct {
 	source Source
@@ -31,7 +31,7 @@ func NewView(s Source) *View {
 	return v
 }
 
-// Size returns the length of the view in bytes.
+// Size returns the length of the file in bytes.
 func (v *View) Size() int64 { return v.size }
 
 // Seek implements [io.Seeker].
@@ -97,8 +97,8 @@ func (v *View) position() (frame int64, skip int) {
 	return audio / v.frame, int(audio % v.frame)
 }
 
-// put writes samples to p, beginning with byte skip, as many as fit. It returns the number of
-// bytes.
+// put writes as many samples to p as fit, beginning with byte skip of the samples. It returns the
+// number of bytes written.
 func put(p []byte, samples []int16, skip int) int {
 	n := min(len(p), 2*len(samples)-skip)
 	if n <= 0 {
@@ -126,7 +126,7 @@ func put(p []byte, samples []int16, skip int) int {
 	return n
 }
 
-// header returns the header of a file of 16-bit PCM.
+// header returns the header of a WAV file of 16-bit PCM.
 func header(rate, channels int, frames int64) []byte {
 	le := binary.LittleEndian
 	frame := 2 * channels

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// open opens the audio of a file of the corpus. It returns nil for audio that cannot be
-// converted.
+// open opens the audio of a file in the corpus. If the audio cannot be converted, open returns nil.
 func open(t testing.TB, name string, index []byte) *Samples {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(corpus, name))
@@ -44,8 +43,8 @@ func readView(t testing.TB, s Source) []byte {
 	return whole
 }
 
-// TestRangesOfViews shows that a range of a view equals that of the whole, whatever was read
-// before.
+// TestRangesOfViews shows that a range of a view has the same bytes as the whole view, whatever was
+// read before.
 func TestRangesOfViews(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name := range expectations(t) {
@@ -84,7 +83,7 @@ func TestViewOfAFileThatWasCut(t *testing.T) {
 	}
 }
 
-// A silence is a source of any length.
+// A silence is a silent source of any length.
 type silence struct {
 	channels int
 	frames   int64
@@ -99,7 +98,7 @@ func (s silence) ReadFrames(dst []int16, _ int64) (int, error) {
 }
 
 func TestHeaderOfViews(t *testing.T) {
-	const most = (math.MaxUint32 - 36) / 4 // most frames of two channels in a RIFF header
+	const most = (math.MaxUint32 - 36) / 4 // maximum number of frames of two channels that a RIFF header allows
 	for _, tt := range []struct {
 		channels int
 		frames   int64
@@ -135,7 +134,7 @@ func TestSeekInViews(t *testing.T) {
 	for _, tt := range []struct {
 		offset int64
 		whence int
-		want   int64 // -1 is an error
+		want   int64 // -1 means an error
 	}{
 		{10, io.SeekStart, 10}, {5, io.SeekCurrent, 15}, {-20, io.SeekCurrent, -1}, {-4, io.SeekEnd, 240},
 		{7, io.SeekEnd, 251},
@@ -151,7 +150,7 @@ func TestSeekInViews(t *testing.T) {
 	}
 }
 
-// TestPlain shows that only files that every player reads are plain.
+// TestPlain shows that only files that every player can read are plain.
 func TestPlain(t *testing.T) {
 	plain := map[string]bool{
 		"bext_before_fmt.wav": true, "canonical_44.wav": true, "chunk_odd_padded.wav": true,

@@ -1,19 +1,20 @@
-// Package wav reads RIFF/WAVE files and audio without a header. It finds the facts of a file, such
-// as its codec, where the audio is and how long it lasts, and converts the audio to 16-bit PCM.
+// Package wav reads RIFF/WAVE files and audio without a header. It determines the facts of a file,
+// such as the codec, and the position and length of the audio. It also converts the audio to 16-bit
+// PCM.
 //
 // It supports what telephone systems write: PCM, float, G.711, GSM 6.10, IMA and MS ADPCM in RIFF,
-// RIFX, RF64 and BW64, and bare G.711, G.722, GSM and PCM. Chunks may come in any order. Headers
-// may be unfinished because the writer streamed or died. A fault with only one possible meaning is
-// repaired, and [Facts] lists the repair; other faulty files are rejected. The bytes themselves
-// are never changed.
+// RIFX, RF64 and BW64, and headerless G.711, G.722, GSM and PCM. Chunks may come in any order.
+// Headers may be unfinished because the writer streamed or crashed. A fault that has only one
+// possible meaning is repaired, and [Facts] lists the repair. Other faulty files are rejected. The
+// bytes in the file are never changed.
 //
 // A [Source] is the audio of any codec: its length is known, and it can be read from any position.
-// A [View] turns a Source into a file that every player reads. Reading any range of a view returns
-// the same bytes as reading the whole.
+// A [View] turns a Source into a file that every player can read. Reading any range of a view
+// returns the same bytes as reading the whole view.
 //
 // No input can cause large allocations or endless loops. Headers are read into a fixed buffer, the
-// number of chunks is bounded, and audio is decoded one block at a time. The package makes no
-// policy decisions and imports nothing else of selvage.
+// number of chunks is limited, and audio is decoded one block at a time. The package makes no
+// policy decisions and imports no other package of selvage.
 package wav
 
 import (
@@ -23,7 +24,7 @@ import (
 	"time"
 )
 
-// The reasons to reject a file. Unless reading fails, the errors of [Parse], [ParseRaw] and [Open]
+// Errors for rejected files. Unless reading fails, the errors of [Parse], [ParseRaw] and [Open]
 // wrap one of them with details.
 var (
 	ErrNotWAV = errors.New("not a RIFF/WAVE file")
@@ -31,23 +32,23 @@ var (
 	ErrBroken = errors.New("broken file")
 )
 
-// Facts describe the audio of a file.
+// Facts describes the audio in a file.
 type Facts struct {
 	Format
-	Frames  int64    // samples per channel; 0 means no audio
+	Frames  int64    // samples per channel; 0 if there is no audio
 	Offset  int64    // position of the first byte of audio
-	Length  int64    // bytes of audio
+	Length  int64    // number of bytes of audio
 	Repairs []string // faults that were repaired, one sentence each
 
-	common bool // the header is one that every player reads
+	common bool // every player can read the header
 }
 
-// Plain reports whether the file already is 16-bit PCM that every player reads, and needs no
-// conversion.
+// Plain reports whether the file is already 16-bit PCM that every player can read, so that it needs
+// no conversion.
 func (f Facts) Plain() bool { return f.common && f.Codec == "pcm_s16le" && len(f.Repairs) == 0 }
 
-// Duration returns the length of the audio. It is computed from the frames, since the byte rate in
-// the header may be wrong.
+// Duration returns the length of the audio. It is computed from the number of frames, because the
+// byte rate in the header may be wrong.
 func (f Facts) Duration() time.Duration {
 	if f.SampleRate == 0 {
 		return 0
@@ -56,7 +57,7 @@ func (f Facts) Duration() time.Duration {
 	return time.Duration(f.Frames/rate)*time.Second + time.Duration(f.Frames%rate)*time.Second/time.Duration(rate)
 }
 
-// Parse reads the facts of a file of the given size.
+// Parse returns the facts of a file of the given size.
 func Parse(r io.ReaderAt, size int64) (Facts, error) {
 	p := parser{r: r, size: size}
 	if err := p.header(); err != nil {
@@ -72,15 +73,15 @@ func Parse(r io.ReaderAt, size int64) (Facts, error) {
 	f := &p.facts
 	f.common = p.common
 	f.count()
-	// If a block holds several frames, the fact chunk limits the frames of the last block. A fact
-	// that would remove more than that is wrong.
+	// If a block contains several frames, the fact chunk says how many of the last block's frames
+	// are audio. A fact chunk that would remove more than one block is wrong.
 	if f.Frames-p.fact > 0 && f.Frames-p.fact < int64(f.BlockFrames) && !p.streamed {
 		f.Frames = p.fact
 	}
 	return *f, nil
 }
 
-// count computes the frames from the bytes of audio.
+// count computes the number of frames from the number of bytes.
 func (f *Facts) count() {
 	if rest := f.Length % int64(f.BlockAlign); rest != 0 && f.inBlock(int(rest)) == 0 {
 		f.Length -= rest

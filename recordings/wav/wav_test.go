@@ -16,19 +16,19 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// riff returns a file with these chunks and the right size in its header.
+// riff returns a file with these chunks and with the correct size in its header.
 func riff(chunks ...string) string {
 	body := "WAVE" + strings.Join(chunks, "")
 	return "RIFF" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(body)))) + body
 }
 
-// piece returns a padded chunk.
+// piece returns a chunk with padding.
 func piece(id, body string) string {
 	return id + string(binary.LittleEndian.AppendUint32(nil,
 		uint32(len(body)))) + body + strings.Repeat("\x00", len(body)%2)
 }
 
-// pcm is a format chunk: 8 kHz, 16 bits, one channel.
+// pcm is a format chunk for 8 kHz, 16 bits and one channel.
 var pcm = piece("fmt ", "\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00")
 
 func TestParse(t *testing.T) {
@@ -63,7 +63,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// extensible returns a format chunk with its tag in a GUID.
+// extensible returns a format chunk whose tag is in a GUID.
 func extensible(tag, channels, align, bits uint16) string {
 	le := binary.LittleEndian
 	b := le.AppendUint16(le.AppendUint16(nil, tagExtensible), channels)
@@ -151,7 +151,7 @@ func TestParseTellsOfReading(t *testing.T) {
 	}
 }
 
-// A counted reader counts the bytes that are read of a file.
+// A counted reader counts the bytes that are read.
 type counted struct {
 	io.ReaderAt
 	calls, bytes int
@@ -163,7 +163,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
-// FuzzParse looks for files that break a promise of Parse.
+// FuzzParse checks the promises of Parse.
 func FuzzParse(f *testing.F) {
 	for name := range expectations(f) {
 		file, err := os.ReadFile(filepath.Join(corpus, name))
@@ -173,7 +173,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(file[:min(len(file), 4096)], int64(len(file)))
 	}
 
-	// A header of many small chunks is the longest work: maxChunks are read.
+	// A header with many small chunks takes the most time, because maxChunks of them are read.
 	bound := fuzzcost.Bound{CPU: 2 * time.Millisecond, CPUPerByte: 100 * time.Nanosecond, Heap: 256 << 10, PerByte: 16}
 	f.Add(append([]byte("RIFF\xff\xff\xff\xffWAVE"),
 		bytes.Repeat([]byte("JUNK\x00\x00\x00\x00"), 1<<14)...), int64(1<<17))
@@ -185,7 +185,7 @@ func FuzzParse(f *testing.F) {
 		var err error
 		bound.Check(t, len(file), func() {
 			r = &counted{ReaderAt: bytes.NewReader(file)}
-			got, err = Parse(r, size) // any size, since the file may be shorter than stated
+			got, err = Parse(r, size) // size is arbitrary, since the file may be shorter than stated
 		})
 		if r.calls > 4*maxChunks || r.bytes > len(parser{}.head)*r.calls {
 			t.Errorf("%d reads of %d bytes", r.calls, r.bytes)
