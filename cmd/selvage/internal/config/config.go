@@ -32,7 +32,7 @@ type Config struct {
 	MediaAddress mediaAddresses `key:"media_address"`
 
 	// Address for TURN, through which browsers send media if their network permits only TLS, or
-	// off. It uses the certificate of HTTPS, and leads to the media port alone.
+	// off. It uses the certificate of HTTPS, and leads only to the media port.
 	ListenTURN HostPort `key:"listen_turn" default:"off"`
 	// URL of the TURN server for browsers, such as turns:turn.example.com:443?transport=tcp
 	// (default: the public URL's host and the port listened on).
@@ -67,7 +67,7 @@ type Config struct {
 	// Create no demo project on the first start.
 	NoDemo bool `key:"no_demo" default:"false"`
 
-	// E-mail address of the first owner, created on a start without any operator.
+	// Email address of the first owner, created on a start without any operator.
 	BootstrapAdminEmail string `key:"bootstrap_admin_email" secret:"true"`
 	// Password of the first owner, at least 12 characters.
 	BootstrapAdminPassword string `key:"bootstrap_admin_password" secret:"true"`
@@ -152,7 +152,7 @@ type Config struct {
 		AccessJWT lifetime `key:"access_jwt" default:"15m" reload:"true"`
 		// Lifetime of an unused OAuth refresh token.
 		RefreshIdle Period `key:"refresh_idle" default:"720h" reload:"true"`
-		// Lifetime of an OAuth grant, however often its refresh token is rotated.
+		// Lifetime of an OAuth grant, however many times its refresh token is rotated.
 		RefreshAbsolute Period `key:"refresh_absolute" default:"4320h" reload:"true"`
 	} `key:"tokens"`
 
@@ -171,18 +171,18 @@ type Config struct {
 
 	Mail struct {
 		// Mail server: smtp://USER@HOST:587 (STARTTLS, unless the host is this machine or
-		// ?tls=none is appended), smtps://USER@HOST:465, or log:. With log:, mails are kept
-		// here; read them at /dev/mail if the server is reachable from this machine only.
+		// ?tls=none is appended), smtps://USER@HOST:465, or log:. With log:, emails are kept
+		// here; read them at /dev/mail if only this machine can reach the server.
 		URL mailURL `key:"url" default:"log:"`
 		// Password of USER at the mail server.
 		Password string `key:"password" secret:"true"`
 		// PEM file with the CA certificate of the mail server (default: the CAs that the system
 		// trusts).
 		CA fileName `key:"ca"`
-		// Sender of mails, such as Acme <no-reply@acme.example> (default: no-reply at the host
+		// Sender of emails, such as Acme <no-reply@acme.example> (default: no-reply at the host
 		// of the public URL). Without a name, the name of the project is used.
 		From mailAddress `key:"from"`
-		// Address for replies to mails.
+		// Address for replies to emails.
 		ReplyTo mailAddress `key:"reply_to"`
 	} `key:"mail"`
 
@@ -203,8 +203,8 @@ type Config struct {
 	} `key:"recordings"`
 
 	Calls struct {
-		// Time that the records of ended calls are kept, in days such as 400d; 0 for ever. Their
-		// recordings stay.
+		// Time that the records of ended calls are kept, in days such as 400d; 0 keeps them forever.
+		// Their recordings stay.
 		Keep retention `key:"keep" default:"0"`
 		// Time that a call rings before it ends with NO_ANSWER, at most 10m.
 		Ring ringing `key:"ring" default:"1m"`
@@ -247,9 +247,9 @@ type Config struct {
 		TokenPerClient limit `key:"token_per_client" default:"6000" reload:"true"`
 		// Registrations from one address per hour; 0 for no limit.
 		RegisterPerNetwork limit `key:"register_per_network" default:"20" reload:"true"`
-		// Mails per hour to one address requested without a login; 0 for no limit.
+		// Emails per hour to one address requested without a login; 0 for no limit.
 		MailPerAddress limit `key:"mail_per_address" default:"5" reload:"true"`
-		// Mails per hour requested from one network address without a login; 0 for no limit.
+		// Emails per hour requested from one network address without a login; 0 for no limit.
 		MailPerNetwork limit `key:"mail_per_network" default:"30" reload:"true"`
 		// Requests per minute of an API key, a client or a token; 0 for no limit.
 		APIRequests limit `key:"api_requests" default:"60000" reload:"true"`
@@ -261,7 +261,7 @@ type Config struct {
 	} `key:"limits"`
 
 	Audit struct {
-		// Time that events of the audit trail are kept, in days such as 400d; 0 for ever.
+		// Time that events of the audit trail are kept, in days such as 400d; 0 keeps them forever.
 		Keep retention `key:"keep" default:"0"`
 	} `key:"audit"`
 

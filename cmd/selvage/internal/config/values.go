@@ -276,7 +276,7 @@ func (e toneEvery) String() string { return time.Duration(e).String() }
 func (r *retention) UnmarshalText(text []byte) error {
 	s := span.Span{Least: 0, Most: maxRetention}
 	if err := s.Set(string(text)); string(text) != "0" && (err != nil || s.Length < minRetention) {
-		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 for ever",
+		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 to keep them forever",
 			span.InDays(minRetention), span.InDays(maxRetention))
 	}
 	*r = retention(s.Length)
