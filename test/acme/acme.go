@@ -31,7 +31,7 @@ type Config struct {
 // A Server is a running pebble.
 type Server struct {
 	Directory string // URL of the ACME directory
-	CA        string // PEM file that its HTTPS certificate is verified with
+	CA        string // PEM file with the CA of its own HTTPS
 
 	manage string // URL of the management interface
 	client *http.Client

@@ -33,8 +33,8 @@ func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certific
 	return conn.ConnectionState().PeerCertificates[0], nil
 }
 
-// Await waits until a selvage presents a certificate for a host that is not one of the others,
-// and returns it.
+// Await waits until selvage presents a certificate for a host that is not one of others, and
+// returns that certificate.
 func Await(
 	t harness.T, s *harness.Server, host string, roots *x509.CertPool, others ...*x509.Certificate,
 ) *x509.Certificate {

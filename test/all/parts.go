@@ -29,8 +29,8 @@ type placement struct {
 // of guesses. All other attacks give the same results on Redis as on PostgreSQL.
 const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 
-// measured are the attacks that compare times or measure what a request costs. They form a separate
-// suite, times, and run alone after all other parts have ended.
+// measured matches the attacks that compare times or measure what a request costs. They form a
+// separate suite, times, whose parts run one at a time after all other parts have ended.
 const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyPasswords|` +
 	`K08KeyTiming|I17HostileRequests)$`
 
@@ -100,8 +100,8 @@ var unwatched = []string{
 type part struct {
 	name    string
 	seconds int      // about how long it takes; see [placement]
-	after   string   // the part that has to end first, or ""
-	alone   bool     // it runs after all others have ended
+	after   string   // the part that must have ended before; or ""
+	alone   bool     // it runs by itself after all others have ended
 	dir     string   // where it runs; "" is the top of the repository
 	env     []string // in addition to the environment
 	steps   [][]string

@@ -43,8 +43,9 @@ func compile(chosen []part) error {
 	return nil
 }
 
-// run runs the parts, jobs at a time and in order, and then each of those that run alone. A part
-// starts only when its prerequisites have ended, and fails without running if one of them failed.
+// run first runs the parts in order, jobs at a time, and then each part that must run by itself. A
+// part starts only when its prerequisites have ended, and fails without running if one of them
+// failed.
 func run(chosen []part, jobs int) (results []result) {
 	ended := map[string]error{}
 	isAlone := func(p part) bool { return p.alone }
@@ -57,7 +58,7 @@ func run(chosen []part, jobs int) (results []result) {
 	return results
 }
 
-// runBeside runs the parts, jobs at a time, and notes in ended which have ended, and how.
+// runBeside runs the parts, jobs at a time. It records the result of each part in ended.
 func runBeside(waiting []part, jobs int, ended map[string]error) (results []result) {
 	done := make(chan result)
 	running := 0

@@ -27,7 +27,7 @@ func (m mailed) keeper(t *testing.T) harness.Option {
 	return harness.Basic(m.ID, key["key"].(string))
 }
 
-// says returns the e-mail claims that userinfo returns for a subscriber.
+// says returns the email claims that userinfo returns for a subscriber.
 func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verified bool) {
 	t.Helper()
 	tokens, _ := m.spa.SignIn(t, sub, "openid email")
@@ -93,7 +93,7 @@ func TestMailVerification(t *testing.T) {
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 }
 
-// TestMailChangeAddress shows that an account gets a new e-mail address only once the link
+// TestMailChangeAddress shows that an account gets a new email address only once the link
 // mailed to that address is used. The previous address gets a notice, and nobody learns which
 // addresses have an account.
 func TestMailChangeAddress(t *testing.T) {

@@ -108,7 +108,7 @@ func TestP06AuditedAddress(t *testing.T) {
 	}
 }
 
-// TestI08AuditCanaries shows that no secret of a login, and no e-mail, is in the audit trail.
+// TestI08AuditCanaries shows that no secret of a login, and no email, is in the audit trail.
 func TestI08AuditCanaries(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web")

@@ -62,7 +62,7 @@ func processOf(t *testing.T, s *harness.Server) (p process) {
 	return p
 }
 
-// The most that one hostile request may cost.
+// The constants bound what one hostile request may cost.
 const (
 	mostCPU  = 50 * time.Millisecond
 	mostHeap = 5 << 20

@@ -268,8 +268,8 @@ func TestF13Hosts(t *testing.T) {
 }
 
 // TestConsentNamesFabricAccess shows that the consent page names fabric access. A fabric token
-// reveals more than the scope openid alone, so people must know before they agree. A client
-// with JWT access tokens learns no more than the scope allows.
+// reveals more than the scope openid does, so people must know before they agree. A client with JWT
+// access tokens learns no more than the scope allows.
 func TestConsentNamesFabricAccess(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)

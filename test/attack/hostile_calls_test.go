@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// An envelope is the answer to a verto message.
+// An envelope is the response to a verto message.
 type envelope struct {
 	Code, Message string
 	Result        struct{ Result struct{ Message string } }

@@ -153,7 +153,7 @@ func TestJ08Claims(t *testing.T) {
 	}
 }
 
-// TestJ11Confusion shows that a token of one kind is refused as another.
+// TestJ11Confusion shows that a token is refused wherever a token of another kind is required.
 func TestJ11Confusion(t *testing.T) {
 	v := newVictim(t)
 	p := v.Project

@@ -263,7 +263,7 @@ func TestMailUnknownAddress(t *testing.T) {
 }
 
 // TestMailLinkBound shows that a link is valid only for its own page, and that a new password or
-// a new e-mail address ends it.
+// a new email address ends it.
 func TestMailLinkBound(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -337,7 +337,7 @@ func TestMailInvitation(t *testing.T) {
 	}
 }
 
-// TestMailHost shows that links are built from the public URL alone, whatever host a request names.
+// TestMailHost shows that links are built only from the public URL, whatever host a request names.
 func TestMailHost(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(watched{m}) }
 
-// project returns a new project on the shared server, for one test alone.
+// project returns a new project on the shared server, for one test.
 func project(t *testing.T) *harness.Project {
 	t.Helper()
 	standing.watch(t)
@@ -25,7 +25,8 @@ func project(t *testing.T) *harness.Project {
 // loginScope is the scope most logins here request.
 const loginScope = "openid profile email offline_access"
 
-// A trap is a server that attackers point selvage at. Any connection to it is a failure.
+// A trap is a server to which attackers direct selvage's requests. Any connection to it is a
+// failure.
 type trap struct {
 	URL   string
 	calls atomic.Int64

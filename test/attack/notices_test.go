@@ -54,8 +54,8 @@ func TestMailNewDevice(t *testing.T) {
 	}
 }
 
-// TestMailToOperators shows that an operator who signs in by password alone gets one notice
-// without a link, and that owners get one for each new operator.
+// TestMailToOperators shows that an operator who signs in with only a password gets one notice
+// without a link, and that owners get one notice for each new operator.
 func TestMailToOperators(t *testing.T) {
 	m := newMailed(t)
 	owner := newOperator(t, m.Project, "owner")

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP01Timing shows that an unknown e-mail takes as long as a wrong password.
+// TestP01Timing shows that an unknown email takes as long as a wrong password.
 func TestP01Timing(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -30,8 +30,8 @@ func TestP01Timing(t *testing.T) {
 }
 
 // TestP12ImportedHashes shows that failed logins take the same time whatever kind of hash an
-// account has: none, ours, a costly imported one, or a cheap one. Correct passwords for disabled
-// accounts also do.
+// account has: none, ours, a costly imported one, or a cheap one. Correct passwords of disabled
+// accounts take as long.
 func TestP12ImportedHashes(t *testing.T) {
 	p := limited(t, "LOGIN_PER_ACCOUNT=0", "LOGIN_PER_NETWORK=0", "LOGIN_PER_RANGE=0")
 	c := p.NewClient(t, "spa", "--first-party")
@@ -118,7 +118,7 @@ func failedLogins(
 	return slices.Min(took[true]), slices.Min(took[false])
 }
 
-// TestP02OneAnswer shows that a failed login gets the same answer whatever made it fail.
+// TestP02OneAnswer shows that a failed login gets the same response whatever the reason.
 func TestP02OneAnswer(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -164,7 +164,7 @@ func requestOf(p harness.Page) string {
 }
 
 // TestP10NoPassword shows that a subscriber without a password cannot sign in, and that an
-// e-mail is never matched as a pattern.
+// email is never matched as a pattern.
 func TestP10NoPassword(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")

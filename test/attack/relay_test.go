@@ -148,7 +148,8 @@ func TestI01Sockets(t *testing.T) {
 	p.Connect(t, sat.Token, "")
 }
 
-// The limits on unauthenticated sockets of one address: how many, and for how long.
+// The constants are the limits for unauthenticated sockets from one address: how many, and for how
+// long.
 const (
 	strangers     = 200
 	authenticates = 10 * time.Second

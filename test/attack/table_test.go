@@ -62,7 +62,7 @@ func exampleOf(op *openapi3.Operation) any {
 	return op.RequestBody.Value.Content["application/json"].Example
 }
 
-// A credentials holds credentials of one kind for a project.
+// A credentials holds one kind of credentials for a project.
 type credentials struct {
 	name   string
 	kind   string   // as in the table, or "" for credentials that no operation accepts

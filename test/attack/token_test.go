@@ -16,7 +16,7 @@ import (
 // clientCredentials returns the smallest token request.
 func clientCredentials() url.Values { return url.Values{"grant_type": {"client_credentials"}} }
 
-// TestT01TwoWays shows that a client must not authenticate in two ways at once.
+// TestT01TwoWays shows that a client must not authenticate in two ways in the same request.
 func TestT01TwoWays(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	for _, secret := range []string{c.Secret, "another"} {

@@ -114,8 +114,8 @@ func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, 
 	}
 }
 
-// TestI01SlowClients keeps connections busy with a byte a second: of a header, of a body, and of an
-// answer that is not read. Each is closed in time, and other clients are served meanwhile.
+// TestI01SlowClients keeps connections busy with a byte a second: of a header, of a body, and of a
+// response that is not read. Each is closed in time, and other clients are served at the same time.
 func TestI01SlowClients(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

@@ -42,8 +42,8 @@ func renew(t *testing.T, all ...*phone) {
 	}
 }
 
-// wantMoved waits until the phone's call has changed to another node. id is that of the call, or "" if
-// it is not known.
+// wantMoved waits until the phone's call is on another node. id is the call's id, or "" if it is
+// unknown.
 func (f *phone) wantMoved(id string) {
 	f.Helper()
 	f.do("until(() => states.includes('media.reconnecting') && states.lastIndexOf('media.connected') > "+
@@ -82,8 +82,8 @@ func (f *phone) wantOne(at *harness.Server, id, status string) {
 	}
 }
 
-// TestCallsOutliveTheirNode kills the node of a call, time and again. With our SDK, the call goes on at the other
-// node: the same id, the same record, and each hears the other.
+// TestCallsOutliveTheirNode repeatedly kills the node of a call. With our SDK, the call continues
+// on the other node with the same id and record, and each side hears the other.
 func TestCallsOutliveTheirNode(t *testing.T) {
 	n, alice, bob := lostNodes(t, 2)
 	p := alice.project
@@ -172,8 +172,8 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 	})
 }
 
-// TestCallsOutliveTheirServer kills the only server during a recorded call, and starts it again. The call goes
-// on, and so does its recording, in a second file.
+// TestCallsOutliveTheirServer kills the only server during a recorded call, and starts it again.
+// The call continues. So does its recording, in a second file.
 func TestCallsOutliveTheirServer(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)

@@ -32,17 +32,17 @@ type tab struct {
 }
 
 // lean disables features of Chromium that the tests do not need:
-//   - its window has no screen, yet its buttons are pages in a process that takes part in every
-//     navigation, and another such process is started ahead of time;
-//   - a spare process is kept for the next page;
-//   - pages that were left are kept for going back.
+//   - the buttons of its window, which are pages in a process that takes part in every navigation, and a
+//     second such process that is started ahead of time;
+//   - a spare process for the next page;
+//   - the cache of left pages for going back.
 //
 // The first two names are chromedp's own defaults.
 const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI," +
 	"SpareRendererForSitePerProcess,BackForwardCache"
 
-// chromiumDir creates a directory for everything that a Chromium keeps: its profile, and its
-// sockets, which it would otherwise leave behind elsewhere. Socket names must be short.
+// chromiumDir creates a directory for all files of a Chromium: its profile, and its sockets, which
+// it would otherwise leave elsewhere. Socket names must be short.
 func chromiumDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tab-")
@@ -180,8 +180,8 @@ func (b tab) show() {
 	}
 }
 
-// do runs each step on a page that is complete and not about to be left. A step is repeated if
-// the next page arrives during it, since nothing has been clicked or typed by then.
+// do runs each step on a page that is complete and about to stay. If the next page arrives during a
+// step, do repeats the step, which has not clicked or typed anything yet.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	for _, step := range steps {
@@ -234,7 +234,7 @@ func (b tab) retry(do func() error) {
 	}
 }
 
-// overtaken reports whether a step failed because the tab moved to another page meanwhile, or
+// overtaken reports whether a step failed because the tab moved to another page in the meantime, or
 // because an element moved or disappeared.
 func overtaken(err error) bool {
 	return errors.Is(err, errStayed) || slices.ContainsFunc([]string{

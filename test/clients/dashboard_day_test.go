@@ -41,7 +41,7 @@ func TestDashboardDay(t *testing.T) {
 	b.fill("resource-submit", "f-name", "standup", "f-display_name", "Stand-up")
 	b.until("the room", "document.body.innerText.includes('/public/standup')")
 
-	// The operator looks up why a login failed, by its e-mail address.
+	// The operator searches by email address to find out why a login failed.
 	b.do(goTo(s.AuthURL + "/account?project=" + p.ID))
 	b.fill("login-submit", "username", sub.Email, "password", "not "+sub.Password)
 	b.until("the error", "document.querySelector('#login-error')")

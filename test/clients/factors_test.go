@@ -59,7 +59,7 @@ func (b tab) typeInto(id, text string) {
 	b.do(chromedp.Clear(chromedp.CSS("#"+id)), write("#"+id, text))
 }
 
-// password signs in with the subscriber's e-mail address and password.
+// password signs in with the subscriber's email address and password.
 func (b tab) password(s harness.Subscriber) {
 	b.Helper()
 	b.typeInto("username", s.Email)
@@ -67,8 +67,8 @@ func (b tab) password(s harness.Subscriber) {
 	b.click("login-submit")
 }
 
-// TestFactorsInChromium shows that a person can add a passkey and sign in with it alone, set up an
-// authenticator app, and sign in with its codes and with a recovery code.
+// TestFactorsInChromium shows that a subscriber can add a passkey and sign in with only the
+// passkey, and can set up an authenticator app and sign in with its codes and with a recovery code.
 func TestFactorsInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
@@ -112,7 +112,7 @@ func TestFactorsInChromium(t *testing.T) {
 	b.click("codes-done")
 	says("Your passkey was added.")
 
-	// The browser offers the passkey in the e-mail field, and the authenticator accepts
+	// The browser offers the passkey in the email field, and the authenticator accepts
 	// immediately.
 	signOut()
 	b.do(goTo(account))
@@ -192,8 +192,9 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	b.click("continue-submit")
 	took(f)
 
-	// The passkey is the second factor here, used with the button. The authenticator ignores
-	// requests until the button is pressed, so that the offer in the e-mail field stays open.
+	// Here the passkey is the second factor, used with the button. The authenticator ignores
+	// requests until the button is pressed, so that the browser's offer in the email field stays
+	// open.
 	simulate := func(on bool) {
 		t.Helper()
 		_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation,

@@ -72,7 +72,7 @@ func (b tab) byKeys(page string) {
 	}
 }
 
-// TestKeyboard shows that the pages can be used with the keyboard alone, including sign-in.
+// TestKeyboard shows that the pages, including sign-in, can be used with only the keyboard.
 func TestKeyboard(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

@@ -205,7 +205,7 @@ func TestOIDCClientTSLogout(t *testing.T) {
 	}
 }
 
-// wantInfo requests the subscriber's info from the page and checks the status and the e-mail.
+// wantInfo requests the subscriber's info from the page and checks the status and the email.
 func (b tab) wantInfo(status int, email string) {
 	b.Helper()
 	type answer struct {

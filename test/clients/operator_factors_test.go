@@ -21,7 +21,7 @@ func (b tab) presence(key webauthn.AuthenticatorID, there bool) {
 }
 
 // TestPasskeyOfOperatorInChromium shows that an operator who needs a second factor can add a
-// passkey. The operator signs in with it in the e-mail field and after the password, and uses it
+// passkey. The operator signs in with it in the email field and after the password, and uses it
 // to confirm a sensitive step.
 func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	harness.NotStorage(t)
@@ -44,7 +44,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.click("codes-kept")
 	b.arrive(home)
 
-	// The browser offers the passkey in the e-mail field, and the authenticator accepts
+	// The browser offers the passkey in the email field, and the authenticator accepts
 	// immediately.
 	b.presence(key, false)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))

@@ -61,8 +61,8 @@ func (m *module) signIn(p harness.Page) harness.Page {
 	return p
 }
 
-// told returns the authorization response. It must arrive by the plan's response mode and no other
-// way.
+// told returns the parameters of the authorization response. It fails unless the response arrives
+// by the plan's response mode, and only by that mode.
 func (m *module) told(p harness.Page) url.Values {
 	m.Helper()
 	if m.mode != "form_post" {

@@ -17,7 +17,7 @@ func frontchannelDiscovery(m *module) {
 }
 
 // frontchannelLogout signs out through the client and checks that the page loads the client's
-// front-channel logout URI, and then goes on to the client.
+// front-channel logout URI, and then continues to the client.
 func frontchannelLogout(m *module) {
 	origin := strings.TrimSuffix(harness.RedirectURI, "/cb")
 	m.op = newProviderOf(m.T, harness.Shared(m), "--frontchannel-logout-uri", origin+"/frontchannel_logout",

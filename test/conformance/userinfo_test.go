@@ -98,8 +98,8 @@ func standard(name string, value any) error {
 	return nil
 }
 
-// birthdate reports whether a text is a date, a date without a year, or a year alone. The suite
-// accepts no year before 1850 and none in the future.
+// birthdate reports whether s is a date, a date without a year, or only a year. The suite accepts
+// no year before 1850 and none in the future.
 func birthdate(s string) bool {
 	year, _, full := strings.Cut(s, "-")
 	if full {
@@ -119,7 +119,7 @@ func scopeAddress(m *module) { m.scopes("address") }
 func scopePhone(m *module)   { m.scopes("phone") }
 func scopeAll(m *module)     { m.scopes("email", "phone", "address", "profile") }
 
-// scopeEmail requests only the e-mail address: userinfo must not contain the name. The ID token must
+// scopeEmail requests only the email address: userinfo must not contain the name. The ID token must
 // contain neither, since there is an access token.
 func scopeEmail(m *module) {
 	if s, info := m.scopes("email"); info != nil {

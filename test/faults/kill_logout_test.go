@@ -77,7 +77,7 @@ func TestKillBeforeLogout(t *testing.T) {
 	}
 }
 
-// An ended is a login that has ended, or was about to end.
+// An ended is a login that has ended, or that was ending when the server was killed.
 type ended struct {
 	sid, access string
 	acked       bool

@@ -105,9 +105,9 @@ func list(root string) (all []target, err error) {
 	return all, err
 }
 
-// fuzz runs a target and returns what go test prints. An input that reaches new code is shortened
-// by 50 attempts at most: where the code reached also depends on chance, as in a database, shortening
-// for a time would use all of it.
+// fuzz runs a target and returns the output of go test. Go may shorten an input that reaches new
+// code with at most 50 attempts. Without that bound, it could spend all of its time on inputs for
+// which the code reached also depends on chance, as in a database.
 func (t target) fuzz(each string) ([]byte, error) {
 	cmd := exec.Command("go", "test", "-vet=off", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each,
 		"-fuzzminimizetime", "50x", "./"+t.dir)

@@ -15,8 +15,8 @@ type beginning struct {
 	database string            // URL of the database; "" for SQLite, which is among the files
 }
 
-// begun is the beginning that this process uses. Servers started from it all have the same
-// keys. The shared server has other keys.
+// begun is the data directory and database that this process copies for new servers, which
+// therefore all have the same keys. The shared server has other keys.
 var begun *beginning
 
 // begin copies the beginning to dir, which must not exist yet. It returns the environment

@@ -1,7 +1,7 @@
-// Package harness runs the built binary for the suites under test/ and for the benchmarks.
-// It plays the browser, the OAuth client and the operator.
+// Package harness runs the built binary for the suites under test/ and for the benchmarks. It plays
+// the browser, the OAuth client and the operator.
 //
-// Nothing is mocked: each [Server] is a process of its own on loopback with a temporary data
+// Nothing is mocked: each [Server] is a separate process on loopback with a temporary data
 // directory. All data is created by the command line or over HTTP, as users would. A step that
 // fails ends the test through its [T], so a test reads as a sequence of steps that succeed.
 package harness

@@ -141,7 +141,7 @@ func send(t T, c *http.Client, method, target string, opts ...Option) Answer {
 	return a
 }
 
-// Try sends a request that may fail, for example because the server is killed meanwhile.
+// Try sends a request that may fail, for example because the server is killed at the same time.
 func (s *Server) Try(method, target string, opts ...Option) (Answer, error) {
 	return s.TryURL(method, s.HTTP+target, opts...)
 }

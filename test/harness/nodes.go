@@ -14,13 +14,13 @@ import (
 	"sync/atomic"
 )
 
-// Nodes are servers that share everything but their data directories, behind one address.
-// Each request to the embedded Server goes to one of the nodes, in turn unless a route
-// chooses the node. Commands run with the data of the first node. The embedded Server cannot
-// be stopped, but the nodes can.
+// Nodes are servers that share everything but their data directories, behind one address. Each
+// request to the embedded Server goes to one of the nodes, in turn unless a route chooses the node.
+// Commands run with the data of the first node. The embedded Server cannot be stopped, but the
+// nodes can.
 //
-// Its HTTPS address, which is also that of the fabric, leads to the node that Prefer chose, or
-// to another one if that does not run.
+// The HTTPS address, which is also the fabric's address, leads to the node that Prefer chose. If
+// that node is not running, it leads to another one.
 type Nodes struct {
 	*Server
 	Each []*Server

@@ -151,7 +151,7 @@ func unlimited() (env []string) {
 	return env
 }
 
-// await polls run.json until it is that of the process just started.
+// await polls run.json until the process that was just started has written it.
 func (s *Server) await(t T) {
 	t.Helper()
 	path := filepath.Join(s.Data, "run.json")

@@ -30,8 +30,8 @@ type Reply struct {
 	} `json:"error"`
 }
 
-// Dial opens a socket. If the server refuses it, the socket is nil. The status is that of the
-// HTTP response.
+// Dial opens a socket and returns the status of the HTTP response. If the server refuses the
+// socket, Dial returns nil for it.
 func (s *Server) Dial(t T) (*Socket, int) {
 	t.Helper()
 	socket, status, err := s.TryDial()
@@ -62,7 +62,7 @@ func (s *Server) TryDial() (*Socket, int, error) {
 	return nil, 0, err
 }
 
-// Connect opens a socket and authenticates it with a fabric token. protocol is that of an
+// Connect opens a socket and authenticates it with a fabric token. protocol is the protocol of an
 // earlier socket, or "". Connect returns the protocol of the new socket.
 func (s *Server) Connect(t T, token, protocol string) (socket *Socket, newProtocol string) {
 	t.Helper()
@@ -91,7 +91,7 @@ func (s *Socket) Call(t T, method string, params any) Reply {
 	return r
 }
 
-// TryCall is Call for a socket that may be closed meanwhile.
+// TryCall is Call for a socket that may be closed at the same time.
 func (s *Socket) TryCall(method string, params any) (r Reply, err error) {
 	s.next++
 	id := fmt.Sprint(s.next)

@@ -1,5 +1,5 @@
-// Package inbox is an SMTP server for tests. It supports STARTTLS, TLS and a password, can
-// refuse mails or be down, and keeps the mails it receives.
+// Package inbox is an SMTP server for tests. It supports STARTTLS, TLS and a password. It can
+// refuse emails or be unavailable, and keeps the emails that it receives.
 package inbox
 
 import (
@@ -64,7 +64,7 @@ var link = regexp.MustCompile(`https?://\S+\?token=\S+`)
 // Link returns the link with a token in the text; "" if there is none.
 func (m Mail) Link() string { return link.FindString(m.Text) }
 
-// A Server is an SMTP server that keeps mails.
+// A Server is an SMTP server that keeps emails.
 type Server struct {
 	Address string // host:port
 	CAFile  string // PEM file of its certificate authority; "" without TLS
@@ -135,14 +135,14 @@ func (s *Server) Refuse(code int) {
 	}
 }
 
-// Mails returns the mails accepted so far.
+// Mails returns the emails accepted so far.
 func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Mail(nil), s.mails...)
 }
 
-// To returns the mails accepted so far for an address.
+// To returns the emails accepted so far for an address.
 func (s *Server) To(address string) (all []Mail) {
 	for _, m := range s.Mails() {
 		if m.To == address {

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// cacheConfig is a typical cache configuration: the cache key is the URL alone.
+// cacheConfig is a typical cache configuration, whose cache key is only the URL.
 const cacheConfig = `
 daemon off;
 master_process off;

@@ -29,8 +29,8 @@ func speech(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestSpeechIsUnchanged shows that speech is returned unchanged under all its names, whether it
-// was uploaded in either way or imported from the command line.
+// TestSpeechIsUnchanged shows that speech is returned unchanged under all its names, whether it was
+// uploaded raw or as a form, or imported with a command.
 func TestSpeechIsUnchanged(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{

@@ -74,7 +74,7 @@ func Isolate(t interface {
 	return false
 }
 
-// selection selects the test and those of its subtests that this process was asked to run.
+// selection matches the test, and those of its subtests that this process was asked to run.
 func selection(name string) string {
 	_, subtests, some := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
 	if !some {

@@ -128,7 +128,7 @@ func logIn(t *testing.T, n *harness.Nodes) *login {
 	return l
 }
 
-// at returns the client for one node alone.
+// at returns the client, with requests only to node.
 func (l *login) at(node *harness.Server) *harness.Client {
 	p, c := *l.project, *l.c
 	p.Server, c.Project = node, &p

@@ -13,9 +13,9 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestCallTakenOver kills the node that carries a call. Both sides are told, and attach to their
-// legs again in either order. They then hear each other under the same ids, and there is one record
-// of the call.
+// TestCallTakenOver kills the node that carries a call. Both sides are notified, and attach to
+// their legs again in either order. They then hear each other under the same ids, and there is only
+// one record of the call.
 func TestCallTakenOver(t *testing.T) {
 	for _, first := range []string{"caller", "callee"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -103,8 +103,8 @@ func TestCallTakenFromSilentNode(t *testing.T) {
 	}
 }
 
-// TestGuestTakenOver shows that a guest is told about a lost node as subscribers are, and that its
-// call continues.
+// TestGuestTakenOver shows that a guest is notified of a lost node like a subscriber, and that the
+// guest's call continues.
 func TestGuestTakenOver(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)

@@ -22,7 +22,7 @@ func newGrantee(t *testing.T, n *harness.Nodes, p *harness.Project) *grantee {
 	return g
 }
 
-// at returns the project for one node alone.
+// at returns the project, with requests only to node.
 func (g *grantee) at(node *harness.Server) *harness.Project {
 	p := *g.Project
 	p.Server = node

@@ -1,6 +1,6 @@
 // Package outages makes PostgreSQL and Redis fail under a working server: killed, hanging, full,
-// locked, read-only or emptied. It checks the answers that clients get meanwhile, and that the
-// server keeps its promises afterwards.
+// locked, read-only or emptied. It checks the responses that clients get during the outage, and
+// that the server keeps its promises afterwards.
 //
 // LONG=1 checks every login rather than some.
 package outages

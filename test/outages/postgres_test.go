@@ -51,8 +51,8 @@ func TestPostgresHangs(t *testing.T) {
 	c.check(t)
 }
 
-// TestPostgresIsFull takes all connections away. Requests get a 503 with Retry-After, and the
-// pool recovers afterwards.
+// TestPostgresIsFull occupies all connections. Requests get a 503 with Retry-After, and the pool
+// recovers afterwards.
 func TestPostgresIsFull(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)

@@ -46,8 +46,8 @@ func TestRedisFlushed(t *testing.T) {
 	c.check(t)
 }
 
-// TestClusterLosesAMaster kills one of three masters. Logins go on without the cluster, and use
-// it again once the master returns.
+// TestClusterLosesAMaster kills one of three masters. Logins continue without the cluster, and use
+// it again once the master is back.
 func TestClusterLosesAMaster(t *testing.T) {
 	t.Parallel()
 	cluster := servers.OwnCluster(t, 0)

@@ -67,7 +67,7 @@ const (
 	recovers = time.Minute      // until Redis is no longer used, or is used again
 )
 
-// TestRedisOutage takes Redis away under load. Nobody is signed out and logins go on. A logout
+// TestRedisOutage stops Redis under load. Nobody is signed out, and logins continue. A logout
 // during the outage takes effect within a second and stays in effect.
 func TestRedisOutage(t *testing.T) {
 	for _, o := range outages {

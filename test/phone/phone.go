@@ -28,7 +28,7 @@ type Phone struct {
 	t        harness.T
 	conn     *websocket.Conn
 	silent   bool
-	hear     func(payload []byte) // of a light phone; otherwise nil
+	hear     func(payload []byte) // receives each payload on a light phone; otherwise nil
 	codec    webrtc.RTPCodecParameters
 
 	mu      sync.Mutex
@@ -45,8 +45,8 @@ type reply struct {
 	}
 }
 
-// Connect connects a phone to one server with a token. protocol is that of an earlier phone, or
-// "".
+// Connect connects a phone to one server with a token. protocol is the protocol of an earlier
+// phone, or "".
 func Connect(t harness.T, s *harness.Server, token, protocol string) *Phone {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -16,8 +16,8 @@ import (
 	"syscall"
 )
 
-// A PostgresServer is a running PostgreSQL. Acknowledged transactions are on disk. Its default
-// collation is that of a language, not of bytes, as on most servers.
+// A PostgresServer is a running PostgreSQL. Acknowledged transactions are on disk. As on most
+// servers, its default collation is the collation of a language, not of bytes.
 type PostgresServer struct {
 	Server
 	URL string // URL of the superuser; see [PostgresServer.Database]
@@ -30,9 +30,9 @@ func Postgres(t T) string {
 	return PostgresLike(t, "")
 }
 
-// PostgresLike is [Postgres] with a copy of the database at the URL, which must not be in use
-// meanwhile. With "" the new database is empty. The new role has the rights of the role in the
-// URL, so it may do in the copy what the original's owner may.
+// PostgresLike is [Postgres] with a copy of the database at the URL like, which must not be in use
+// at the same time. If like is "", the new database is empty. The new role has the same rights to
+// the copy as the role in like has to the original.
 func PostgresLike(t T, like string) string {
 	t.Helper()
 	admin := os.Getenv("SELVAGE_TEST_POSTGRES")

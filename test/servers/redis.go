@@ -28,7 +28,7 @@ type RedisServer struct {
 // a second time is emptied first.
 const redisDatabases = 1000
 
-// Redis returns the URL of an empty database on a shared server, for the caller alone.
+// Redis returns the URL of an empty database on a shared server. Only the caller uses the database.
 func Redis(t T) string {
 	t.Helper()
 	base := os.Getenv("SELVAGE_TEST_REDIS")

@@ -46,7 +46,7 @@ func (s *Server) Stop(t T) {
 	check(t, s.stop())
 }
 
-// Kill ends the server and its children at once with SIGKILL, without a clean shutdown, and
+// Kill ends the server and its children immediately with SIGKILL, without a clean shutdown, and
 // waits until they have ended.
 func (s *Server) Kill(t T) {
 	t.Helper()

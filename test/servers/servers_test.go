@@ -49,7 +49,7 @@ func TestPostgresFaults(t *testing.T) {
 	}
 }
 
-// TestRedis shows that each call returns another database of the shared server.
+// TestRedis shows that each call returns a different database of the shared server.
 func TestRedis(t *testing.T) {
 	a, b := Redis(t), Redis(t)
 	if a == b || !strings.HasPrefix(a, "redis://127.0.0.1:") {

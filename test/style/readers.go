@@ -79,7 +79,7 @@ func checkText(path string, src []byte) (found []finding, err error) {
 	return found, nil
 }
 
-// checkMessages checks the English messages of pages and mails.
+// checkMessages checks the English messages of pages and emails.
 func checkMessages(path string, src []byte) ([]finding, error) {
 	if !strings.HasSuffix(path, "/en.json") {
 		return nil, nil
