@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Accounts lets people manage their own accounts: password, email and registration.
+// Accounts lets people manage their own accounts: create one, and change the password and email
+// address.
 type Accounts struct {
 	*core
 	letters  *Letters
@@ -60,12 +61,12 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 	return next, err
 }
 
-// errCurrent is the answer to a wrong current password.
+// errCurrent is the error for a wrong current password.
 var errCurrent = &problem.Error{Kind: problem.Invalid, Code: "wrong_password", Param: "current",
 	Message: "The current password is wrong."}
 
-// checkCurrent checks the password of a signed-in subscriber. Wrong passwords are counted
-// separately from those of the sign-in page, so that a stranger's guesses there do not matter here.
+// checkCurrent checks the password of a signed-in subscriber. Wrong passwords have their own limit
+// here, so that wrong passwords from strangers on the sign-in page do not count.
 func (as *Accounts) checkCurrent(ctx context.Context, sub fabric.Subscriber, current string) error {
 	who := "signed in " + sub.ID
 	if err := as.Limits.Take(ctx, limit.LoginPerDevice, who); err != nil {

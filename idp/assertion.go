@@ -27,8 +27,8 @@ const (
 	usedFor      = skew             // how much longer its use is remembered, since the clocks of nodes differ
 )
 
-// refuseAssertion returns the error for a bad assertion. The error says what is wrong: only the
-// author of the assertion sees it.
+// refuseAssertion returns the error for a bad assertion. The error may say what is wrong, because
+// only the author of the assertion sees it.
 func refuseAssertion(format string, args ...any) error {
 	return problem.New(problem.Unauthenticated, "invalid_client", "client_assertion: "+format, args...)
 }
@@ -72,8 +72,8 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 		return Client{}, fmt.Errorf("%w: %w", refuseAssertion("its claims are invalid"), err)
 	}
 
-	// The claims are not trusted until a key of the client that they name has verified the
-	// signature.
+	// Do not trust the claims until the signature has been verified with a key of the client that
+	// they name.
 	c, err := as.findClient(ctx, a, claims)
 	if err != nil {
 		return c, err

@@ -77,7 +77,7 @@ func PersonOf(s fabric.Subscriber, names []string) (p Person) {
 	return p
 }
 
-// say copies the claim with the given name from c.
+// say copies the claim with the given name from c to p.
 func (p *Person) say(c fabric.StandardClaims, name string) {
 	switch name {
 	case "middle_name":
@@ -108,8 +108,8 @@ func (p *Person) say(c fabric.StandardClaims, name string) {
 	}
 }
 
-// left returns the named claims without those whose scope was granted but is missing in scope, a
-// narrower scope.
+// left returns the claims in names that remain under scope, a narrower scope. It drops a claim if
+// the claim's scope was granted but is not in scope.
 func (g Grant) left(names, scope []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.Contains(g.Scope, claimScopes[name]) && !slices.Contains(scope, claimScopes[name])
@@ -198,7 +198,7 @@ func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	return a.wantClaim(asked.IDToken["acr"])
 }
 
-// meanOneOf narrows the request to the subscribers whom the client knows by one of subs.
+// meanOneOf narrows the request to the subscribers whom the client knows by the names in subs.
 func (a *AuthRequest) meanOneOf(ss *Subjects, c Client, subs []string) {
 	meant := []string{}
 	for _, sub := range subs {

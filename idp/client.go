@@ -29,7 +29,7 @@ const (
 // accepts what existing native fabric clients send, and FAPI2 is the FAPI 2.0 Security Profile.
 type Profile string
 
-// The client profiles.
+// Client profiles.
 const (
 	Default      Profile = "default"
 	MobileLegacy Profile = "mobile-legacy"
@@ -57,7 +57,7 @@ func (m AuthMethod) bySecret() bool { return m == AuthBasic || m == AuthPost }
 // according to RFC 9068.
 type TokenFormat string
 
-// The formats of access tokens.
+// Formats of access tokens.
 const (
 	FabricToken TokenFormat = "fabric"
 	JWTToken    TokenFormat = "jwt"
@@ -145,8 +145,8 @@ const tokenLength = 52
 // randomToken returns 260 random bits in base32.
 func randomToken() string { return rand.Text() + rand.Text() }
 
-// AllowsRedirect reports whether an authorization response may be sent to uri. It must equal one of
-// the registered URIs as a string (RFC 9700, section 2.1), except that a native client's loopback
+// AllowsRedirect reports whether an authorization response may be sent to uri. It must be equal to
+// one of the registered URIs (RFC 9700, section 2.1). As an exception, a native client's loopback
 // address may have any port (RFC 8252, section 7.3).
 func (c Client) AllowsRedirect(uri string) bool {
 	if slices.Contains(c.RedirectURIs, uri) {
@@ -250,7 +250,7 @@ type Metadata struct {
 // (Pairwise); see OpenID Connect Core, section 8.
 type SubjectType string
 
-// The subject types. A subscriber's pairwise subject is different in each sector.
+// Subject types. A subscriber's pairwise subject is different in each sector.
 const (
 	Public   SubjectType = "public"
 	Pairwise SubjectType = "pairwise"

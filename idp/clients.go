@@ -206,8 +206,8 @@ func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	return err
 }
 
-// check returns an error that lists everything that the settings alone show to be wrong. It also
-// puts the client's grants and scopes in canonical form.
+// check returns an error that lists everything wrong with the settings that can be detected without
+// the network or other data. It also converts the client's grants and scopes to canonical form.
 func (c *Client) check() error {
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
@@ -258,8 +258,8 @@ func (c *Client) check() error {
 	return errors.Join(errs...)
 }
 
-// checkGrants puts a client's grants in canonical form and reports those that the client cannot
-// have.
+// checkGrants converts a client's grants to canonical form, and reports those that the client
+// cannot have.
 func (c *Client) checkGrants(bad func(param, format string, args ...any)) {
 	c.NormalizeGrants()
 	for _, g := range c.Grants {
@@ -288,9 +288,9 @@ func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 // maxURI is the maximum length of a URI in a client's settings.
 const maxURI = 2000
 
-// checkURI reports a URI that may not be registered: one that is relative, invalid (RFC 3986,
-// section 2), or http but not on loopback, or that has a fragment (RFC 6749, section 3.1.2), a
-// wildcard, or a scheme that a browser would run.
+// checkURI reports a URI that may not be registered. A URI must be absolute and valid (RFC 3986,
+// section 2). It must not have a fragment (RFC 6749, section 3.1.2), a wildcard, or a scheme that a
+// browser would run. http is only allowed on loopback.
 func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	switch {

@@ -17,7 +17,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A Code is the content of an authorization code.
+// A Code is the content of an authorization code, or of a device code after the device was signed
+// in.
 type Code struct {
 	Request   AuthRequest `json:"request"`
 	ProjectID string      `json:"project_id"`
@@ -58,9 +59,9 @@ func codeOf(a AuthRequest, s Login) Code {
 }
 
 // An authorization code contains its data, sealed with its own key as fabric tokens are. Issuing a
-// code therefore writes nothing. Redeeming a code writes one row, which makes it redeemable once.
-// The row's name is derived from the id inside the code, so that another spelling of the code has
-// the same row. An example is a code with a line break that decoders skip.
+// code therefore writes nothing. Redeeming a code writes one row, which makes it redeemable only
+// once. The id inside the code names the row. Decoders may accept several spellings of a code, for
+// example with a line break, but all of them lead to the same row.
 //
 // Codes are parts of URLs. If the sealed code would be too long, the session store holds the data
 // instead, under the digest of a random code.

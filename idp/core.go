@@ -101,8 +101,8 @@ func (co *core) SetLifetimes(l Lifetimes) {
 	co.lifetimes.Store(&l)
 }
 
-// revocationOf returns a revocation of all tokens, past and future, that belong to the thing with
-// this kind and id.
+// revocationOf returns a revocation of all past and future tokens of the subject with this kind and
+// id.
 func (co *core) revocationOf(kind, id string) revocation.Revocation {
 	until := co.Now().Add(remembered)
 	return revocation.Revocation{Kind: kind, ID: id, Until: until, Expires: until}
@@ -144,7 +144,7 @@ func (co *core) checkRegistrationOpen(ctx context.Context, projectID string) err
 	return err
 }
 
-// newLetter returns a letter with the current time.
+// newLetter returns a letter that is dated with the current time.
 func (co *core) newLetter(kind mail.Kind, projectID, to string, facts map[string]string) (mail.Letter, error) {
 	id, err := uuid.NewV7()
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Device is a device that a person signs in with another browser (RFC 8628). The session store
-// holds it under the digest of its device code. A second entry leads to it from the digest of its
-// user code.
+// A Device is a device that a person signs in with a browser on another device (RFC 8628). The
+// session store holds it under the digest of its device code. A second entry, under the digest of
+// its user code, refers to the first.
 type Device struct {
 	ClientID string        `json:"client_id"`
 	Scope    []string      `json:"scope"`
@@ -37,7 +37,7 @@ type Devices struct {
 }
 
 const (
-	devicePoll    = 5 * time.Second // between polls; each early poll adds the same again (RFC 8628, section 3.5)
+	devicePoll    = 5 * time.Second // between polls; each early poll adds this much (RFC 8628, section 3.5)
 	devicePollMax = time.Minute
 	deviceJitter  = time.Second      // how much too early a poll may arrive
 	deviceKept    = 10 * time.Minute // how long an expired device is kept, so that polls get the right error
@@ -256,8 +256,7 @@ var (
 )
 
 // Redeem returns the tokens of a device that was signed in, once. If the device code was redeemed
-// before, Redeem revokes the grant of the first redemption. resources has the same meaning as in
-// Begin.
+// before, Redeem revokes the grant of the first redemption. resources means the same as in Begin.
 func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string,
 	jkt string) (TokenSet, error) {
 	if err := c.checkBinding(jkt); err != nil {

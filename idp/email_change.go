@@ -69,8 +69,8 @@ func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	return d, err
 }
 
-// ChangeAddress changes a subscriber's email address to the one that received the link with this
-// token. If another account has the address by now, it returns problem.Conflict.
+// ChangeAddress sets a subscriber's email address to the one to which the link with this token was
+// sent. If another account has the address by now, it returns problem.Conflict.
 func (as *Accounts) ChangeAddress(ctx context.Context, token string) (Link, error) {
 	return as.useLink(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Email: &l.Email}

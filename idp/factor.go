@@ -124,16 +124,16 @@ func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []str
 	return s, ls.cache(ctx, s, ls.Sessions.Put)
 }
 
-// CountPasskey counts an attempt to sign in with a passkey against the visitor's network, as a
-// guessed password is counted: each refused passkey writes an audit event. If the passkey is
-// correct, [Logins.LogInByPasskey] undoes the count.
+// CountPasskey counts an attempt to sign in with a passkey against the limits of the visitor's
+// network, because each refused passkey writes an audit event. If the passkey is correct,
+// [Logins.LogInByPasskey] undoes the count.
 func (at *Attempts) CountPasskey(ctx context.Context, from Visitor) error {
 	_, err := at.Limits.TakeAll(ctx, networkCounts(from))
 	return err
 }
 
-// LogInByPasskey makes a login for the subscriber of a project who owns key. No other factor is
-// needed.
+// LogInByPasskey makes a login for the owner of a passkey, who must be a subscriber of the project.
+// No other factor is needed.
 func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key factor.Passkey,
 	from Visitor) (Login, error) {
 	if key.Owner.Kind != factor.Subscriber {

@@ -10,13 +10,13 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxFrames is the most apps that a logout page signs out in the browser.
+// maxFrames is the maximum number of apps that a logout page signs out in the browser.
 const maxFrames = 20
 
-// FrontchannelLogouts returns the URLs that a browser must load to be signed out of the apps that
-// have used the logins (OpenID Connect Front-Channel Logout 1.0, section 3). Each URL contains iss
-// and sid. Apps without a front-channel logout URI are left out, and so is everything after the
-// first 20 apps of the newest logins.
+// FrontchannelLogouts returns URLs for a browser to load, which sign it out of the apps that used
+// the logins (OpenID Connect Front-Channel Logout 1.0, section 3). Each URL contains iss and sid.
+// Apps without a front-channel logout URI are left out. There are at most maxFrames URLs, those of
+// the newest logins.
 func (ts *Tokens) FrontchannelLogouts(ctx context.Context, sids ...string) (urls []string, err error) {
 	if len(sids) == 0 {
 		return nil, nil
@@ -29,7 +29,7 @@ func (ts *Tokens) FrontchannelLogouts(ctx context.Context, sids ...string) (urls
 	for _, use := range uses {
 		c, err := ts.clients.Find(ctx, use.ClientID)
 		if errors.Is(err, problem.NotFound) {
-			continue // deleted meanwhile
+			continue // deleted in the meantime
 		}
 		if err != nil {
 			return nil, err
@@ -47,7 +47,7 @@ func (ts *Tokens) FrontchannelLogouts(ctx context.Context, sids ...string) (urls
 	return urls, nil
 }
 
-// withQuery returns a URI, which has no fragment, with parameters added to its query.
+// withQuery returns uri with the parameters v added to its query. uri must not have a fragment.
 func withQuery(uri string, v url.Values) string {
 	if strings.Contains(uri, "?") {
 		return uri + "&" + v.Encode()
@@ -77,7 +77,7 @@ func (c *Client) checkFrontchannel(bad func(param, format string, args ...any)) 
 	bad(param, "%q must have the scheme, host and port of a redirect URI", uri)
 }
 
-// originOf returns the scheme, host and port of a web address, or "" for any other URI.
+// originOf returns the scheme, host and port of an http or https URI, or "" for any other URI.
 func originOf(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -28,7 +28,7 @@ type Grant struct {
 	JKT                                   string    // thumbprint of the key that its tokens are bound to, or ""
 	RefreshHash                           string    // SHA-256 of the refresh token, or ""
 	Seed                                  string    // sealed; the previous refresh token and Seed yield the current one
-	Rotated                               time.Time // when the current refresh token was made; zero for the first
+	Rotated                               time.Time // when the current refresh token was made; zero for the first token
 	Created                               time.Time
 	IdleUntil, Expires                    time.Time // when the refresh token expires if unused, and in any case
 	Revoked                               time.Time

@@ -59,7 +59,7 @@ type Config struct {
 	Sessions    session.Store
 	Fabric      *fabric.Fabric
 	Passwords   *password.Hasher
-	Factors     *factor.Factors // nil means that nobody has a second factor
+	Factors     *factor.Factors // nil means that no subscriber has a second factor
 	Ring        *keys.Ring
 	Revocations *revocation.List
 	Issuer      string // {auth_url}/ with the slash; also the audience of JWT access tokens

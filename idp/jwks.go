@@ -110,7 +110,7 @@ func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 }
 
 // parseKeySet parses a JWKS (RFC 7517, section 5), and leaves out keys that cannot verify any
-// supported signature. A private or symmetric key is an error, since selvage must not have it.
+// supported signature. A private or symmetric key is an error, since clients must not share it.
 func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	tooLarge := fmt.Errorf("a key set has at most %d keys in %d KiB", maxKeys, maxKeySet>>10)
 	if len(raw) > maxKeySet {

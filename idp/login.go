@@ -39,7 +39,7 @@ type Login struct {
 	Seen time.Time `json:"-"`
 }
 
-// A LoginClient is a login and a client that has had a grant in it.
+// A LoginClient is a login, and a client that has had a grant from it.
 type LoginClient struct {
 	LoginID, ClientID string
 }
@@ -49,9 +49,9 @@ type LoginStore interface {
 	// Record writes an audit event for a decision that changes no row.
 	Record(ctx context.Context, e audit.Event) error
 
-	// RehashPassword replaces the hash old of a subscriber's password by new, a hash of the same
-	// password. If the stored hash is no longer old, it returns problem.NotFound. RehashPassword
-	// ends no logins.
+	// RehashPassword replaces old, the hash of a subscriber's password, with new, another hash of
+	// the same password. If the stored hash is no longer old, it returns problem.NotFound.
+	// RehashPassword ends no logins.
 	RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error
 	// CreateLogin writes a login. If passwordHash, the hash that was checked, is no longer the
 	// subscriber's, or if the subscriber is disabled, it returns problem.Conflict. CreateLogin also
@@ -65,7 +65,7 @@ type LoginStore interface {
 	// LiveLogins returns a subscriber's logins, newest first, that have not ended and still have a
 	// valid cookie or grant.
 	LiveLogins(ctx context.Context, projectID, subscriberID string, now time.Time) ([]Login, error)
-	// LoginClients returns which clients have had grants in the logins, the newest login first.
+	// LoginClients returns the clients that have had grants from the logins, newest login first.
 	LoginClients(ctx context.Context, ids []string) ([]LoginClient, error)
 	// EndLogins ends logins and their grants, revokes their tokens and queues their logouts, in one
 	// transaction. It has no effect on logins that have already ended.
@@ -106,7 +106,8 @@ var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email 
 // correct. After too many wrong passwords it returns problem.RateLimited, whether or not the
 // address is known. If the subscriber has a second factor, LogIn returns [Unfinished].
 func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
-	// Revocations from now on must also end this login, even while the password is being checked.
+	// Revocations after this moment must also end the new login, even while the password is being
+	// checked.
 	began := ls.Now()
 	sub, err := ls.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
 	if err != nil && !errors.Is(err, problem.NotFound) {
@@ -221,8 +222,8 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 		return fmt.Errorf("ending session: %w", err)
 	}
 
-	// The copy in the session store only spreads the news faster. The revocation, which was written
-	// with the row, is effective without it.
+	// The copy in the session store only makes the end known faster. The revocation, which was
+	// written with the row, is effective without it.
 	errs := []error{ls.Revocations.Sync(ctx)}
 	for _, sid := range sids {
 		ls.recent.Drop(sid)

@@ -17,8 +17,8 @@ import (
 type LetterStore interface {
 	// QueueLetter writes a letter to send.
 	QueueLetter(ctx context.Context, l mail.Letter) error
-	// ForgetLetters deletes letters that were sent before sent, letters that failed for good before
-	// dead, and links that expired before expired.
+	// ForgetLetters deletes letters that were sent before sent, letters that became dead letters
+	// before dead, and links that expired before expired.
 	ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error
 	// CreateLink writes a link. If the subscriber is disabled by now, or no longer has the address
 	// that the link is bound to, it returns problem.NotFound. If the link is Alone, CreateLink
@@ -34,7 +34,7 @@ type Letters struct {
 	store LetterStore
 }
 
-// Ask is AskIn for an email in the language of the account.
+// Ask calls AskIn for an email in the language of the account.
 func (ls *Letters) Ask(ctx context.Context, kind mail.Kind, projectID, email, requestID, network string) error {
 	return ls.AskIn(ctx, "", kind, projectID, email, requestID, network)
 }
@@ -72,7 +72,7 @@ func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, p
 	return ls.store.QueueLetter(ctx, l)
 }
 
-// Write drafts a letter and makes its link. If the letter has no recipient anymore, or no reason,
+// Write drafts a letter and makes its link. If the letter's recipient or reason no longer exists,
 // Write returns problem.NotFound.
 func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error) {
 	if l.ProjectID == "" { // to an operator, about the installation

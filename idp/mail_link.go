@@ -15,7 +15,7 @@ import (
 )
 
 // A Link is a link in an email. Its token proves that the user reads email at the address, and
-// permits what the link is for, once. The link becomes invalid when it is used, and when the
+// permits one use for the link's purpose. The link becomes invalid when it is used, and when the
 // subscriber's password or email address changes.
 type Link struct {
 	Hash         string // hash of its token, which is only in the email

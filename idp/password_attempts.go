@@ -32,10 +32,10 @@ type try struct {
 	counts []limit.Count
 }
 
-// count counts an attempt against the network and the email address, as it was typed and whether or
-// not it has an account. A device that signed in to the account before is counted separately, so
-// that strangers' guesses do not lock it out. After too many attempts the error is
-// problem.RateLimited, the same for every address.
+// count counts an attempt against the limits of the network and of the email address as it was
+// typed, whether or not the address has an account. A device that signed in to the account before
+// is counted separately, so that strangers' guesses do not lock it out. After too many attempts,
+// the error is problem.RateLimited for every address.
 func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabric.Subscriber,
 	from Visitor) (try, error) {
 	t := try{limits: at.Limits}

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// newRefreshToken returns a refresh token, which consists of the grant's id and a secret of 256
-// bits, and its hash. The id makes it possible to find the grant even by a token that is no longer
+// newRefreshToken returns a refresh token and its hash. The token consists of the grant's id and a
+// secret of 256 bits. The id makes it possible to find the grant even by a token that is no longer
 // current.
 func newRefreshToken(grant uuid.UUID) (token, hash string) {
 	token = base64.RawURLEncoding.EncodeToString(grant[:]) + "." + randomToken()
@@ -35,8 +35,8 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
-// grace is how long the previous refresh token still yields the current one, for clients that send
-// two requests at the same time or do not receive the response.
+// grace is how long the previous refresh token still yields the current one. It is for clients that
+// send two requests at the same time, or do not receive the response.
 const grace = 10 * time.Second
 
 // Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted scope; ""
@@ -161,8 +161,8 @@ func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	return next, err == nil && hashSecret(next) == g.RefreshHash
 }
 
-// refreshAfter returns the successor of a refresh token, computed from token and seed. Computing it
-// takes both: old tokens are not enough, and neither are the database and all keys.
+// refreshAfter returns the successor of a refresh token. It depends on both token and seed, so that
+// neither old tokens nor the database with all keys are enough to compute it.
 func refreshAfter(token, seed string) string {
 	head, _, _ := strings.Cut(token, ".")
 	h := hmac.New(sha256.New, []byte(seed))

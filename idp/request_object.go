@@ -17,8 +17,8 @@ import (
 )
 
 // The parameters of an authorization request may be the claims of a JWT that its client signed (RFC
-// 9101). The parameter request contains the JWT, or request_uri is its URL. Then all parameters
-// outside the JWT are ignored, except client_id.
+// 9101). Either the parameter request contains the JWT, or request_uri is its URL. All other
+// parameters are then ignored, except client_id.
 
 // maxObject is the maximum size of a request object.
 const maxObject = 16 << 10

@@ -137,8 +137,8 @@ func parseResponseType(c Client, v url.Values) (string, error) {
 	return t, nil
 }
 
-// parseChallenge applies the rows "no code_challenge" and "method" of the client profiles
-// (docs/architecture.md).
+// parseChallenge applies the rules of the client's profile for code_challenge and
+// code_challenge_method (docs/architecture.md).
 func parseChallenge(c Client, v url.Values) (string, error) {
 	challenge, method := v.Get("code_challenge"), v.Get("code_challenge_method")
 	switch {

@@ -14,8 +14,9 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The account page consists of sections. Each has its own template, and a file here with the
-// handlers of its forms and a function in [sections] that fills it in.
+// The account page consists of sections. Each section has its own template and its own file in this
+// package. The file contains the handlers of the section's forms, and a function in [sections] that
+// fills in the section.
 
 // account serves the page on which subscribers manage their account.
 type account struct {
@@ -166,8 +167,8 @@ func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page te
 // An accountHandler serves a form of the page. v is the visit that submits it.
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 
-// form returns a handler that calls serve if the form has the token of the current login, and so
-// comes from the page that was shown to it.
+// form returns a handler that calls serve if the form has the token of the current login. The token
+// shows that the form comes from the page shown to this login.
 func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := postForm(w, r)

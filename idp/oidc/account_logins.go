@@ -90,7 +90,7 @@ func (ac *account) endAllLogins(w http.ResponseWriter, r *http.Request, v visit,
 		return err
 	}
 
-	var here []string // other browsers learn it from the apps' back-channel logouts
+	var here []string // other browsers are signed out by the apps' back-channel logouts
 	for _, h := range all {
 		if sameBrowser(h, v.Login) {
 			here = append(here, h.ID)

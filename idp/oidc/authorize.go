@@ -171,7 +171,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		return f.suspend(w, r, c, req, "/register")
 	}
 
-	// Which login can answer? If none can, the person must sign in or choose one.
+	// Which login can answer? If none can, the person must sign in or choose a login.
 	silent := req.Has("none")
 	s, ok := l.answering(req)
 	switch {

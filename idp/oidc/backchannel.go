@@ -10,8 +10,8 @@ import (
 )
 
 // LogoutWriter returns a function that writes logout requests to clients (OpenID Connect
-// Back-Channel Logout, section 2.5). It signs a token for each attempt, so that the token has not
-// expired even if the client was unreachable for long.
+// Back-Channel Logout, section 2.5). The function signs a new token for each attempt, so that the
+// token is valid even if the client was unreachable for a long time.
 func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deliver.Write, error) {
 	return func(_ context.Context, r deliver.Receiver) (deliver.Write, error) {
 		return func(ctx context.Context, j deliver.Job) (deliver.Message, error) {

@@ -23,10 +23,10 @@ type consentPages struct {
 // explained lists the rights whose text has a second sentence, an explanation.
 var explained = []string{"openid", "profile", "offline_access", "Voice", idp.FabricAccess}
 
-// told lists the rights that have a text of their own.
+// told lists the rights that have their own text.
 var told = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
 
-// meaningOf describes a scope or another right in plain words.
+// meaningOf describes scope, which is a scope or another right, in plain words.
 func meaningOf(say *words.Words, scope string) templates.Scope {
 	switch {
 	case slices.Contains(explained, scope):

@@ -20,9 +20,9 @@ type enrolment struct {
 	sub fabric.Subscriber
 }
 
-// enrolmentOf returns the enrolment for a request. over reports that the person must sign in again:
-// the login has ended, or it is so old that another person may be using the browser, who could take
-// over the account.
+// enrolmentOf returns the enrolment for a request. over reports that the person must sign in again,
+// because the login has ended or is not recent. If it is not recent, somebody else may be using the
+// browser, who could take over the account.
 func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment,
 	over bool, err error) {
 	e.req, e.c = req, c

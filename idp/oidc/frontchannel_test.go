@@ -13,7 +13,7 @@ import (
 
 var framed = regexp.MustCompile(`<iframe [^>]*src="([^"]+)"`)
 
-// framesIn returns the URLs that a page loads in frames.
+// framesIn returns the URLs that page loads in frames.
 func framesIn(page string) (urls []string) {
 	for _, m := range framed.FindAllStringSubmatch(page, -1) {
 		urls = append(urls, html.UnescapeString(m[1]))
@@ -21,8 +21,9 @@ func framesIn(page string) (urls []string) {
 	return urls
 }
 
-// TestFrontchannelLogout shows that the page after a logout loads the URI of each app that used
-// the login, with iss and the sid by which the app knows it, and then goes on to the app.
+// TestFrontchannelLogout shows that the page after a logout loads the logout URI of each app that
+// used the login, and then leads to the app. The URI contains iss, and the sid by which the app
+// knows the login.
 func TestFrontchannelLogout(t *testing.T) {
 	w := newWorld(t)
 	front := func(uri string, more ...func(*idp.Client)) idp.Client {
@@ -72,7 +73,7 @@ func TestFrontchannelLogout(t *testing.T) {
 	}
 }
 
-// TestFrontchannelWithoutRedirect shows that a confirmed logout loads the URIs, too, and that a
+// TestFrontchannelWithoutRedirect shows that a confirmed logout also loads the URIs, and that a
 // logout that ends no login loads none.
 func TestFrontchannelWithoutRedirect(t *testing.T) {
 	w := newWorld(t)

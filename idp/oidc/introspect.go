@@ -16,8 +16,8 @@ import (
 )
 
 // introspect serves POST /oauth/introspect (RFC 7662). Resource servers may call it for every
-// request they receive. The handler of zitadel/oidc is not used, because it takes more time than
-// the rest.
+// request they receive. It does not use the handler of zitadel/oidc, which would take more time
+// than the introspection itself.
 func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 	answer, c, err := s.about(r, cc)
 	if err != nil {

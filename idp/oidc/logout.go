@@ -260,9 +260,9 @@ func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutReque
 	return lo.showLoggedOut(w, r, req, frames, to)
 }
 
-// showLoggedOut shows that the person is signed out. It loads the front-channel logout URIs in
-// frames. Then a script follows the link to the app; without scripts, the browser does so after a
-// few seconds.
+// showLoggedOut shows that the person is signed out, and loads the front-channel logout URIs in
+// frames. A script then follows the link to the app. Without scripts, the browser follows it after
+// a few seconds.
 func (lo *logout) showLoggedOut(w http.ResponseWriter, r *http.Request, req logoutRequest,
 	frames []string, to string) error {
 	page := templates.LoggedOut{App: req.client.Name, Again: req.again, Frames: frames,

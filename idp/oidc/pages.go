@@ -34,7 +34,7 @@ func newPages(shared *core, c Config, public *url.URL) *pages {
 	}
 }
 
-// A shown is an error with its own page. Its texts are message keys.
+// A shown is an error that is shown on its own page. The texts of the page are message keys.
 type shown struct {
 	status int
 	page   templates.Error
@@ -64,7 +64,7 @@ func notProven(cause string) error {
 // noClient is the cause of errors about an unknown client_id.
 const noClient = "no client has this client_id; `selvage client list` lists all clients"
 
-// known lists the registered URIs of a client, for an error message that ends with the client's id.
+// known lists the registered URIs of a client. Error messages append it to the client's id.
 func known(uris []string) string {
 	if len(uris) == 0 {
 		return ": it has none"

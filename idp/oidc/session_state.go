@@ -14,22 +14,24 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// An app in a browser can ask a page of ours, in a frame, whether the browser's logins have changed
-// since the app was last here (OpenID Connect Session Management 1.0):
+// An app in a browser can find out whether the browser's logins have changed since its last
+// request. For this, it loads a page of the provider in a frame (OpenID Connect Session Management
+// 1.0):
 //
-//   - A cookie that scripts can read has the browser state, a digest of the browser's logins.
-//   - An authorization response has a session_state, a salted digest of the client, its origin and
-//     the browser state.
-//   - The page in the frame computes the session_state again and compares the two.
+//   - A cookie that scripts can read contains the browser state, a digest of the browser's
+//     logins.
+//   - An authorization response contains session_state, a salted digest of the client, its origin
+//     and the browser state.
+//   - The page in the frame computes session_state again and compares the two values.
 //
-// A browser that blocks the cookie in frames of other sites gets the answer "error", so that the app
-// does not sign in again and again.
+// If the browser blocks the cookie in frames on other sites, the page answers "error", so that the
+// app does not sign in again and again.
 
 // sessionPath is the path of the page that apps load in a frame.
 const sessionPath = "/oauth/check-session"
 
-// browserState returns the state of a browser. It changes with the browser's logins and reveals
-// nothing about them.
+// browserState returns a digest of a browser's logins, which changes with them and reveals nothing
+// about them.
 func (pg *pages) browserState(b *web.Browser) string {
 	values := b.Values()
 	projects := make([]string, 0, len(values))
@@ -46,7 +48,8 @@ func (pg *pages) browserState(b *web.Browser) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// writeBrowserState sets the cookie with the state of a browser, unless the browser has it already.
+// writeBrowserState returns the state of a browser, and sets the cookie with it unless the browser
+// already has it.
 func (pg *pages) writeBrowserState(w http.ResponseWriter, r *http.Request, b *web.Browser) (state string) {
 	if state = pg.browserState(b); pg.cookies.BrowserState(r) != state {
 		pg.cookies.SetBrowserState(w, r, state)
@@ -54,8 +57,8 @@ func (pg *pages) writeBrowserState(w http.ResponseWriter, r *http.Request, b *we
 	return state
 }
 
-// sessionState returns the session_state of a response to a request, or "" for requests without an
-// ID token or without a web origin (OpenID Connect Session Management 1.0, section 3).
+// sessionState returns the session_state for a response (OpenID Connect Session Management 1.0,
+// section 3). It is "" if the request is not for an ID token or has no web origin.
 func (f *flow) sessionState(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) (string, error) {
 	origin := req.Origin()
 	if origin == "" || !slices.Contains(req.Scope, "openid") {

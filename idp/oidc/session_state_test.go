@@ -24,15 +24,16 @@ func (b *browser) browserState() string {
 	return ""
 }
 
-// isUnchanged does what the session iframe does (OpenID Connect Session Management 1.0, section 3.2).
+// isUnchanged reports whether state matches the browser state, as the page in the frame does
+// (OpenID Connect Session Management 1.0, section 3.2).
 func isUnchanged(client, origin, browser, state string) bool {
 	digest, salt, _ := strings.Cut(state, ".")
 	sum := sha256.Sum256([]byte(client + " " + origin + " " + browser + " " + salt))
 	return salt != "" && hex.EncodeToString(sum[:]) == digest
 }
 
-// TestSessionState shows that a response has a session_state that holds until the browser's logins
-// change.
+// TestSessionState shows that a response has a session_state that is valid until the browser's
+// logins change.
 func TestSessionState(t *testing.T) {
 	const origin = "https://app.example"
 	w := newWorld(t)
@@ -81,7 +82,8 @@ func TestNoSessionState(t *testing.T) {
 	}
 }
 
-// TestCheckSession shows that any site may frame the page that compares, and that it is the only one.
+// TestCheckSession shows that any site may frame the page that compares session states, and no
+// other page.
 func TestCheckSession(t *testing.T) {
 	b := newWorld(t).browser()
 	doc := b.get("/.well-known/openid-configuration").json(t)

@@ -24,7 +24,7 @@ const (
 	maxTokenFields = 40
 )
 
-// A clientHandler serves a request that strict has accepted. It has to authenticate the client with
+// A clientHandler serves a request that strict has accepted. It must authenticate the client with
 // cc.
 type clientHandler func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials)
 
@@ -34,8 +34,8 @@ func byLibrary(library http.Handler) clientHandler {
 }
 
 // strict reads the form of a request before the library does. It rejects requests that the library
-// would accept: other methods than POST, credentials in the query, JSON, repeated parameters, more
-// than one form of client authentication, and bodies of any size.
+// would accept: methods other than POST, credentials in the query, JSON, repeated parameters,
+// several kinds of client authentication, and bodies without a limit.
 func (s *server) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.NoStore(w)
@@ -72,9 +72,9 @@ func (s *server) strict(next clientHandler) http.Handler {
 	})
 }
 
-// countRequest counts a request in the name of a client from a network, before the client is
-// authenticated. The limit applies per network. It prevents guessing of the client's secret, and
-// other networks cannot use it up.
+// countRequest counts a request for a client, before the client is authenticated. Each network has
+// its own count, so that secrets cannot be guessed and one network cannot use up the limit of the
+// others.
 func (s *server) countRequest(r *http.Request, id string) error {
 	return s.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
@@ -211,7 +211,7 @@ func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusa
 }
 
 // readCredentials returns the credentials of a client. It rejects an invalid Basic header, and
-// credentials in more than one form (RFC 6749, section 2.3).
+// several kinds of credentials in one request (RFC 6749, section 2.3).
 func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
 	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") ||
 		form.Has("client_assertion_type")

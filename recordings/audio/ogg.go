@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// The parts of an Ogg file that are read. The part at the start contains the first page. The part
+// Only two parts of an Ogg file are read. The part at the start contains the first page. The part
 // at the end contains the last page, which has at most 65,307 bytes, and perhaps pages of other
 // streams after it.
 const (

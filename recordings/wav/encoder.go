@@ -2,15 +2,16 @@ package wav
 
 import "fmt"
 
-// An Encoder encodes audio that arrives in pieces, for the payloads of RTP packets. It keeps its
-// state from one piece to the next, and is not safe for concurrent use.
+// An Encoder encodes audio that arrives in pieces, such as the payloads of RTP packets. It keeps
+// its state between pieces, and is not safe for concurrent use.
 type Encoder struct {
 	perByte int
 	encode  func(dst []byte, src []int16)
-	state   *g722Encoder // nil for G.711, which has none
+	state   *g722Encoder // nil for G.711, which has no state
 }
 
-// NewEncoder returns an encoder for "mulaw", "alaw" or "g722". Any other codec is an [ErrCodec].
+// NewEncoder returns an encoder for "mulaw", "alaw" or "g722". For any other codec it returns
+// [ErrCodec].
 func NewEncoder(codec string) (*Encoder, error) {
 	switch codec {
 	case "mulaw":
@@ -24,8 +25,8 @@ func NewEncoder(codec string) (*Encoder, error) {
 	return nil, fmt.Errorf("%w: encoding %s", ErrCodec, codec)
 }
 
-// Encode fills dst with the codes of the samples in src: one byte for each sample of G.711, and one
-// for every two of G.722.
+// Encode fills dst with the codewords of the samples in src. A byte encodes one sample with G.711,
+// and two with G.722.
 func (e *Encoder) Encode(dst []byte, src []int16) {
 	for len(dst) > 0 {
 		n := min(len(dst), g722Block)
@@ -34,24 +35,25 @@ func (e *Encoder) Encode(dst []byte, src []int16) {
 	}
 }
 
-// Follow makes e continue the stream of another encoder of the same codec, as its decoders expect.
+// Follow copies the state of other, an encoder with the same codec. Decoders of other's stream can
+// then decode what e encodes next.
 func (e *Encoder) Follow(other *Encoder) {
 	if e.state != nil {
 		*e.state = *other.state
 	}
 }
 
-// A g722Encoder encodes ITU-T G.722 at 64 kbit/s. It predicts both bands like the decoder does, from
-// what the decoder is going to know.
+// A g722Encoder encodes ITU-T G.722 at 64 kbit/s. It predicts both bands as the decoder does, from
+// the values that the decoder will have.
 type g722Encoder struct {
 	low, high g722Band
-	// The first and the second samples of all pairs: those of the last block that the filter needs,
-	// then those of this block.
+	// The first and second samples of all pairs. They begin with those of the last block that the
+	// filter needs, followed by those of this block.
 	firsts, seconds [g722Past + g722Block]int32
 }
 
-// The tables of the quantizers: the decision levels of the lower band, and the codewords of both
-// bands for each level.
+// Tables of the quantizers: the decision levels of the lower band, and its codewords for each
+// level.
 var (
 	g722Decisions = [30]int32{0, 35, 72, 110, 150, 190, 233, 276, 323, 370, 422, 473, 530, 587, 650, 714, 786, 858,
 		940, 1023, 1121, 1219, 1339, 1458, 1612, 1765, 1980, 2195, 2557, 2919}
@@ -61,7 +63,7 @@ var (
 		43, 42, 41, 40, 39, 38, 37, 36, 35, 34, 33, 32}
 )
 
-// encode encodes each pair of samples into a byte. It takes at most g722Block pairs.
+// encode encodes each pair of samples as a byte. src has at most g722Block pairs.
 func (e *g722Encoder) encode(dst []byte, src []int16) {
 	for i := range dst {
 		e.firsts[g722Past+i], e.seconds[g722Past+i] = int32(src[2*i]), int32(src[2*i+1])
@@ -80,8 +82,8 @@ func (e *g722Encoder) encode(dst []byte, src []int16) {
 	copy(e.seconds[:g722Past], e.seconds[len(dst):len(dst)+g722Past])
 }
 
-// split returns the two bands of pair i. It is the transmitting half of the quadrature mirror filter
-// (section 3.1).
+// split returns the samples of the two bands for pair i. It is the transmitting part of the
+// quadrature mirror filter (section 3.1).
 func (e *g722Encoder) split(i int) (low, high int32) {
 	firsts, seconds := (*[12]int32)(e.firsts[i:]), (*[12]int32)(e.seconds[i:])
 	var even, odd int32
@@ -92,7 +94,7 @@ func (e *g722Encoder) split(i int) (low, high int32) {
 	return limit14((even + odd) >> 14), limit14((even - odd) >> 14)
 }
 
-// quantizeLow returns the codeword of six bits for a sample of the lower band (QUANTL).
+// quantizeLow returns the codeword with six bits for a sample of the lower band (QUANTL).
 func (e *g722Encoder) quantizeLow(sample int32) byte {
 	difference := sat(sample - e.low.signal)
 	size := difference
@@ -100,7 +102,7 @@ func (e *g722Encoder) quantizeLow(sample int32) byte {
 		size = -difference - 1
 	}
 
-	// The level is the number of decision levels that are not above size.
+	// Find the first decision level above size.
 	from, to := 1, len(g722Decisions)
 	for from < to {
 		if middle := (from + to) / 2; size < g722Decisions[middle]*e.low.step>>12 {
@@ -115,7 +117,7 @@ func (e *g722Encoder) quantizeLow(sample int32) byte {
 	return g722LowPositive[from]
 }
 
-// quantizeHigh returns the codeword of two bits for a sample of the upper band (QUANTH).
+// quantizeHigh returns the codeword with two bits for a sample of the upper band (QUANTH).
 func (e *g722Encoder) quantizeHigh(sample int32) byte {
 	difference := sat(sample - e.high.signal)
 	if difference < 0 {
@@ -130,7 +132,7 @@ func (e *g722Encoder) quantizeHigh(sample int32) byte {
 	return 3
 }
 
-// looked returns an encoder that uses a table of the codes for the upper 14 bits of a sample.
+// looked returns an encode function that looks up codewords by the upper 14 bits of a sample.
 func looked(codes *[1 << 14]byte) func(dst []byte, src []int16) {
 	return func(dst []byte, src []int16) {
 		for i, s := range src {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestEncoderReference shows that the codes of G.722 are those of SpanDSP's encoder, which computed
-// the hash. The signal is not loud enough to be limited, which SpanDSP does not do.
+// TestEncoderReference shows that the codewords of G.722 are those of SpanDSP's encoder, which
+// computed the hash. The signal is not so loud that it has to be limited, which SpanDSP does not
+// do.
 func TestEncoderReference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	samples := make([]int16, 64000)
@@ -36,7 +37,7 @@ func TestEncoderReference(t *testing.T) {
 	}
 }
 
-// TestEncoderNearest shows that the codes of G.711 are those of the nearest samples.
+// TestEncoderNearest shows that the codewords of G.711 are those of the nearest samples.
 func TestEncoderNearest(t *testing.T) {
 	for codec, table := range map[string]*[256]int16{"mulaw": muLaw, "alaw": aLaw} {
 		samples := make([]int16, 1<<16)
@@ -49,7 +50,7 @@ func TestEncoderNearest(t *testing.T) {
 				best = min(best, abs(int(s)-int(samples[i])))
 			}
 			got := abs(int(table[code]) - int(samples[i]))
-			if got > best+4 { // the two lowest bits of a sample do not count
+			if got > best+4 { // the two lowest bits of a sample are ignored
 				t.Fatalf("%s: %d becomes %d, %d away; the nearest is %d away",
 					codec, samples[i], table[code], got, best)
 			}
@@ -57,7 +58,7 @@ func TestEncoderNearest(t *testing.T) {
 	}
 }
 
-// encoded returns the codes of samples, which are encoded in pieces.
+// encoded encodes samples in pieces and returns the codewords.
 func encoded(t *testing.T, codec string, samples []int16) []byte {
 	t.Helper()
 	e, err := NewEncoder(codec)
@@ -74,7 +75,7 @@ func encoded(t *testing.T, codec string, samples []int16) []byte {
 	return out
 }
 
-// TestEncoderRoundTrip shows that what is encoded and decoded again sounds like the original.
+// TestEncoderRoundTrip shows that audio sounds like the original after encoding and decoding.
 func TestEncoderRoundTrip(t *testing.T) {
 	samples := make([]int16, 16000)
 	for i := range samples {
@@ -100,7 +101,7 @@ func TestEncoderRoundTrip(t *testing.T) {
 	}
 }
 
-// TestEncoderAllocations shows that encoding does not allocate memory.
+// TestEncoderAllocations shows that encoding allocates no memory.
 func TestEncoderAllocations(t *testing.T) {
 	e, err := NewEncoder("g722")
 	if err != nil {

@@ -29,8 +29,8 @@ const g722Block = 160
 // upper has two. Each is predicted from its past.
 type g722 struct {
 	low, high g722Band
-	// The sums and differences of the bands. The first ones are from the last block, for the
-	// filter. The others are from this block.
+	// The sums and differences of the bands. They begin with those of the last block that the
+	// filter needs, followed by those of this block.
 	sums, diffs [g722Past + g722Block]int32
 }
 

@@ -11,9 +11,9 @@ var (
 	gsmFAC  = [8]int32{18431, 20479, 22527, 24575, 26623, 28671, 30719, 32767}
 )
 
-// Number of bits of each parameter in a GSM frame: of the eight log area ratios, and then, in each
-// of the four sub-frames, of lag, gain, grid and block maximum. The latter are followed by thirteen
-// pulses.
+// gsmLARBits and gsmSubBits hold the number of bits of the parameters in a GSM frame. A frame has
+// eight log area ratios, followed by four sub-frames. Each sub-frame has a lag, a gain, a grid, a
+// block maximum and thirteen pulses.
 var (
 	gsmLARBits = [8]uint{6, 6, 5, 5, 4, 4, 3, 3}
 	gsmSubBits = [4]uint{7, 2, 2, 6}
