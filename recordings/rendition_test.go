@@ -34,7 +34,7 @@ func TestRenditionMixes(t *testing.T) {
 	tag, content := render(recordings.Wanted{Format: recordings.MP3})
 	mixedTag, mixed := render(recordings.Wanted{Format: recordings.MP3, Channels: 1})
 	if tag != mixedTag || content != mixed || content == "" {
-		t.Errorf("the MP3 of four channels is %d bytes with the tag %s, the one of their mix %d with %s",
+		t.Errorf("the MP3 of four channels is %d bytes with the tag %s, that of their mix %d with %s",
 			len(content), tag, len(mixed), mixedTag)
 	}
 	if legTag, leg := render(recordings.Wanted{Format: recordings.MP3, Leg: 3}); legTag == tag || leg == content {

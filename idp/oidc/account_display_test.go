@@ -22,7 +22,7 @@ func TestAccountTheme(t *testing.T) {
 			t.Errorf("the theme %q: %d, page without %s", tt.theme, got.status, tt.want)
 		}
 		if got := b.get("/device"); !strings.Contains(got.body, tt.want) {
-			t.Errorf("after choosing the theme %q, another page is without %s", tt.theme, tt.want)
+			t.Errorf("after choosing the theme %q, another page lacks %s", tt.theme, tt.want)
 		}
 	}
 }

@@ -63,8 +63,8 @@ func TestAccountSessions(t *testing.T) {
 	w.pass(3 * time.Hour)
 	atDesk, onPhone = w.refresh(c, text(atDesk["refresh_token"])).json(t), w.refresh(
 		c, text(onPhone["refresh_token"])).json(t)
-	anew := desk.logIn(desk.authorize(request(c, "prompt", "login")), email, secret)
-	again := w.redeem(c, anew.param("code")).json(t)
+	newer := desk.logIn(desk.authorize(request(c, "prompt", "login")), email, secret)
+	again := w.redeem(c, newer.param("code")).json(t)
 	bob = w.refresh(c, text(bob["refresh_token"])).json(t)
 
 	page := desk.account()
@@ -90,7 +90,7 @@ func TestAccountSessions(t *testing.T) {
 	w.lives("after ending the phone's session, the phone's", false, onPhone)
 	w.lives("after ending the phone's session, the others", true, atDesk, again, bob)
 	if phone.signedIn(c) || !desk.signedIn(c) {
-		t.Error("ending the phone's session did not sign out the phone alone")
+		t.Error("ending the phone's session did not sign out only the phone")
 	}
 
 	// Ending this browser's session also ends the older login that it replaced.

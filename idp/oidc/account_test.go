@@ -68,13 +68,13 @@ func TestAccountCalls(t *testing.T) {
 	b := w.browser()
 	const said = "Calls that you make and receive are recorded."
 	if page := b.account(); strings.Contains(page.body, said) {
-		t.Error("the account says that calls are recorded, which are not")
+		t.Error("the account page says that calls are recorded, but they are not")
 	}
 	on := fabric.RecordOn
 	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{RecordCalls: &on})
 	must(t, err)
 	if page := b.account(); !strings.Contains(page.body, said) {
-		t.Error("the account does not say that calls are recorded")
+		t.Error("the account page does not say that calls are recorded")
 	}
 }
 

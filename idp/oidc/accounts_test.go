@@ -47,12 +47,12 @@ func TestAccounts(t *testing.T) {
 
 	if page := b.authorize(request(c, "prompt", "select_account")); !strings.Contains(page.body, `id="account-0"`) ||
 		strings.Contains(page.body, `id="account-1"`) {
-		t.Errorf("the account chooser does not show the only account alone: %s", page.body)
+		t.Errorf("the account chooser does not show exactly one account: %s", page.body)
 	}
 
 	w.pass(time.Minute)
 	if got := w.who(c, b.logIn(b.authorize(request(c, "prompt", "select_account")), bobs, secret)); got != bob.ID {
-		t.Fatalf("bob signs in, but the tokens are of %s", got)
+		t.Fatalf("bob signs in, but the tokens belong to %s", got)
 	}
 
 	// A request is answered by the current login, or by the login that it names. The second round
@@ -69,7 +69,7 @@ func TestAccounts(t *testing.T) {
 				w.ada.ID},
 		} {
 			if got := w.who(c, b.authorize(request(c, append(tt.pairs, "prompt", "none")...))); got != tt.want {
-				t.Errorf("%s: the tokens are of %s, want %s", tt.name, got, tt.want)
+				t.Errorf("%s: the tokens belong to %s, want %s", tt.name, got, tt.want)
 			}
 		}
 		w.empty() // the database contains the same logins
@@ -77,10 +77,10 @@ func TestAccounts(t *testing.T) {
 
 	// A chosen login becomes the current one.
 	if got := w.who(c, b.choose(b.authorize(request(c, "prompt", "select_account")), email)); got != w.ada.ID {
-		t.Errorf("ada was chosen, but the tokens are of %s", got)
+		t.Errorf("ada was chosen, but the tokens belong to %s", got)
 	}
 	if got := w.who(c, b.authorize(request(c, "prompt", "none"))); got != w.ada.ID {
-		t.Errorf("after ada was chosen, %s is in use", got)
+		t.Errorf("after ada was chosen, %s is the current account", got)
 	}
 
 	// A choice cannot override the request's hint.
@@ -109,7 +109,7 @@ func TestAccountsAndAge(t *testing.T) {
 			t.Errorf("%v: %d %v %s, want a login page with the e-mail", pairs, got.status, got.location, got.body)
 		}
 		if got := w.who(c, b.logIn(got, email, secret)); got != w.ada.ID {
-			t.Errorf("%v: the tokens are of %s", pairs, got)
+			t.Errorf("%v: the tokens belong to %s", pairs, got)
 		}
 		w.pass(time.Minute)
 	}
@@ -138,7 +138,7 @@ func TestAccountsAfterLogout(t *testing.T) {
 		w.empty()
 	}
 	if got := w.who(c, b.choose(b.authorize(request(c)), email)); got != w.ada.ID {
-		t.Errorf("ada was chosen, but the tokens are of %s", got)
+		t.Errorf("ada was chosen, but the tokens belong to %s", got)
 	}
 
 	// After a logout of all logins there is nothing to choose from.

@@ -293,7 +293,7 @@ func TestAssertionRequests(t *testing.T) {
 	wantInvalidClient(t, "another type",
 		p.ask(p.assertion(t), "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"))
 	wantInvalidClient(t, "no type", p.ask(p.assertion(t), "client_assertion_type", ""))
-	wantInvalidClient(t, "the type alone", p.ask("", "client_id", p.c.ID))
+	wantInvalidClient(t, "only the type", p.ask("", "client_id", p.c.ID))
 	wantInvalidClient(t, "neither", w.token("grant_type", "client_credentials", "client_id", p.c.ID))
 	wantInvalidClient(t, "a secret of a client without one",
 		w.token("grant_type", "client_credentials", "client_id", p.c.ID, "client_secret", "x"))

@@ -192,7 +192,7 @@ func TestAuthorizeErrors(t *testing.T) {
 		{"challenge of 129", request(c, "code_challenge", strings.Repeat("a", 129)), "invalid_request"},
 		{"challenge not base64url", request(c, "code_challenge", "+"+challenge[1:]), "invalid_request"},
 		{"PKCE optional, method plain", request(confidential, "code_challenge_method", "plain"), "invalid_request"},
-		{"PKCE optional, method alone", request(confidential, "code_challenge", ""), "invalid_request"},
+		{"PKCE optional, only the method", request(confidential, "code_challenge", ""), "invalid_request"},
 		{"no response_type", request(c, "response_type", ""), "invalid_request"},
 		{"token", request(c, "response_type", "token"), "unsupported_response_type"},
 		{"code token", request(c, "response_type", "code token"), "unsupported_response_type"},

@@ -59,7 +59,7 @@ func (r *rp) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		len(form) != 1 || len(form["logout_token"]) != 1 ||
 		req.Header.Get("Content-Type") != "application/x-www-form-urlencoded" ||
 		req.Header.Get("Cookie")+req.Header.Get("Authorization") != "" {
-		r.w.t.Errorf("the client receives %s %s %v %s, want a form with the logout token alone", req.Method,
+		r.w.t.Errorf("the client receives %s %s %v %s, want a form with only the logout token", req.Method,
 			req.RequestURI, req.Header, body)
 	}
 	r.mu.Lock()
@@ -143,7 +143,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 	must(t, json.Unmarshal(raw, &h))
 	if h.Alg != string(c.IDTokenAlg) || h.Typ != "logout+jwt" ||
 		!strings.Contains(string(w.idp.Ring.JWKS().Body), `"`+h.Kid+`"`) {
-		t.Errorf("the header is %s, want logout+jwt by a key of the JWKS for %s", raw, c.IDTokenAlg)
+		t.Errorf("the header is %s, want logout+jwt and a JWKS key for %s", raw, c.IDTokenAlg)
 	}
 
 	if _, ok := w.idp.Ring.VerifyJWS(token, "logout+jwt"); !ok {
@@ -161,7 +161,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 	// The token is fresh and short-lived.
 	iat, exp, now := got["iat"].(float64), got["exp"].(float64), float64(w.now().Unix())
 	if iat > now || iat < now-60 || exp <= now || exp-iat > 120 {
-		t.Errorf("iat = %v, exp = %v at %v, want a token issued now that lives two minutes at most", iat, exp, now)
+		t.Errorf("iat = %v, exp = %v at %v, want a token issued now and valid for at most two minutes", iat, exp, now)
 	}
 
 	events, _ := json.Marshal(got["events"])
@@ -249,7 +249,7 @@ func TestBackchannelLogout(t *testing.T) {
 			}
 
 			if a, b := payload(t, w, id)["sub"], payload(t, w, idOfTwo)["sub"]; a == b {
-				t.Errorf("both clients know the subscriber as %v, want another sub for the pairwise client", a)
+				t.Errorf("both clients know the subscriber as %v, want a different sub for the pairwise client", a)
 			}
 			if in := b.signedIn(one.client); in {
 				t.Error("the browser is still signed in")
@@ -358,7 +358,7 @@ func TestLogoutTokenAlone(t *testing.T) {
 
 	form := url.Values{"token": {token}, "client_id": {r.client.ID}, "client_secret": {r.secret}}
 	if got := b.post("/oauth/introspect", form).json(t); got["active"] != false {
-		t.Errorf("introspection of it: %v", got)
+		t.Errorf("introspection of the logout token: %v", got)
 	}
 }
 

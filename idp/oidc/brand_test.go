@@ -148,7 +148,7 @@ func TestLogo(t *testing.T) {
 	// Emails contain the logo.
 	draft, err := w.idp.Letters.Write(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
 	if err != nil || len(draft.Brand.Logo.PNG) == 0 {
-		t.Errorf("a mail does not have the logo: %v", err)
+		t.Errorf("an email does not contain the logo: %v", err)
 	}
 
 	// Without its own logo, the client has that of its project again.
@@ -254,6 +254,6 @@ func TestLogoIsRemembered(t *testing.T) {
 	must(t, err)
 	w.pass(time.Second)
 	if _, err := node.Projects.FindLogo(t.Context(), p.Logo); !errors.Is(err, problem.NotFound) {
-		t.Errorf("a logo that was taken away a second ago: %v, want it not found", err)
+		t.Errorf("a logo removed a second ago: %v, want not found", err)
 	}
 }

@@ -180,7 +180,7 @@ func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	b.submit(b.get("/oauth/logout?client_id=" + here.ID))
 	w.empty()
 	if b.signedIn(here) || !b.signedIn(there) {
-		t.Error("the logout did not end one login alone")
+		t.Error("the logout did not end exactly one login")
 	}
 }
 

@@ -65,7 +65,7 @@ func TestClaimsAreRights(t *testing.T) {
 
 	page := b.authorize(request(c, "claims", both))
 	if !strings.Contains(page.body, "See your email address") || !strings.Contains(page.body, "See your profile") {
-		t.Fatalf("no consent page lists the claims: %d %s", page.status, page.body)
+		t.Fatalf("the consent page does not list the claims: %d %s", page.status, page.body)
 	}
 	if got := b.consent(page, "allow"); got.param("code") == "" {
 		t.Errorf("allowing: %d %v", got.status, got.told())

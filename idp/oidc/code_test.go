@@ -20,7 +20,7 @@ func TestSealedCode(t *testing.T) {
 
 	code := br.code(c)
 	if got := len(w.entries()); got != before {
-		t.Errorf("a code takes %d entries of the session store", got-before)
+		t.Errorf("a code adds %d entries to the session store", got-before)
 	}
 
 	w.empty()

@@ -448,7 +448,7 @@ func TestDeviceConfirmation(t *testing.T) {
 		t.Fatalf("bob's page: %d %s", got.status, got.body)
 	}
 	if id := payload(t, w, text(d.wants("for bob's answer", "")["id_token"])); id["sub"] == w.ada.ID {
-		t.Error("bob's device got tokens of ada")
+		t.Error("bob's device got ada's tokens")
 	}
 }
 
@@ -547,7 +547,7 @@ func TestDeviceAtNodes(t *testing.T) {
 	}
 
 	if got := b.consent(page, "allow"); got.status != http.StatusOK {
-		t.Fatalf("allowing at another node: %d %s", got.status, got.body)
+		t.Fatalf("allowing on another node: %d %s", got.status, got.body)
 	}
 	w.url = first
 	d.wantsOneOfMany(other)

@@ -103,7 +103,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	}
 
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("the password alone is enough: %v", got.told())
+		t.Errorf("the password is enough without a second factor: %v", got.told())
 	}
 	if got := b.form(page, "/login/factor", "code", "000000"); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "The code is wrong.") {
@@ -258,7 +258,7 @@ func TestLoginWithPasskey(t *testing.T) {
 	b := w.browser()
 	page := b.authorize(request(c))
 	acr, amr := w.proven(c, b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t)))))
-	wantProven(t, "a passkey alone", acr, amr, "hwk", "user", "pop", "mfa")
+	wantProven(t, "only a passkey", acr, amr, "hwk", "user", "pop", "mfa")
 
 	other := w.browser()
 	page = other.logIn(other.authorize(request(c)), email, secret)

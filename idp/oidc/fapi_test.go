@@ -167,11 +167,11 @@ func TestFAPISettings(t *testing.T) {
 	old.c.JWKS = keySet(t, "", map[string]crypto.Signer{old.kid: old.party.key})
 	must(t, w.rewrite(old.c))
 	if got := old.post(t, "/oauth/par", request(old.c)); got.json(t)["error"] != "invalid_client" {
-		t.Errorf("an assertion of RS256: %s", got.body)
+		t.Errorf("an assertion signed with RS256: %s", got.body)
 	}
 	old.party.alg = jose.PS256
 	if got := old.post(t, "/oauth/par", request(old.c)); got.status != http.StatusCreated {
-		t.Errorf("an assertion of PS256: %s", got.body)
+		t.Errorf("an assertion signed with PS256: %s", got.body)
 	}
 }
 

@@ -211,7 +211,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 			"an ID token": introspect(c.ID, s, text(got["id_token"])),
 		} {
 			if in["active"] != false || len(in) != 1 {
-				t.Errorf("%s: introspection of %s: %v, want active false alone", format, name, in)
+				t.Errorf("%s: introspection of %s: %v, want only active=false", format, name, in)
 			}
 		}
 

@@ -342,12 +342,12 @@ func TestDeviceOfAnotherPassword(t *testing.T) {
 	w.browser().guesses(first(w.client(nil)), email, 1)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh,
 		idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("a device with a mark of the old password: %v, want it throttled", err)
+		t.Errorf("a device with a mark from before the new password: %v, want it throttled", err)
 	}
 
 	mark, _ = w.idp.DeviceMarks.Mark(mark, changed, false)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); err != nil {
-		t.Errorf("a device with a mark of the new password: %v", err)
+		t.Errorf("a device with a mark from after the new password: %v", err)
 	}
 }
 

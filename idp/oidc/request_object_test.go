@@ -185,7 +185,7 @@ func TestRequestURI(t *testing.T) {
 	body = strings.Repeat("x", 17<<10)
 	if got := w.browser().authorize(request(p.c, "request_uri", srv.URL+"/object")); got.param("error") !=
 		"invalid_request_uri" {
-		t.Errorf("too much: %v", got.told())
+		t.Errorf("a request object of 17 KiB: %v", got.told())
 	}
 }
 

@@ -148,6 +148,6 @@ func TestResourceIsARight(t *testing.T) {
 
 	if b.consent(page, "allow").param("code") == "" ||
 		b.authorize(request(c, "resource", "https://billing.example/")).param("code") == "" {
-		t.Error("a user who agreed to the resource gets no code")
+		t.Error("a subscriber who consented to the resource gets no code")
 	}
 }

@@ -146,7 +146,7 @@ func TestRotateSecretRefused(t *testing.T) {
 			&fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}, problem.Forbidden},
 		{"by a key that expires", 0,
 			&fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: c.now().Add(time.Hour)}, problem.Forbidden},
-		{"by a key that was revoked meanwhile", 0, revoked, problem.Unauthenticated},
+		{"by a key that was revoked in the meantime", 0, revoked, problem.Unauthenticated},
 	} {
 		if _, _, err := c.idp.Clients.RotateSecret(t.Context(), c.ID, tt.overlap, tt.by); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v", tt.what, err)

@@ -84,7 +84,7 @@ func wantPairwise(t *testing.T, w *world, c idp.Client, got map[string]any, sub,
 
 	opened, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
 	if err != nil || opened.SubscriberID != w.ada.ID {
-		t.Errorf("the access token opened is of %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
+		t.Errorf("the opened access token belongs to %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
 	}
 	if access["sid"] != sid || w.idp.Subjects.SessionOf(c, sid) != opened.SessionID {
 		t.Errorf("the ID token has the sid %q, the access token %v; decoded it is %q", sid, access["sid"],

@@ -598,7 +598,7 @@ func TestTokenRequestShape(t *testing.T) {
 		{"bad escape", http.MethodPost, "/oauth/token", form, "grant_type=%zz", 400},
 		{"introspect GET", http.MethodGet, "/oauth/introspect?token=x", "", "", 405},
 		{"introspect without authentication", http.MethodPost, "/oauth/introspect", form, "token=x", 401},
-		{"introspect with a client_id alone", http.MethodPost, "/oauth/introspect", form, "token=x&client_id=y", 401},
+		{"introspect with only a client_id", http.MethodPost, "/oauth/introspect", form, "token=x&client_id=y", 401},
 		{"introspect with an empty secret", http.MethodPost, "/oauth/introspect", form,
 			"token=x&client_secret=&client_id=" + spa.ID, 401},
 		{"introspect without a token", http.MethodPost, "/oauth/introspect", form,

@@ -89,13 +89,13 @@ func TestLanguageOfLinks(t *testing.T) {
 	b := w.browser()
 	page := b.get(at)
 	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `action="/reset?ui_locales=de"`) {
-		t.Fatalf("a link in a German mail opens %s", page.body)
+		t.Fatalf("a link in a German email opens %s", page.body)
 	}
 
 	if done := b.post("/reset?ui_locales=de",
 		url.Values{"token": {token}, "password": {"granite-otter-nine"}}); !strings.Contains(done.body, inGerman) ||
 		!strings.Contains(done.body, `id="password-set"`) {
-		t.Errorf("the page after it is %s", done.body)
+		t.Errorf("the next page is %s", done.body)
 	}
 
 	_, at = link()

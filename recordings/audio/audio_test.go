@@ -174,7 +174,7 @@ func TestMP3(t *testing.T) {
 
 	exact, walked := frames(cbr), frames(vbr)
 	if exact != 45235 { // the number that lame reports
-		t.Errorf("frames by the tag of LAME = %d, want 45235", exact)
+		t.Errorf("frames according to LAME's tag = %d, want 45235", exact)
 	}
 
 	claims := []byte(string(cbr))

@@ -77,7 +77,7 @@ func TestAccess(t *testing.T) {
 
 	seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber))
 	if len(seen.Recordings) != 1 || seen.Recordings[0].Sid != own {
-		t.Errorf("the subscriber sees %+v, want %s alone", seen.Recordings, own)
+		t.Errorf("the subscriber sees %+v, want only %s", seen.Recordings, own)
 	}
 }
 

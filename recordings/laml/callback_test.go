@@ -143,7 +143,7 @@ func (c callback) check(t *testing.T, want url.Values) {
 		}
 	}
 	if c.shown != http.StatusOK {
-		t.Errorf("when the callback came, the recording was answered with %d, want 200", c.shown)
+		t.Errorf("during the callback, GET of the recording = %d, want 200", c.shown)
 	}
 }
 
@@ -271,6 +271,6 @@ func TestUnsafeCallback(t *testing.T) {
 	}
 	all := read[struct{ Recordings []json.RawMessage }](t, s.do(t, "GET", s.path("/Recordings"), s.basic))
 	if len(all.Recordings) != 1 {
-		t.Errorf("%d recordings, want the announced one alone", len(all.Recordings))
+		t.Errorf("%d recordings, want only the announced one", len(all.Recordings))
 	}
 }

@@ -153,7 +153,7 @@ func FuzzAccept(f *testing.F) {
 		fuzzcost.Parser.Check(t, len(header), func() {
 			r := &http.Request{Header: http.Header{"Accept": {header}}}
 			if wantsJSON(r) && !strings.Contains(strings.ToLower(header), "application/json") {
-				t.Errorf("%q is read as a wish for JSON", header)
+				t.Errorf("%q counts as a request for JSON", header)
 			}
 		})
 	})

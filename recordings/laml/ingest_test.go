@@ -240,7 +240,7 @@ func TestIngestKeys(t *testing.T) {
 			return 0, io.EOF
 		})))
 	}
-	wantError(t, "a key revoked meanwhile",
+	wantError(t, "a key revoked during the upload",
 		s.do(t, "PUT", "/ingest/"+ingestKey+"/a.wav", late), 404, 20404)
 	wantError(t, "a revoked key", s.put(t, "a.wav", wav), 404, 20404)
 	if all := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)); len(all.Recordings) != 0 {

@@ -138,7 +138,7 @@ func TestListByFlag(t *testing.T) {
 	silent := s.upload(t, "silence.wav", "")
 	got := read[list](t, s.do(t, "GET", s.path("/Recordings?Flag=silent"), s.basic))
 	if len(got.Recordings) != 1 || got.Recordings[0].Sid != silent {
-		t.Errorf("Flag=silent returns %+v, want %s alone", got.Recordings, silent)
+		t.Errorf("Flag=silent returns %+v, want only %s", got.Recordings, silent)
 	}
 	wantError(t, "Flag=loud", s.do(t, "GET", s.path("/Recordings?Flag=loud"), s.basic), 400, 10000)
 }

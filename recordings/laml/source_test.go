@@ -50,7 +50,7 @@ func TestSource(t *testing.T) {
 	source.Token = "wrong"
 	for _, err := range source.Recordings(t.Context()) {
 		if err == nil {
-			t.Error("recordings without credentials")
+			t.Error("wrong credentials are accepted")
 		}
 	}
 }

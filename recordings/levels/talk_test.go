@@ -88,7 +88,7 @@ func TestTalkOfACall(t *testing.T) {
 				tt.name, *f.Overlap, *f.FirstSpeech, f.LongestSilence, f.SilenceRatio)
 		}
 		if got := f.Flags.Names(); !slices.Equal(got, []string{"dead-air"}) {
-			t.Errorf("%s: flags %q, want dead air alone", tt.name, got)
+			t.Errorf("%s: flags %q, want only dead air", tt.name, got)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func encode(t testing.TB, src Source) []byte {
 		t.Fatal(err)
 	}
 	if int64(len(data)) != s.Size() {
-		t.Fatalf("a stream of %d bytes has %d", s.Size(), len(data))
+		t.Fatalf("Size = %d, but the stream has %d bytes", s.Size(), len(data))
 	}
 	return data
 }

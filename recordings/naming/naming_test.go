@@ -97,6 +97,6 @@ func TestReadSidecar(t *testing.T) {
 	}
 	var d recordings.Description
 	if err := naming.ReadSidecar([]byte("[]"), &d); err == nil {
-		t.Error("a sidecar that is no object is accepted")
+		t.Error("a sidecar that is not an object is accepted")
 	}
 }
