@@ -245,7 +245,7 @@ func (w *writer) prepare(query string) (*sql.Stmt, error) {
 	if st, ok := w.stmts[query]; ok {
 		return st, nil
 	}
-	st, err := w.conn.PrepareContext(context.Background(), query)
+	st, err := w.conn.PrepareContext(context.Background(), plannedOnce(query))
 	if err != nil {
 		return nil, fmt.Errorf("preparing query: %w", err)
 	}
