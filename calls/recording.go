@@ -33,14 +33,21 @@ func (k *call) recordIfWanted() {
 	}
 	started, r := time.Now(), k.record
 
-	go k.changeRecordings(func(ctx context.Context) error {
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+		defer cancel()
 		wanted, err := c.isRecorded(ctx, r)
-		if err != nil || !wanted {
-			return err
+		if err != nil {
+			c.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
 		}
-		_, err = c.recorder.Start(ctx, r.recorded(started))
-		return err
-	})
+		if !wanted {
+			return
+		}
+		_ = k.changeRecordings(func(ctx context.Context) error { // it logs its error
+			_, err := c.recorder.Start(ctx, r.recorded(started))
+			return err
+		})
+	}()
 }
 
 // resumeRecording continues recording a call that this node has taken over, in a new recording. The

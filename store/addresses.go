@@ -57,7 +57,11 @@ func (s *Resources) ListAddresses(
 // filtered returns those conditions of a filter for which there is an index.
 func filtered(projectID string, f fabric.AddressFilter) where {
 	w := where{conditions: []string{reachable}}
-	w.and(`project_id = $%d`, projectID)
+	if f.ResourceID == "" {
+		w.and(`project_id = $%d`, projectID)
+	} else { // without an index, because SQLite could prefer it to that of the resource
+		w.and(`project_id || '' = $%d`, projectID)
+	}
 	for _, c := range []struct{ condition, value string }{
 		{`type = $%d`, f.Type},
 		{`name = $%d`, f.Name},

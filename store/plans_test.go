@@ -203,6 +203,25 @@ func TestPlans(t *testing.T) {
 	})
 }
 
+// TestResourceAddressesPlan shows that SQLite finds a resource's addresses by the resource, not
+// among all addresses of the project. A call looks up the addresses of its caller.
+func TestResourceAddressesPlan(t *testing.T) {
+	s := opened(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
+	watch := &spy{DB: s.db}
+	spied := newStore(&core{now: s.now, db: watch})
+	for _, byName := range []bool{false, true} {
+		f := fabric.AddressFilter{ResourceID: idAt(1), ByName: byName}
+		if _, err := spied.ListAddresses(t.Context(), one, f, page.Query{Size: 20}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, q := range watch.asked {
+		if plan := explain(t, s, q, false); !strings.Contains(plan, "addresses_resource (resource_id=?)") {
+			t.Errorf("the plan of\n%s\nis %s, want the index of the resource", q.sql, plan)
+		}
+	}
+}
+
 // TestSearchStops shows that a search reads a limited number of rows per page, and that the next
 // page continues where it stopped.
 func TestSearchStops(t *testing.T) {
