@@ -146,6 +146,7 @@ type Demo struct {
 	Server, Issuer, FabricHost string
 	Client                     string // the client's id
 	Email                      string // of the demo subscriber
+	LoopbackMedia              bool   // the media of calls is on loopback, to which Firefox sends none
 }
 
 // A Link leads to a page. An API's link is shown only as text, because browsers cannot display its

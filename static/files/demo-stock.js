@@ -146,5 +146,9 @@ const stockSteps = [
   },
 ];
 
+// The page has this notice only if the server's media is on loopback.
+const notice = document.querySelector("#firefox");
+if (notice) notice.hidden = !navigator.userAgent.includes("Firefox/");
+
 const stockView = drawSteps(document.querySelector("#stock-steps"), stockSteps, () => app.isSignedIn);
 for (const event of ["signedin", "signedout"]) app.on(event, stockView.refresh);

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/selvage/selvage/test/harness"
@@ -166,6 +169,39 @@ func (b tab) callFromOtherTab() {
 	other.step("hangup")
 	b.until("the call to be over", "document.querySelector('#hangup-run').disabled")
 	other.step("disconnect")
+}
+
+// TestDemoInFirefox shows that the demo says in Firefox, and only there, how to start the server if
+// its media is on loopback.
+func TestDemoInFirefox(t *testing.T) {
+	harness.NotStorage(t)
+	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"on loopback", nil, "--listen-media :8444"},
+		{"elsewhere", []string{"--listen-media", "0.0.0.0:0"}, ""},
+	} {
+		s := harness.Start(t, append(tt.args, "--no-demo=false")...)
+		for agent, want := range map[string]string{"": "", firefox: tt.want} {
+			b := newTab(t)
+			if agent != "" {
+				b.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+					_, err := cdp.Call(ctx, t, emulation.SetUserAgentOverride,
+						emulation.SetUserAgentOverrideParams{UserAgent: agent})
+					return err
+				}))
+			}
+			b.do(goTo(s.PublicURL+"/demo"), chromedp.Click(chromedp.CSS("#tab-stock")))
+
+			got := eval[string](b, "document.querySelector('#firefox:not([hidden])')?.innerText || ''")
+			if !strings.Contains(got, want) || want == "" && got != "" {
+				t.Errorf("media %s, user agent %q: the notice is %q, want %q", tt.name, agent, got, want)
+			}
+		}
+	}
 }
 
 // TestDemoMoves shows that the demo still signs in after the server moves to another address,

@@ -42,6 +42,8 @@ type Config struct {
 	Where   config.Where
 	Allowed bool // the server serves everything, and to this machine only
 
+	LoopbackMedia bool // the media of calls is on loopback
+
 	Fabric     *fabric.Fabric
 	IDP        *idp.Provider
 	Operators  *operator.Operators

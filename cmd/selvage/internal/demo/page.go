@@ -32,6 +32,7 @@ func (d *Demo) writePage(w http.ResponseWriter, found app) {
 	page := templates.Demo{
 		SDK: sdk.Find("selvage.js").URL, Server: d.Where.Public, Issuer: d.Where.Issuer(),
 		FabricHost: d.Where.Fabric, Client: found.ClientID, Email: found.Email,
+		LoopbackMedia: d.LoopbackMedia,
 	}
 	auth := originOf(d.Where.Auth)
 	_, domain, _ := strings.Cut(d.Where.Fabric, ".") // browser SDKs replace the first label

@@ -99,6 +99,9 @@ func (e *Examination) mediaAddresses(ctx context.Context) []Finding {
 		return []Finding{warnedf("open the media port in the firewall, or correct --media-address",
 			"the running server does not answer at %s by TCP", list(blocked))}
 	}
+	if listener.Loopback() {
+		return []Finding{finef("browsers get %s; calls in Firefox need --listen-media :8444", list(all))}
+	}
 	return []Finding{finef("browsers get %s", list(all))}
 }
 

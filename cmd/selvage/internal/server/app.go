@@ -142,6 +142,7 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 	a.Demo = demo.New(demo.Config{
 		Dir: c.Data, Where: w, Allowed: a.AllowsDemo(), Fabric: a.Fabric, IDP: a.IDP, Operators: a.Operators,
 		Recordings: a.Recordings, SetupLink: a.setupLink, Links: a.links,
+		LoopbackMedia: c.MediaListener().Loopback(),
 	})
 	return a, a.openPost(o.Log, o.mails)
 }
