@@ -206,8 +206,8 @@ func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	return err
 }
 
-// check returns an error that lists everything wrong with the settings that can be detected without
-// the network or other data. It also converts the client's grants and scopes to canonical form.
+// check returns an error that lists everything wrong with the settings, as far as the settings
+// themselves show it. It also converts the client's grants and scopes to canonical form.
 func (c *Client) check() error {
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }

@@ -73,7 +73,8 @@ type Config struct {
 	// DeviceGuesses is the number of device user codes that may be typed in one network within ten
 	// minutes. 0 means no limit.
 	DeviceGuesses int
-	// Limits limits logins, authorization requests and emails. nil means no limits.
+	// Limits enforces rate limits of logins, authorization requests and emails. nil means no
+	// limits.
 	Limits *limit.Limiter
 
 	Lifetimes Lifetimes          // initial ones, see [Provider.SetLifetimes]

@@ -119,8 +119,8 @@ type Delivery struct {
 	deliver.Progress
 }
 
-// ParseDelivery parses the method, URL and fields of a delivery, one per line. This is the format
-// of its job in package deliver.
+// ParseDelivery parses the method, URL and fields of a delivery, one per line. They are the body of
+// its job in package deliver.
 func ParseDelivery(job []byte) (Delivery, error) {
 	lines := strings.SplitN(string(job), "\n", 3)
 	if len(lines) != 3 {

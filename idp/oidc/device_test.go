@@ -458,8 +458,8 @@ func TestDeviceMeanwhile(t *testing.T) {
 	tests := []struct {
 		name string
 		end  func(w *world, d device)
-		// The errors that a device gets if end runs while its confirmation page is open (answered),
-		// or after the page was submitted (polled).
+		// answered and polled are the errors that a device gets if end runs while its confirmation
+		// page is open, or after the page was submitted.
 		answered, polled string
 	}{
 		{"the subscriber is disabled", func(w *world, _ device) {

@@ -61,7 +61,7 @@ func notProven(cause string) error {
 		page: templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"}, cause: cause}
 }
 
-// noClient is the cause of errors about an unknown client_id.
+// noClient is the cause stated in errors about an unknown client_id.
 const noClient = "no client has this client_id; `selvage client list` lists all clients"
 
 // known lists the registered URIs of a client. Error messages append it to the client's id.

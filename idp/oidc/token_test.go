@@ -323,8 +323,8 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	}
 }
 
-// gives refreshes with token on node p. It returns an error unless the new refresh token is want,
-// or the refresh is refused if want is "".
+// gives refreshes token on node p. It returns an error unless the new refresh token is want, or the
+// refresh is refused if want is "".
 func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
 	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil, "")
 	if set.RefreshToken != want || (err == nil) != (want != "") {

@@ -266,8 +266,8 @@ func (s same) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// TestRefusalsAreCheap shows that rejecting a file is quick, and takes memory that does not grow
-// with the file.
+// TestRefusalsAreCheap shows that rejecting a file is quick, and that the memory needed does not
+// depend on the file's size.
 func TestRefusalsAreCheap(t *testing.T) {
 	const most = 256 << 10
 	try := func(name string, r io.ReaderAt, size int64) {

@@ -92,7 +92,8 @@ func lastGranule(tail []byte, serial uint32) int64 {
 	}
 }
 
-// read reads into p and returns the bytes read, which are fewer at the end of the file.
+// read fills p with the bytes at offset, and returns them. At the end of the file, there may be
+// fewer.
 func read(r io.ReaderAt, p []byte, offset int64) ([]byte, error) {
 	n, err := r.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) {

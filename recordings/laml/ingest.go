@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// An ingested is the response to a switch. It contains enough for the switch to compare with its
-// file before it deletes the file.
+// An ingested is the response to a switch. Switches compare it with their file before they delete
+// the file.
 type ingested struct {
 	Sid      string            `json:"sid"`
 	Status   recordings.Status `json:"status"`

@@ -66,8 +66,8 @@ func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	}
 }
 
-// url returns a link to path. If links are signed, it is valid for whatever readers of format f may
-// fetch. If the link cannot be signed, url returns nil.
+// url returns a link to path. If links are signed, the link is signed for format f. If it cannot be
+// signed, url returns nil.
 func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, path string) *string {
 	link := u.public + path
 	if u.sign != nil {

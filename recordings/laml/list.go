@@ -183,8 +183,8 @@ func (q *pageQuery) paging(values url.Values) (err error) {
 	return nil
 }
 
-// parseSpan parses the times between which values of name must lie. The parameter name> is an
-// inclusive lower bound, name< is an exclusive upper bound, and name itself is a day or second.
+// parseSpan parses a filter by time. The parameter name> is an inclusive lower bound, and name< an
+// exclusive upper bound. The parameter name itself is a day or a second.
 func parseSpan(values url.Values, name string) (from, before time.Time, err error) {
 	for _, bound := range []struct {
 		param string

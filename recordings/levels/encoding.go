@@ -19,8 +19,8 @@ func (f *Facts) singles() (may []**float64, are []*float64) {
 		[]*float64{&f.Clipped, &f.DCOffset, &f.SilenceRatio, &f.LongestSilence}
 }
 
-// Text formats the facts as one line for a store, which can be parsed many times faster than JSON.
-// It contains a version, the flags, all single numbers, and the talk of each leg.
+// Text formats the facts as one line for a store. The line can be parsed many times faster than
+// JSON. It contains a version, the flags, all single numbers, and the talk of each leg.
 func (f Facts) Text() string {
 	words := []string{textVersion, strconv.Itoa(int(f.Flags))}
 	may, are := f.singles()

@@ -10,7 +10,7 @@ type attacks struct {
 	in       *input
 	channels int
 	back     int
-	tags     [8]int64 // granule number plus 2, for each entry; negative if only the energies are known
+	tags     [8]int64 // number of each entry's granule, plus 2; negated if only the energies are known
 	energies [8][2][9]float32
 	changes  [8][2]uint8 // one bit for each third of the granule
 }

@@ -61,7 +61,8 @@ var (
 	aLawCodes  = sync.OnceValue(func() *[1 << 14]byte { return invert(aLaw) })
 )
 
-// invert returns the code whose sample is nearest, for the middle of each range of four samples.
+// invert returns a table of codewords for the upper 14 bits of a sample. It holds, for each range
+// of four samples, the codeword whose sample is nearest to the middle of the range.
 func invert(samples *[256]int16) *[1 << 14]byte {
 	byValue := make([]byte, len(samples))
 	for i := range byValue {
