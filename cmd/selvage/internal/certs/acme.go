@@ -176,9 +176,9 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	return a.get(host)
 }
 
-// get returns the certificate of a host from the manager, which requests one if there is
-// none. It asks for ECDSA only. Otherwise anyone could make the manager request a second
-// certificate by posing as a client without ECDSA, of which none are left.
+// get returns the certificate of a host from the manager, which requests one if there is none. It
+// asks for ECDSA only, which all current clients support. Otherwise anyone could make the manager
+// request a second certificate, by posing as a client without ECDSA.
 func (a *ACME) get(host string) (*tls.Certificate, error) {
 	return a.manager.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},
