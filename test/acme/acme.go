@@ -21,8 +21,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A Config configures how names are validated. If nothing listens on a port, that challenge
-// fails.
+// A Config sets the ports at which names are validated. If nothing listens on a port, the challenge
+// that uses it fails.
 type Config struct {
 	HTTP, TLS int           // ports of http-01 and tls-alpn-01
 	Lifetime  time.Duration // lifetime of certificates
@@ -142,7 +142,7 @@ func (s *Server) Roots(t harness.T) *x509.CertPool {
 	return pool
 }
 
-// Env returns the environment that makes a selvage order certificates for the hosts.
+// Env returns the environment variables with which selvage orders certificates for the hosts.
 func (s *Server) Env(hosts ...string) []string {
 	return []string{
 		"SELVAGE_TLS__ACME__HOSTS=" + strings.Join(hosts, ","), "SELVAGE_TLS__ACME__ACCEPT_TERMS=true",

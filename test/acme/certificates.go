@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// Shake makes a TLS handshake with a selvage for a host and returns the verified certificate.
-// It fails unless HTTP/2 is negotiated.
+// Shake makes a TLS handshake with selvage for a host and returns the verified certificate. It
+// fails unless HTTP/2 is negotiated.
 func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certificate, error) {
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.HTTPS, "https://"),
 		&tls.Config{ServerName: host, RootCAs: roots, NextProtos: []string{"h2"}})

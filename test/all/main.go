@@ -1,13 +1,13 @@
-// Command all runs every test of the project: the tests next to the packages, and the suites
-// that run the built binary, each on the backends where it can fail differently.
+// Command all runs every test of the project: the tests next to the packages, and the suites that
+// run the built binary, each on the backends where it can fail differently.
 //
 //	go run ./test/all [-backends LIST] [-jobs N] [-lint] [-race] [PART ...]
 //	go run ./test/all -check
 //
-// `make test` runs it with all servers started. A part is named after its suite and backend,
-// such as attack-on-postgres; [parts] lists them all, and -list prints them. Parts run four
-// at a time, the longest first. One that fails does not stop the others: its output is
-// printed when it ends, and the failed parts are named again at the end.
+// `make test` runs it with all servers started. A part is named after its suite and backend, such
+// as attack-on-postgres; [parts] lists them all, and -list prints them. Parts run four at a time,
+// the longest first. A part that fails does not stop the others: its output is printed when it
+// ends, and the failed parts are listed again at the end.
 package main
 
 import (
@@ -54,8 +54,8 @@ func main() {
 	}
 }
 
-// choose returns the parts of the given names with those they come after, or all if no
-// name is given.
+// choose returns the named parts together with their prerequisites, or all parts if no name is
+// given.
 func choose(all []part, names []string) ([]part, error) {
 	if len(names) == 0 {
 		return slices.DeleteFunc(all, func(p part) bool { return p.onRequest }), nil
@@ -72,7 +72,7 @@ func choose(all []part, names []string) ([]part, error) {
 	return withPrerequisites(all, chosen), nil
 }
 
-// withPrerequisites returns chosen with the parts that they come after.
+// withPrerequisites returns chosen together with the prerequisites of its parts.
 func withPrerequisites(all, chosen []part) []part {
 	has := func(name string) bool {
 		return slices.ContainsFunc(chosen, func(p part) bool { return p.name == name })

@@ -17,16 +17,16 @@ var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 type placement struct {
 	suite, backend string
 
-	// seconds is about how long the part takes when four run at a time on two cores.
-	// The longest start first, so that no core is idle at the end.
+	// seconds is roughly how long the part takes when four parts run at a time on two cores. The
+	// longest parts start first, so that no core is idle at the end.
 	seconds int
 
 	// only is a regular expression of the tests to run; "" runs them all.
 	only string
 }
 
-// sessionAttacks are the attacks on what the session store holds: live logins, requests, and counts
-// of guesses. All other attacks give the same results on Redis as on PostgreSQL.
+// sessionAttacks matches the attacks on data in the session store: live logins, requests, and
+// counts of guesses. All other attacks give the same results on Redis as on PostgreSQL.
 const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 
 // measured matches the attacks that compare times or measure what a request costs. They form a
@@ -79,8 +79,8 @@ var computing = []string{
 // repeatedly starts a process to kill it. They also run without the race detector.
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
-// computed are tests that do not need the race detector although their packages do, because a
-// single goroutine computes or reads rows.
+// computed matches tests that do not need the race detector although their packages do, because
+// they compute or read rows in a single goroutine.
 const computed = `^Test(AuditPages|SearchStops|RecordingsStop|AddressesStop|RenderCodecs|` +
 	`Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|RotationUnderLoad)$`
 
@@ -106,7 +106,7 @@ type part struct {
 	env     []string // in addition to the environment
 	steps   [][]string
 
-	// onRequest marks a part that runs only if it is named.
+	// onRequest marks a part that runs only if it is named on the command line.
 	onRequest bool
 }
 
@@ -162,7 +162,7 @@ func quickParts() []part {
 }
 
 // part returns the part that runs a suite on a backend. With race, the servers of scripts run under
-// the race detector on Redis, where most happens concurrently.
+// the race detector on Redis, the backend with the most concurrency.
 func (p placement) part(backends string, race bool) part {
 	source := p.source()
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}

@@ -15,7 +15,7 @@ import (
 type result struct {
 	name string
 	wall time.Duration
-	cpu  time.Duration // of its processes, user and system
+	cpu  time.Duration // user and system time of its processes
 	err  error
 }
 
@@ -89,7 +89,7 @@ func isReady(p part, ended map[string]error) bool {
 	return ok
 }
 
-// run runs the steps of a part, all even if one fails, and prints their output together.
+// run runs all steps of a part, even if one fails, and prints their output together.
 func (p part) run(prerequisite error) result {
 	started := time.Now()
 	r := result{name: p.name}

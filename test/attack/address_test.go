@@ -85,7 +85,7 @@ func TestMailVerification(t *testing.T) {
 		t.Errorf("%d verification links are valid, want the last", links)
 	}
 
-	// The link is suspended while the subscriber is disabled, and valid again afterwards.
+	// The link is invalid while the subscriber is disabled, and valid again afterwards.
 	form = m.Browser().Open(t, second)
 	m.Command(t, "", "subscriber", "update", other.ID, "--disabled")
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
@@ -108,7 +108,7 @@ func TestMailChangeAddress(t *testing.T) {
 			map[string]string{"new-address": email})
 	}
 
-	// A taken address is answered like a free one. Its owner gets a notice without a link.
+	// A taken address gets the same response as a free one. Its owner gets a notice without a link.
 	ask("not an address").Want(t, 422)
 	free, used := ask(strings.ToUpper(fresh)), ask(taken.Email)
 	if free.Status != 200 || plain(free.Answer) != plain(used.Answer) {

@@ -182,8 +182,8 @@ func TestA14Replay(t *testing.T) {
 	}
 }
 
-// TestA17CodeBinding shows that a code is bound to its redirect URI and its client, and that an
-// attempt by another client does not spoil it.
+// TestA17CodeBinding shows that a code is bound to its redirect URI and its client, and that it
+// stays valid after an attempt by another client.
 func TestA17CodeBinding(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web", "--first-party")
@@ -210,8 +210,8 @@ func TestA17CodeBinding(t *testing.T) {
 	}
 }
 
-// TestA18Issuer shows that every answer to a client names the issuer (RFC 9207), and that
-// discovery announces it.
+// TestA18Issuer shows that every response to a client names the issuer (RFC 9207), and that
+// discovery announces this.
 func TestA18Issuer(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")

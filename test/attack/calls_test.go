@@ -67,7 +67,7 @@ func TestMuteFlood(t *testing.T) {
 }
 
 // TestRingAfterRevocation shows that a call keeps ringing although earlier tokens of the callee
-// were revoked, and another subscriber's token is revoked while it rings.
+// were revoked, and although another subscriber's token is revoked while it rings.
 func TestRingAfterRevocation(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)

@@ -144,7 +144,7 @@ func TestI17HostileRequests(t *testing.T) {
 		"a page token": {"GET", "/api/fabric/resources?page_token=PA" + wide("0", 30_000), []harness.Option{p.Basic()}},
 	}
 
-	// The limit for resource bodies is half of that for other bodies.
+	// Resource bodies may be half as large as other bodies.
 	for name, body := range map[string]func(n int) string{
 		"nested JSON":         func(n int) string { return `{"display_name":` + wide("[", n/2) },
 		"many members":        func(n int) string { return "{" + wide(`"a":1,`, n/6) + `"b":1}` },

@@ -96,7 +96,8 @@ func upload(t *testing.T, p *harness.Project) (sid string) {
 	return p.Upload(t, wav)
 }
 
-// TestD04Dashboard requests pages and data with every credential except the right role.
+// TestD04Dashboard requests pages and data with every kind of credentials except those with the
+// required role.
 func TestD04Dashboard(t *testing.T) {
 	p, theirs := project(t), project(t)
 	sid := upload(t, p)
@@ -175,6 +176,6 @@ func TestD05Echo(t *testing.T) {
 		}
 	}
 
-	// Signing out takes a POST.
+	// Signing out requires a POST.
 	p.Do(t, "GET", "/dashboard/logout", admin.Cookies()).Want(t, 405)
 }

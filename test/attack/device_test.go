@@ -87,8 +87,8 @@ func TestD8628OtherProject(t *testing.T) {
 	}
 }
 
-// TestD8628Polls polls faster than permitted. Every early poll gets slow_down, no matter how many
-// came before. Altered device codes are invalid.
+// TestD8628Polls polls faster than permitted. Every early poll gets slow_down, however many came
+// before. Altered device codes are invalid.
 func TestD8628Polls(t *testing.T) {
 	c := tv(t, project(t))
 	d := beginDevice(t, c)

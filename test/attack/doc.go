@@ -1,4 +1,3 @@
-// Package attack attacks a running server in every way it must withstand. Each file covers an
-// area and each function one attack, named after its row in the project's threat table and what
-// it tries.
+// Package attack attacks a running server. Each file covers an area, and each function one attack.
+// A function's name contains the row of the attack in the project's threat table.
 package attack

@@ -32,7 +32,7 @@ func faults(t *testing.T, a harness.Answer) map[string]string {
 }
 
 // TestF05Bodies shows that bodies that are malformed, too large or not a JSON object are refused
-// with the fabric API's error format, and leave nothing behind.
+// with the fabric API's error format, and create nothing.
 func TestF05Bodies(t *testing.T) {
 	p := project(t)
 	huge := append(append([]byte(`{"reference":"`), bytes.Repeat([]byte("x"), 10<<20)...), `"}`...)
@@ -229,8 +229,8 @@ func TestF10Refresh(t *testing.T) {
 	}
 }
 
-// TestF10ShortLife shows that a renewable token that is not bound to a key lives for a minute at
-// most.
+// TestF10ShortLife shows that a renewable token that is not bound to a key is valid for at most a
+// minute.
 func TestF10ShortLife(t *testing.T) {
 	p := project(t)
 	var sat harness.SAT

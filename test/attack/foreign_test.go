@@ -16,10 +16,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestK10ForeignIDs sends every operation whose path names an object to another project's objects,
-// with keys and tokens that have all rights in their own project. No object is found, shown or
-// changed. If a path names several objects, the test also tries it with the first being the
-// stranger's own.
+// TestK10ForeignIDs sends every operation whose path names an object to the objects of another
+// project, with keys and tokens that have all rights in their own project. No object is found,
+// shown or changed. If a path names several objects, the test also tries it with the attacker's own
+// object as the first.
 func TestK10ForeignIDs(t *testing.T) {
 	victim := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", harness.AllowLocal)
 	theirs, own := newThings(t, victim), newThings(t, victim.Server.NewProject(t))
@@ -41,7 +41,7 @@ func TestK10ForeignIDs(t *testing.T) {
 			for _, by := range []harness.Option{own.key, harness.Bearer(own.sat.Token)} {
 				n++
 				a := victim.Do(t, o.method, path, by, example(o))
-				isEmpty := a.Status == 200 && o.method == "GET" // a list of the stranger's own objects with that id
+				isEmpty := a.Status == 200 && o.method == "GET" // a list of the attacker's own objects with that id
 				if (a.Status < 400 && !isEmpty) || a.Status >= 500 || theirs.isShown(a.Body, path) {
 					t.Errorf("%s %s of another project = %d %.300s", o.method, path, a.Status, a.Body)
 				}
@@ -67,7 +67,8 @@ func example(o operation) harness.Option {
 	return harness.JSON(o.example)
 }
 
-// canary is a name that a project's objects have, to find answers that show them.
+// canary is a name that the project's objects have. Responses that contain it show one of these
+// objects.
 const canary = "canary-of-the-victim"
 
 // things holds one object of each kind that operations name, in a project.

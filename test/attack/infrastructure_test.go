@@ -75,8 +75,8 @@ func TestI02Headers(t *testing.T) {
 	}
 }
 
-// TestI02Smuggling sends a request with two contradicting lengths, followed by another request.
-// The first is refused, and the connection is closed before the second.
+// TestI02Smuggling sends a request with two contradicting lengths, followed by another request. The
+// first request is refused, and the connection is closed before the second one is read.
 func TestI02Smuggling(t *testing.T) {
 	s := harness.Shared(t)
 	request := "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -88,7 +88,7 @@ func TestI02Smuggling(t *testing.T) {
 	}
 }
 
-// TestI02Continue shows that a request that promises a body and never sends it is refused
+// TestI02Continue shows that a request that announces a body which it never sends is refused
 // immediately.
 func TestI02Continue(t *testing.T) {
 	p := project(t)

@@ -62,7 +62,8 @@ func (v victim) wantRefused(t *testing.T, what, token string) {
 	}
 }
 
-// TestJ01NoSignature shows that a token without its own signature is refused.
+// TestJ01NoSignature shows that a token without a signature, or with one that does not match, is
+// refused.
 func TestJ01NoSignature(t *testing.T) {
 	v := newVictim(t)
 	parts := strings.Split(v.tokens.AccessToken, ".")

@@ -190,7 +190,8 @@ func TestMailReset(t *testing.T) {
 	}
 }
 
-// TestMailResetGoesOn shows that after a reset, the login during which it was requested continues.
+// TestMailResetGoesOn shows that the login in which a reset was requested continues after the
+// reset.
 func TestMailResetGoesOn(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -207,7 +208,7 @@ func TestMailResetGoesOn(t *testing.T) {
 		t.Errorf("the app gets %v, want a code", told)
 	}
 
-	// In another browser no login continues: the request belongs to the first one.
+	// No login continues in another browser, because the request belongs to the first browser.
 	m.forgot(t, m.Browser(), sub.Email)
 	link = m.link(t, sub.Email, 2)
 	elsewhere := m.Browser()

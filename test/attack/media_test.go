@@ -148,8 +148,8 @@ func TestR08Deleted(t *testing.T) {
 	}
 }
 
-// TestR11ManyMP3 requests many long MP3s at once and abandons them. Other requests are served
-// meanwhile, and the encoders stop.
+// TestR11ManyMP3 requests many long MP3s at the same time and abandons them. The server still
+// answers other requests, and the encoders stop.
 func TestR11ManyMP3(t *testing.T) {
 	harness.OneBackend(t)
 	p := project(t)
@@ -226,7 +226,8 @@ func TestSignedMedia(t *testing.T) {
 	}
 }
 
-// wantLinksEnd shows that links to media end with the API key or the subscriber that made them.
+// wantLinksEnd shows that a link to media ends when the API key or the subscriber that made it
+// ends.
 func wantLinksEnd(t *testing.T, p *harness.Project, sid string) {
 	t.Helper()
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "jwt", "--scope", "openid", "--scope", "Voice")

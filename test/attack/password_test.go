@@ -250,7 +250,7 @@ func TestP03Guessing(t *testing.T) {
 // clock matches the time and the minutes after which a page says to try again.
 var clock = regexp.MustCompile(`[0-9]{2}:[0-9]{2} UTC \([0-9]+ minutes?\)`)
 
-// TestP06Spraying shows that one network cannot try a password at many accounts. A forwarded
+// TestP06Spraying shows that one network cannot try a password on many accounts. A forwarded
 // address from an untrusted client has no effect.
 func TestP06Spraying(t *testing.T) {
 	p := limited(t, "LOGIN_PER_NETWORK=20", "LOGIN_PER_ACCOUNT=10")

@@ -133,8 +133,8 @@ func TestRegisterKnown(t *testing.T) {
 	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": chosen}).Want(t, 409)
 }
 
-// TestRegisterClosed shows that a closed project accepts no registration by page, form or
-// prompt=create, nor by a link from when it was open.
+// TestRegisterClosed shows that a closed project accepts no registration: by page, by form, by
+// prompt=create, or by a link from when registration was open.
 func TestRegisterClosed(t *testing.T) {
 	m := newMailed(t)
 	prompts := func() []string {

@@ -106,8 +106,8 @@ func TestF11RelayForeign(t *testing.T) {
 	}
 }
 
-// TestI01Sockets opens sockets that never authenticate. Only 200 of them may be open from one
-// address at a time, and they are closed in time. Other clients are served meanwhile.
+// TestI01Sockets opens sockets that never authenticate. At most 200 of them may be open from one
+// address, and each is closed in time. The server still answers other clients.
 func TestI01Sockets(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -236,8 +236,8 @@ func TestI08RelayLog(t *testing.T) {
 	}
 }
 
-// TestF05Messages shows that a socket survives malformed and deeply nested messages, that one
-// of a MiB is refused, and that others are served meanwhile.
+// TestF05Messages shows that a socket survives malformed and deeply nested messages, that a message
+// of one MiB is refused, and that the server still answers other clients.
 func TestF05Messages(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")

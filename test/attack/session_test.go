@@ -155,7 +155,7 @@ func TestS02Fixation(t *testing.T) {
 	before.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 }
 
-// copyCookies returns another browser with the cookies that b has now.
+// copyCookies returns another browser that has the current cookies of b.
 func copyCookies(t *testing.T, p *harness.Project, b *harness.Browser) *harness.Browser {
 	t.Helper()
 	u, err := url.Parse(p.PublicURL)

@@ -163,7 +163,7 @@ func fill(path string, ids func(parameter string) string) string {
 }
 
 // TestK09Rights sends every kind of credentials to every operation, for objects that do not exist.
-// Exactly the credentials that the table does not list are refused.
+// Those credentials that the table lists are accepted, and all others are refused.
 func TestK09Rights(t *testing.T) {
 	p := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", "LOGIN_PER_NETWORK=0")
 	everyone, table := eachCredentials(t, p), operations(t)

@@ -191,8 +191,7 @@ func drip(s *harness.Server, first, each string, most time.Duration) time.Durati
 }
 
 // TestI09Floods floods an HTTP/2 connection with frames that cost the client little. The server
-// closes the connection or keeps up, its memory does not grow, and other clients are served
-// meanwhile.
+// closes the connection or keeps up. Its memory does not grow, and it still answers other clients.
 func TestI09Floods(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A came is the outcome of a promise in the app.
+// A came is how a promise in the app was settled.
 type came struct {
 	Value               json.RawMessage
 	Code, Hint, Message string
@@ -22,8 +22,8 @@ type came struct {
 	Status              int
 }
 
-// browserApp serves an app that uses our SDK as a client of p. It returns the app's page and the
-// client.
+// browserApp serves an app that uses our SDK as a client of project p. It returns the URL of the
+// app's page and the client.
 func browserApp(t *testing.T, p *harness.Project, flags ...string) (page string, c *harness.Client) {
 	t.Helper()
 	mux := http.NewServeMux()

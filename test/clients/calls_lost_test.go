@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// lostNodes starts nodes, and phones whose calls outlive them.
+// lostNodes starts nodes, and two phones whose calls outlive the nodes.
 func lostNodes(t *testing.T, nodes int) (n *harness.Nodes, alice, bob *phone) {
 	t.Helper()
 	if servers.BackendName(t) == "sqlite" {
@@ -22,7 +22,7 @@ func lostNodes(t *testing.T, nodes int) (n *harness.Nodes, alice, bob *phone) {
 	return n, alice, bob
 }
 
-// meet calls bob at the second node from alice at the first. token is alice's.
+// meet makes alice, at the first node, call bob, at the second. token is alice's token.
 func meet(n *harness.Nodes, alice, bob *phone, token string) (id string) {
 	alice.Helper()
 	n.Prefer(0)
@@ -34,7 +34,7 @@ func meet(n *harness.Nodes, alice, bob *phone, token string) (id string) {
 	return id
 }
 
-// renew loads the pages of phones again, which report to a test from now on.
+// renew reloads the pages of phones. From then on, the phones report failures to t.
 func renew(t *testing.T, all ...*phone) {
 	for _, f := range all {
 		f.use(t)
@@ -55,7 +55,7 @@ func (f *phone) wantMoved(id string) {
 	}
 }
 
-// wantSame fails the test unless the phone's call has an id.
+// wantSame fails the test unless the id of the phone's call is id.
 func (f *phone) wantSame(id string) {
 	f.Helper()
 	var now string
@@ -64,7 +64,7 @@ func (f *phone) wantSame(id string) {
 	}
 }
 
-// wantOne fails the test unless a node shows one record of a call, and its status.
+// wantOne fails the test unless the node has exactly one record of the call, with the given status.
 func (f *phone) wantOne(at *harness.Server, id, status string) {
 	f.Helper()
 	var list struct {

@@ -43,7 +43,7 @@ func TestCallsByNetwork(t *testing.T) {
 		talkAgain(t, alice, bob)
 		net.Rebind()
 		harness.Eventually(t, patience, "media to the new addresses", func() error {
-			if n := net.Returned(); n < 500 { // more than answers to checks
+			if n := net.Returned(); n < 500 { // more packets than the checks of addresses cause
 				return fmt.Errorf("%d packets came", n)
 			}
 			return nil

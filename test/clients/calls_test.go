@@ -61,8 +61,8 @@ func callTab(t *testing.T, home string) tab {
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
 		chromedp.Flag("disable-renderer-backgrounding", true))
-	// Grant what a page gets once it has used its microphone: before, Chromium hides the machine's
-	// addresses.
+	// Grant the permissions that a page has once it has used its microphone. Before that, Chromium
+	// hides the machine's addresses.
 	for _, device := range []string{"microphone", "camera"} {
 		if _, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{
 			Permission: &browser.PermissionDescriptor{Name: device}, Setting: "granted"}); err != nil {
@@ -88,7 +88,7 @@ func newPhone(t *testing.T, p *harness.Project, app sdk, page string, hz int, co
 	return f
 }
 
-// use makes the phone report its failures to another test.
+// use makes the phone report its failures to t.
 func (f *phone) use(t *testing.T) { f.T, f.window.T = t, t }
 
 // load opens or reloads the page.
@@ -129,7 +129,7 @@ func (f *phone) address() string {
 	return "/private/" + a.Name
 }
 
-// journeys are the things that two subscribers do with calls.
+// journeys are tasks that two subscribers do with calls.
 var journeys = []struct {
 	name string
 	walk func(alice, bob *phone)

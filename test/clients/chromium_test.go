@@ -218,7 +218,7 @@ func goTo(address string) chromedp.Action[chromedp.Void] {
 	})
 }
 
-// retry calls do on a complete page. It calls do again if the page was replaced meanwhile.
+// retry calls do on a complete page. It calls do again if the page was replaced in the meantime.
 func (b tab) retry(do func() error) {
 	b.Helper()
 	late := time.Now().Add(patience)
@@ -274,8 +274,8 @@ func (b tab) leave(expression string) {
 	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))
 }
 
-// until waits until an expression is true, across navigations. It evaluates only on pages that
-// are complete, so that their scripts have run, and not about to be left.
+// until waits until an expression is true, across navigations. It evaluates the expression only on
+// pages that are complete, so that their scripts have run, and that are not about to be left.
 func (b tab) until(what, expression string) {
 	b.Helper()
 	harness.Eventually(b, patience, what, func() error {

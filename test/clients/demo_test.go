@@ -49,7 +49,7 @@ func (b tab) lit(id string) {
 	b.until(id+" to be done", fmt.Sprintf("document.querySelector('#step-%s')?.matches('.done')", id))
 }
 
-// said returns the output of a step.
+// said returns the output of a step, as the page shows it.
 func (b tab) said(id string) string {
 	b.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector('#step-%s .out').textContent", id))

@@ -16,8 +16,8 @@ type post struct {
 	origin string
 }
 
-// postee serves an app that receives responses at /cb. At / it frames a URL that is given in the
-// query.
+// postee serves an app that receives responses at /cb. Its page / contains a frame with the URL in
+// the query.
 func postee(t *testing.T, p *harness.Project) (origin string, posts chan post) {
 	t.Helper()
 	posts = make(chan post, 8)
@@ -41,8 +41,8 @@ document.documentElement.append(frame);
 	return serveBeside(t, p.Issuer(), mux), posts
 }
 
-// TestFormPostInChromium shows that a form_post response is submitted automatically where
-// scripts run. The app can renew its login in a frame; other sites get nothing in one.
+// TestFormPostInChromium shows that a form_post response is submitted automatically where scripts
+// run. The app can renew its login in a frame. Pages of other sites get no response in a frame.
 func TestFormPostInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)

@@ -102,8 +102,8 @@ func (b tab) signIn(origin, email, secret string) {
 	}
 }
 
-// TestOIDCClientTS shows that a browser app with oidc-client-ts can sign in, renew its tokens in
-// both ways, sign in silently and sign out.
+// TestOIDCClientTS shows that a browser app with oidc-client-ts can sign in, renew its tokens by
+// refresh token and in a frame, sign in silently and sign out.
 func TestOIDCClientTS(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)

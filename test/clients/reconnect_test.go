@@ -48,8 +48,8 @@ func TestSignalWireReconnects(t *testing.T) {
 	}
 }
 
-// TestSignalWireBeta shows how much of the SDK's next version, which has another interface,
-// works. docs/divergences.md describes it, too.
+// TestSignalWireBeta shows which parts of the SDK's next version, which has another interface,
+// work. docs/divergences.md lists them, too.
 func TestSignalWireBeta(t *testing.T) {
 	harness.NotStorage(t)
 	server := harness.Shared(t)

@@ -48,7 +48,7 @@ func (r request) answer() url.Values {
 	return r.m.told(r.m.signIn(r.m.browser.Open(r.m, r.url())))
 }
 
-// signIn continues from a page until no page asks for anything.
+// signIn signs in and consents if the pages ask for it, and returns the resulting page.
 func (m *module) signIn(p harness.Page) harness.Page {
 	m.Helper()
 	if p.Has("login-submit") {

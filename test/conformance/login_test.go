@@ -28,7 +28,7 @@ func (m *module) again(asks bool, params ...string) signedIn {
 	return s
 }
 
-// await waits until a time has come.
+// await waits until the given time.
 func (m *module) await(when time.Time) {
 	m.Helper()
 	harness.Eventually(m, time.Minute, "the clock to advance", func() error {

@@ -79,7 +79,7 @@ func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
 	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID, p.Basic(), full).Want(t, 200)
 	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID+"/claims", p.Basic(),
 		harness.JSON(said)).Want(t, 200)
-	// The plans send no code challenge except where they test it.
+	// The plans send a code challenge only where they test it.
 	register := func(method string) *harness.Client {
 		all := []string{"--pkce", "optional", "--auth-method", method, "--post-logout-redirect-uri",
 			logoutURI, "--access-token", "jwt", "--scope", "openid,profile,email,address,phone,offline_access"}

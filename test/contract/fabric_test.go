@@ -293,7 +293,7 @@ func members(t *testing.T, text []byte) (m map[string]json.RawMessage) {
 	return m
 }
 
-// own returns the members that a resource has of its own kind.
+// own returns the members of a resource that are specific to its kind.
 func (w *world) own(t *testing.T, path string) map[string]json.RawMessage {
 	t.Helper()
 	a := w.Get(t, path, w.who["basic"]).Want(t, 200)
