@@ -139,7 +139,7 @@ func (c Client) Rights(a AuthRequest) []string {
 		}
 	}
 	rights = append(rights, a.Resources...)
-	if c.AccessToken == FabricToken && a.ResponseType != ResponseIDToken {
+	if c.AccessToken == FabricToken && a.Returns(ResponseCode) {
 		rights = append(rights, FabricAccess)
 	}
 	return rights

@@ -91,7 +91,7 @@ func (c *Client) NormalizeGrants() {
 			c.Grants[i] = GrantDevice
 		}
 	}
-	if c.Answers(ResponseIDToken) {
+	if c.isImplicit() {
 		c.Grants = slices.DeleteFunc(c.Grants, func(g string) bool { return g == GrantImplicit })
 	}
 }

@@ -222,11 +222,9 @@ func (c *Client) check() error {
 	if utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, isControl) {
 		bad("name", "a name must have at most 100 characters and no control characters")
 	}
-	for _, t := range c.ResponseTypes {
-		oneOf(bad, "response_type", t, ResponseTypes()...)
-	}
+	c.checkResponseTypes(bad)
 
-	if (c.May(GrantCode) || c.Answers(ResponseIDToken)) && len(c.RedirectURIs) == 0 {
+	if (c.May(GrantCode) || c.isImplicit()) && len(c.RedirectURIs) == 0 {
 		bad("redirect_uri", "a client that people sign in to needs a redirect URI")
 	}
 	if c.PKCEOptional && c.AuthMethod == AuthNone {
@@ -270,7 +268,7 @@ func (c *Client) checkGrants(bad func(param, format string, args ...any)) {
 				bad("grant", "client_credentials needs a client that authenticates, with a secret or a key")
 			}
 		case GrantImplicit:
-			bad("grant", "implicit needs the response type %s", ResponseIDToken)
+			bad("grant", "implicit needs a response type with id_token or token")
 		default:
 			oneOf(bad, "grant", g, GrantNames()...)
 		}

@@ -63,7 +63,7 @@ func (c *Client) checkFAPI(bad func(param, format string, args ...any)) {
 	if c.PKCEOptional {
 		bad("pkce", "the profile fapi2 requires PKCE")
 	}
-	if c.Answers(ResponseIDToken) {
+	if c.isImplicit() {
 		bad("response_type", "the profile fapi2 has only the response type code")
 	}
 	if c.May(GrantDevice) {

@@ -57,9 +57,10 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 	if a.Scope, err = c.parseScope(v.Get("scope")); err != nil {
 		return a, err
 	}
-	if a.ResponseType == ResponseIDToken {
-		err = a.checkImplicit()
-	} else {
+	if a.ResponseType != ResponseCode {
+		err = a.checkImplicit(c)
+	}
+	if err == nil && a.Returns(ResponseCode) {
 		a.Challenge, err = parseChallenge(c, v)
 	}
 	if err != nil {
@@ -120,21 +121,25 @@ func (c Client) checkSource(src Source) error {
 
 // parseResponseType returns the response type if the client is registered for it.
 func parseResponseType(c Client, v url.Values) (string, error) {
-	t := v.Get("response_type")
+	t := canonicalResponseType(v.Get("response_type"))
 	switch {
 	case t == "" && c.Profile == MobileLegacy:
 		t = ResponseCode
 	case t == "":
 		return "", oauth("invalid_request", "response_type is missing; it must be %s",
-			strings.Join(ResponseTypes(), " or "))
-	case !slices.Contains(ResponseTypes(), t):
+			strings.Join(responseTypes, " or "))
+	case !slices.Contains(responseTypes, t):
 		return "", oauth("unsupported_response_type", "response_type must be %s",
-			strings.Join(ResponseTypes(), " or "))
+			strings.Join(responseTypes, " or "))
 	}
-	if !c.Answers(t) {
-		return "", oauth("unauthorized_client", "this client is not registered for the response_type %s", t)
+	if c.Answers(t) {
+		return t, nil
 	}
-	return t, nil
+	code := "unauthorized_client"
+	if strings.Contains(t, " ") {
+		code = "unsupported_response_type" // such types exist only for clients that are registered for them
+	}
+	return "", oauth(code, "this client is not registered for the response_type %s", t)
 }
 
 // parseChallenge applies the rules of the client's profile for code_challenge and

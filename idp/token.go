@@ -48,6 +48,7 @@ type minting struct {
 	nonce    string
 	refresh  string
 	idToken  bool
+	code     string // authorization code in the same response, or ""
 	audience string // audience of the access token
 	jkt      string // thumbprint of the key that the access token is bound to, or ""
 }
@@ -119,6 +120,12 @@ func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime ti
 	}
 
 	t.ExpiresAt = t.IssuedAt.Add(ts.Lifetimes().AccessJWT)
+	return ts.signAccess(c, *t, audience, authTime, amr)
+}
+
+// signAccess returns an access token as a JWT (RFC 9068).
+func (ts *Tokens) signAccess(c Client, t fabric.Token, audience string, authTime time.Time,
+	amr []string) (string, error) {
 	claims := accessClaims{
 		Issuer: t.Issuer, Subject: ts.subjects.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID,
 		IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
@@ -196,24 +203,32 @@ type idClaims struct {
 	AMR        []string `json:"amr,omitempty"`
 	SessionID  string   `json:"sid,omitempty"`
 	AccessHash string   `json:"at_hash,omitempty"`
+	CodeHash   string   `json:"c_hash,omitempty"`
 	Person
 }
 
 // idToken returns a signed ID token for access, the access token that it accompanies. access is ""
 // if there is no access token.
 func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
-	now, names, hash := ts.Now(), g.left(g.Claims.IDToken, m.scope), ""
-	sign := ts.Ring.Sign
-	if access == "" {
-		names = slices.Concat(names, ClaimsOf(m.scope...))
-	} else {
-		hash, sign = c.IDTokenAlg.HalfHash(access), ts.Ring.SignUnique // unique, as the access token is
+	now, names := ts.Now(), g.left(g.Claims.IDToken, m.scope)
+	var accessHash, codeHash string
+	if access != "" {
+		accessHash = c.IDTokenAlg.HalfHash(access)
+	}
+	if m.code != "" {
+		codeHash = c.IDTokenAlg.HalfHash(m.code)
+	}
+
+	sign := ts.Ring.SignUnique // unique, as the access token or the code is
+	if access == "" && m.code == "" {
+		sign = ts.Ring.Sign
+		names = slices.Concat(names, ClaimsOf(m.scope...)) // the client cannot ask userinfo
 	}
 	return sign(c.IDTokenAlg, typID, idClaims{
 		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(),
 		Expires:  now.Add(ts.Lifetimes().IDToken).Unix(),
 		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: cmp.Or(g.Claims.ACR, acrOf(g.AMR)), AMR: g.AMR,
-		SessionID: ts.subjects.SessionFor(c, g.SessionID), AccessHash: hash,
+		SessionID: ts.subjects.SessionFor(c, g.SessionID), AccessHash: accessHash, CodeHash: codeHash,
 		Person: PersonOf(sub, c.onlyClaims(names)),
 	})
 }
@@ -244,6 +259,15 @@ func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	return t, err
 }
 
+// OpenForUserinfo is like Open, but also accepts tokens that open only userinfo.
+func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token, error) {
+	t, audience, err := ts.Inspect(ctx, raw)
+	if err == nil && audience != ts.Issuer && audience != ts.userinfoURL() {
+		return fabric.Token{}, problem.NoCredentials()
+	}
+	return t, err
+}
+
 // Inspect is like Open, but accepts a token for any of the client's resources, and also returns the
 // audience. It is for callers that describe or revoke the token, and do not grant access.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
@@ -257,7 +281,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 	if !ok || json.Unmarshal(payload, &c) != nil {
 		return t, "", problem.NoCredentials()
 	}
-	if t, err = ts.readAccess(ctx, c); err != nil || c.Audience == ts.Issuer {
+	if t, err = ts.readAccess(ctx, c); err != nil || c.Audience == ts.Issuer || c.Audience == ts.userinfoURL() {
 		return t, c.Audience, err
 	}
 

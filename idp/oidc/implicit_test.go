@@ -61,7 +61,8 @@ func TestImplicitErrors(t *testing.T) {
 		{"response_mode query", implicit(c, "response_mode", "query"), "invalid_request"},
 		{"without openid", implicit(c, "scope", "profile"), "invalid_scope"},
 		{"a code, not registered", request(c), "unauthorized_client"},
-		{"with an access token", implicit(c, "response_type", "id_token token"), "unsupported_response_type"},
+		{"with an access token, not registered", implicit(c, "response_type", "id_token token"),
+			"unsupported_response_type"},
 		{"an access token", implicit(c, "response_type", "token"), "unsupported_response_type"},
 		{"prompt none without a login", implicit(c, "prompt", "none", "max_age", "0"), "login_required"},
 	} {

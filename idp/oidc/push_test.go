@@ -113,7 +113,7 @@ func TestPushErrors(t *testing.T) {
 		"no challenge":                {request(c, "code_challenge", ""), "invalid_request"},
 		"the method plain":            {request(c, "code_challenge_method", "plain"), "invalid_request"},
 		"no scope":                    {request(c, "scope", ""), "invalid_scope"},
-		"an unknown response type":    {request(c, "response_type", "code token"), "unsupported_response_type"},
+		"an unknown response type":    {request(c, "response_type", "code none"), "unsupported_response_type"},
 		"an unsigned request object":  {request(c, "request", "eyJhbGciOiJub25lIn0.e30."), "request_not_supported"},
 		"no credentials":              {request(confidential), "invalid_client"},
 		"a wrong secret":              {request(confidential, "client_secret", own+"x"), "invalid_client"},

@@ -1,10 +1,10 @@
 package oidc
 
 import (
-	"cmp"
 	"errors"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/idp"
@@ -24,27 +24,48 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 		return nil
 	}
 
-	var value string
-	var err error
-	kind := cmp.Or(req.ResponseType, idp.ResponseCode)
-	if kind == idp.ResponseIDToken {
-		value, err = f.Grants.IssueIDToken(r.Context(), c, req, s)
-	} else {
-		value, err = f.Codes.Issue(r.Context(), c, req, s)
-	}
+	v, err := f.issue(r, c, req, s)
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
 	}
-
 	state, err := f.sessionState(w, r, req)
 	if err != nil {
 		return err
 	}
-	v := url.Values{kind: {value}} // the parameter has the name of the type
 	if state != "" {
 		v.Set("session_state", state)
 	}
 	return f.respond(w, r, c, req, v)
+}
+
+// issue returns what a request asks for, as parameters of the response (OpenID Connect Core,
+// sections 3.1.2.5, 3.2.2.5 and 3.3.2.5).
+func (f *flow) issue(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (url.Values, error) {
+	v := make(url.Values)
+	if req.Returns(idp.ResponseCode) {
+		code, err := f.Codes.Issue(r.Context(), c, req, s)
+		if err != nil {
+			return nil, err
+		}
+		v.Set("code", code)
+	}
+
+	if req.Returns(idp.ResponseIDToken) || req.Returns(idp.ResponseToken) {
+		set, err := f.Grants.IssueDirect(r.Context(), c, req, s, v.Get("code"))
+		if err != nil {
+			return nil, err
+		}
+		if set.IDToken != "" {
+			v.Set("id_token", set.IDToken)
+		}
+		if set.AccessToken != "" {
+			v.Set("access_token", set.AccessToken)
+			v.Set("token_type", "Bearer")
+			v.Set("expires_in", strconv.Itoa(int(set.ExpiresIn.Seconds())))
+			v.Set("scope", strings.Join(set.Scope, " "))
+		}
+	}
+	return v, nil
 }
 
 // respond sends an authorization response to the request's redirect URI, which is registered. The

@@ -34,7 +34,7 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t, err := u.Tokens.Open(r.Context(), raw)
+	t, err := u.Tokens.OpenForUserinfo(r.Context(), raw)
 	if err == nil {
 		err = u.proofs.Confirm(r, raw, t.Fingerprint)
 	}

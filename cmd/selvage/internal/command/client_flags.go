@@ -85,8 +85,9 @@ func addRequestFlags(f *pflag.FlagSet) {
 	f.String("jwks", "", "`file` with the public keys (JWKS) of what the client signs")
 	f.String("jwks-uri", "", "`uri` of public keys instead of a file; they are read again when they change")
 	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials, "+
-		"device_code, or implicit for the response type id_token; repeatable (default by type)")
-	f.StringSlice("response-type", nil, "allowed response `type`: code or id_token; repeatable (default code)")
+		"device_code, or implicit for response types with tokens; repeatable (default by type)")
+	f.StringSlice("response-type", nil, "allowed response `type`: "+strings.Join(idp.ResponseTypes(), ", ")+
+		"; repeatable (default code)")
 	f.StringSlice("scope", nil, "allowed `scope`; repeatable: "+strings.Join(idp.Scopes(), " "))
 	f.String("pkce", "", "`rule` for PKCE: required or optional (default required)")
 	f.String("profile", "", "`profile` of requests: default, mobile-legacy or fapi2 (default default)")
