@@ -153,12 +153,12 @@ func TestResponseTypes(t *testing.T) {
 		change func(*idp.Client)
 		ok     bool
 	}{
-		"in any order":       {withTypes("token code id_token"), true},
-		"a token alone":      {withTypes("token"), false},
-		"none":               {withTypes("none"), false},
-		"twice the same":     {withTypes("code code"), false},
-		"bound tokens":       {and(withTypes("code token"), func(n *idp.Client) { n.DPoPBound = true }), false},
-		"a code, bound":      {and(withTypes("code id_token"), func(n *idp.Client) { n.DPoPBound = true }), true},
+		"in any order":   {withTypes("token code id_token"), true},
+		"a token alone":  {withTypes("token"), false},
+		"none":           {withTypes("none"), false},
+		"twice the same": {withTypes("code code"), false},
+		"bound tokens":   {and(withTypes("code token"), func(n *idp.Client) { n.DPoPBound = true }), false},
+		"a code, bound":  {and(withTypes("code id_token"), func(n *idp.Client) { n.DPoPBound = true }), true},
 		"without code grant": {and(withTypes("code token"),
 			func(n *idp.Client) { n.Grants = []string{"refresh_token"} }), false},
 	} {
