@@ -12,7 +12,7 @@ import (
 )
 
 // TestIdentity shows that every operation of the identity provider returns all its documented
-// statuses. A try is a request and the status it must get.
+// statuses.
 func TestIdentity(t *testing.T) {
 	w := newWorld(t)
 	c := w.NewClient(t, "spa", "--first-party", "--post-logout-redirect-uri", harness.RedirectURI)

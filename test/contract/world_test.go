@@ -32,7 +32,7 @@ type world struct {
 	stands  map[string]standing                  // by operation id
 }
 
-// A standing is the path and body for calls of an operation that change nothing.
+// A standing is a path and a body for calls of an operation that change nothing.
 type standing struct {
 	path string
 	body []byte
@@ -198,8 +198,8 @@ func (w *world) ask(t *testing.T, op operation, who harness.Option, path string,
 
 func nobody() harness.Option { return harness.Header("Accept", "*/*") }
 
-// create creates an object of a tag's kind and returns its id. It uses the tag's creating operation
-// with its example, or the command line if there is none.
+// create creates an object of the kind that a tag names, and returns its id. It uses the operation
+// of the tag that creates objects, with its example, or the command line if there is none.
 func (w *world) create(t *testing.T, tag string) string {
 	t.Helper()
 	for _, op := range w.operations(w.tag[tag]) {

@@ -22,8 +22,8 @@ type ending struct {
 	end    func(p *pair)
 }
 
-// endings lists all ways. If the server takes long to notice an end, the function returns before it
-// does.
+// endings lists all ways to end a call. If the server takes long to notice an end, the function
+// returns before that.
 var endings = []ending{
 	{"the caller hangs up", []string{"NORMAL_CLEARING"}, func(p *pair) {
 		alice, bob := p.talk()
@@ -252,7 +252,7 @@ type pair struct {
 	alice, bob     *phone.Phone
 }
 
-// pairs counts the pairs, to number them.
+// pairs counts the pairs, which are named by number.
 var pairs atomic.Int64
 
 func newPair(t *testing.T, in *harness.Project) *pair {

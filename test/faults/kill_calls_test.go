@@ -12,7 +12,7 @@ import (
 // recordedCalls is how many calls are being recorded when their server is killed.
 const recordedCalls = 20
 
-// The tones of callers and callees, in Hz.
+// The constants are the tones of callers and callees, in Hz.
 const (
 	aliceHz = 500
 	bobHz   = 400

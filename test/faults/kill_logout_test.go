@@ -44,7 +44,7 @@ func TestKillBeforeLogout(t *testing.T) {
 		s.Restart(t)
 	}
 
-	// A login can have ended even if the server was killed before it acknowledged that.
+	// A login may have ended although the server was killed before it acknowledged the end.
 	var all, going []string
 	for _, l := range slices.Concat(logins...) {
 		if l.acked || p.Get(t, "/subscriber/info", harness.Bearer(l.access)).Status == http.StatusUnauthorized {

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// tellDeadline is how long deliveries may take after a start. A killed node still holds a
-// webhook for some seconds.
+// tellDeadline is how long deliveries may take after a start. The lease of a killed node on a
+// webhook ends after some seconds.
 const tellDeadline = 90 * time.Second
 
 // TestKillBeforeDelivery kills the server while subscribers are created. Every acknowledged

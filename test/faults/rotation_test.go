@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The load under which keys change: the requests per second and the clients that send them.
+// The constants describe the load under which keys change: the requests per second and the clients
+// that send them.
 const (
 	verifications = 200
 	longRate      = 500 // if LONG=1

@@ -25,8 +25,8 @@ const FakeTone = 700
 // patience bounds the start, the end and each step of a Firefox. A page's promises settle earlier.
 const patience = 2 * time.Minute
 
-// preferences make Firefox use fake devices without a question, play sound without a click and on a
-// machine without speakers, and leave the internet alone. Firefox itself sets more of the last kind
+// preferences make Firefox use fake devices without asking, play audio without a click and on a
+// machine without speakers, and send nothing to the internet. Firefox itself disables more requests
 // while it is driven.
 var preferences = map[string]any{
 	"app.normandy.enabled":                       false,
@@ -56,7 +56,8 @@ type Tab struct {
 	context string
 }
 
-// NewProfile creates a profile where Firefox keeps those of a home directory.
+// NewProfile creates a profile in the directory in which Firefox keeps the profiles of a home
+// directory.
 func NewProfile(t harness.T, home string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(home, ".mozilla", "firefox", "test.default")

@@ -37,8 +37,9 @@ func main() {
 	}
 }
 
-// isLateStop reports whether a target failed only because its time was over while a worker was still
-// busy: https://go.dev/issue/75804, mended in Go 1.27. There is no failing input then.
+// isLateStop reports whether a target failed only because its time was over while a worker was
+// still busy (https://go.dev/issue/75804, fixed in Go 1.27). In this case there is no failing
+// input.
 func isLateStop(out []byte) bool {
 	return bytes.Contains(out, []byte("\n    context deadline exceeded\nFAIL\n")) &&
 		!bytes.Contains(out, []byte("Failing input"))

@@ -46,9 +46,9 @@ func Missing(t T, what string) {
 	servers.Missing(t, what)
 }
 
-// NotStorage skips a slow test that hardly depends on storage, such as one in a browser, on most
-// backends. The test runs on Redis. It also runs on SQLite, unless SELVAGE_TEST_BACKENDS, the
-// list of backends of this run, names Redis.
+// NotStorage skips a slow test that hardly depends on storage, such as a test in a browser, on most
+// backends. The test runs on Redis. It also runs on SQLite, unless SELVAGE_TEST_BACKENDS, the list
+// of backends of this run, names Redis.
 func NotStorage(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {
@@ -67,9 +67,9 @@ func OneBackend(t T) {
 	}
 }
 
-// Rows skips a test that is only about the database on backends whose database another
-// backend of this run also has. It runs on SQLite and on PostgreSQL. It runs on Redis if
-// SELVAGE_TEST_BACKENDS, the list of backends of this run, does not name PostgreSQL.
+// Rows skips a test that concerns only the database, if another backend of this run has the same
+// database. The test runs on SQLite and on PostgreSQL. It runs on Redis if SELVAGE_TEST_BACKENDS,
+// the list of backends of this run, does not name PostgreSQL.
 func Rows(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {

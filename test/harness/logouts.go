@@ -81,8 +81,8 @@ func (h *Hangup) Answer(status int) {
 	h.answer = status
 }
 
-// Told returns the logout tokens received so far, in order. It ends the test if a request had
-// none or one that had expired.
+// Told returns the logout tokens received so far, in order. It ends the test if a request had no
+// token or an expired one.
 func (h *Hangup) Told(t T) []LogoutToken {
 	t.Helper()
 	h.mu.Lock()

@@ -28,7 +28,8 @@ type Nodes struct {
 	preferred atomic.Int64
 }
 
-// Prefer makes later HTTPS connections go to a node. Until then, it is the first.
+// Prefer makes later HTTPS connections go to node i. Before the first call, they go to the first
+// node.
 func (n *Nodes) Prefer(i int) { n.preferred.Store(int64(i)) }
 
 // StartNodes starts a node for each config, with databases of the backend that

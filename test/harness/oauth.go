@@ -124,9 +124,9 @@ func (c *Client) Token(t T, form url.Values) Answer {
 	return c.postAs(t, "/oauth/token", form)
 }
 
-// WantSlowDown polls the token endpoint for a device until the answer is slow_down, which is
-// due for every poll within five seconds of the one before (RFC 8628, section 3.5). last is
-// when the previous poll began. WantSlowDown returns when its own last poll began.
+// WantSlowDown polls the token endpoint for a device until the response is slow_down. The server
+// returns it for every poll within five seconds of the previous one (RFC 8628, section 3.5). last
+// is when the previous poll began. WantSlowDown returns when its own last poll began.
 func (c *Client) WantSlowDown(t T, poll url.Values, last time.Time) time.Time {
 	t.Helper()
 	for {

@@ -21,8 +21,8 @@ func Eventually(t T, d time.Duration, what string, ready func() error) {
 	}
 }
 
-// revocationBound is how long a revocation may take to take effect everywhere. A call and the
-// pause before it count for callBound at most: any more is due to a busy machine.
+// revocationBound is how long a revocation may take to take effect everywhere. A call and the pause
+// before it count for at most callBound, because anything longer is caused by a busy machine.
 const (
 	revocationBound = time.Second
 	callBound       = 50 * time.Millisecond

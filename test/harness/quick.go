@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// The flows in this file use a live browser session and a first-party client, so no page
-// intervenes. They return errors because the server may be killed meanwhile, or because many
+// The flows in this file use a signed-in browser and a first-party client, so that no page is
+// shown. They return errors because the server may be killed at the same time, or because many
 // flows run concurrently.
 
 // QuickCode gets an authorization code in one request.
@@ -46,9 +46,9 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
 
-// Patiently calls ask again, for a minute at most, while it reports 503 by its status or by a
-// [*Refusal]. Of many concurrent requests for one row, some can wait longer on a busy machine
-// than the server allows.
+// Patiently repeats ask, for at most a minute, while its status or a [*Refusal] is 503. If many
+// concurrent requests need the same row, some can wait longer on a busy machine than the server
+// permits.
 func Patiently(ask func() (status int, err error)) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		var r *Refusal

@@ -179,8 +179,7 @@ func (s *Server) await(t T) {
 	})
 }
 
-// Stop sends SIGTERM to the server and waits for it to exit. The error is that of the exit
-// status.
+// Stop sends SIGTERM to the server, waits for it to exit, and returns the error of its exit status.
 func (s *Server) Stop(t T) error {
 	t.Helper()
 	s.Terminate()

@@ -16,7 +16,7 @@ var (
 	endings  []func() // cleanups at the end of the process
 )
 
-// A lasting T belongs to the test that needs something first. Its cleanups run at the end of
+// A lasting T belongs to the test that first needs something shared. Its cleanups run at the end of
 // the process instead of at the end of that test.
 type lasting struct{ T }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// frontConfig is the nginx configuration that docs/high-availability.md gives for sending
-// recordings, with the settings that a test process needs.
+// frontConfig is the nginx configuration for sending recordings from docs/high-availability.md,
+// with the settings that a process in a test needs.
 const frontConfig = `
 daemon off;
 master_process off;

@@ -19,7 +19,7 @@ import (
 // 127.0.0.0/8 is loopback.
 const loopback = "127.0.0.2"
 
-// A Network forwards UDP and TCP between clients and a media port. Its methods may change it at any
+// A Network forwards UDP and TCP between clients and a media port. Its faults can be changed at any
 // time.
 type Network struct {
 	server string // host:port

@@ -85,7 +85,7 @@ func TestFamilyModel(t *testing.T) {
 	}
 }
 
-// A history records what two nodes were asked about one login, and what they answered.
+// A history records the requests to two nodes about one login, and their responses.
 type history struct {
 	t     *testing.T
 	began time.Time
@@ -127,9 +127,9 @@ func (h *history) check(what string) {
 	}
 }
 
-// merged returns at most two operations for each input and output, since more of them add
-// nothing. The first ends as soon as any of them has ended. The last begins when all have begun.
-// The others fit in between.
+// merged returns at most two operations for each input and output, because more of them add
+// nothing. The first operation ends when the first of the merged operations has ended. The last
+// begins when all have begun. The others fit in between.
 func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	type same struct{ in, out any }
 	first, last := map[same]porcupine.Operation{}, map[same]porcupine.Operation{}

@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLogoutNotifiedOnce ends logins at two nodes in every way that commands and backends have.
-// The client is notified once of each. The remaining node notifies the client of logins that end
-// while the client fails and a node is killed.
+// TestLogoutNotifiedOnce ends logins at two nodes in every way that commands and backends have. The
+// client is notified once of each. If a node is killed while the client rejects notifications, the
+// remaining node delivers them.
 func TestLogoutNotifiedOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMain chooses PostgreSQL and Redis if no backend is chosen. It refuses SQLite, whose files
-// serve a single node.
+// TestMain chooses PostgreSQL and Redis if no backend is chosen. It refuses SQLite, which supports
+// only one node.
 func TestMain(m *testing.M) {
 	const backend = "SELVAGE_TEST_BACKEND"
 	switch os.Getenv(backend) {

@@ -33,7 +33,8 @@ func newHolder(t testing.TB, issuer string) holder {
 	return holder{t, strings.TrimSuffix(issuer, "/"), key}
 }
 
-// proof returns the header of a request with an access token, or with none. nonce may be "".
+// proof returns the header with a proof for a request, with an access token unless token is "".
+// nonce may be "".
 func (h holder) proof(method, path, token, nonce string) harness.Option {
 	h.Helper()
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": h.issuer + path, "iat": time.Now().Unix()}

@@ -65,7 +65,7 @@ func loadClients(t *testing.T, s *harness.Server) *clients {
 	return c
 }
 
-// working waits until operations succeed again, or fails the test.
+// working waits until operations succeed again. If they do not, it fails the test.
 func (c *clients) working(t *testing.T) {
 	t.Helper()
 	const some = 20

@@ -17,8 +17,8 @@ func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *har
 		"SELVAGE_SESSIONS=" + url}})
 }
 
-// TestPostgresRestarts stops, kills and restarts PostgreSQL under load. Requests get a 503 with
-// Retry-After meanwhile.
+// TestPostgresRestarts stops, kills and restarts PostgreSQL under load. In the meantime, requests
+// get a 503 with Retry-After.
 func TestPostgresRestarts(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)
@@ -76,8 +76,8 @@ func TestPostgresIsFull(t *testing.T) {
 	c.check(t)
 }
 
-// TestPostgresLock locks a table for longer than any request waits. Requests get a 503
-// meanwhile, and no connection waits for the lock afterwards.
+// TestPostgresLock locks a table for longer than any request waits. In the meantime, requests get a
+// 503. Afterwards, no connection waits for the lock.
 func TestPostgresLock(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)

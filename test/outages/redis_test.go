@@ -66,8 +66,8 @@ func TestClusterLosesAMaster(t *testing.T) {
 	c.check(t)
 }
 
-// TestStartWithoutRedis starts a server while Redis is away. It serves without Redis, and uses
-// Redis once it is available.
+// TestStartWithoutRedis starts a server while Redis is unavailable. The server works without Redis,
+// and uses it once it is available.
 func TestStartWithoutRedis(t *testing.T) {
 	t.Parallel()
 	r := servers.OwnRedis(t)

@@ -61,7 +61,7 @@ var outages = []outage{
 	}},
 }
 
-// The effects an outage may have.
+// The constants bound the effects of an outage.
 const (
 	slowest  = 10 * time.Second // for a login during the outage
 	recovers = time.Minute      // until Redis is no longer used, or is used again
@@ -213,7 +213,7 @@ func (l *load) noticed() {
 	l.from = time.Now()
 }
 
-// last waits until more logins are done, successful or not.
+// last waits until more further logins have ended, successful or not.
 func (l *load) last(t *testing.T, more int) {
 	t.Helper()
 	done := func() int {

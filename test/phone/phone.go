@@ -70,7 +70,7 @@ func Connect(t harness.T, s *harness.Server, token, protocol string) *Phone {
 	return p
 }
 
-// Online lets others call the phone.
+// Online makes the phone's subscriber reachable for calls.
 func (p *Phone) Online() *Phone {
 	p.t.Helper()
 	p.request("subscriber.online", map[string]any{}, nil)
@@ -109,7 +109,7 @@ func (p *Phone) Loud() *Phone {
 	return p
 }
 
-// Leave closes the socket as a client that does not come back does.
+// Leave closes the socket like a client that does not come back.
 func (p *Phone) Leave() { _ = p.conn.Close(websocket.StatusNormalClosure, "") }
 
 // Drop closes the socket without a close handshake. Media continues.

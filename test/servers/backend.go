@@ -25,7 +25,7 @@ func BackendName(t T) string {
 	return name
 }
 
-// Backend returns the environment for a selvage with a new database and a new session store
+// Backend returns the environment variables for selvage with a new database and a new session store
 // on the chosen backend. Both are removed at the end of the test.
 func Backend(t T) []string {
 	t.Helper()

@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// A place is the directory that holds the data of all servers this process starts. It is
-// removed when the process ends, however it ends: a shell holds the other end of a pipe,
-// which closes then. Servers that still write to the directory at that time are about to die.
+// A place is the directory that holds the data of all servers that this process starts. It is
+// removed when the process ends, however it ends, by a shell that waits for the other end of a pipe
+// to close. Servers that still write to the directory are about to be killed.
 type place struct {
 	dir  string
 	open *os.File // our end of the pipe; must not be garbage-collected
@@ -74,8 +74,8 @@ func FreePort(t T) int {
 	return port
 }
 
-// claims reserve the ports that this process was given against other test processes, and end
-// with it. They are abstract Unix sockets, which exist only on Linux and have no file.
+// claims reserve the ports that this process was given against other test processes, until this
+// process ends. They are abstract Unix sockets, which exist only on Linux and have no file.
 var (
 	claimsMu sync.Mutex
 	claims   []io.Closer

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPostgres shows that databases are separate, sort as a language does, and have roles
-// without further rights.
+// TestPostgres shows that databases are separate and sorted by language, and that their roles have
+// no further rights.
 func TestPostgres(t *testing.T) {
 	a, b := Postgres(t), Postgres(t)
 	SQL(t, a, "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a'), ('B')")

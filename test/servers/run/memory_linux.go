@@ -8,10 +8,10 @@ const enough = 4 << 30
 // noexec is the flag of a file system that runs no programs, such as /dev/shm in a container.
 const noexec = 8
 
-// memory returns a directory in memory for the files of tests; "" if there is none with enough
-// room. Databases sync their writes to disk thousands of times, and tests would spend most of
-// their time waiting for that. A killed process loses nothing in memory that it would not lose
-// on a disk. Only a power failure differs, which no test covers.
+// memory returns a directory in memory for the files of tests, or "" if there is none with enough
+// room. Databases sync their writes to disk thousands of times, and tests would spend most of their
+// time waiting for that. When a process is killed, files in memory keep as much as files on a disk.
+// Only a power failure differs, which no test covers.
 func memory() string {
 	const dir = "/dev/shm"
 	var fs syscall.Statfs_t
