@@ -21,7 +21,7 @@ rm -rf "$dir/machine/etc/selvage" "$dir/machine/var/lib/selvage" # those of this
 chroot=$(command -v chroot) # the path, because the environment is empty below
 fail() { echo "installed: $*" >&2; exit 1; }
 on() { chroot "$dir/machine" "$@"; }
-# Free ports, so that this machine's servers do not interfere.
+# Use free ports, so that this machine's servers do not interfere.
 free="SELVAGE_LISTEN_OPS=127.0.0.1:0 SELVAGE_LISTEN_TLS=off"
 # served ROOT ACCOUNT VARIABLES COMMAND...: starts a server in ROOT, runs doctor, and stops it.
 served() {
@@ -43,7 +43,7 @@ as_unit() {
 }
 dpkg_() { on dpkg --no-triggers --force-unsafe-io "$@" >"$dir/log" 2>&1 || { cat "$dir/log" >&2; fail "dpkg $*"; }; }
 
-# The same package with a newer version, to upgrade to.
+# Build the same package with a newer version, to test an upgrade.
 dpkg-deb -R "$package" "$dir/packages/newer"
 sed -i 's/^Version: .*/&+newer/' "$dir/packages/newer/DEBIAN/control"
 dpkg-deb -Znone -b "$dir/packages/newer" "$dir/machine/tmp/packages/newer.deb" >"$dir/log"
@@ -72,7 +72,7 @@ dpkg_ -P selvage
 [ ! -e "$dir/machine/etc/selvage" ] || fail "a purge leaves /etc/selvage"
 [ -e "$dir/machine/var/lib/selvage/selvage.db" ] || fail "a purge deletes the data"
 
-# The image, with the variables, account and command of its configuration, in files next to it.
+# Run the image with the variables, account and command in the files next to it.
 data=/data
 echo '127.0.0.1 localhost' >"$image/etc/hosts" # every container runtime adds this
 served "$image" "$(cat "$image.user")" "$(cat "$image.env") SELVAGE_LISTEN=0.0.0.0:0" $(cat "$image.command")

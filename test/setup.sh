@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the tests need and the machine does not have. Without
-# root it installs nothing and prints one sentence that names them.
+# Installs the missing Debian packages that the tests need. Without root it installs nothing and
+# prints one sentence that names them.
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# What tests use, and the Debian packages that bring it. A program may come from elsewhere.
-# Data, plugins and libraries are asked for by package, because no command shows them.
-PATH=$PATH:/usr/sbin:$(printf '%s:' /usr/lib/postgresql/*/bin) # where Debian puts the server
+# The programs that tests use, with the Debian packages that contain them. A program may also come from
+# another source. Data, plugins and libraries are listed by package, because they have no command.
+PATH=$PATH:/usr/sbin:$(printf '%s:' /usr/lib/postgresql/*/bin) # where Debian installs the server
 missing=()
 need_command() { # need_command COMMAND PACKAGE...
 	command -v "$1" >/dev/null || missing+=("${@:2}")
 }
-need_package() { # need_package PACKAGE...; other systems than Debian are trusted to have it
+need_package() { # need_package PACKAGE...; on other systems than Debian it checks nothing
 	command -v dpkg-query >/dev/null || return 0
 	for package; do
 		[[ $(dpkg-query -Wf '${Status}' "$package" 2>/dev/null) == 'install ok installed' ]] || missing+=("$package")
@@ -49,7 +49,7 @@ if ((${#missing[@]})); then
 	fi
 	export DEBIAN_FRONTEND=noninteractive
 	log=$(mktemp)
-	# Keep Debian from starting the servers it installs: tests start their own.
+	# Keep Debian from starting the servers that it installs, because tests start their own.
 	policy=/usr/sbin/policy-rc.d
 	if [[ -e $policy ]]; then
 		policy=
@@ -78,7 +78,7 @@ for dir in clients ../sdk; do
 		cp --remove-destination "$kept/.package-lock.json" $dir/node_modules/ # a copy, so that touching it leaves the kept one alone
 	else
 		npm ci --prefix $dir --silent # also removes the remains of a failed copy
-		# Without room, or on another disk, nothing is kept and the next clone installs again.
+		# Without enough space, or on another disk, nothing is kept and the next clone installs them again.
 		if mkdir -p "${kept%/*}" 2>/dev/null && new=$(mktemp -d "${kept%/*}/new.XXXXXX" 2>/dev/null); then
 			{ cp -al $dir/node_modules "$new/modules" && [[ ! -e $kept ]] && mv -T "$new/modules" "$kept"; } 2>/dev/null || true
 			rm -rf "$new"

@@ -1,5 +1,5 @@
-// AppAuth for JavaScript, as desktop apps use it: discovery, a challenge, tokens
-// without a secret, a refresh and a revocation.
+// Uses AppAuth for JavaScript like a desktop app: discovery, a challenge, tokens without a
+// secret, a refresh and a revocation.
 import assert from 'node:assert/strict'
 import { register } from 'node:module'
 import { settings, visit } from './settings.mjs'

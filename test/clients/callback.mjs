@@ -1,4 +1,4 @@
-// The vendors' validators on a request to a status callback.
+// Checks a request to a status callback with the vendors' validators.
 import assert from 'node:assert/strict'
 import { RestClient } from '@signalwire/compatibility-api'
 import twilio from 'twilio'

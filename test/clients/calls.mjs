@@ -1,4 +1,4 @@
-// A client of the calls API while the only running call of its project is recorded. It ends the call.
+// Uses the calls API while the only running call of the project is recorded, and ends the call.
 import assert from 'node:assert/strict'
 import { connect, notFound, settings, sidsOf } from './laml.mjs'
 

@@ -1,4 +1,4 @@
-// A backend's own token: requested, used at the REST API, introspected, revoked.
+// Requests a backend's own token, uses it at the REST API, introspects it and revokes it.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import { discover, oauthError, settings } from './settings.mjs'
@@ -17,7 +17,7 @@ assert.equal(said.client_id, settings.client_id)
 
 await assert.rejects(client.clientCredentialsGrant(config, { scope: 'Datasphere' }), oauthError('invalid_scope'))
 
-// An invalid secret or assertion in the body gets an explanation, one by Basic a challenge (RFC 6749, section 5.2).
+// If a secret or assertion in the body is invalid, the response explains why. With Basic, it has a challenge (RFC 6749, section 5.2).
 const stranger = await discover({ stranger: true })
 const refusal = client.clientCredentialsGrant(stranger, { scope: settings.scope })
 await (settings.method === 'client_secret_basic'

@@ -1,5 +1,5 @@
-// A device without a browser: it shows a code and polls until a person elsewhere allows it,
-// which returns tokens, or denies it.
+// Acts as a device without a browser: it shows a code, and polls until a person allows or denies the
+// request elsewhere.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import { discover, oauthError, settings, visit } from './settings.mjs'

@@ -1,5 +1,5 @@
-// Tokens that are bound to a key (RFC 9449), with openid-client: pushed request, tokens, refresh,
-// userinfo and the fabric's API.
+// Uses tokens that are bound to a key (RFC 9449), with openid-client: a pushed request, tokens, a
+// refresh, userinfo and the fabric's API.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import { discover, oauthError, settings, visit } from './settings.mjs'
@@ -25,7 +25,7 @@ assert.equal(info.email, settings.email)
 await assert.rejects(client.fetchUserInfo(config, tokens.access_token, sub, { DPoP: thief }))
 await assert.rejects(client.fetchUserInfo(config, tokens.access_token, sub))
 
-// The fabric's API takes the token in the same way.
+// The fabric's API accepts the token in the same way.
 const api = new URL(settings.api)
 const read = (handle) => client.fetchProtectedResource(config, tokens.access_token, api, 'GET', undefined, undefined, { DPoP: handle })
 assert.equal((await read(DPoP)).status, 200)

@@ -1,10 +1,10 @@
-// The clients of the recordings API: the vendor's own, and its origin, twilio's.
+// The clients of the recordings API: the vendor's, and twilio's, from which it derives.
 import { RestClient } from '@signalwire/compatibility-api'
 import twilio from 'twilio'
 
 export const settings = JSON.parse(process.env.SETTINGS)
 
-/** Returns the client. The constructor of twilio's accepts only account ids that begin with AC. */
+/** Returns the client. The constructor of twilio's client accepts only account ids that begin with AC. */
 export function connect(key) {
   const client =
     settings.library === 'twilio'

@@ -1,4 +1,4 @@
-// A client of the recordings API during a call: it pauses, resumes and stops the announced recording.
+// Pauses, resumes and stops an announced recording during a call, with a client of the recordings API.
 import assert from 'node:assert/strict'
 import { connect, settings, sidsOf } from './laml.mjs'
 

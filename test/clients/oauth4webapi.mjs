@@ -1,4 +1,4 @@
-// The strictest known client, with all its checks: it validates the unmodified answers of all
+// Uses the strictest known client with all its checks: it validates the unmodified responses of all
 // endpoints.
 import assert from 'node:assert/strict'
 import * as oauth from 'oauth4webapi'
@@ -36,7 +36,7 @@ if (settings.method !== 'none') {
   assert.deepEqual([said.active, said.sub, said.client_id], [true, sub, client.client_id])
 }
 
-// The client can read the error and the challenge of a refusal.
+// If a request is refused, the client can read the error and the challenge.
 await assert.rejects(async () => oauth.processUserInfoResponse(as, client, sub, await oauth.userInfoRequest(as, client, 'wrong', insecure)),
   (err) => err instanceof oauth.WWWAuthenticateChallengeError && err.status === 401 && err.cause[0].scheme === 'bearer' && err.cause[0].parameters.error === 'invalid_token')
 await assert.rejects(async () => oauth.processAuthorizationCodeResponse(as, client, await code()),

@@ -1,5 +1,5 @@
-// The whole life of a login: discovery, code with PKCE, userinfo, introspection,
-// refresh with rotation, reuse, revocation.
+// Runs a login from beginning to end: discovery, code with PKCE, userinfo, introspection, refresh
+// with rotation, reuse, revocation.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import { discover, oauthError, settings, visit } from './settings.mjs'
@@ -25,11 +25,11 @@ assert.notEqual(fresh.refresh_token, tokens.refresh_token)
 assert.notEqual(fresh.access_token, tokens.access_token)
 await client.fetchUserInfo(config, fresh.access_token, claims.sub)
 
-// An answer may be lost: for a while, the same token returns the same successor.
+// A response may get lost, so for a while the same token returns the same successor.
 const again = await client.refreshTokenGrant(config, tokens.refresh_token)
 assert.equal(again.refresh_token, fresh.refresh_token)
 
-// An older token may have been stolen: its use ends the whole family.
+// An older token may have been stolen, so using it ends the whole family.
 const last = await client.refreshTokenGrant(config, fresh.refresh_token)
 await refuses(tokens.refresh_token)
 await refuses(last.refresh_token)
@@ -59,7 +59,7 @@ function refuses(token) {
   return assert.rejects(client.refreshTokenGrant(config, token), oauthError('invalid_grant'))
 }
 
-// A public client cannot authenticate, so it may not ask.
+// A public client cannot authenticate, so it may not introspect tokens.
 async function introspectionSays(token, active) {
   if (settings.method === 'none') {
     await assert.rejects(client.tokenIntrospection(config, token))

@@ -1,5 +1,5 @@
-// passport-openidconnect as Express apps use it: no discovery, no challenge, the
-// secret in the form, state and nonce in the app's session.
+// Uses passport-openidconnect like an Express app: without discovery or challenge, with the secret
+// in the form, and with state and nonce in the app's session.
 import assert from 'node:assert/strict'
 import Strategy from 'passport-openidconnect'
 import { settings, visit } from './settings.mjs'
@@ -20,7 +20,7 @@ const strategy = new Strategy({
 
 const session = {}
 
-/** Runs the strategy on a request, as passport does. */
+/** Runs the strategy for a request, as passport does. */
 function authenticate(query) {
   return new Promise((resolve, reject) => {
     const run = Object.assign(Object.create(strategy), {

@@ -1,4 +1,4 @@
-// Pushed and signed requests, and signed responses, with openid-client.
+// Sends pushed and signed requests, and verifies signed responses, with openid-client.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import { discover, oauthError, settings, signingKey, visit } from './settings.mjs'

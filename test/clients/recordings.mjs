@@ -1,5 +1,5 @@
-// A client of the recordings API on five recordings of one to five seconds, the
-// newest of which is the longest.
+// Uses a client of the recordings API with five recordings of one to five seconds. The newest
+// recording is the longest.
 import assert from 'node:assert/strict'
 import { connect, notFound, settings, sidsOf } from './laml.mjs'
 
@@ -42,7 +42,7 @@ await assert.rejects(client.recordings(sids[0]).fetch(), notFound)
 await assert.rejects(client.recordings(sids[0]).remove(), notFound)
 assert.deepEqual(sidsOf(await client.recordings.list()), newestFirst.slice(0, 4))
 
-// Filters: of the account, of a call and of a conference.
+// Filter the recordings of the account, of a call and of a conference.
 const call = client.calls(settings.call)
 assert.deepEqual(sidsOf(await client.recordings.list({ callSid: settings.call })), [sids[1]])
 assert.deepEqual(sidsOf(await call.recordings.list()), [sids[1]])

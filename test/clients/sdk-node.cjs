@@ -1,5 +1,5 @@
-// Runs an SDK for browsers in Node, with what it needs of a page. Each line of
-// stdin is an expression; the line printed for it is what its promise comes to.
+// Runs a browser SDK in Node, with the parts of a page that it needs. Each line of stdin is an
+// expression. For each, a line with the outcome of its promise is printed.
 const dns = require('node:dns')
 const { readFileSync } = require('node:fs')
 const readline = require('node:readline')

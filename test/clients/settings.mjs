@@ -1,4 +1,4 @@
-// The settings that a test passes to each script, and the ways to report back.
+// The settings that a test passes to each script, and functions to report to the test.
 import readline from 'node:readline'
 import * as client from 'openid-client'
 
@@ -6,13 +6,13 @@ export const settings = JSON.parse(process.env.SETTINGS)
 
 const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
-/** Makes the test's browser open a URL and sign in, and returns where that ended. */
+/** Makes the test's browser open a URL and sign in, and returns the final URL. */
 export async function visit(url) {
   process.stdout.write(`${url}\n`)
   return new URL((await lines.next()).value)
 }
 
-// The private key of a client with one, for an algorithm of RFC 7518.
+// The client's private key, if it has one, for an algorithm of RFC 7518.
 const algorithms = {
   RS256: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
   PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
@@ -22,10 +22,10 @@ const algorithms = {
 const jwk = settings.key && JSON.parse(settings.key)
 export const signingKey = jwk && { key: await crypto.subtle.importKey('jwk', { ...jwk, alg: undefined }, algorithms[jwk.alg], false, ['sign']), kid: jwk.kid }
 
-/** Discovers the provider as the client of the settings, or as one with a wrong secret and audience. */
+/** Discovers the provider as the client in the settings, or as a client with a wrong secret and audience. */
 export async function discover({ stranger, ...options } = {}) {
   const secret = stranger ? 'wrong' : settings.client_secret
-  // RFC 9864 renames EdDSA with Ed25519; the metadata offers the name of RFC 8037.
+  // RFC 9864 renames EdDSA with Ed25519; the metadata uses the name in RFC 8037.
   const modified = (header, payload) => {
     header.alg = jwk.alg
     if (stranger) payload.aud = 'https://elsewhere.example/'
@@ -41,5 +41,5 @@ export async function discover({ stranger, ...options } = {}) {
   return client.discovery(new URL(settings.issuer), settings.client_id, metadata, authentication, { execute, ...options })
 }
 
-/** Returns a predicate for assert.rejects: an OAuth error of that code. */
+/** Returns a predicate for assert.rejects, which accepts an OAuth error with the given code. */
 export const oauthError = (code) => (err) => err.error === code || `want ${code}, got ${err.error}: ${err.message}`

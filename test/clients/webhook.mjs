@@ -1,4 +1,4 @@
-// The vendor's validator on a webhook's request.
+// Checks a webhook's request with the vendor's validator.
 import assert from 'node:assert/strict'
 import { validateRequest } from '@signalwire/web-api'
 

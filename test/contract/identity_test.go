@@ -32,6 +32,7 @@ func TestIdentity(t *testing.T) {
 		return harness.Header("If-None-Match", w.Get(t, path).Want(t, 200).Header.Get("ETag"))
 	}
 
+	// A try is a request and the status that it must get.
 	type try struct {
 		status int
 		query  string

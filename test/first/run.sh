@@ -1,7 +1,7 @@
 #!/bin/bash
-# Measures "five minutes" of docs/start.md as a newcomer has them: a fresh clone, empty
-# caches of modules and builds. The lines of the page are pasted in their order. The server
-# gets free ports, so that it meets no other. Prints the seconds.
+# Measures how long docs/start.md takes a newcomer: with a fresh clone and empty caches of modules
+# and builds. It runs the commands of the page in order, and prints the seconds. The server gets free
+# ports, so that it does not collide with another one.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d)

@@ -1,5 +1,5 @@
-// A browser app as in the vendor's documents: oidc-client-ts with explicit metadata, no scope
-// and no discovery. The result of a callback is in outcome.
+// A browser app as in the vendor's documentation: oidc-client-ts with explicit metadata, without scope
+// and discovery. outcome holds the result of a callback.
 const settings = await (await fetch('/settings.json')).json()
 
 const manager = new oidc.UserManager({
@@ -19,7 +19,7 @@ const manager = new oidc.UserManager({
   ...(settings.dpop && { dpop: { bind_authorization_code: true, store: new oidc.IndexedDbDPoPStore() } }),
 })
 
-/** What the provider's frame has said about the login, and whether the app was told of a logout. */
+/** The messages from the provider's frame about the login, and whether the app was notified of a logout. */
 const session = { said: [], signedOut: false }
 addEventListener('message', ({ data }) => session.said.push(data))
 manager.events.addUserSignedOut(() => (session.signedOut = true))
@@ -34,7 +34,7 @@ async function subscriberInfo() {
   return { status: answer.status, body: await answer.json() }
 }
 
-/** Renews tokens without the refresh token: in a hidden frame, with the login alone. */
+/** Renews tokens in a hidden frame, with only the login and no refresh token. */
 async function renewInFrame() {
   const user = await manager.getUser()
   delete user.refresh_token
@@ -42,7 +42,7 @@ async function renewInFrame() {
   return manager.signinSilent()
 }
 
-/** Opens the provider's logout. */
+/** Opens the provider's logout page. */
 async function signOut() {
   const { id_token } = await manager.getUser()
   await manager.removeUser()

@@ -1,6 +1,6 @@
 'use strict'
-// What the tests do with calls in a page. The microphone is a tone, so that the other side can tell
-// whom it hears; the camera is a canvas of one color.
+// Functions with which the tests use calls in a page. The microphone is a tone, so that the other side
+// can tell whom it hears. The camera is a canvas of one color.
 
 let call, dialing
 let tone = 440
@@ -9,7 +9,7 @@ const states = [] // of call.state and of the call's end
 const updates = [] // of members
 const rooms = [] // as they were at first, and after each update
 
-/** Returns moving pictures of one color. They are small and few, because two tabs encode and decode them. */
+/** Returns a video of one color. It has few and small frames, because two tabs encode and decode it. */
 function film(color) {
   const canvas = document.createElement('canvas')
   canvas.width = 64
@@ -24,7 +24,7 @@ function film(color) {
   return canvas.captureStream(10)
 }
 
-/** Makes microphone and camera: a tone of that frequency, and a picture of that color. */
+/** Creates the microphone and the camera: a tone of the given frequency, and a picture of the given color. */
 function wear(frequency, color) {
   tone = frequency
   const audio = new AudioContext()
@@ -73,7 +73,7 @@ async function dial(to, params) {
   return c.callId
 }
 
-/** Takes up the call of before a reload. */
+/** Attaches to the call from before a reload. */
 async function reattach(to, params) {
   const c = follow(await client.reattach({ to, audio: true, video: false, ...params }))
   await c.start()
@@ -98,7 +98,7 @@ async function until(condition, patience = 50000) {
   }
 }
 
-/** What is known of the call, for messages of failed tests. */
+/** Describes the call, for messages of failed tests. */
 function situation() {
   const ours = messages.map((m) => m.method)
   const peers = connections.map((c) => [c.signalingState, c.iceGatheringState, c.iceConnectionState, c.connectionState, c.gathered])
@@ -108,7 +108,7 @@ function situation() {
 let analyser
 let heardStream
 
-/** The loudest frequency that is heard now, in Hz, or 0 for silence. */
+/** Returns the loudest frequency that is currently heard, in Hz, or 0 for silence. */
 async function hears() {
   const stream = call.remoteStream
   if (!stream || !stream.getAudioTracks().length) return 0
@@ -127,20 +127,20 @@ async function hears() {
   return bins[top] < -60 ? 0 : Math.round((top * analyser.context.sampleRate) / analyser.fftSize)
 }
 
-/** Waits until that frequency is heard; 0 is silence. */
+/** Waits until the given frequency is heard; 0 is silence. */
 const hear = (frequency) => until(async () => {
   const h = await hears()
   return frequency === 0 ? h === 0 : Math.abs(h - frequency) < 25
 }).then(() => frequency)
 
-/** Waits until that many seconds of sound have passed. */
+/** Waits until the given number of seconds of sound have passed. */
 async function pass(seconds) {
   const audio = new AudioContext()
   await audio.resume()
   return until(() => audio.currentTime >= seconds)
 }
 
-/** Waits until that color is seen: r, g or b. */
+/** Waits until the given color is seen: r, g or b. */
 async function see(color) {
   const video = document.createElement('video')
   video.muted = true
@@ -162,5 +162,5 @@ async function see(color) {
   return color
 }
 
-/** The states of peer connections and senders, for messages. */
+/** Returns the states of peer connections and senders, for messages. */
 const microphone = () => call.localStream?.getAudioTracks().filter((t) => t.readyState === 'live' && t.enabled).length ?? 0

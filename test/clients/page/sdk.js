@@ -1,12 +1,12 @@
 'use strict'
-// What the tests do with an SDK, in a page and in Node. No function hangs: an outcome reports it
-// instead.
+// Functions with which the tests use an SDK, in a page and in Node. If a promise does not settle, its
+// outcome reports that.
 
 let client
 const events = []
 
 /** Returns the outcome of a promise: {value}, {error: {code, name, message}} or
- * {hangs}, which describes the situation where the page can. */
+ * {hangs}, which describes the situation if the page can. */
 function outcome(promise, patience = 60000) {
   const late = new Promise((resolve) => setTimeout(() => resolve({ hangs: globalThis.situation?.() ?? 'no more is known' }), patience))
   const came = Promise.resolve(promise).then(
@@ -19,17 +19,17 @@ function outcome(promise, patience = 60000) {
 /** The SDK's own connection. */
 const session = () => client.__wsClient.session ?? client.__wsClient.wsClient.session
 
-/** Creates the client of a token; `more` are options of SignalWire(). */
+/** Creates a client with a token; `more` are options of SignalWire(). */
 async function open(token, more) {
   client = await SignalWire.SignalWire({ token, logLevel: 'silent', ...more })
-  await client.connect?.() // 3.27 does so only when it is asked to
+  await client.connect?.() // 3.27 connects only when it is asked to
   for (const name of ['session.connected', 'session.reconnecting', 'session.auth_error', 'session.disconnected']) {
     session().on(name, (err) => events.push(err ? `${name} ${err.code}` : name))
   }
   return 'open'
 }
 
-/** Creates a client of version 4; its errors are the events. */
+/** Creates a client of version 4; its errors are recorded as events. */
 function begin(token) {
   client = new SignalWire.SignalWire(new SignalWire.StaticCredentialProvider({ token }))
   client.errors$.subscribe((err) => events.push(String(err.message ?? err)))

@@ -18,8 +18,8 @@ globalThis.WebSocket = class extends WebSocket {
 const connections = [] // of media
 let restriction = {} // of the configuration of later connections
 
-// The SDK lets Chromium gather ten pools of candidates ahead. On a busy machine Chromium then sometimes
-// gathers none at all, and the SDK waits for them in vain.
+// The SDK makes Chromium gather ten pools of candidates in advance. On a busy machine, Chromium then
+// sometimes gathers none at all, and the SDK waits for them in vain.
 if (globalThis.RTCPeerConnection) {
   globalThis.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(config, ...args) {
@@ -32,7 +32,7 @@ if (globalThis.RTCPeerConnection) {
   }
 }
 
-/** Waits until a message of a method has arrived after the first `from` messages, and returns it. */
+/** Waits for a message with the given method after the first `from` messages, and returns it. */
 async function message(method, from = 0) {
   for (const end = Date.now() + 60000; Date.now() < end; ) {
     const found = messages.slice(from).find((m) => m.method === method)
