@@ -1,5 +1,5 @@
-// Answers apps that frame this page: has the browser's login changed since the app got its
-// session_state? (OpenID Connect Session Management 1.0, section 3.2)
+// Tells apps that frame this page whether the browser's login has changed since they got their
+// session_state (OpenID Connect Session Management 1.0, section 3.2).
 addEventListener("message", async ({ data, origin, source }) => {
   if (source && origin !== "null") source.postMessage(await judge(String(data), origin), origin);
 });

@@ -1,4 +1,4 @@
-// Goes on to the app when all frames have loaded, and after five seconds at the latest.
+// Continues to the app when all frames have loaded, but after five seconds at the latest.
 function goOn() {
   location.replace(document.getElementById("logout-continue").href);
 }
