@@ -170,7 +170,7 @@ function dispose(call: Call): void {
   call.screenShareList?.forEach((screen) => void screen.leave())
   clearTimeout(call.peer?._resumeTimer) // it would hang up
   call.peer?.instance?.close()
-  call.removeRTCWorkers() // they would take the answer to the next call object for theirs
+  call.removeRTCWorkers?.() // they would take the answer to the next call object for theirs
   call.emit("destroy", call) // the SDK empties rootElement
   call.destroy()
 }
@@ -194,6 +194,6 @@ interface Call {
   emit(event: string, ...args: unknown[]): unknown
   start(): Promise<void>
   hangup(): Promise<void>
-  removeRTCWorkers(): void
+  removeRTCWorkers?(): void // since 3.29; before, destroy() does this
   destroy(): void
 }

@@ -9,27 +9,28 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// lostNodes starts nodes, and two phones whose calls outlive the nodes.
-func lostNodes(t *testing.T, nodes int) (n *harness.Nodes, alice, bob *phone) {
+// lostNodes starts nodes, and two phones whose calls outlive the nodes. Each phone has a version of
+// the SDK.
+func lostNodes(t *testing.T, nodes int, callers, callees string) (n *harness.Nodes, alice, bob *phone) {
 	t.Helper()
 	if servers.BackendName(t) == "sqlite" {
 		t.Skip("nodes cannot share files")
 	}
 	harness.NotStorage(t)
 	n = harness.StartNodes(t, nil, make([]harness.Config, nodes)...)
-	alice, bob = phones(t, n.Server, "3.30.0")
+	alice, bob = mixedPhones(t, n.Server, callers, callees)
 	alice.kept, bob.kept = true, true
 	return n, alice, bob
 }
 
 // meet makes alice, at the first node, call bob, at the second. token is alice's token.
-func meet(n *harness.Nodes, alice, bob *phone, token string) (id string) {
+func meet(n *harness.Nodes, alice, bob *phone, token string, video bool) (id string) {
 	alice.Helper()
 	n.Prefer(0)
 	alice.enterWith(token, false)
 	n.Prefer(1)
 	bob.enter(true)
-	id = talk(alice, bob, false)
+	id = talk(alice, bob, video)
 	hear(alice, bob)
 	return id
 }
@@ -85,7 +86,7 @@ func (f *phone) wantOne(at *harness.Server, id, status string) {
 // TestCallsOutliveTheirNode repeatedly kills the node of a call. With our SDK, the call continues
 // on the other node with the same id and record, and each side hears the other.
 func TestCallsOutliveTheirNode(t *testing.T) {
-	n, alice, bob := lostNodes(t, 2)
+	n, alice, bob := lostNodes(t, 2, "3.30.0", "3.30.0")
 	p := alice.project
 	app := p.NewClient(t, "web", "--first-party", "--access-token", "fabric")
 
@@ -94,7 +95,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 		tokens, _ := app.SignIn(t, alice.person, "openid")
 		record := func(value string) { p.Command(t, "", "project", "update", p.ID, "--record-calls", value) }
 		record("on")
-		id := meet(n, alice, bob, tokens.AccessToken)
+		id := meet(n, alice, bob, tokens.AccessToken, false)
 		record("off") // for later calls
 		alice.do("until(() => rooms.at(-1)?.recording)", nil)
 		alice.do("pass(1)", nil)
@@ -127,7 +128,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 
 	t.Run("guest", func(t *testing.T) {
 		renew(t, alice, bob)
-		id := meet(n, alice, bob, p.NewGuest(t, p.Address(t, bob.person.ID)).Token)
+		id := meet(n, alice, bob, p.NewGuest(t, p.Address(t, bob.person.ID)).Token, false)
 		n.Each[0].Kill()
 		alice.wantMoved(id)
 		bob.wantMoved("")
@@ -140,7 +141,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 
 	t.Run("reload", func(t *testing.T) {
 		renew(t, alice, bob)
-		id := meet(n, alice, bob, p.NewSAT(t, alice.person.Email).Token)
+		id := meet(n, alice, bob, p.NewSAT(t, alice.person.Email).Token, false)
 		address := bob.address()
 		n.Each[0].Kill()
 		alice.load()
@@ -160,7 +161,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 		for _, f := range []*phone{alice, bob} { // as with any page: only tests change this
 			f.eval(t, "(restriction = { iceCandidatePoolSize: 10 }) && 0", new(int))
 		}
-		id := meet(n, alice, bob, p.NewSAT(t, alice.person.Email).Token)
+		id := meet(n, alice, bob, p.NewSAT(t, alice.person.Email).Token, false)
 		n.Each[0].Kill()
 		killed := time.Now()
 		bob.wantBye("NODE_LOST")
@@ -170,6 +171,30 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 		t.Logf("the call ended after %v", time.Since(killed))
 		alice.wantOne(n.Each[1], id, "completed")
 	})
+}
+
+// TestVideoCallsOutliveTwoNodes kills two of three nodes in turn, each while it carries a video call
+// between two older versions of the stock SDK. With our SDK, both sides go on to hear and see each
+// other.
+func TestVideoCallsOutliveTwoNodes(t *testing.T) {
+	n, alice, bob := lostNodes(t, 3, "3.28.0", "3.29.2")
+	id := meet(n, alice, bob, alice.project.NewSAT(t, alice.person.Email).Token, true)
+	see(alice, bob)
+
+	for i := range 2 {
+		for _, f := range []*phone{alice, bob} {
+			f.eval(t, "states.length = 0", new(int))
+		}
+		n.Each[i].Kill()
+		alice.wantMoved(id)
+		bob.wantMoved("")
+		hear(alice, bob)
+		see(alice, bob)
+		alice.wantOne(n.Each[2], id, "in-progress")
+	}
+	bob.do("call.hangup()", nil)
+	alice.do("until(() => states.includes('destroy'))", nil)
+	alice.wantOne(n.Each[2], id, "completed")
 }
 
 // TestCallsOutliveTheirServer kills the only server during a recorded call, and starts it again.
