@@ -58,14 +58,15 @@ func (s Setting) mark(text string) string {
 const referenceHead = `# Configuration
 
 All keys are optional. selvage looks for a key in the flags, then in the environment, then in the
-file named by ` + "`--config` (or `SELVAGE_CONFIG`; `selvage.yaml` if it exists)" + `, and then uses the
-default. The variable of ` + "`tls.acme.hosts` is `SELVAGE_TLS__ACME__HOSTS`; with `_FILE`" + ` appended, it names
-a file that holds the value. Keys of the top level have flags, such as ` + "`--listen-tls`" + `, except secrets:
-` + "`master_key` and `bootstrap_…`" + `. Commas separate the items of a list. An unknown key is an error that
-names the line and the closest valid key.
+file named by ` + "`--config` (or `SELVAGE_CONFIG`; `selvage.yaml`" + ` if it exists), and then uses the
+default. The variable of ` + "`tls.acme.hosts` is `SELVAGE_TLS__ACME__HOSTS`; with `_FILE`" + ` appended, it
+names a file that holds the value. Keys of the top level have flags, such as ` + "`--listen-tls`" + `, except
+secrets: ` + "`master_key` and `bootstrap_…`" + `. Commas separate the items of a list. An unknown key is an
+error that names the line and the closest valid key.
 
-` + "`selvage config sample`" + ` prints a file with all keys, ` + "`selvage config validate`" + ` checks one, and
-` + "`selvage config show`" + ` prints each value and where it was set. Keys marked ↻ are read again on SIGHUP.
+` + "`selvage config sample` prints a file with all keys, `selvage config validate`" + ` checks one, and
+` + "`selvage config show`" + ` prints each value and where it was set. Keys marked ↻ are read again on
+SIGHUP.
 
 <!-- generated: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `
