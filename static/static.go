@@ -38,8 +38,7 @@ const shared = "@import \"tokens.css\";\n"
 
 // kinds maps extensions to media types. Package mime is not used, because it would read and trust
 // the machine's own table at each start.
-var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-	".txt": "text/plain; charset=utf-8"}
+var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 
 // indexed reads the files when a page is first shown, because commands do not need them.
 var indexed = sync.OnceValue(func() index {

@@ -25,7 +25,7 @@ func setPolicy(h http.Header, o Options) {
 func contentPolicy(o Options) string {
 	directives := []string{"default-src 'none'"}
 	if o.Scripts {
-		directives = append(directives, "script-src 'self'")
+		directives = append(directives, strings.Join(append([]string{"script-src 'self'"}, o.ScriptHosts...), " "))
 	}
 	if o.Media {
 		directives = append(directives, "media-src 'self'")

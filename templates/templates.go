@@ -147,6 +147,8 @@ type Demo struct {
 	Client                     string // the client's id
 	Email                      string // of the demo subscriber
 	LoopbackMedia              bool   // the media of calls is on loopback, to which Firefox sends none
+	StockSDK, StockIntegrity   string // URL and digest of @signalwire/js
+	StockHost                  string // that serves it; "" means this server
 }
 
 // A Link leads to a page. An API's link is shown only as text, because browsers cannot display its
@@ -176,10 +178,12 @@ type Options struct {
 	FormAction []string // other origins that forms may lead to, as CSP sources
 	Inert      bool     // forms are disabled: the page is only a sample
 	Scripts    bool     // it runs our scripts
-	Media      bool     // it plays media from this server
-	Connect    []string // other origins that its scripts may connect to, as CSP sources; if empty, they may not connect
-	Frames     []string // origins that it may frame, as CSP sources
-	Framer     string   // the origin that may frame it; may be ""
+	// ScriptHosts are other origins whose scripts it runs, as CSP sources.
+	ScriptHosts []string
+	Media       bool     // it plays media from this server
+	Connect     []string // other origins that its scripts may connect to, as CSP sources; if empty, none
+	Frames      []string // origins that it may frame, as CSP sources
+	Framer      string   // the origin that may frame it; may be ""
 	// Isolated prevents the page's opener from reaching the page (COOP). Login pages are not
 	// isolated, because apps open them in windows that the apps must reach.
 	Isolated bool

@@ -39,6 +39,7 @@ const stockSteps = [
     title: "Connect",
     text: "SignalWire() opens a WebSocket and authenticates before it resolves.",
     button: "Connect",
+    needs: () => app.isSignedIn && window.SignalWire,
     async run() {
       const options = await app.signalwireOptions(); // { host, token, onRefreshToken }
       stock = await SignalWire.SignalWire(options);
@@ -149,6 +150,19 @@ const stockSteps = [
 // The page has this notice only if the server's media is on loopback.
 const notice = document.querySelector("#firefox");
 if (notice) notice.hidden = !navigator.userAgent.includes("Firefox/");
+
+// The browser loads the SDK when the tab is first opened.
+const panel = document.querySelector("#stock");
+panel.addEventListener("opened", () => {
+  const script = document.createElement("script");
+  Object.assign(script, { src: panel.dataset.sdk, integrity: panel.dataset.integrity, crossOrigin: "anonymous" });
+  script.onload = () => {
+    document.querySelector("#stock-missing").hidden = Boolean(window.SignalWire);
+    stockView.refresh();
+  };
+  script.onerror = () => (document.querySelector("#stock-missing").hidden = false);
+  document.head.append(script);
+}, { once: true });
 
 const stockView = drawSteps(document.querySelector("#stock-steps"), stockSteps, () => app.isSignedIn);
 for (const event of ["signedin", "signedout"]) app.on(event, stockView.refresh);

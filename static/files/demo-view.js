@@ -187,6 +187,7 @@ function choose(tab) {
     other.tabIndex = other === tab ? 0 : -1;
     document.getElementById(other.getAttribute("aria-controls")).hidden = other !== tab;
   }
+  document.getElementById(tab.getAttribute("aria-controls")).dispatchEvent(new Event("opened"));
 }
 tabs.forEach((tab, i) => {
   tab.onclick = () => choose(tab);

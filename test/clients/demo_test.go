@@ -3,6 +3,8 @@ package clients
 import (
 	"bytes"
 	"context"
+	"crypto/sha512"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"os"
@@ -67,7 +69,8 @@ func (b tab) wantSaid(id, what string) {
 // The stock SDK's certificate step fails until `selvage ca install` has installed the local CA.
 func TestDemo(t *testing.T) {
 	harness.NotStorage(t)
-	s := harness.Start(t, "--no-demo=false")
+	needNode(t)
+	s := harness.Start(t, "--no-demo=false", "--demo-sdk", stockScript(t))
 	sub, home := demoLogin(t, s), newHome(t)
 	page := s.PublicURL + "/demo"
 
@@ -169,6 +172,50 @@ func (b tab) callFromOtherTab() {
 	other.step("hangup")
 	b.until("the call to be over", "document.querySelector('#hangup-run').disabled")
 	other.step("disconnect")
+}
+
+// stockScript returns the script of the stock SDK that the demo names.
+func stockScript(t *testing.T) string {
+	t.Helper()
+	file, err := filepath.Abs("node_modules/signalwire-3.30.0/dist/index.umd.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestDemoSDKFromVendor shows that the demo loads the stock SDK from its vendor only when the second
+// tab is opened, in the version that npm has, and that it says what to do if that fails.
+func TestDemoSDKFromVendor(t *testing.T) {
+	harness.NotStorage(t)
+	needNode(t)
+	s := harness.Start(t, "--no-demo=false")
+	policy := s.Get(t, "/demo").Want(t, 200).Header.Get("Content-Security-Policy")
+	if !strings.Contains(policy, "script-src 'self' https://cdn.signalwire.com;") {
+		t.Errorf("the page's policy is %q", policy)
+	}
+
+	b := ownTab(t, chromedp.Flag("host-resolver-rules", "MAP cdn.signalwire.com ~NOTFOUND"))
+	b.do(goTo(s.PublicURL + "/demo"))
+	b.until("the page", "document.querySelector('#signin-run')?.disabled === false")
+	const asked = "performance.getEntriesByType('resource').some((e) => e.name.includes('signalwire')) || " +
+		"Boolean(document.querySelector('script[src*=signalwire]'))"
+	if eval[bool](b, asked) {
+		t.Error("the page loads the stock SDK before its tab is opened")
+	}
+	b.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	b.until("what to do", "document.querySelector('#stock-missing:not([hidden])')?.innerText.includes('--demo-sdk')")
+	b.picture("demo-no-sdk")
+
+	file, err := os.ReadFile(stockScript(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha512.Sum384(file)
+	want := "sha384-" + base64.StdEncoding.EncodeToString(sum[:])
+	if got := eval[string](b, "document.querySelector('#stock').dataset.integrity"); got != want {
+		t.Errorf("the script's integrity is %s, want that of the npm package, %s", got, want)
+	}
 }
 
 // TestDemoInFirefox shows that the demo says in Firefox, and only there, how to start the server if

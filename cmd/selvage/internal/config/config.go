@@ -66,6 +66,9 @@ type Config struct {
 	Services Services `key:"services" default:"idp,fabric,relay,recordings,dashboard"`
 	// Create no demo project on the first start.
 	NoDemo bool `key:"no_demo" default:"false"`
+	// File with @signalwire/js for the demo: dist/index.umd.js of the npm package. Without it, the
+	// browser loads the script from cdn.signalwire.com.
+	DemoSDK string `key:"demo_sdk"`
 
 	// Email address of the first owner, created on a start without any operator.
 	BootstrapAdminEmail string `key:"bootstrap_admin_email" secret:"true"`

@@ -42,7 +42,8 @@ type Config struct {
 	Where   config.Where
 	Allowed bool // the server serves everything, and to this machine only
 
-	LoopbackMedia bool // the media of calls is on loopback
+	LoopbackMedia bool   // the media of calls is on loopback
+	SDK           string // file with the stock SDK; "" means the vendor's host
 
 	Fabric     *fabric.Fabric
 	IDP        *idp.Provider
@@ -56,7 +57,8 @@ type Config struct {
 // A Demo is the demo of one data directory.
 type Demo struct {
 	Config
-	app *app // nil if there is no demo to show
+	stock stockSDK
+	app   *app // nil if there is no demo to show
 }
 
 // An app holds what later starts and resets need to know about a demo.
@@ -68,7 +70,10 @@ type app struct {
 }
 
 // New returns the demo of a data directory. It creates nothing.
-func New(c Config) *Demo { return &Demo{Config: c} }
+func New(c Config) (*Demo, error) {
+	stock, err := readSDK(c.SDK)
+	return &Demo{Config: c, stock: stock}, err
+}
 
 // IsShown reports whether the page of the demo app is served.
 func (d *Demo) IsShown() bool { return d.app != nil }

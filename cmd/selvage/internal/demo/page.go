@@ -32,15 +32,20 @@ func (d *Demo) writePage(w http.ResponseWriter, found app) {
 	page := templates.Demo{
 		SDK: sdk.Find("selvage.js").URL, Server: d.Where.Public, Issuer: d.Where.Issuer(),
 		FabricHost: d.Where.Fabric, Client: found.ClientID, Email: found.Email,
-		LoopbackMedia: d.LoopbackMedia,
+		LoopbackMedia: d.LoopbackMedia, StockSDK: d.stock.URL, StockIntegrity: d.stock.Integrity,
+		StockHost: d.stock.Host,
 	}
 	auth := originOf(d.Where.Auth)
 	_, domain, _ := strings.Cut(d.Where.Fabric, ".") // browser SDKs replace the first label
-	_ = templates.Write(w, page, templates.Options{  // the template was parsed at startup
+	o := templates.Options{
 		Scripts: true, Media: true, Frames: []string{"'self'", auth},
 		Connect: []string{auth, "https://fabric." + domain, "wss://" + d.Where.Fabric},
 		Framer:  "'self'", // the app renews its login in an iframe
-	})
+	}
+	if d.stock.Host != "" {
+		o.ScriptHosts = []string{d.stock.Host}
+	}
+	_ = templates.Write(w, page, o) // the template was parsed at startup
 }
 
 // originOf returns the origin of base, one of the server's URLs.

@@ -139,11 +139,13 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 		return nil, err
 	}
 	a.build(all, o.observe)
-	a.Demo = demo.New(demo.Config{
+	if a.Demo, err = demo.New(demo.Config{
 		Dir: c.Data, Where: w, Allowed: a.AllowsDemo(), Fabric: a.Fabric, IDP: a.IDP, Operators: a.Operators,
 		Recordings: a.Recordings, SetupLink: a.setupLink, Links: a.links,
-		LoopbackMedia: c.MediaListener().Loopback(),
-	})
+		LoopbackMedia: c.MediaListener().Loopback(), SDK: c.DemoSDK,
+	}); err != nil {
+		return nil, err
+	}
 	return a, a.openPost(o.Log, o.mails)
 }
 
