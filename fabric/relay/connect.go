@@ -67,22 +67,22 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 
 	// Read this before the token is checked, so that the watch notices any later revocation.
 	heard := s.relay.fabric.Tokens.Heard()
-	token, err := s.open(ctx, "signalwire.connect", in.authentication)
+	token, err := s.openToken(ctx, "signalwire.connect", in.authentication)
 	if err != nil {
-		return nil, s.orLater(err)
+		return nil, s.retryable(err)
 	}
 
 	lost, ours := socketOf(in.Protocol)
-	if !ours || isSaid(in.State) { // we never issue authorization states
+	if !ours || isPresent(in.State) { // we never issue authorization states
 		return nil, notValid()
 	}
 
 	caller := token.Caller()
-	if !s.relay.enter(caller, "") {
+	if !s.relay.countCaller(caller, "") {
 		return nil, tooMany()
 	}
 	if err := s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token); err != nil {
-		s.relay.leave(caller)
+		s.relay.uncountCaller(caller)
 		return nil, err
 	}
 
@@ -90,12 +90,12 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	id, resumed := uuid.NewString(), false
 	if lost != "" {
 		if resumed, err = s.relay.fabric.Presence.Resume(ctx, token, lost, id); err != nil {
-			s.relay.leave(caller)
-			return nil, s.orLater(err)
+			s.relay.uncountCaller(caller)
+			return nil, s.retryable(err)
 		}
 	}
 
-	s.begin(caller, id, token, heard)
+	s.setAuthenticated(caller, id, token, heard)
 	if resumed {
 		s.setOnline(true)
 	}
@@ -106,8 +106,8 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	return s.showConnection(id, token), nil
 }
 
-// begin marks the socket as authenticated.
-func (s *socket) begin(caller, id string, token fabric.Token, heard int64) {
+// setAuthenticated marks the socket as authenticated.
+func (s *socket) setAuthenticated(caller, id string, token fabric.Token, heard int64) {
 	s.relay.release(s.from)
 	s.relay.connected.Add(1)
 	s.conn.SetReadLimit(maxMessage)
@@ -131,7 +131,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	}
 
 	heard := s.relay.fabric.Tokens.Heard()
-	token, err := s.open(ctx, "signalwire.reauthenticate", in)
+	token, err := s.openToken(ctx, "signalwire.reauthenticate", in)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 		}
 	}
 	caller := token.Caller()
-	if !s.relay.enter(caller, s.caller) {
+	if !s.relay.countCaller(caller, s.caller) {
 		return nil, tooMany()
 	}
 
@@ -163,9 +163,9 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	return s.showConnection(s.id, token), nil
 }
 
-// open validates the token of an authentication and returns its claims. A token that is bound to a
-// key needs a proof for method.
-func (s *socket) open(ctx context.Context, method string, in authentication) (fabric.Token, error) {
+// openToken validates the token of an authentication and returns its claims. A token that is bound
+// to a key needs a proof for method.
+func (s *socket) openToken(ctx context.Context, method string, in authentication) (fabric.Token, error) {
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
 	}
@@ -179,10 +179,10 @@ func (s *socket) open(ctx context.Context, method string, in authentication) (fa
 	return token, err
 }
 
-// orLater returns err if it is the fault of the token or the request. For any other error it
-// returns a farewell, which closes the socket. SDKs then reconnect by themselves, whereas they
-// would give up after an error.
-func (s *socket) orLater(err error) error {
+// retryable returns err if the token or the request caused it. For any other error it returns a
+// farewell, which closes the socket. SDKs then reconnect by themselves, whereas they would give up
+// after an error.
+func (s *socket) retryable(err error) error {
 	if errors.Is(err, problem.Unauthenticated) {
 		return err
 	}
@@ -211,8 +211,8 @@ func socketOf(protocol string) (id string, ours bool) {
 	return u.String(), err == nil
 }
 
-// isSaid reports whether a member was sent and is neither null nor "".
-func isSaid(raw json.RawMessage) bool {
+// isPresent reports whether a member was sent and is neither null nor "".
+func isPresent(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
 }
 

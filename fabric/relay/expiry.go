@@ -41,7 +41,7 @@ func (r *Relay) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	for range refreshers {
-		work.Go(func() { r.stayOnline(ctx) })
+		work.Go(func() { r.renewPresences(ctx) })
 	}
 
 	tick := time.NewTicker(watchEvery)
@@ -94,7 +94,7 @@ func (s *socket) watch(now time.Time, heard int64) {
 	case now.Sub(s.spoke) > limits.Silence:
 		s.leave(farewell{code: tooSlow, reason: "the client stopped responding", by: now})
 	case s.caller != "":
-		s.keep(now)
+		s.pingAndRenew(now)
 	}
 }
 
@@ -111,8 +111,8 @@ func (s *socket) isRevoked(heard int64) bool {
 	return false
 }
 
-// keep pings the client and schedules the renewal of its presence, each when it is due.
-func (s *socket) keep(now time.Time) {
+// pingAndRenew pings the client and schedules the renewal of its presence, each when it is due.
+func (s *socket) pingAndRenew(now time.Time) {
 	if !now.Before(s.pingAt) {
 		s.pingAt = now.Add(s.relay.limits.Ping)
 		s.out.send(s.conn, request(uuid.NewString(), "signalwire.ping", beat{float64(now.UnixMilli()) / 1000}))
@@ -136,19 +136,20 @@ func (s *socket) leave(f farewell) {
 	}
 }
 
-// stayOnline renews the presence of the queued sockets until ctx ends.
-func (r *Relay) stayOnline(ctx context.Context) {
+// renewPresences renews the presence of the queued sockets until ctx ends.
+func (r *Relay) renewPresences(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case s := <-r.refresh:
-			s.stay(ctx)
+			s.renewPresence(ctx)
 		}
 	}
 }
 
-func (s *socket) stay(ctx context.Context) {
+// renewPresence renews the presence of a socket that is still online.
+func (s *socket) renewPresence(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	s.presence.Lock()

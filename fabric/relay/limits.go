@@ -89,10 +89,10 @@ func (r *Relay) admit(from string) int {
 	switch {
 	case r.stopping:
 		return http.StatusServiceUnavailable
-	case r.strangers[from] >= r.limits.PerNetwork:
+	case r.unauthenticated[from] >= r.limits.PerNetwork:
 		return http.StatusTooManyRequests
 	}
-	r.strangers[from]++
+	r.unauthenticated[from]++
 	return http.StatusOK
 }
 
@@ -100,31 +100,31 @@ func (r *Relay) admit(from string) int {
 func (r *Relay) release(from string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	less(r.strangers, from)
+	decrement(r.unauthenticated, from)
 }
 
-// enter counts a socket for caller and no longer for before, which may be "". It reports
+// countCaller counts a socket for caller and no longer for before, which may be "". It reports
 // false and changes nothing if caller has too many sockets.
-func (r *Relay) enter(caller, before string) bool {
+func (r *Relay) countCaller(caller, before string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if caller != before && r.callers[caller] >= r.limits.PerCaller {
 		return false
 	}
 	r.callers[caller]++
-	less(r.callers, before)
+	decrement(r.callers, before)
 	return true
 }
 
-// leave undoes enter when a socket is closed.
-func (r *Relay) leave(caller string) {
+// uncountCaller undoes countCaller when a socket is closed.
+func (r *Relay) uncountCaller(caller string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	less(r.callers, caller)
+	decrement(r.callers, caller)
 }
 
-// less decrements a counter and deletes it at zero.
-func less(counters map[string]int, key string) {
+// decrement lowers a counter by one and deletes it at zero.
+func decrement(counters map[string]int, key string) {
 	if counters[key]--; counters[key] <= 0 {
 		delete(counters, key)
 	}

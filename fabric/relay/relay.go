@@ -60,12 +60,12 @@ type Relay struct {
 
 	connected, online atomic.Int64
 
-	mu        sync.Mutex
-	stopping  bool
-	sockets   map[*socket]struct{}
-	named     map[string]*socket // authenticated sockets, by id
-	strangers map[string]int     // sockets that have not authenticated, by network
-	callers   map[string]int     // sockets that have authenticated, by the token's holder
+	mu              sync.Mutex
+	stopping        bool
+	sockets         map[*socket]struct{}
+	named           map[string]*socket // authenticated sockets, by id
+	unauthenticated map[string]int     // sockets that have not authenticated, by network
+	callers         map[string]int     // sockets that have authenticated, by the token's holder
 }
 
 // New returns a Relay with the dependencies in c.
@@ -75,7 +75,7 @@ func New(c Config) *Relay {
 		observe: c.Observe, log: c.Log,
 		refresh: make(chan *socket, refreshing),
 		sockets: make(map[*socket]struct{}), named: make(map[string]*socket),
-		strangers: make(map[string]int), callers: make(map[string]int),
+		unauthenticated: make(map[string]int), callers: make(map[string]int),
 	}
 	if r.confirm == nil {
 		r.confirm = func(context.Context, string, string, string) error { return nil }

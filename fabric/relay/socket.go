@@ -132,7 +132,7 @@ func (s *socket) end(err error) {
 		return
 	}
 
-	s.relay.leave(caller)
+	s.relay.uncountCaller(caller)
 	s.relay.connected.Add(-1)
 	s.relay.forget(s, id)
 	s.presence.Lock()

@@ -20,7 +20,7 @@ func (r *Relay) Shutdown(ctx context.Context) {
 
 	late := time.Now().Add(stopAnswers)
 	for _, s := range r.all(nil) {
-		s.goAway(late)
+		s.disconnect(late)
 	}
 
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -52,8 +52,8 @@ func (r *Relay) Shutdown(ctx context.Context) {
 // stopped is the farewell of sockets when the server stops.
 var stopped = farewell{code: websocket.StatusServiceRestart, reason: "the server is stopping; connect again"}
 
-// goAway asks the client to leave by the time by, because the server stops.
-func (s *socket) goAway(by time.Time) {
+// disconnect asks the client to disconnect by the given time, because the server stops.
+func (s *socket) disconnect(by time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.leaving == nil {
