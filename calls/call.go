@@ -12,13 +12,14 @@ import (
 // A call connects a caller with the clients that the call reaches. Only its mailbox reads and
 // changes it, except for visible and the fields marked as fixed.
 type call struct {
-	mailbox
+	*mailbox   // fixed; in a room, that of the room
 	calls      *Calls
 	id         string // fixed: the caller leg's id
 	project    string // fixed
 	session    string // fixed: identifies this meeting
 	roomID     string // fixed
 	echo       bool   // fixed: the caller hears itself
+	in         *room  // fixed: the room that the caller dialed; nil for other calls
 	state      State
 	record     Record
 	legs       []*leg
@@ -127,6 +128,9 @@ func (k *call) end(c Cause, by *leg) {
 		l.leave(k.causeFor(l, by, c, answered), l != by)
 	}
 	k.calls.remove(k)
+	if k.in != nil {
+		k.in.leave(k)
+	}
 }
 
 // causeFor returns the cause to send to leg l if its call ended with cause c.
@@ -142,7 +146,11 @@ func (k *call) tellMembers(e Event) { k.tellOthers(nil, e) }
 
 // tellOthers sends an event to the clients of all members except but.
 func (k *call) tellOthers(but *leg, e Event) {
-	for _, l := range k.legs {
+	legs := k.legs
+	if k.in != nil {
+		legs = k.in.legs()
+	}
+	for _, l := range legs {
 		if l != but && l.active && !l.over {
 			l.tell(e)
 		}
@@ -151,6 +159,9 @@ func (k *call) tellOthers(but *leg, e Event) {
 
 // room returns the call as its members see it.
 func (k *call) room() *Room {
+	if k.in != nil {
+		return k.in.show()
+	}
 	r := &Room{ID: k.roomID, Session: k.session, Name: k.record.To.Address, DisplayName: k.record.To.Name,
 		Recording: k.isRecorded()}
 	for _, l := range k.legs {

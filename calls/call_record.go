@@ -38,6 +38,7 @@ type Record struct {
 	Ended     time.Time // zero while the call runs
 	Ending    bool      // a backend or an operator has hung up; set by the store alone
 
+	RoomSession  string // the room session that the caller joined; "" for other calls
 	RecordingSid string // "" if it was not recorded
 	Video        bool
 
@@ -78,6 +79,7 @@ type Document struct {
 	ToName       string  `json:"to_name"`
 	ToID         string  `json:"to_subscriber_id,omitempty"`
 	Video        bool    `json:"video"`
+	RoomSession  string  `json:"room_session_id,omitempty"`
 	RecordingSid string  `json:"recording_sid,omitempty"`
 	CreatedAt    string  `json:"created_at"`
 	AnsweredAt   *string `json:"answered_at"`
@@ -102,7 +104,7 @@ func (r Record) Document() Document {
 		ID: r.ID, ProjectID: r.ProjectID, State: r.State, Cause: r.Cause.Text,
 		From: r.From.Address, FromName: r.From.Name, FromID: r.From.SubscriberID,
 		To: r.To.Address, ToName: r.To.Name, ToID: r.To.SubscriberID,
-		Video: r.Video, RecordingSid: r.RecordingSid, CreatedAt: instant(r.Created),
+		Video: r.Video, RoomSession: r.RoomSession, RecordingSid: r.RecordingSid, CreatedAt: instant(r.Created),
 		Duration: int(r.Duration(time.Now()).Round(time.Second).Seconds()),
 	}
 	for _, at := range []struct {
@@ -189,6 +191,7 @@ func (r Record) webhookDocument() Document {
 type Filter struct {
 	SubscriberID string // calls that this subscriber made or received
 	Guest        string // the id of the caller's token, if it is not a subscriber
+	RoomSession  string // members of this room session
 	State        State
 	Running      bool   // only calls that have not ended
 	Result       Result // only calls that ended like this

@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -16,6 +17,7 @@ type Config struct {
 	Engine   Engine
 	Clients  Clients
 	Store    Store
+	Rooms    RoomStore
 	Sessions session.Store
 	Nodes    Nodes // nil if this is the only node
 
@@ -42,6 +44,7 @@ type Clients interface {
 type Calls struct {
 	*Records
 
+	roomStore  RoomStore
 	fabric     *fabric.Fabric
 	engine     Engine
 	clients    Clients
@@ -55,7 +58,8 @@ type Calls struct {
 	log        *slog.Logger
 	limits     Limits
 
-	taking sync.Mutex // held while calls of lost nodes are taken over
+	taking      sync.Mutex // held while calls of lost nodes are taken over
+	openingRoom sync.Mutex // held while a room is found or opened
 
 	mu        sync.Mutex
 	draining  bool
@@ -66,6 +70,7 @@ type Calls struct {
 	lost      map[string]time.Time // when each other node last failed to answer
 	holders   map[string]*holder   // by account
 	projects  map[string]int       // number of legs by project
+	rooms     map[roomKey]*room    // that are open on this node
 }
 
 // New returns Calls without any calls.
@@ -74,13 +79,14 @@ func New(c Config) *Calls {
 		c.Log = slog.Default()
 	}
 	all := &Calls{
-		Records: NewRecords(c.Store),
-		fabric:  c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
+		Records: NewRecords(c.Store), roomStore: c.Rooms,
+		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
 		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
 		calls: make(map[legKey]*call), legs: make(map[legKey]*leg), remote: make(map[legKey]remoteLeg),
 		lastAlive: make(map[string]time.Time), lost: make(map[string]time.Time),
 		holders: make(map[string]*holder), projects: make(map[string]int),
+		rooms: make(map[roomKey]*room),
 	}
 	if c.Nodes != nil {
 		all.join(c.Nodes)
@@ -91,6 +97,7 @@ func New(c Config) *Calls {
 // Stats counts calls and legs.
 type Stats struct {
 	Calls, Legs int
+	Rooms       int // open conference rooms
 	Elsewhere   int // legs whose clients are connected here, but whose calls other nodes carry
 	ByState     map[State]int
 }
@@ -99,7 +106,8 @@ type Stats struct {
 func (c *Calls) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Stats{Calls: len(c.calls), Legs: len(c.legs), Elsewhere: len(c.remote), ByState: make(map[State]int)}
+	s := Stats{Calls: len(c.calls), Legs: len(c.legs), Rooms: len(c.rooms), Elsewhere: len(c.remote),
+		ByState: make(map[State]int)}
 	for _, k := range c.calls {
 		s.ByState[k.visible.Load().(State)]++
 	}
@@ -127,7 +135,7 @@ func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, erro
 		}
 	}
 	r, err := c.doHere(ctx, client, cmd)
-	r.Node = c.node
+	r.Node = cmp.Or(r.Node, c.node) // another node may have the room that the client dialed
 	return r, err
 }
 
@@ -136,7 +144,7 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 	l := c.legOf(client, cmd.Leg)
 	switch {
 	case cmd.Op == Invite && l == nil && !cmd.Attach:
-		return Reply{}, c.invite(ctx, client, cmd)
+		return c.invite(ctx, client, cmd, false)
 	case l == nil:
 		c.tellGone(client, cmd)
 		return Reply{}, nil
@@ -204,6 +212,9 @@ func (c *Calls) Run(ctx context.Context) {
 		}
 		if len(legs) > 0 {
 			c.carryOutRequests(ctx)
+		}
+		if err := c.endRequestedRooms(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error("looking for room sessions that are to end", "error", err)
 		}
 	}
 }

@@ -15,6 +15,8 @@ var (
 	UserNotRegistered = Cause{"USER_NOT_REGISTERED", 20} // the callee is not online
 	CallRejected      = Cause{"CALL_REJECTED", 21}       // the caller lacks permission
 	UnallocatedNumber = Cause{"UNALLOCATED_NUMBER", 1}   // unknown address
+	NotOpen           = Cause{"SERVICE_UNAVAILABLE", 63} // the room is not open now
+	Removed           = Cause{"MEMBER_REMOVED", 16}      // a moderator or the room's settings removed the member
 	NotImplemented    = Cause{"FACILITY_NOT_IMPLEMENTED", 69}
 	Congestion        = Cause{"NORMAL_CIRCUIT_CONGESTION", 34} // a limit is reached
 	RecoveryTimeout   = Cause{"RECOVERY_ON_TIMER_EXPIRE", 102} // the client is gone

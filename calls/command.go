@@ -28,7 +28,15 @@ const (
 	LowerHand Op = "lower_hand" // Target
 	List      Op = "list"       // the reply has the room
 	End       Op = "end"        // ends the call for all members
-	Subscribe Op = "subscribe"  // the client received the call's invitation on another channel
+
+	// In rooms only.
+	SetMicrophone Op = "set_microphone" // Target, Volume: how loud the member is for the others
+	SetSpeaker    Op = "set_speaker"    // Target, Volume: how loud the others are for the member
+	Lock          Op = "lock"           // nobody else can join
+	Unlock        Op = "unlock"         //
+	Remove        Op = "remove"         // Target
+
+	Subscribe Op = "subscribe" // the client received the call's invitation on another channel
 )
 
 // A Command is a request from a client.
@@ -49,6 +57,7 @@ type Command struct {
 	Digits string `json:",omitempty"`
 	Target string `json:",omitempty"` // the id of a member, or "all"; "" means the client's own
 	Media  []Kind `json:",omitempty"`
+	Volume int    `json:",omitempty"`
 }
 
 // A Reply is the result of a command.

@@ -30,42 +30,42 @@ const EchoAddress = "/public/echo"
 // invite returns an error if the client's offer is invalid. If the call is refused for any other
 // reason, it begins and immediately ends with a cause. SDKs show causes to their apps, but repeat
 // commands after some errors.
-func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
+//
+// If here is true, invite joins no room that this node does not have.
+func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here bool) (Reply, error) {
 	if !isCanonical(cmd.Leg) {
-		return problem.BadParam("callID", "callID must be a UUID in lower case")
+		return Reply{}, problem.BadParam("callID", "callID must be a UUID in lower case")
 	}
 	if len(cmd.To) > maxDialed || strings.ContainsFunc(cmd.To, isInvisible) {
-		return problem.BadParam("destination_number",
+		return Reply{}, problem.BadParam("destination_number",
 			"destination_number must have at most %d bytes and no control or invisible characters", maxDialed)
 	}
 	if err := c.admitCall(client); err != nil {
-		return err
+		return Reply{}, err
 	}
 	if err := c.checkUnused(ctx, client.Token.ProjectID, cmd.Leg); err != nil {
-		return err
+		return Reply{}, err
 	}
 	if cmd.Type == Screen || cmd.Type == Device {
-		return c.addSource(ctx, client, cmd)
+		return Reply{}, c.addSource(ctx, client, cmd)
 	}
 
 	from, err := c.partyOf(ctx, client.Token, cmd.From)
 	if err != nil {
-		return err
+		return Reply{}, err
 	}
 	to, cause, err := c.destination(ctx, client.Token, cmd.To)
-	if err != nil {
-		return err
-	}
-
-	if cause != (Cause{}) {
-		if err := c.admitRejected(client); err != nil {
-			return err
-		}
+	switch {
+	case err != nil:
+		return Reply{}, err
+	case cause != Cause{}:
+		return Reply{}, c.refuse(ctx, client, cmd, from, to, cause)
+	case to.RoomID != "":
+		return c.dialRoom(ctx, client, cmd, from, to, here)
 	}
 
 	k := c.newCall(client, cmd, from, to)
-	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, cause) })
-	return err
+	return k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, Cause{}) })
 }
 
 // isInvisible reports whether r is invisible or changes how other characters are displayed. In
@@ -89,7 +89,8 @@ func (c *Calls) checkUnused(ctx context.Context, projectID, leg string) error {
 func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	now := time.Now().UTC()
 	k := &call{
-		calls: c, id: cmd.Leg, project: client.Token.ProjectID, session: newID(), roomID: to.AddressID,
+		mailbox: &mailbox{}, calls: c, id: cmd.Leg, project: client.Token.ProjectID,
+		session: newID(), roomID: to.AddressID,
 		echo: to.Address == EchoAddress,
 		record: Record{
 			Key: uuid.Must(uuid.NewV7()).String(), ID: cmd.Leg, ProjectID: client.Token.ProjectID,
@@ -123,13 +124,14 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c.mu.Unlock()
 	l.active = true
 
-	media, answer, err := c.engine.Answer(watcher{l}, cmd.SDP, Terms{})
+	media, answer, err := k.openMedia(l, cmd.SDP, Terms{})
 	if err != nil {
 		k.abandon(l)
 		return err
 	}
 	l.media = media
 	k.record.Video = slices.Contains(media.Kinds(), Video)
+	l.noteVideo()
 	if err := k.trySetState(Created); err != nil {
 		media.Close()
 		k.abandon(l)
@@ -141,12 +143,22 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	switch {
 	case cause != Cause{}:
 		k.end(cause, nil)
+	case k.in != nil:
+		k.in.join(k)
 	case k.echo:
 		k.answerEcho()
 	default:
 		k.ringSubscriber()
 	}
 	return nil
+}
+
+// openMedia answers the offer of a leg's client, in a room with audio that can be mixed.
+func (k *call) openMedia(l *leg, offer string, t Terms) (Media, string, error) {
+	if k.in != nil {
+		return k.in.mixer.Answer(watcher{l}, offer, t)
+	}
+	return k.calls.engine.Answer(watcher{l}, offer, t)
 }
 
 // abandon removes a call that never began.
@@ -272,15 +284,20 @@ func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) 
 	}
 
 	to = Party{Name: a.DisplayName, Address: a.Path(), AddressID: a.ID}
-	if !CanReach(a) {
-		return to, NotImplemented, nil
+	if a.Type == fabric.TypeSubscriber {
+		to.SubscriberID = a.ResourceID
+		return to, Cause{}, nil
 	}
-	to.SubscriberID = a.ResourceID
-	return to, Cause{}, nil
+	if to.RoomID, err = c.roomAt(ctx, a); err == nil && to.RoomID == "" {
+		cause = NotImplemented
+	}
+	return to, cause, err
 }
 
-// CanReach reports whether calls to an address can be answered. Only subscribers answer calls.
-func CanReach(a fabric.Address) bool { return a.Type == fabric.TypeSubscriber }
+// CanReach reports whether calls to an address can be answered: those to subscribers and to rooms.
+func CanReach(a fabric.Address) bool {
+	return a.Type == fabric.TypeSubscriber || a.Type == fabric.TypeRoom
+}
 
 // partyOf returns the holder of a token as others see it. wish is the id of the address that the
 // client wants to show. It is ignored unless it is an address of the holder.

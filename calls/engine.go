@@ -55,6 +55,9 @@ type Mixer interface {
 	// from is nil, the client sees nobody. Neither has to be a member.
 	Show(from, to Media)
 
+	// SendsVideo reports whether the client of m may send video.
+	SendsVideo(m Media) bool
+
 	// SetVolumes sets how loud m is for the others, and how loud the others are for m. Each is -50
 	// to 50: 0 changes nothing, and 10 doubles the amplitude.
 	SetVolumes(m Media, in, out int)

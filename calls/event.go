@@ -26,6 +26,7 @@ const (
 	RoomUpdated   EventKind = "room_updated"   // Room
 	Left          EventKind = "left"           // Leg is no longer a member: Cause
 	HungUp        EventKind = "hung_up"        // Leg has ended: Cause
+	LayoutChanged EventKind = "layout_changed" // Seen
 	Lost          EventKind = "lost"           // the node of Leg was lost; the client may attach again
 )
 
@@ -46,6 +47,7 @@ type Event struct {
 	Updated      []string  `json:",omitempty"` // names of the members of Member that changed
 	Room         *Room     `json:",omitempty"`
 	Capabilities []string  `json:",omitempty"`
+	Seen         string    `json:",omitempty"` // the member that the client sees; "" if it sees nobody
 	Cause        Cause     `json:",omitzero"`
 	Inbound      bool      `json:",omitempty"` // the client is the callee
 	Created      time.Time `json:",omitzero"`
@@ -58,6 +60,7 @@ type Party struct {
 	Address      string // /<context>/<name>; "" for guests
 	AddressID    string
 	SubscriberID string // "" for guests and for addresses that are not a subscriber's
+	RoomID       string `json:",omitempty"` // of the conference room at the address; not stored
 }
 
 // A Room is a call as its members see it. A call between two is a room as well.
@@ -88,4 +91,5 @@ type Member struct {
 	SubscriberID, AddressID      string
 	AudioMuted, VideoMuted, Deaf bool
 	HandRaised, Talking          bool
+	InputVolume, OutputVolume    int // -50 to 50; see Mixer
 }

@@ -40,9 +40,15 @@ func (l *leg) execute(cmd Command) (Reply, error) {
 
 // act carries out a command from a member.
 func (l *leg) act(cmd Command) (Reply, error) {
+	if l.call.in != nil {
+		if handled, err := l.actInRoom(cmd); handled {
+			return Reply{}, err
+		}
+	}
 	switch cmd.Op {
 	case Update:
 		answer, err := l.media.Update(cmd.SDP)
+		l.noteVideo()
 		return Reply{SDP: answer, Held: l.held}, err
 	case Hold, Unhold:
 		l.hold(cmd.Op == Hold)
@@ -96,7 +102,10 @@ func (l *leg) answer(sdp string) error {
 
 // join notifies the client that it is a member now.
 func (l *leg) join() {
-	l.tell(Event{Kind: Joined, Room: l.call.room(), Capabilities: capabilities})
+	l.tell(Event{Kind: Joined, Room: l.call.room(), Capabilities: l.capabilities()})
+	if l.call.in != nil {
+		l.tellLayout()
+	}
 }
 
 // reattach takes the offer of a client that has reloaded its page or lost its media.
@@ -124,12 +133,13 @@ func (l *leg) reattach(sdp string) error {
 // renew takes the offer of a client that has come back, and returns the answer.
 func (l *leg) renew(sdp string) (answer string, err error) {
 	if l.media != nil {
+		defer l.noteVideo()
 		return l.media.Renew(sdp)
 	}
 
 	// The media was on another node, which was lost.
 	k := l.call
-	if l.media, answer, err = k.calls.engine.Answer(watcher{l}, sdp, Terms{}); err != nil {
+	if l.media, answer, err = k.openMedia(l, sdp, Terms{}); err != nil {
 		l.media = nil
 		return "", err
 	}
@@ -182,10 +192,15 @@ func (l *leg) change(cmd Command) error {
 			return problem.New(problem.Forbidden, "not_permitted",
 				"you may change only your own microphone and camera")
 		}
-		cmd.Target = ""
-		return target.change(cmd)
+		target.apply(cmd)
+		return nil
 	}
+	l.apply(cmd)
+	return nil
+}
 
+// apply applies a change to the leg, whoever requested it.
+func (l *leg) apply(cmd Command) {
 	var names []string
 	set := func(name string, field *bool, value bool) {
 		*field = value
@@ -206,12 +221,14 @@ func (l *leg) change(cmd Command) error {
 		l.media.Deafen(cmd.Op == Deaf)
 		set("deaf", &m.Deaf, cmd.Op == Deaf)
 	case RaiseHand, LowerHand:
-		set("handraised", &m.HandRaised, cmd.Op == RaiseHand)
+		l.raiseHand(cmd.Op == RaiseHand)
+		names = append(names, "handraised")
+	case SetMicrophone, SetSpeaker:
+		names = l.setVolume(cmd)
 	}
 
 	l.tellChange(names)
 	l.call.keepControls()
-	return nil
 }
 
 // changeLimit returns the rate limit for notifying members that one of them has changed.

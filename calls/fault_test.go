@@ -33,7 +33,7 @@ func TestFault(t *testing.T) {
 // newBareCall returns a call that has one leg and no media.
 func newBareCall(all *Calls, id string) *call {
 	never := time.NewTimer(time.Hour)
-	k := &call{calls: all, id: id, state: InCall, ring: never, longest: never}
+	k := &call{mailbox: &mailbox{}, calls: all, id: id, state: InCall, ring: never, longest: never}
 	k.visible.Store(InCall)
 	k.add(&leg{call: k, id: id, counted: []account{{id: id}}})
 	all.mu.Lock()

@@ -29,6 +29,7 @@ type Nodes interface {
 
 // The kinds of messages between nodes.
 const (
+	joinMessage    = "call.join"    // has a forwarded, to join a room; the answer is a Reply
 	commandMessage = "call.command" // has a forwarded; the answer is a Reply
 	eventMessage   = "call.event"   // a delivery
 	movedMessage   = "call.moved"   // a move
@@ -56,18 +57,16 @@ var errNotHere = problem.NoSuch("leg")
 
 // join connects this node with the others.
 func (c *Calls) join(n Nodes) {
-	n.Handle(commandMessage, func(ctx context.Context, from string, body json.RawMessage) (any, error) {
-		var f forwarded
-		if err := json.Unmarshal(body, &f); err != nil {
-			return nil, fmt.Errorf("decoding a command: %w", err)
-		}
+	n.Handle(commandMessage, c.replier(func(ctx context.Context, f forwarded) (Reply, error) {
 		if !c.isHere(f.Client, f.Command) {
-			return nil, errNotHere
+			return Reply{}, errNotHere
 		}
-		r, err := c.doHere(ctx, f.Client, f.Command)
-		r.Node = c.node
-		return r, err
-	})
+		return c.doHere(ctx, f.Client, f.Command)
+	}))
+	n.Handle(joinMessage, c.replier(func(ctx context.Context, f forwarded) (Reply, error) {
+		return c.invite(ctx, f.Client, f.Command, true)
+	}))
+
 	n.Handle(eventMessage, handler(func(from string, d delivery) {
 		c.noteAlive(from, time.Now())
 		if d.Event.Kind == HungUp {
@@ -80,6 +79,21 @@ func (c *Calls) join(n Nodes) {
 	n.Handle(pingMessage, func(context.Context, string, json.RawMessage) (any, error) { return struct{}{}, nil })
 	n.Handle(movedMessage, handler(func(_ string, m move) { c.movedHere(m.From, m.To) }))
 	n.Handle(closedMessage, handler(func(_ string, s Socket) { c.closedHere(s) }))
+}
+
+// replier returns a handler for forwarded commands.
+func (c *Calls) replier(
+	do func(context.Context, forwarded) (Reply, error),
+) func(context.Context, string, json.RawMessage) (any, error) {
+	return func(ctx context.Context, _ string, body json.RawMessage) (any, error) {
+		var f forwarded
+		if err := json.Unmarshal(body, &f); err != nil {
+			return nil, fmt.Errorf("decoding a command: %w", err)
+		}
+		r, err := do(ctx, f)
+		r.Node = c.node
+		return r, err
+	}
 }
 
 // handler returns a handler for messages that have no answer.

@@ -33,6 +33,10 @@ type leg struct {
 	changes *rate.Limiter // limits notifications to members; a screen shares its owner's
 	pending []string      // changes to be sent later, as in Event.Updated
 
+	video      bool      // the client sends video
+	sees       string    // in a room, the member that the client sees
+	handRaised time.Time // when the hand was raised that is raised now
+
 	active bool // the leg is a member: it dialed, or it answered
 	held   bool
 	over   bool
@@ -178,6 +182,9 @@ func (w watcher) Talking(talking bool) {
 		l.member.Talking = talking
 		m := l.member
 		l.call.tellMembers(Event{Kind: MemberTalking, Member: &m})
+		if l.call.in != nil {
+			l.call.in.choose()
+		}
 	})
 }
 

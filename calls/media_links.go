@@ -10,6 +10,10 @@ import (
 // link connects the members' media according to the state of the call. Each of two members hears
 // and sees the other, a shared screen replaces its owner's camera, and held legs are not linked.
 func (k *call) link() {
+	if k.in != nil {
+		k.in.link(k)
+		return
+	}
 	people := slices.DeleteFunc(slices.Clone(k.legs), func(l *leg) bool {
 		return l.over || !l.active || l.media == nil || l.member.Type != Person
 	})
@@ -81,7 +85,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	s := k.newLeg(cmd.Leg, client, l.party, false)
 	s.member.Type, s.member.Parent = cmd.Type, l.member.ID
 	s.changes = l.changes
-	media, answer, err := k.calls.engine.Answer(watcher{s}, cmd.SDP, Terms{})
+	media, answer, err := k.openMedia(s, cmd.SDP, Terms{})
 	if err != nil {
 		return err
 	}
@@ -91,6 +95,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 		return problem.Taken("callID", "a call with this callID exists")
 	}
 	s.active = true
+	s.noteVideo()
 	k.link()
 
 	s.tellState(Created)

@@ -123,7 +123,7 @@ func (c *Calls) renew(ctx context.Context) error {
 	c.loseNodes(dead)
 	for _, node := range running {
 		if dead[node] {
-			if err := c.endCallsOf(ctx, node); err != nil {
+			if err := errors.Join(c.endCallsOf(ctx, node), c.endLostRooms(ctx, node)); err != nil {
 				return err
 			}
 		}
@@ -146,4 +146,18 @@ func (c *Calls) endCallsOf(ctx context.Context, node string) error {
 			}
 		}
 	}
+}
+
+// endLostRooms ends the records of a dead node's room sessions.
+func (c *Calls) endLostRooms(ctx context.Context, node string) error {
+	left, err := c.roomStore.RunningRooms(ctx, node)
+	if err != nil {
+		return err
+	}
+	for _, s := range left {
+		if err := c.endLostRoom(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }

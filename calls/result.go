@@ -59,6 +59,8 @@ var reasons = map[string]string{
 	UserNotRegistered.Text: "The callee was offline",
 	CallRejected.Text:      "The caller may not call this address",
 	UnallocatedNumber.Text: "No such address",
+	NotOpen.Text:           "The room was not open",
+	Removed.Text:           "Removed from the room",
 	NotImplemented.Text:    "Nothing answers calls at this address",
 	Congestion.Text:        "A limit was reached",
 	RecoveryTimeout.Text:   "The connection was lost",

@@ -46,6 +46,9 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	if errors.Is(err, problem.NotFound) || err == nil && !r.isHeldBy(client.Token, leg) {
 		return nil
 	}
+	if err == nil && r.RoomSession != "" {
+		return nil // its room session has ended
+	}
 	if err != nil || r.Node == c.node || !c.isLost(ctx, r.Node) {
 		return err
 	}
@@ -95,7 +98,7 @@ func (c *Calls) has(projectID string, ids ...string) bool {
 
 // revive adds a call that was answered on a lost node. Its clients have to attach to it.
 func (c *Calls) revive(r Record) {
-	k := &call{calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
+	k := &call{mailbox: &mailbox{}, calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
 		echo: r.To.Address == EchoAddress, state: InCall, record: r}
 	if k.roomID == "" {
 		k.roomID = newID()

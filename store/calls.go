@@ -26,14 +26,14 @@ var callTable = table[calls.Record]{
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
 		received, lost, jitter, round_trip, transport, guest, callee_leg,
-		caller_controls, callee_controls, recorded, created, answered, ended, asked`,
+		caller_controls, callee_controls, recorded, room_session, created, answered, ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
 			&r.Key, &r.ProjectID, &r.ID, &r.State, &r.Cause.Text, &r.Cause.Code, &r.Node,
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
-			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded,
+			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded, &r.RoomSession,
 			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
 	},
@@ -87,7 +87,8 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 				cause_code = excluded.cause_code, video = excluded.video, recording_sid = excluded.recording_sid,
 				recorded = excluded.recorded, received = excluded.received, lost = excluded.lost,
 				jitter = excluded.jitter, round_trip = excluded.round_trip, transport = excluded.transport,
-				callee_leg = excluded.callee_leg, answered = excluded.answered, ended = excluded.ended
+				callee_leg = excluded.callee_leg, room_session = excluded.room_session,
+				answered = excluded.answered, ended = excluded.ended
 			WHERE calls.ended = 0 AND calls.node = excluded.node
 			RETURNING `+webhooksOf("calls")+`, `+partyColumns, args...).Scan(&webhooks,
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
@@ -102,7 +103,10 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 		if err := insertedReturning(err, "call", nil); err != nil {
 			return err
 		}
-		return queueEventOf(ctx, t, webhooks, r, calls.Record.Event)
+		if err := queueEventOf(ctx, t, webhooks, r, calls.Record.Event); err != nil || !r.HasMember() {
+			return err
+		}
+		return queueEventOf(ctx, t, webhooks, r, calls.Record.MemberEvent)
 	})
 }
 
@@ -207,6 +211,9 @@ func callListing(projectID string, f calls.Filter, from string) listing[calls.Re
 		l.where.always(`ended = 0`) // as in its index
 	}
 
+	if f.RoomSession != "" {
+		l.where.and(`room_session = $%d AND room_session <> ''`, f.RoomSession) // as in the index
+	}
 	conditions := callConditions(f)
 	if f.SubscriberID == "" {
 		l.checks = conditions
@@ -299,9 +306,10 @@ func (s *Calls) RunningCalls(ctx context.Context, node string, most int) ([]call
 	return callTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id LIMIT $2`, node, most)
 }
 
-// RunningNodes returns the nodes with calls that have not ended.
+// RunningNodes returns the nodes with calls or room sessions that have not ended.
 func (s *Calls) RunningNodes(ctx context.Context) ([]string, error) {
-	return gather(ctx, s.read(), "listing nodes", scanID, `SELECT DISTINCT node FROM calls WHERE ended = 0`)
+	return gather(ctx, s.read(), "listing nodes", scanID, `SELECT node FROM calls WHERE ended = 0
+		UNION SELECT node FROM room_sessions WHERE ended = 0`)
 }
 
 // The bits of the column asked.

@@ -66,6 +66,7 @@ type Store struct {
 	*Resources
 	*Revocations
 	*Ring
+	*Rooms
 	*Subscribers
 	*Webhooks
 }
@@ -95,6 +96,7 @@ func newStore(c *core) *Store {
 		Resources:    &Resources{c},
 		Revocations:  &Revocations{c},
 		Ring:         &Ring{c},
+		Rooms:        &Rooms{c},
 		Subscribers:  &Subscribers{c},
 		Webhooks:     &Webhooks{c},
 	}

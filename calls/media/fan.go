@@ -27,6 +27,18 @@ func (m *mixer) Show(from, to calls.Media) {
 	viewer.watch(source)
 }
 
+// SendsVideo implements calls.Mixer.
+func (m *mixer) SendsVideo(media calls.Media) bool {
+	l, ok := media.(*leg)
+	if !ok {
+		return false
+	}
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	s := l.liveSection(calls.Video, 0)
+	return s != nil && s.agreed.Direction.Receives()
+}
+
 // watch makes the client see the video of source. If source is nil, it sees no video. The caller
 // holds the engine's mu.
 func (l *leg) watch(source *leg) {

@@ -59,6 +59,8 @@ func show(e calls.Event) (kind string, content any) {
 		return "call.left", showLeft(e)
 	case calls.RoomUpdated:
 		return "call.updated", inRoom{roomRef: refOf(e), Session: showRoom(e)}
+	case calls.LayoutChanged:
+		return "layout.changed", showLayout(e)
 	}
 
 	if e.Member == nil {
@@ -198,7 +200,45 @@ func showRoom(e calls.Event) *roomJSON {
 	}
 }
 
-// A memberJSON is a member in the form that SDKs know. The volumes are the ones that SDKs assume.
+// layoutName is the only layout of a room: one member at a time, who fills the picture.
+const layoutName = "full-screen"
+
+type layoutJSON struct {
+	roomRef
+	Layout struct {
+		roomRef
+		ID     string      `json:"id"`
+		Name   string      `json:"name"`
+		Layers []layerJSON `json:"layers"`
+	} `json:"layout"`
+}
+
+// A layerJSON is where a member is seen, in percent of the picture.
+type layerJSON struct {
+	MemberID    string  `json:"member_id"`
+	Index       int     `json:"layer_index"`
+	Z           int     `json:"z_index"`
+	X           int     `json:"x"`
+	Y           int     `json:"y"`
+	Width       int     `json:"width"`
+	Height      int     `json:"height"`
+	Visible     bool    `json:"visible"`
+	Position    string  `json:"position"`
+	PlayingFile bool    `json:"playing_file"`
+	Reservation *string `json:"reservation"`
+}
+
+func showLayout(e calls.Event) (l layoutJSON) {
+	l.roomRef, l.Layout.roomRef = refOf(e), refOf(e)
+	l.Layout.ID, l.Layout.Name, l.Layout.Layers = layoutName, layoutName, []layerJSON{}
+	if e.Seen != "" {
+		l.Layout.Layers = append(l.Layout.Layers,
+			layerJSON{MemberID: e.Seen, Width: 100, Height: 100, Visible: true, Position: "auto"})
+	}
+	return l
+}
+
+// A memberJSON is a member in the form that SDKs know. The sensitivity is the one that SDKs assume.
 type memberJSON struct {
 	roomRef
 	ID          string   `json:"member_id"`
@@ -213,8 +253,8 @@ type memberJSON struct {
 	Visible     bool     `json:"visible"`
 	HandRaised  bool     `json:"handraised"`
 	Talking     bool     `json:"talking"`
-	InVolume    float64  `json:"input_volume"`
-	OutVolume   float64  `json:"output_volume"`
+	InVolume    int      `json:"input_volume"`
+	OutVolume   int      `json:"output_volume"`
 	Sensitivity float64  `json:"input_sensitivity"`
 	Meta        struct{} `json:"meta"`
 	Subscriber  string   `json:"subscriber_id,omitempty"`
@@ -228,8 +268,9 @@ func showMember(m calls.Member, updated []string, in roomRef, node string) *memb
 	return &memberJSON{
 		roomRef: in, ID: m.ID, CallID: m.Leg, NodeID: node, Name: m.Name, Type: string(m.Type), ParentID: m.Parent,
 		AudioMuted: m.AudioMuted, VideoMuted: m.VideoMuted, Deaf: m.Deaf, Visible: true,
-		HandRaised: m.HandRaised, Talking: m.Talking, Sensitivity: 11.11,
-		Subscriber: m.SubscriberID, Address: m.AddressID, Updated: updated,
+		HandRaised: m.HandRaised, Talking: m.Talking, InVolume: m.InputVolume, OutVolume: m.OutputVolume,
+		Sensitivity: 11.11,
+		Subscriber:  m.SubscriberID, Address: m.AddressID, Updated: updated,
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 // member to whom the command applies.
 type memberParams struct {
 	Channels []calls.Kind `json:"channels"`
+	Volume   float64      `json:"volume"`
 	MemberID string       `json:"member_id"` // instead of target, in older SDKs
 	Self     memberRef    `json:"self"`
 	Target   memberRef    `json:"target"`
@@ -34,12 +35,24 @@ type memberRef struct {
 }
 
 // memberMethods maps the call.* methods to their operations. SDKs know further methods, which would
-// require decoding audio or composing video. The capabilities of a call exclude them, so SDKs do
+// require processing audio or composing video. The capabilities of a call exclude them, so SDKs do
 // not send them.
 var memberMethods = map[string]calls.Op{
 	"call.mute": calls.Mute, "call.unmute": calls.Unmute, "call.deaf": calls.Deaf, "call.undeaf": calls.Undeaf,
 	"call.raisehand": calls.RaiseHand, "call.lowerhand": calls.LowerHand,
 	"call.member.list": calls.List, "call.end": calls.End,
+	"call.lock": calls.Lock, "call.unlock": calls.Unlock, "call.member.remove": calls.Remove,
+	"call.microphone.volume.set": calls.SetMicrophone, "call.speaker.volume.set": calls.SetSpeaker,
+}
+
+// listLayouts serves call.layout.list, which needs no capability. Rooms have one layout, and calls
+// between two have it, too.
+func listLayouts(context.Context, *socket, json.RawMessage) (any, error) {
+	return struct {
+		Code    string   `json:"code"`
+		Message string   `json:"message"`
+		Layouts []string `json:"layouts"`
+	}{"200", "OK", []string{layoutName}}, nil
 }
 
 // memberMethod serves a call.* method.
@@ -61,6 +74,7 @@ func memberMethod(op calls.Op) method {
 
 		reply, err := s.relay.calls.Do(ctx, s.client(), calls.Command{
 			Op: op, Leg: in.Self.CallID, Node: in.Self.NodeID, Target: in.Target.MemberID, Media: in.media(),
+			Volume: int(in.Volume),
 		})
 		if err != nil || reply.Room == nil {
 			return done, err

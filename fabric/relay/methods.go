@@ -24,6 +24,7 @@ func served() map[string]method {
 		"subscriber.offline":        checked(offline),
 		"subscriber.online":         checked(online),
 		"webrtc.verto":              checked(verto),
+		"call.layout.list":          checked(listLayouts),
 	}
 	for name, op := range memberMethods {
 		all[name] = checked(memberMethod(op))

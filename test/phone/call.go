@@ -214,6 +214,12 @@ func (c *Call) Command(method string, params map[string]any) {
 	c.phone.request(method, params, nil)
 }
 
+// TryCommand sends a request as Command does, and returns the server's error.
+func (c *Call) TryCommand(method string, params map[string]any) error {
+	params["self"] = map[string]string{"call_id": c.ID, "member_id": c.ID, "node_id": c.Node()}
+	return c.phone.try(method, params, nil)
+}
+
 // Node returns the node that carries the call, according to the last event.
 func (c *Call) Node() string {
 	c.mu.Lock()

@@ -74,6 +74,32 @@ func (c *Call) WaitHeard(payload string) {
 	}
 }
 
+// WaitSound waits until the phone, which has to use G.711, hears a loud packet or, if loud is false, a
+// silent one.
+func (c *Call) WaitSound(loud bool) {
+	c.phone.t.Helper()
+	for end := time.After(patience); ; {
+		select {
+		case heard := <-c.heard:
+			if n := loudSamples(heard); loud && n > len(heard)/4 || !loud && n == 0 {
+				return
+			}
+		case <-end:
+			c.phone.t.Fatalf("in vain: loud packets are %v", loud)
+		}
+	}
+}
+
+// loudSamples counts the samples of mu-law that are loud.
+func loudSamples(payload string) (n int) {
+	for i := range len(payload) {
+		if payload[i]&0x7f < 0x40 {
+			n++
+		}
+	}
+	return n
+}
+
 // HearBoth fails the test unless each of two phones hears the other.
 func HearBoth(a, b *Call) {
 	a.phone.t.Helper()

@@ -108,10 +108,10 @@ function situation() {
 let analyser
 let heardStream
 
-/** Returns the loudest frequency that is currently heard, in Hz, or 0 for silence. */
-async function hears() {
+/** Returns the loudness of all frequencies that are currently heard, in dB, or null. */
+async function spectrum() {
   const stream = call.remoteStream
-  if (!stream || !stream.getAudioTracks().length) return 0
+  if (!stream || !stream.getAudioTracks().length) return null
   if (heardStream !== stream) {
     const audio = new AudioContext()
     await audio.resume()
@@ -122,6 +122,13 @@ async function hears() {
   }
   const bins = new Float32Array(analyser.frequencyBinCount)
   analyser.getFloatFrequencyData(bins)
+  return bins
+}
+
+/** Returns the loudest frequency that is currently heard, in Hz, or 0 for silence. */
+async function hears() {
+  const bins = await spectrum()
+  if (!bins) return 0
   let top = 0
   for (let i = 1; i < bins.length; i++) if (bins[i] > bins[top]) top = i
   return bins[top] < -60 ? 0 : Math.round((top * analyser.context.sampleRate) / analyser.fftSize)
@@ -132,6 +139,13 @@ const hear = (frequency) => until(async () => {
   const h = await hears()
   return frequency === 0 ? h === 0 : Math.abs(h - frequency) < 25
 }).then(() => frequency)
+
+/** Waits until each of some tones is heard, and none of others. */
+const hearAll = (tones, others) => until(async () => {
+  const bins = await spectrum()
+  const loudness = (tone) => bins[Math.round((tone * analyser.fftSize) / analyser.context.sampleRate)]
+  return bins && tones.every((t) => loudness(t) > -50) && others.every((t) => loudness(t) < -65)
+}).then(() => tones)
 
 /** Waits until the given number of seconds of sound have passed. */
 async function pass(seconds) {

@@ -93,12 +93,13 @@ func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 const welcomeScript = `{"display_name": "Welcome", "contents": {"version": "1.0.0", "sections":
 	{"main": ["answer", {"play": {"url": "say:Welcome"}}, "hangup"]}}}`
 
-// seedResources creates the resources that the recorded calls went to: a script at
-// /public/welcome and a room at /public/workshop.
+// seedResources creates the resources that the recorded calls went to, a script at /public/welcome
+// and a room at /public/workshop, and a room to try at /public/lobby.
 func (d *Demo) seedResources(ctx context.Context, s *seed) error {
 	for _, r := range []struct{ kind, members string }{
 		{"swml_script", welcomeScript},
 		{"video_room", `{"name": "workshop", "display_name": "Workshop"}`},
+		{"video_room", `{"name": "lobby", "display_name": "Lobby"}`},
 	} {
 		var members map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(r.members), &members); err != nil {

@@ -53,7 +53,7 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	a.engine = engine
 	a.opened = append(a.opened, engine)
 	conf := calls.Config{
-		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store,
+		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store, Rooms: a.Store,
 		Sessions: a.sessions, Node: a.node, Log: log,
 		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring)},
 	}
@@ -104,6 +104,10 @@ func (a recordedCalls) FindCall(ctx context.Context, projectID, id string) (reco
 	}
 	if r.State != calls.InCall {
 		return recordings.Description{}, problem.NoSuch("call")
+	}
+	if r.RoomSession != "" {
+		return recordings.Description{}, problem.New(problem.Unsupported, "not_supported",
+			"calls to rooms cannot be recorded")
 	}
 	return recordings.Description{
 		Metadata:    recordings.Metadata{From: r.From.Address, To: r.To.Address, Direction: "inbound"},

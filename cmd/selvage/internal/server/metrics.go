@@ -165,6 +165,8 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	}
 	m.gauge("selvage_call_legs", "Clients in a call of this node, ringing ones included.", nil,
 		func() float64 { return float64(c.Stats().Legs) })
+	m.gauge("selvage_rooms", "Open conference rooms of this node.", nil,
+		func() float64 { return float64(c.Stats().Rooms) })
 	m.gauge("selvage_call_legs_elsewhere", "Clients of this node in a call of another node.", nil,
 		func() float64 { return float64(c.Stats().Elsewhere) })
 
@@ -197,6 +199,9 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	total("selvage_media_consent_lost_total",
 		"Addresses of clients to which media is no longer sent, because nobody there answers checks.", nil,
 		func(s media.Stats) uint64 { return s.ConsentLost })
+	total("selvage_media_late_frames_total",
+		"Frames of 20 ms that rooms skipped because the machine was too slow.", nil,
+		func(s media.Stats) uint64 { return s.LateFrames })
 	total("selvage_media_panics_total", "Faults of the server in the media of calls. Each ended at most one call.", nil,
 		func(s media.Stats) uint64 { return s.Panics })
 }

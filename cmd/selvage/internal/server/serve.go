@@ -295,7 +295,8 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 		}
 
 		if keep := time.Duration(a.Config.Calls.Keep); keep > 0 {
-			err = errors.Join(err, a.CallRecords.Prune(ctx, time.Now().Add(-keep)))
+			until := time.Now().Add(-keep)
+			err = errors.Join(err, a.CallRecords.Prune(ctx, until), a.Store.PruneRooms(ctx, until))
 		}
 
 		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),

@@ -1,0 +1,229 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A room is an open conference room. Its members are calls, which share its mailbox: each is the
+// call of one client that dialed the room's address. Only the mailbox reads and changes a room,
+// except for the fields marked as fixed.
+type room struct {
+	*mailbox
+	calls    *Calls      // fixed
+	mixer    Mixer       // fixed
+	session  RoomSession // its ID, ProjectID, RoomID and Node are fixed
+	settings roomSettings
+	members  []*call // in the order in which they joined
+	locked   bool
+	over     bool
+	stage    stage
+}
+
+// roomKey identifies a conference room.
+type roomKey struct{ project, id string }
+
+func (r *room) key() roomKey { return roomKey{r.session.ProjectID, r.session.RoomID} }
+
+// errRoomOver is returned to a caller that dialed a room when its last member was leaving.
+var errRoomOver = errors.New("the room session has ended")
+
+// dialRoom makes a client a member of a room, which it opens if it is the first. If another node has
+// the room, that node does it, unless here is true.
+func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, to Party, here bool) (Reply, error) {
+	settings, err := c.roomSettings(ctx, client.Token.ProjectID, to.RoomID)
+	if err != nil {
+		return Reply{}, err
+	}
+	if cause := settings.refuse(time.Now()); cause != (Cause{}) {
+		return Reply{}, c.refuse(ctx, client, cmd, from, to, cause)
+	}
+
+	const attempts = 5
+	for range attempts {
+		r, node, err := c.openRoom(ctx, client.Token.ProjectID, to, settings, here)
+		if err != nil {
+			return Reply{}, err
+		}
+		if r == nil {
+			return c.joinElsewhere(ctx, node, client, cmd)
+		}
+		k := c.newCall(client, cmd, from, to)
+		k.mailbox, k.in = r.mailbox, r
+		k.session, k.roomID = r.session.ID, r.session.RoomID
+		_, err = k.do(ctx, func() (Reply, error) { return Reply{}, r.admit(k, client, cmd, settings) })
+		if !errors.Is(err, errRoomOver) {
+			return Reply{}, err
+		}
+	}
+	return Reply{}, fmt.Errorf("joining a room: %w", errRoomOver)
+}
+
+// admit begins the call of a new member, or ends it with the reason why it cannot join.
+func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings) error {
+	if r.over {
+		k.ring.Stop()
+		k.longest.Stop()
+		return errRoomOver
+	}
+
+	r.settings = settings
+	cause := Cause{}
+	switch {
+	case r.locked:
+		cause = CallRejected
+	case settings.MaxMembers > 0 && len(r.members) >= settings.MaxMembers:
+		cause = UserBusy
+	}
+	if cause == (Cause{}) {
+		k.record.RoomSession = r.session.ID
+	}
+	err := k.begin(client, cmd, cause)
+	if len(r.members) == 0 {
+		r.end(NormalClearing) // the first client could not join
+	}
+	return err
+}
+
+// join makes the caller a member, once its media is open.
+func (r *room) join(k *call) {
+	l := k.caller()
+	k.ring.Stop()
+	r.settings.limitStay(k)
+	if r.settings.joinsWithoutVideo(l) {
+		l.member.VideoMuted = true
+		l.media.Mute(Video, true)
+	}
+
+	r.members = append(r.members, k)
+	r.mixer.Add(l.media)
+	k.setState(InCall)
+	l.tell(Event{Kind: Answered})
+	l.join()
+	l.tellState(InCall)
+
+	m := l.member
+	k.tellOthers(l, Event{Kind: MemberJoined, Member: &m})
+	if len(r.members) > r.session.Most {
+		r.session.Most = len(r.members)
+	}
+	if r.settings.Tones && len(r.members) > 1 {
+		r.mixer.Chime(true)
+	}
+	r.choose()
+}
+
+// leave removes a member whose call has ended. The room session ends with its last member.
+func (r *room) leave(k *call) {
+	before := len(r.members)
+	r.members = slices.DeleteFunc(r.members, func(m *call) bool { return m == k })
+	switch {
+	case len(r.members) == before:
+		return // it never joined
+	case len(r.members) == 0:
+		r.end(k.record.Cause)
+		return
+	}
+	if r.settings.Tones {
+		r.mixer.Chime(false)
+	}
+	r.choose()
+}
+
+// end ends the room session and the calls of all members.
+func (r *room) end(c Cause) {
+	if r.over {
+		return
+	}
+	r.over = true
+	members := r.members
+	r.members = nil
+	for _, k := range members {
+		k.end(c, nil)
+	}
+
+	r.stage.stop()
+	r.mixer.Close()
+	r.calls.forgetRoom(r)
+	r.session.Ended = time.Now().UTC()
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	if err := r.calls.roomStore.EndRoom(ctx, r.session); err != nil && !errors.Is(err, problem.NotFound) {
+		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
+	}
+}
+
+// post runs f in the room's mailbox. If f panics, the room session ends.
+func (r *room) post(f func()) {
+	r.mailbox.post(func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				r.calls.log.Error("a fault in a room", "room_session_id", r.session.ID,
+					"error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+				r.end(TemporaryFailure)
+			}
+		}()
+		if !r.over {
+			f()
+		}
+	})
+}
+
+// legs returns the legs of all members, with their screens and devices.
+func (r *room) legs() (all []*leg) {
+	for _, k := range r.members {
+		for _, l := range k.legs {
+			if l.active && !l.over {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
+// leg returns the leg with a member id, or nil.
+func (r *room) leg(memberID string) *leg {
+	for _, l := range r.legs() {
+		if l.member.ID == memberID {
+			return l
+		}
+	}
+	return nil
+}
+
+// show returns the room as its members see it.
+func (r *room) show() *Room {
+	s := &Room{ID: r.session.RoomID, Session: r.session.ID, Name: r.session.Address, DisplayName: r.session.Name,
+		Locked: r.locked}
+	for _, l := range r.legs() {
+		s.Members = append(s.Members, l.member)
+	}
+	return s
+}
+
+// tell sends an event to the clients of all members.
+func (r *room) tell(e Event) {
+	for _, l := range r.legs() {
+		l.tell(e)
+	}
+}
+
+// link makes the members of a call hear the others, except while they are on hold.
+func (r *room) link(k *call) {
+	for _, l := range k.legs {
+		switch {
+		case l.over || !l.active || l.media == nil:
+		case k.caller().held:
+			r.mixer.Remove(l.media)
+		default:
+			r.mixer.Add(l.media)
+		}
+	}
+	r.choose()
+}

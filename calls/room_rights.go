@@ -1,0 +1,137 @@
+package calls
+
+import (
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// What members of a room may do, in the SDK's terms. Subscribers are moderators. Holders of guest,
+// invite and embed tokens are guests. Positions, layouts and flags of the microphone are missing:
+// the server shows one member at a time, and does not process audio.
+var (
+	guestRights = []string{
+		"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "self.microphone.volume",
+		"self.speaker.volume", "device", "screenshare",
+	}
+	moderatorRights = append([]string{
+		"member.mute.audio", "member.mute.video", "member.deaf", "member.raisehand", "member.microphone.volume",
+		"member.speaker.volume", "member.remove", "lock", "end",
+	}, guestRights...)
+)
+
+// capabilities returns what the leg's client may do.
+func (l *leg) capabilities() []string {
+	switch {
+	case l.call.in == nil:
+		return capabilities
+	case l.isModerator():
+		return moderatorRights
+	}
+	return guestRights
+}
+
+// isModerator reports whether the client may act on other members of its room.
+func (l *leg) isModerator() bool { return l.client.Token.Kind == fabric.SAT }
+
+var errNotModerator = problem.New(problem.Forbidden, "not_permitted", "only moderators may do this to others")
+
+// actInRoom carries out a command that exists only in rooms. handled is false for others.
+func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
+	r := l.call.in
+	switch cmd.Op {
+	case Lock, Unlock, End, Remove:
+		if !l.isModerator() {
+			return true, errNotModerator
+		}
+	}
+	switch cmd.Op {
+	case Lock, Unlock:
+		r.lock(cmd.Op == Lock)
+	case End:
+		r.end(NormalClearing)
+	case Remove:
+		r.remove(cmd.Target)
+	case Mute, Unmute, Deaf, Undeaf, RaiseHand, LowerHand, SetMicrophone, SetSpeaker:
+		return true, l.changeInRoom(cmd)
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+// lock lets nobody else join, or lets everybody join again.
+func (r *room) lock(locked bool) {
+	if r.locked != locked {
+		r.locked = locked
+		r.tell(Event{Kind: RoomUpdated, Room: r.show()})
+	}
+}
+
+// remove ends the call of a member, or only its screen or device.
+func (r *room) remove(memberID string) {
+	l := r.leg(memberID)
+	switch {
+	case l == nil:
+	case l.member.Type == Person:
+		l.call.end(Removed, nil)
+	default:
+		l.leave(Removed, true)
+		r.choose()
+	}
+}
+
+// changeInRoom applies a change to the client's own leg or, for moderators, to another one or to
+// all.
+func (l *leg) changeInRoom(cmd Command) error {
+	r, target := l.call.in, cmd.Target
+	own := target == "" || target == l.member.ID || l.call.findSource(l, target) != nil
+	if !own && !l.isModerator() {
+		return errNotModerator
+	}
+
+	cmd.Target = ""
+	switch {
+	case target == "all":
+		for _, other := range r.legs() {
+			if other.member.Type == Person {
+				other.apply(cmd)
+			}
+		}
+	case target == "":
+		l.apply(cmd)
+	default:
+		if other := r.leg(target); other != nil {
+			other.apply(cmd)
+		}
+	}
+	r.choose()
+	return nil
+}
+
+// mostVolume limits what a client sends.
+const mostVolume = 50
+
+// setVolume sets how loud the leg is, or how loud it hears the others, and returns the names of what
+// changed.
+func (l *leg) setVolume(cmd Command) []string {
+	volume := min(max(cmd.Volume, -mostVolume), mostVolume)
+	names := []string{"input_volume"}
+	if cmd.Op == SetMicrophone {
+		l.member.InputVolume = volume
+	} else {
+		l.member.OutputVolume = volume
+		names = []string{"output_volume"}
+	}
+	l.call.in.mixer.SetVolumes(l.media, l.member.InputVolume, l.member.OutputVolume)
+	return names
+}
+
+// raiseHand remembers when a hand was raised.
+func (l *leg) raiseHand(raised bool) {
+	if raised && !l.member.HandRaised {
+		l.handRaised = time.Now()
+	}
+	l.member.HandRaised = raised
+}

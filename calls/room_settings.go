@@ -1,0 +1,99 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// roomKind is the type of the resources that are rooms.
+const roomKind = "video_room"
+
+// roomSettings are those members of a conference room that calls honor. Their names are those of
+// the schema in fabric/kinds.
+type roomSettings struct {
+	MaxMembers    int        `json:"max_members"` // 0 means any number
+	JoinFrom      *time.Time `json:"join_from"`
+	JoinUntil     *time.Time `json:"join_until"`
+	RemoveAt      *time.Time `json:"remove_at"`
+	RemoveAfter   *int       `json:"remove_after_seconds_elapsed"`
+	Tones         bool       `json:"tone_on_entry_and_exit"`
+	VideoOff      bool       `json:"room_join_video_off"`
+	SubscriberOff bool       `json:"user_join_video_off"`
+	HandsFirst    bool       `json:"prioritize_handraise"`
+}
+
+// roomSettings returns the present settings of a room. A room that was deleted since its address was
+// found is problem.NotFound.
+func (c *Calls) roomSettings(ctx context.Context, projectID, id string) (s roomSettings, err error) {
+	k := c.fabric.Resources.Kinds().ByType(roomKind)
+	resource, err := c.fabric.Resources.Find(ctx, projectID, k, id)
+	if err != nil {
+		return s, err
+	}
+	text, err := json.Marshal(resource.Fields)
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("reading the settings of a room: %w", err)
+	}
+	return s, nil
+}
+
+// refuse returns the cause for which nobody can join now, if any.
+func (s roomSettings) refuse(now time.Time) Cause {
+	switch {
+	case s.JoinFrom != nil && now.Before(*s.JoinFrom),
+		s.JoinUntil != nil && !now.Before(*s.JoinUntil),
+		s.RemoveAt != nil && !now.Before(*s.RemoveAt):
+		return NotOpen
+	}
+	return Cause{}
+}
+
+// limitStay makes the call of a new member end when the settings say so.
+func (s roomSettings) limitStay(k *call) {
+	stay := k.calls.limits.Most
+	if s.RemoveAfter != nil && *s.RemoveAfter > 0 {
+		stay = min(stay, time.Duration(*s.RemoveAfter)*time.Second)
+	}
+	if s.RemoveAt != nil {
+		stay = min(stay, time.Until(*s.RemoveAt))
+	}
+	k.longest.Stop()
+	k.longest = time.AfterFunc(stay, func() { k.post(func() { k.end(Removed, nil) }) })
+}
+
+// joinsWithoutVideo reports whether a new member's video is off until it unmutes it.
+func (s roomSettings) joinsWithoutVideo(l *leg) bool {
+	return s.VideoOff || s.SubscriberOff && l.client.Token.Kind == fabric.SAT
+}
+
+// refuse begins a call and ends it immediately with a cause.
+func (c *Calls) refuse(ctx context.Context, client Client, cmd Command, from, to Party, cause Cause) error {
+	if err := c.admitRejected(client); err != nil {
+		return err
+	}
+	k := c.newCall(client, cmd, from, to)
+	_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, cause) })
+	return err
+}
+
+// roomAt returns the room of an address, or "" if the address is not a room's.
+func (c *Calls) roomAt(ctx context.Context, a fabric.Address) (id string, err error) {
+	if a.Type != fabric.TypeRoom {
+		return "", nil
+	}
+	k := c.fabric.Resources.Kinds().ByType(roomKind)
+	_, err = c.fabric.Resources.Find(ctx, a.ProjectID, k, a.ResourceID)
+	if errors.Is(err, problem.NotFound) {
+		return "", nil // an operator's own kind
+	}
+	return a.ResourceID, err
+}

@@ -1,0 +1,176 @@
+package calls
+
+import "time"
+
+// minShown is how long a speaker is seen before somebody else is shown.
+const minShown = 2 * time.Second
+
+// A stage is whom the members of a room see: one of them. The one who is seen sees who was seen
+// before.
+type stage struct {
+	speaker *leg // the person who speaks, or spoke last
+	shown   *leg // the source that the others see
+	before  *leg // the source that was seen before
+	since   time.Time
+	waiting *time.Timer // until the speaker may change
+}
+
+// stop ends the timer.
+func (s *stage) stop() {
+	if s.waiting != nil {
+		s.waiting.Stop()
+	}
+}
+
+// choose decides whom the members see, and shows it to them. In this order, it is
+//
+//   - the screen that was shared last,
+//   - if the room's settings say so, the member whose hand was raised first,
+//   - the member who speaks, or spoke last,
+//   - the member who joined first.
+//
+// Members without video are never seen.
+func (r *room) choose() {
+	if r.over {
+		return
+	}
+	s := &r.stage
+	r.chooseSpeaker()
+	next := r.preferred()
+	if next != s.shown {
+		if s.shown != nil && r.canBeSeen(s.shown) {
+			s.before = s.shown
+		}
+		s.shown = next
+	}
+	if s.before == s.shown || !r.canBeSeen(s.before) {
+		s.before = r.other(s.shown)
+	}
+
+	for _, viewer := range r.legs() {
+		if viewer.member.Type == Person {
+			r.showTo(viewer)
+		}
+	}
+}
+
+// showTo makes a viewer see the right source, and notifies its client of a change.
+func (r *room) showTo(viewer *leg) {
+	source := r.stage.shown
+	if source != nil && (source == viewer || source.member.Parent == viewer.member.ID) {
+		source = r.stage.before
+	}
+	if source != nil && source.call == viewer.call || viewer.held {
+		source = nil
+	}
+	seen := ""
+	if source != nil {
+		seen = source.member.ID
+	}
+	if viewer.sees == seen {
+		return
+	}
+
+	viewer.sees = seen
+	if source == nil {
+		r.mixer.Show(nil, viewer.media)
+	} else {
+		r.mixer.Show(source.media, viewer.media)
+	}
+	viewer.tellLayout()
+}
+
+// preferred returns the source that the members should see, or nil.
+func (r *room) preferred() *leg {
+	legs := r.legs()
+	for i := len(legs) - 1; i >= 0; i-- {
+		if legs[i].member.Type == Screen && r.canBeSeen(legs[i]) {
+			return legs[i]
+		}
+	}
+	var hand *leg
+	for _, l := range legs {
+		source := r.sourceOf(l)
+		first := hand == nil || l.handRaised.Before(hand.handRaised)
+		if r.settings.HandsFirst && l.member.HandRaised && source != nil && first {
+			hand = l
+		}
+	}
+	if hand != nil {
+		return r.sourceOf(hand)
+	}
+	if source := r.sourceOf(r.stage.speaker); source != nil {
+		return source
+	}
+	return r.other(nil)
+}
+
+// other returns the source of the first member that can be seen, apart from one source.
+func (r *room) other(but *leg) *leg {
+	for _, l := range r.legs() {
+		if source := r.sourceOf(l); source != nil && (but == nil || source.call != but.call) {
+			return source
+		}
+	}
+	return nil
+}
+
+// sourceOf returns the leg with a person's video: its newest device with a camera, or its own. It
+// returns nil if the person has no video.
+func (r *room) sourceOf(l *leg) (source *leg) {
+	if l == nil || l.member.Type != Person {
+		return nil
+	}
+	for _, s := range l.call.legs {
+		if s.member.Type != Screen && r.canBeSeen(s) {
+			source = s
+		}
+	}
+	return source
+}
+
+// canBeSeen reports whether a leg is a member's and sends video.
+func (r *room) canBeSeen(l *leg) bool {
+	return l != nil && l.active && !l.over && l.media != nil && l.video && !l.member.VideoMuted &&
+		l.call.state == InCall && !l.call.caller().held
+}
+
+// chooseSpeaker makes a member who speaks the speaker, unless the speaker still speaks or has only
+// just been shown.
+func (r *room) chooseSpeaker() {
+	s := &r.stage
+	if s.speaker != nil && s.speaker.over {
+		s.speaker = nil
+	}
+	if s.speaker != nil && s.speaker.member.Talking {
+		return
+	}
+	var next *leg
+	for _, l := range r.legs() {
+		if l.member.Talking && l.member.Type == Person && !l.member.AudioMuted {
+			next = l
+			break
+		}
+	}
+	if next == nil || next == s.speaker {
+		return
+	}
+
+	if wait := minShown - time.Since(s.since); wait > 0 && s.speaker != nil {
+		s.stop()
+		s.waiting = time.AfterFunc(wait, func() { r.post(r.choose) })
+		return
+	}
+	s.speaker, s.since = next, time.Now()
+}
+
+// tellLayout sends the client the member that it sees.
+func (l *leg) tellLayout() { l.tell(Event{Kind: LayoutChanged, Seen: l.sees}) }
+
+// noteVideo finds out whether the leg's client sends video.
+func (l *leg) noteVideo() {
+	if r := l.call.in; r != nil && l.media != nil {
+		l.video = r.mixer.SendsVideo(l.media)
+		r.choose()
+	}
+}
