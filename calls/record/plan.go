@@ -41,11 +41,11 @@ func survey(file io.ReaderAt) (*plan, error) {
 			return nil, err
 		}
 		s.end = max(s.end, e.at)
-		s.note(p, &e)
+		s.addEntry(p, &e)
 	}
 
 	for i := range p.sides {
-		p.sides[i].settle()
+		p.sides[i].fitLines()
 	}
 	p.whole = s.stopped && !s.lost
 	p.rate = 8000
@@ -70,8 +70,8 @@ type span struct {
 	skip     bool
 }
 
-// note processes an entry.
-func (s *surveyor) note(p *plan, e *entry) {
+// addEntry adds an entry to the plan.
+func (s *surveyor) addEntry(p *plan, e *entry) {
 	switch e.kind {
 	case packetKind:
 		placed := p.sides[e.side].add(e)

@@ -207,7 +207,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(other.takeUp(t.Context()), other.renders.Wait(t.Context())); err != nil {
+	if err := errors.Join(other.enqueueUnlocked(t.Context()), other.renders.Wait(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.find(t, p.Sid()).Status; got != recordings.InProgress {

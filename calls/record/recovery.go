@@ -35,7 +35,7 @@ func (s *Spools) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
-		if err := s.takeUp(ctx); err != nil && ctx.Err() == nil {
+		if err := s.enqueueUnlocked(ctx); err != nil && ctx.Err() == nil {
 			s.log.Error("the spools of recordings cannot be read", "error", err)
 		}
 		select {
@@ -46,8 +46,8 @@ func (s *Spools) Run(ctx context.Context) {
 	}
 }
 
-// takeUp starts rendering all spools that are due and not locked.
-func (s *Spools) takeUp(ctx context.Context) error {
+// enqueueUnlocked starts rendering all spools that are due and not locked.
+func (s *Spools) enqueueUnlocked(ctx context.Context) error {
 	entries, err := fs.ReadDir(s.dir.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("listing spools: %w", err)

@@ -86,7 +86,7 @@ func (w *world) all(t testing.TB) []recordings.Recording {
 // recover renders all spools, as the next process would.
 func (w *world) recover(t testing.TB) {
 	t.Helper()
-	if err := w.takeUp(t.Context()); err != nil {
+	if err := w.enqueueUnlocked(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.renders.Wait(t.Context()); err != nil {

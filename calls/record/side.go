@@ -63,7 +63,7 @@ func (l *sideReader) read(dst []int16) error {
 				l.silence = int64(len(dst))
 				continue
 			}
-			l.put(p)
+			l.decodePacket(p)
 			l.free = append(l.free, p.payload)
 		}
 	}
@@ -142,8 +142,8 @@ func (l *sideReader) count(samples int) {
 	l.decoded += length
 }
 
-// put decodes a packet and appends its samples at its place.
-func (l *sideReader) put(p packet) {
+// decodePacket decodes a packet and appends its samples at its place.
+func (l *sideReader) decodePacket(p packet) {
 	if !l.mayDecode(p) {
 		return
 	}

@@ -67,14 +67,14 @@ func (t *timeline) report(e *entry) {
 	}
 }
 
-// settle replaces the measured delays by those of the line, once all packets are known.
-func (t *timeline) settle() {
+// fitLines replaces the measured delays by those of the line, once all packets are known.
+func (t *timeline) fitLines() {
 	for i := range t.segments {
-		t.segments[i].settle()
+		t.segments[i].fitLine()
 	}
 }
 
-func (s *segment) settle() {
+func (s *segment) fitLine() {
 	w := s.windows
 	least := make([]int64, len(w))
 	for from := 0; from < len(w); {

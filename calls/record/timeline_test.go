@@ -128,7 +128,7 @@ func TestTimeline(t *testing.T) {
 					line.add(&all[i].e)
 				}
 			}
-			line.settle()
+			line.fitLines()
 
 			var tracker tracker
 			var lost int
@@ -185,7 +185,7 @@ func TestHostileTimeline(t *testing.T) {
 		line.add(&e)
 		line.report(&entry{rtp: random.Uint32(), wall: int64(random.Uint64())})
 	}
-	line.settle()
+	line.fitLines()
 
 	windows := 0
 	for _, s := range line.segments {
