@@ -29,9 +29,9 @@ var gooseDialects = map[database.Dialect]goose.Dialect{
 	database.Postgres: goose.DialectPostgres,
 }
 
-// migrate updates the schema. It returns an error if the schema is newer than this binary. An
+// migrate updates the schema to the version target. It returns an error if the schema is newer. An
 // SQLite file is copied before its schema is changed.
-func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.FS) error {
+func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.FS, target int64) error {
 	dir, err := fs.Sub(all, "migrations")
 	if err != nil {
 		return fmt.Errorf("reading migrations: %w", err)
@@ -42,7 +42,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.F
 		return fmt.Errorf("reading migrations: %w", err)
 	}
 
-	current, target, err := provider.GetVersions(ctx)
+	current, _, err := provider.GetVersions(ctx)
 	if err != nil {
 		return fmt.Errorf("reading schema version: %w", err)
 	}
@@ -55,7 +55,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.F
 	if err := copyBefore(ctx, db, dialect, current); err != nil {
 		return err
 	}
-	if _, err := provider.Up(ctx); err != nil {
+	if _, err := provider.UpTo(ctx, target); err != nil {
 		return fmt.Errorf("updating schema: %w", err)
 	}
 	return nil

@@ -8,6 +8,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -37,6 +38,8 @@ type Config struct {
 	ReadOnly bool // open the database as it is, without creating or changing anything
 
 	migrations fs.FS // nil means the migrations of this package
+	schema     int64 // the version of the schema to create; 0 means the newest
+	filling    bool  // the database is opened by a Filler
 }
 
 // A Store is a database whose schema is up to date. Each part holds the rows of one noun. All
@@ -126,7 +129,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		s.turn.Store(rand.Uint64N(serverLanes)) // so that different nodes begin with different lanes
 	}
 	s.auditKey.Store(c.Audit)
-	if !c.ReadOnly {
+	if !c.ReadOnly && !c.filling {
 		if err := s.SealAudit(ctx); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
@@ -144,6 +147,10 @@ func (c Config) database() (d database.Config, err error) {
 	if err != nil {
 		return d, err
 	}
+	if c.schema > known {
+		return d, newer(c.schema, known)
+	}
+	known = cmp.Or(c.schema, known)
 	if c.URL == "" {
 		c.URL = "sqlite:selvage.db"
 	}
@@ -151,7 +158,10 @@ func (c Config) database() (d database.Config, err error) {
 		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Patience: c.Patience,
 		Ours: database.IsOurs, Check: c.Check, Schema: known, ReadOnly: c.ReadOnly,
 		Prepare: func(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
-			return migrate(ctx, db, dialect, c.migrations)
+			if err := migrate(ctx, db, dialect, c.migrations, known); err != nil || c.filling {
+				return err
+			}
+			return checkFilled(ctx, db, dialect)
 		},
 	}, nil
 }

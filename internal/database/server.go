@@ -18,6 +18,8 @@ type server struct {
 	watch    *pool // has a single connection
 	readOnly bool
 
+	unhurried func(context.Context) (*conn, error) // opens a connection whose statements have no time limit
+
 	changes, retries atomic.Int64
 }
 
@@ -37,7 +39,7 @@ func openServer(ctx context.Context, c Config) (*server, error) {
 	}
 	connect := connector(config)
 	return &server{pool: newPool(c.Pool, c.patience(), connect), watch: newPool(1, c.patience(), connect),
-		readOnly: c.ReadOnly}, nil
+		readOnly: c.ReadOnly, unhurried: connector(unhurried(config))}, nil
 }
 
 func (s *server) Ping(ctx context.Context) error {

@@ -43,13 +43,21 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error 
 // replaced, because its lock is lost, too. Statements have no timeout, since a migration may take
 // long.
 func oneConnection(config *pgx.ConnConfig) *sql.DB {
-	config = config.Copy()
-	config.DialFunc = dial(0)
-	config.RuntimeParams["statement_timeout"] = "0"
+	config = unhurried(config)
 	config.RuntimeParams["lock_timeout"] = millis(patience)
 	db := sql.OpenDB(&once{Connector: stdlib.GetConnector(*config)})
 	db.SetMaxOpenConns(1)
 	return db
+}
+
+// unhurried returns a copy of a configuration for connections whose statements and transactions
+// have no time limit.
+func unhurried(config *pgx.ConnConfig) *pgx.ConnConfig {
+	config = config.Copy()
+	config.DialFunc = dial(0)
+	config.RuntimeParams["statement_timeout"] = "0"
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
+	return config
 }
 
 // once is a connector that connects only once.

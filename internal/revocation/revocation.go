@@ -26,6 +26,8 @@ const (
 	Key        = "key"        // an API key
 	Project    = "project"    // everything in a project
 
+	Installation = "installation" // everything; its ID is empty
+
 	KeyChange = "key-change" // drops cached facts about an API key; its tokens remain valid
 )
 
@@ -195,9 +197,9 @@ func (l *List) Known() int64 {
 // A Subject is something that a token depends on, such as a login or a client.
 type Subject struct{ Kind, ID string }
 
-// Check returns problem.Unauthenticated if any of the subjects was revoked at or after issued, the
-// time when the token was issued. It returns problem.Unavailable if this node has not read the log
-// for five seconds. Subjects with an empty ID are skipped.
+// Check returns problem.Unauthenticated if any of the subjects, or the whole installation, was revoked
+// at or after issued, the time when the token was issued. It returns problem.Unavailable if this node
+// has not read the log for five seconds. Subjects with an empty ID are skipped.
 //
 // A process that was suspended, or was waiting for its disk, has not read the log either. So Check
 // waits up to a second for the next poll before it refuses, unless reading has failed.
@@ -214,6 +216,9 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 
 	if len(l.dead) == 0 {
 		return nil
+	}
+	if r, ok := l.dead[Installation+":"]; ok && !issued.After(r.Until) {
+		return problem.NoCredentials()
 	}
 	for _, s := range subjects {
 		if r, ok := l.dead[s.Kind+":"+s.ID]; ok && s.ID != "" && !issued.After(r.Until) {

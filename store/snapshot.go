@@ -1,0 +1,153 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/selvage/selvage/internal/database"
+)
+
+// A Row holds the values of a row in the order of its table's columns. Each is a string, an int64
+// or nil.
+type Row = []any
+
+// A Snapshot reads all tables as they were at one time, in the same form and order from SQLite and
+// from PostgreSQL. Rows are read one at a time, and one table at a time.
+type Snapshot struct{ *database.Snapshot }
+
+// Snapshot runs do on a snapshot of the database. Changes can be made meanwhile.
+func (s *Store) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
+	return s.db.Snapshot(ctx, func(d *database.Snapshot) error { return do(&Snapshot{d}) })
+}
+
+// Schema returns the version of the schema.
+func (s *Snapshot) Schema(ctx context.Context) (version int64, err error) {
+	err = s.Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+database.Versions).Scan(&version)
+	if err != nil {
+		return 0, fmt.Errorf("reading schema version: %w", err)
+	}
+	return version, nil
+}
+
+// identities are the columns by which rows of tables without a primary key are told apart.
+var identities = map[string][]string{
+	"audit":          {"lane", "seq", "id"},
+	"logos":          {"project_id", "client_id"},
+	"operator_roles": {"operator_id", "project_id"},
+}
+
+// identity returns the columns by which the rows of a table are told apart.
+func identity(t database.Table) []string {
+	if len(t.Key) > 0 {
+		return t.Key
+	}
+	return identities[t.Name]
+}
+
+// quoted returns the names of columns for a query.
+func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
+
+// Rows returns the rows of a table, ordered by the columns that identify them.
+func (s *Snapshot) Rows(ctx context.Context, t database.Table) iter.Seq2[Row, error] {
+	query := `SELECT ` + quoted(t.Names()) + ` FROM "` + t.Name + `" ORDER BY ` + ordering(t)
+	return func(yield func(Row, error) bool) {
+		if err := s.rows(ctx, t, query, func(r Row) bool { return yield(r, nil) }); err != nil {
+			yield(nil, fmt.Errorf("reading table %s: %w", t.Name, err))
+		}
+	}
+}
+
+// ordering returns the columns that identify a row, with NULL as the empty text.
+func ordering(t database.Table) string {
+	var columns []string
+	for _, name := range identity(t) {
+		column := `"` + name + `"`
+		if len(t.Key) == 0 && !isInteger(t, name) {
+			column = `COALESCE(` + column + `, '')`
+		}
+		columns = append(columns, column)
+	}
+	return strings.Join(columns, ", ")
+}
+
+func isInteger(t database.Table, column string) bool {
+	for _, c := range t.Columns {
+		if c.Name == column {
+			return c.Integer
+		}
+	}
+	return false
+}
+
+// rows calls do for each row of a query until it returns false.
+func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do func(Row) bool) (err error) {
+	found, err := s.Query(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, found.Close()) }()
+
+	row := make(Row, len(t.Columns))
+	dest := make([]any, len(row))
+	for i := range row {
+		dest[i] = &row[i]
+	}
+	for found.Next() {
+		if err := found.Scan(dest...); err != nil {
+			return err
+		}
+		for i, column := range t.Columns {
+			switch row[i].(type) {
+			case nil:
+			case int64:
+				if !column.Integer {
+					return fmt.Errorf("column %s holds a number", column.Name)
+				}
+			case string:
+				if column.Integer {
+					return fmt.Errorf("column %s holds a text", column.Name)
+				}
+			default:
+				return fmt.Errorf("column %s holds a %T", column.Name, row[i])
+			}
+		}
+		if !do(row) {
+			return nil
+		}
+	}
+	return found.Err()
+}
+
+// A StoredMedium is the file of a recording, as its row describes it.
+type StoredMedium struct {
+	Key    string
+	Bytes  int64
+	SHA256 string // in hex
+}
+
+// Media returns the files of all recordings that have one, ordered by their keys.
+func (s *Snapshot) Media(ctx context.Context) iter.Seq2[StoredMedium, error] {
+	return func(yield func(StoredMedium, error) bool) {
+		rows, err := s.Query(ctx, `SELECT COALESCE(media_key, id), bytes, sha256 FROM recordings
+			WHERE deleted = 0 AND waits = 0 AND bytes > 0 ORDER BY 1`)
+		if err != nil {
+			yield(StoredMedium{}, fmt.Errorf("listing media: %w", err))
+			return
+		}
+		defer rows.Close()
+
+		for rows.Next() {
+			var m StoredMedium
+			err := rows.Scan(&m.Key, &m.Bytes, &m.SHA256)
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			yield(StoredMedium{}, fmt.Errorf("listing media: %w", err))
+		}
+	}
+}
