@@ -1,0 +1,387 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+)
+
+// A Dir holds backups that share their media.
+type Dir struct{ files Storage }
+
+// OpenDir returns the backups in a Storage.
+func OpenDir(files Storage) Dir { return Dir{files} }
+
+// The names of archives in a Dir, and of their summaries.
+const (
+	archivePrefix = "selvage-"
+	archiveSuffix = ".age"
+	summarySuffix = ".json"
+	timeFormat    = "20060102T150405.000Z"
+)
+
+// A Summary describes a backup without revealing what is in it. A Dir has one for each archive, in
+// plain text.
+type Summary struct {
+	Name       string    `json:"name"`
+	Created    time.Time `json:"created_at"`
+	Program    string    `json:"program,omitempty"`
+	Schema     int64     `json:"schema,omitempty"`
+	Rows       int64     `json:"rows"`
+	Recordings int64     `json:"recordings"`
+	MediaBytes int64     `json:"media_bytes"`
+	Bytes      int64     `json:"bytes"`            // of the archive
+	SHA256     string    `json:"sha256,omitempty"` // of the archive, in hex
+}
+
+// A Report says what a backup holds, and what was written for it.
+type Report struct {
+	Summary
+	Manifest   Manifest
+	Added      int64 // files of the media that no earlier backup had
+	AddedBytes int64
+}
+
+// Create writes a backup. If the media differs from what the rows say, the error is a [Mismatch], and
+// the backup has everything else.
+func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
+	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
+	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
+		stored, added, err := d.store(ctx, to, o, open)
+		if added {
+			r.Added++
+			r.AddedBytes += stored.Bytes
+		}
+		return stored, err
+	}
+
+	var w *writer
+	var out *counted
+	err = d.files.Write(name, func(file io.Writer) (err error) {
+		out = &counted{w: file, hash: sha256.New()}
+		w, err = write(ctx, out, to, s, beside)
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	r.Manifest, r.Summary = w.manifest, w.summary(name, out)
+	if err := d.check(name, r.SHA256); err != nil {
+		return r, err
+	}
+	text, err := json.Marshal(r.Summary)
+	if err != nil {
+		return r, err
+	}
+	err = d.files.Write(name+summarySuffix, func(file io.Writer) error {
+		_, err := file.Write(append(text, '\n'))
+		return err
+	})
+	return r, errors.Join(err, w.mismatch())
+}
+
+// summary describes what was written.
+func (w *writer) summary(name string, out *counted) Summary {
+	return Summary{Name: name, Created: w.header.Created, Program: w.Program, Schema: w.Schema,
+		Rows: w.manifest.Rows(), Recordings: w.manifest.Media.Recordings, MediaBytes: w.manifest.Media.Bytes,
+		Bytes: out.n, SHA256: hex.EncodeToString(out.hash.Sum(nil))}
+}
+
+// check reads an archive again and compares its SHA-256.
+func (d Dir) check(name, want string) error {
+	file, err := d.files.Open(name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return compareSHA256(file, name, want)
+}
+
+func compareSHA256(r io.Reader, name, want string) error {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, r); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+		return &Mismatch{[]error{fmt.Errorf("%s has SHA-256 %s, not %s", name, got, want)}}
+	}
+	return nil
+}
+
+// counted counts and hashes what is written.
+type counted struct {
+	w    io.Writer
+	hash interface {
+		io.Writer
+		Sum([]byte) []byte
+	}
+	n int64
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.hash.Write(b[:n])
+	c.n += int64(n)
+	return n, err
+}
+
+// mediaFile returns the name of the file with the given bytes.
+func mediaFile(sha string) string { return mediaPrefix + sha[:2] + "/" + sha + archiveSuffix }
+
+// store stores the bytes of an object, unless an earlier backup has them.
+func (d Dir) store(ctx context.Context, to []age.Recipient, o Object, open func() (io.ReadCloser, error),
+) (_ Object, added bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return o, false, err
+	}
+	if isSHA256(o.SHA256) {
+		if exists, err := d.files.Use(mediaFile(o.SHA256)); err != nil || exists {
+			return o, false, err
+		}
+	}
+	content, err := open()
+	if err != nil {
+		return o, false, err
+	}
+	defer content.Close()
+
+	// The name depends on the bytes: if they differ from the row, so does the name.
+	sum := sha256.New()
+	if o.Bytes, err = io.Copy(sum, content); err != nil {
+		return o, false, err
+	}
+	o.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	if _, err := content.(io.Seeker).Seek(0, io.SeekStart); err != nil {
+		return o, false, err
+	}
+	err = d.files.Write(mediaFile(o.SHA256), func(file io.Writer) error {
+		encrypted, err := age.Encrypt(file, to...)
+		if err != nil {
+			return err
+		}
+		if _, err := io.CopyN(encrypted, content, o.Bytes); err != nil {
+			return err
+		}
+		return encrypted.Close()
+	})
+	return o, err == nil, err
+}
+
+func isSHA256(text string) bool {
+	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
+}
+
+// List returns the backups, newest first.
+func (d Dir) List() (all []Summary, err error) {
+	err = d.files.Files(".", func(f File) error {
+		if !strings.HasPrefix(f.Name, archivePrefix) || !strings.HasSuffix(f.Name, archiveSuffix) {
+			return nil
+		}
+		at := strings.TrimSuffix(strings.TrimPrefix(f.Name, archivePrefix), archiveSuffix)
+		created, err := time.Parse(timeFormat, at)
+		if err != nil {
+			return nil // not one of ours
+		}
+		all = append(all, Summary{Name: f.Name, Created: created, Bytes: f.Size})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b Summary) int { return b.Created.Compare(a.Created) })
+	for i := range all {
+		if all[i], err = d.summary(all[i]); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// summary reads the summary of an archive. If there is none, it returns what the name reveals.
+func (d Dir) summary(s Summary) (Summary, error) {
+	file, err := d.files.Open(s.Name + summarySuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	defer file.Close()
+	var read Summary
+	if err := json.NewDecoder(io.LimitReader(file, maxJSON)).Decode(&read); err != nil {
+		return s, fmt.Errorf("reading the summary of %s: %w", s.Name, err)
+	}
+	read.Name = s.Name
+	return read, nil
+}
+
+// slack is the time by which clocks may differ between the file system and this machine.
+const slack = time.Hour
+
+// Prune removes all but the newest backups, and the media that only they used. It returns the names of
+// the removed backups.
+func (d Dir) Prune(keep int) (removed []string, err error) {
+	all, err := d.List()
+	if err != nil || len(all) <= keep || keep <= 0 {
+		return nil, err
+	}
+	for _, s := range all[keep:] {
+		if err := errors.Join(d.files.Remove(s.Name), d.files.Remove(s.Name+summarySuffix)); err != nil {
+			return removed, err
+		}
+		removed = append(removed, s.Name)
+	}
+
+	// Each backup marks the media that it uses. What was last used before the oldest remaining backup is
+	// used by none.
+	oldest := all[keep-1].Created.Add(-slack)
+	return removed, d.files.Files(strings.TrimSuffix(mediaPrefix, "/"), func(f File) error {
+		if f.Used.Before(oldest) {
+			return d.files.Remove(f.Name)
+		}
+		return nil
+	})
+}
+
+// CreateFile writes a backup to a new file, with the media inside.
+func CreateFile(ctx context.Context, file string, to []age.Recipient, s Source) (r Report, err error) {
+	if _, err := os.Lstat(file); err == nil {
+		return r, fmt.Errorf("writing the backup: %s: %w", file, fs.ErrExist)
+	}
+	dir, name := split(file)
+	files, err := OpenFolder(dir)
+	if err != nil {
+		return r, err
+	}
+	var w *writer
+	var out *counted
+	err = files.Write(name, func(file io.Writer) (err error) {
+		out = &counted{w: file, hash: sha256.New()}
+		w, err = write(ctx, out, to, s, nil)
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	r = Report{Summary: w.summary(name, out), Manifest: w.manifest, Added: w.manifest.Media.Files,
+		AddedBytes: w.manifest.Media.Bytes}
+	return r, errors.Join(Dir{files}.check(name, r.SHA256), w.mismatch())
+}
+
+// An Archive is a backup to read.
+type Archive struct {
+	dir  Dir
+	Name string
+}
+
+// Find returns the archive in a file, or the newest one in a directory.
+func Find(file string) (Archive, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return Archive{}, fmt.Errorf("opening the backup: %w", err)
+	}
+
+	dir, name := split(file)
+	if info.IsDir() {
+		dir, name = file, ""
+	}
+	files, err := OpenFolder(dir)
+	if err != nil {
+		return Archive{}, err
+	}
+	a := Archive{dir: Dir{files}, Name: name}
+	if name != "" {
+		return a, nil
+	}
+
+	all, err := a.dir.List()
+	if err != nil {
+		return a, err
+	}
+	if len(all) == 0 {
+		return a, fmt.Errorf("%s has no backup: %w", file, fs.ErrNotExist)
+	}
+	a.Name = all[0].Name
+	return a, nil
+}
+
+// Read reads the archive and compares everything in it with its manifest. The bytes of media that are
+// outside the archive are not read; see [Archive.Bytes].
+func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, error) {
+	file, err := a.dir.files.Open(a.Name)
+	if err != nil {
+		return Header{}, Manifest{}, fmt.Errorf("opening the backup: %w", err)
+	}
+	defer file.Close()
+	return read(file, identities, v)
+}
+
+// Bytes passes the bytes of an object that are outside the archive to do. If they differ from the list,
+// it returns a [Mismatch] after do has read them.
+func (a Archive) Bytes(o Object, identities []age.Identity, do func(io.Reader) error) error {
+	if !isSHA256(o.SHA256) {
+		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)
+	}
+	file, err := a.dir.files.Open(mediaFile(o.SHA256))
+	if err != nil {
+		return &Mismatch{[]error{fmt.Errorf("the bytes of %s cannot be read: %w", o.name(), err)}}
+	}
+	defer file.Close()
+	content, err := age.Decrypt(file, identities...)
+	if err != nil {
+		return &Mismatch{[]error{fmt.Errorf("decrypting the bytes of %s: %w", o.name(), err)}}
+	}
+
+	sum := &counted{w: io.Discard, hash: sha256.New()}
+	both := io.TeeReader(content, sum)
+	if err := do(both); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, both); err != nil {
+		return &Mismatch{[]error{fmt.Errorf("decrypting the bytes of %s: %w", o.name(), err)}}
+	}
+	if got := hex.EncodeToString(sum.hash.Sum(nil)); got != o.SHA256 || sum.n != o.Bytes {
+		return &Mismatch{[]error{fmt.Errorf("%s has %d bytes with SHA-256 %s, not %d with %s", o.name(), sum.n, got,
+			o.Bytes, o.SHA256)}}
+	}
+	return nil
+}
+
+// Verify reads the archive and all its media, and compares them with the manifest. progress is called for
+// each table and each file of the media.
+func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress func(done string),
+) (Header, Manifest, error) {
+	var h Header
+	return a.Read(identities, Visitor{
+		Header: func(found Header) error { h = found; return ctx.Err() },
+		Rows: func(t Table, rows iter.Seq2[[]any, error]) error {
+			for _, err := range rows {
+				if err = errors.Join(err, ctx.Err()); err != nil {
+					return err
+				}
+			}
+			progress(t.Name)
+			return nil
+		},
+		Bytes: func(Object, io.Reader) error { return ctx.Err() },
+		Object: func(o Object) error {
+			progress(o.name())
+			if h.Inside || o.absent() {
+				return ctx.Err()
+			}
+			return errors.Join(ctx.Err(), a.Bytes(o, identities, func(io.Reader) error { return nil }))
+		},
+	})
+}

@@ -1,0 +1,342 @@
+package backup
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+)
+
+// A Visitor receives the contents of an archive while it is read. What it received is only proven
+// intact when reading ends without an error.
+type Visitor struct {
+	Header func(Header) error
+	// Rows is called for each table with rows, in the order of the header. It must read all rows.
+	Rows func(t Table, rows iter.Seq2[[]any, error]) error
+	// Bytes is called for the bytes of an object that are inside the archive. The object is the
+	// one that the archive lists later; only its key and part are known yet.
+	Bytes func(o Object, content io.Reader) error
+	// Object is called for each object of the list.
+	Object func(Object) error
+}
+
+// Limits of what is read into memory, of an archive that anyone may have written.
+const (
+	maxJSON = 16 << 20  // header and manifest
+	maxLine = 256 << 20 // the lines of one entry
+)
+
+// read reads an archive and compares it with its manifest.
+func read(in io.Reader, identities []age.Identity, v Visitor) (Header, Manifest, error) {
+	decrypted, err := age.Decrypt(in, identities...)
+	if err != nil {
+		return Header{}, Manifest{}, fmt.Errorf("decrypting: %w", err)
+	}
+	r := &reader{Visitor: v, tar: tar.NewReader(decrypted), inside: make(map[string]Object)}
+	m, err := r.read()
+	if err != nil {
+		return r.header, m, err
+	}
+	// The last bytes of the encryption prove that nothing was cut off.
+	if _, err := io.Copy(io.Discard, decrypted); err != nil {
+		return r.header, m, fmt.Errorf("decrypting: %w", err)
+	}
+	return r.header, m, nil
+}
+
+// A reader reads an archive, one entry ahead.
+type reader struct {
+	Visitor
+	tar    *tar.Reader
+	entry  *tar.Header // nil after the last
+	header Header
+	found  Manifest
+	inside map[string]Object // bytes that were read and are not yet listed, by the name of the entry
+}
+
+func (r *reader) advance() (err error) {
+	r.entry, err = r.tar.Next()
+	if err == io.EOF {
+		r.entry = nil
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the archive: %w", err)
+	}
+	return nil
+}
+
+var errIncomplete = errors.New("the archive is not complete: its manifest is missing")
+
+func (r *reader) read() (want Manifest, err error) {
+	if err := r.advance(); err != nil {
+		return want, err
+	}
+	if r.entry == nil || r.entry.Name != headerName {
+		return want, errors.New("this is not a backup of selvage: the header is missing")
+	}
+	if err := r.readJSON(&r.header); err != nil {
+		return want, err
+	}
+	if r.header.Format != format || r.header.Version != version {
+		return want, fmt.Errorf("the backup has the format %q, version %d; this selvage reads %q, version %d",
+			r.header.Format, r.header.Version, format, version)
+	}
+	if err := r.Header(r.header); err != nil {
+		return want, err
+	}
+
+	for _, t := range r.header.Tables {
+		if err := r.readTable(t); err != nil {
+			return want, fmt.Errorf("reading table %s: %w", t.Name, err)
+		}
+	}
+	if err := r.readMedia(); err != nil {
+		return want, err
+	}
+	if r.entry == nil {
+		return want, errIncomplete
+	}
+	if r.entry.Name != manifestName {
+		return want, fmt.Errorf("the archive has an unknown entry %q", r.entry.Name)
+	}
+
+	if err := r.readJSON(&want); err != nil {
+		return want, err
+	}
+	if r.entry != nil {
+		return want, fmt.Errorf("the archive has an entry %q after its manifest", r.entry.Name)
+	}
+	return want, r.compare(want)
+}
+
+// compare compares what was read with the manifest.
+func (r *reader) compare(want Manifest) error {
+	err := Compare(r.found.Tables, want.Tables)
+	if r.found.Media != want.Media {
+		err = errors.Join(err, fmt.Errorf("the media is %+v, not %+v", r.found.Media, want.Media))
+	}
+	for name := range r.inside {
+		err = errors.Join(err, fmt.Errorf("%s is not listed", name))
+	}
+	if err != nil {
+		return &Mismatch{[]error{err}}
+	}
+	return nil
+}
+
+// readJSON reads the current entry, and advances to the next.
+func (r *reader) readJSON(v any) error {
+	text, err := io.ReadAll(io.LimitReader(r.tar, maxJSON))
+	if err == nil {
+		err = json.Unmarshal(text, v)
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", r.entry.Name, err)
+	}
+	return r.advance()
+}
+
+// readTable passes the rows of a table to the visitor.
+func (r *reader) readTable(t Table) error {
+	l := &lineReader{r: r, prefix: rowsPrefix + t.Name + "/", hash: sha256.New()}
+	if r.entry == nil || !strings.HasPrefix(r.entry.Name, l.prefix) {
+		r.found.Tables = append(r.found.Tables, l.sum(t.Name))
+		return nil
+	}
+
+	var failed error
+	err := r.Rows(t, func(yield func([]any, error) bool) {
+		for text, err := range l.all() {
+			var row []any
+			if err == nil {
+				row, err = parseRow(t, text)
+			}
+			if err != nil {
+				failed = err
+				yield(nil, err)
+				return
+			}
+			if !yield(row, nil) {
+				return
+			}
+		}
+	})
+	if err = errors.Join(failed, err); err != nil {
+		return err
+	}
+	r.found.Tables = append(r.found.Tables, l.sum(t.Name))
+	return nil
+}
+
+// parseRow parses a row, whose values must match the columns.
+func parseRow(t Table, text json.RawMessage) ([]any, error) {
+	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec.UseNumber()
+	var row []any
+	if err := dec.Decode(&row); err != nil {
+		return nil, err
+	}
+	if len(row) != len(t.Columns) {
+		return nil, fmt.Errorf("a row has %d values, not %d", len(row), len(t.Columns))
+	}
+
+	for i, value := range row {
+		number, isNumber := value.(json.Number)
+		_, isText := value.(string)
+		switch column := t.Columns[i]; {
+		case value == nil:
+		case column.Integer && isNumber:
+			n, err := number.Int64()
+			if err != nil {
+				return nil, err
+			}
+			row[i] = n
+		case column.Integer || !isText:
+			return nil, fmt.Errorf("column %s has a value of the wrong type", column.Name)
+		}
+	}
+	return row, nil
+}
+
+// readMedia reads the bytes and the list of the objects.
+func (r *reader) readMedia() error {
+	l := &lineReader{r: r, prefix: objectsPrefix, hash: sha256.New()}
+	for r.entry != nil && r.entry.Name != manifestName {
+		switch {
+		case strings.HasPrefix(r.entry.Name, mediaPrefix):
+			if err := r.readBytes(); err != nil {
+				return fmt.Errorf("reading %s: %w", r.entry.Name, err)
+			}
+		case strings.HasPrefix(r.entry.Name, objectsPrefix):
+			for text, err := range l.all() {
+				if err == nil {
+					err = r.readObject(text)
+				}
+				if err != nil {
+					return fmt.Errorf("reading the list of media: %w", err)
+				}
+			}
+		default:
+			return fmt.Errorf("the archive has an unknown entry %q", r.entry.Name)
+		}
+	}
+	r.found.Media.SHA256 = l.sum("").SHA256
+	return nil
+}
+
+// readBytes passes the bytes of an object to the visitor.
+func (r *reader) readBytes() error {
+	name := r.entry.Name
+	key, part, _ := strings.Cut(strings.TrimPrefix(name, mediaPrefix), ".")
+	o := Object{Key: key, Part: part, Bytes: r.entry.Size}
+	sum := sha256.New()
+	content := io.TeeReader(r.tar, sum)
+	if err := r.Bytes(o, content); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		return err
+	}
+	o.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	r.inside[name] = o
+	return r.advance()
+}
+
+// readObject compares an object of the list with its bytes, if they are inside.
+func (r *reader) readObject(text json.RawMessage) error {
+	var o Object
+	if err := json.Unmarshal(text, &o); err != nil {
+		return err
+	}
+	r.found.Media.add(o)
+	if r.header.Inside && !o.absent() {
+		if got := r.inside[o.name()]; got != o {
+			return &Mismatch{[]error{fmt.Errorf("%s has %d bytes with SHA-256 %q, not %d with %s", o.name(), got.Bytes,
+				got.SHA256, o.Bytes, o.SHA256)}}
+		}
+		delete(r.inside, o.name())
+	}
+	return r.Object(o)
+}
+
+// A lineReader reads lines from consecutive entries with a prefix.
+type lineReader struct {
+	r      *reader
+	prefix string
+	hash   hash.Hash
+	rows   int64
+	next   int // number of the next entry
+}
+
+// all returns the lines of all entries with the prefix that follow each other, and advances past them.
+func (l *lineReader) all() iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		for l.r.entry != nil && strings.HasPrefix(l.r.entry.Name, l.prefix) {
+			goesOn, err := l.one(yield)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if !goesOn {
+				return
+			}
+		}
+	}
+}
+
+// one passes the lines of the current entry to yield.
+func (l *lineReader) one(yield func(json.RawMessage, error) bool) (goesOn bool, err error) {
+	if want := fmt.Sprintf("%s%06d.jsonl.gz", l.prefix, l.next); l.r.entry.Name != want {
+		return false, fmt.Errorf("the archive has %q instead of %q", l.r.entry.Name, want)
+	}
+	l.next++
+	z, err := gzip.NewReader(l.r.tar)
+	if err != nil {
+		return false, err
+	}
+
+	limited := &io.LimitedReader{R: z, N: maxLine}
+	dec := json.NewDecoder(io.TeeReader(limited, l.hash))
+	for {
+		var line json.RawMessage
+		err := dec.Decode(&line)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		l.rows++
+		if !yield(line, nil) {
+			return false, nil
+		}
+	}
+	if limited.N == 0 {
+		return false, fmt.Errorf("%s is too long", l.r.entry.Name)
+	}
+	return true, l.r.advance()
+}
+
+func (l *lineReader) sum(name string) Sum {
+	return Sum{Name: name, Rows: l.rows, SHA256: hex.EncodeToString(l.hash.Sum(nil))}
+}
+
+// TableNames returns the names of tables.
+func TableNames(tables []Table) (names []string) {
+	for _, t := range tables {
+		names = append(names, t.Name)
+	}
+	slices.Sort(names)
+	return names
+}

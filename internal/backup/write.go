@@ -1,0 +1,294 @@
+package backup
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/selvage/selvage/internal/database"
+)
+
+// A Source is what is backed up.
+type Source struct {
+	Program string // the version of selvage
+	Schema  int64
+	Tables  []database.Table
+	Rows    func(context.Context, database.Table) iter.Seq2[[]any, error]
+
+	Media    func(context.Context) iter.Seq2[Object, error] // the files of recordings, as the rows describe them
+	Parts    []string                                       // the names of parts that a recording may have
+	Open     func(key string) (io.ReadSeekCloser, error)    // fs.ErrNotExist if there is no such file
+	ReadPart func(key, part string) ([]byte, error)         // likewise
+	Exists   func(ctx context.Context, key string) (bool, error)
+
+	Now      func() time.Time
+	Progress func(done string) // called for each part of a table and for each file of the media
+}
+
+// partSize is the size at which rows continue in another entry of the archive.
+const partSize = 1 << 20
+
+// A bytesStore stores the bytes of an object outside the archive, unless they are there already. It
+// returns the object with the number and the SHA-256 of the bytes.
+type bytesStore func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error)
+
+// A writer writes an archive.
+type writer struct {
+	Source
+	tar    *tar.Writer
+	beside bytesStore // nil if the bytes of the media are inside
+
+	header   Header
+	manifest Manifest
+	wrong    []error // differences between the rows and the media; the archive is complete nonetheless
+}
+
+// write writes an archive. If the media differs from what the rows say, the error is a [Mismatch], and
+// the archive is complete.
+func write(ctx context.Context, out io.Writer, to []age.Recipient, s Source, beside bytesStore) (*writer, error) {
+	encrypted, err := age.Encrypt(out, to...)
+	if err != nil {
+		return nil, fmt.Errorf("encrypting: %w", err)
+	}
+	w := &writer{Source: s, tar: tar.NewWriter(encrypted), beside: beside}
+	if err := w.write(ctx); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(w.tar.Close(), encrypted.Close()); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *writer) write(ctx context.Context) error {
+	w.header = Header{Format: format, Version: version, Program: w.Program, Created: w.Now().UTC(), Schema: w.Schema,
+		Inside: w.beside == nil}
+	for _, t := range w.Tables {
+		w.header.Tables = append(w.header.Tables, TableOf(t))
+	}
+	if err := w.addJSON(headerName, w.header); err != nil {
+		return err
+	}
+	for _, t := range w.Tables {
+		if err := w.addRows(ctx, t); err != nil {
+			return err
+		}
+	}
+	if err := w.addMedia(ctx); err != nil {
+		return err
+	}
+	return w.addJSON(manifestName, w.manifest)
+}
+
+func (w *writer) addJSON(name string, v any) error {
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return err
+	}
+	return w.add(name, append(text, '\n'))
+}
+
+func (w *writer) add(name string, content []byte) error {
+	if err := w.begin(name, int64(len(content))); err != nil {
+		return err
+	}
+	_, err := w.tar.Write(content)
+	return err
+}
+
+func (w *writer) begin(name string, size int64) error {
+	return w.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o600,
+		ModTime: w.header.Created, Format: tar.FormatPAX})
+}
+
+// lines writes lines to numbered entries of about partSize.
+type lines struct {
+	w      *writer
+	prefix string
+	number int
+	text   bytes.Buffer
+	packed bytes.Buffer
+}
+
+func (l *lines) add(line []byte) error {
+	l.text.Write(line)
+	if l.text.Len() < partSize {
+		return nil
+	}
+	return l.flush()
+}
+
+func (l *lines) flush() error {
+	if l.text.Len() == 0 {
+		return nil
+	}
+	l.packed.Reset()
+	z, err := gzip.NewWriterLevel(&l.packed, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	_, err = l.text.WriteTo(z)
+	if err = errors.Join(err, z.Close()); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("%s%06d.jsonl.gz", l.prefix, l.number)
+	l.number++
+	l.w.Progress(name)
+	return l.w.add(name, l.packed.Bytes())
+}
+
+func (w *writer) addRows(ctx context.Context, t database.Table) error {
+	digest := NewDigest()
+	to := &lines{w: w, prefix: rowsPrefix + t.Name + "/"}
+	for row, err := range w.Rows(ctx, t) {
+		if err != nil {
+			return err
+		}
+		line, err := digest.Add(row)
+		if err != nil {
+			return err
+		}
+		if err := to.add(line); err != nil {
+			return err
+		}
+	}
+	w.manifest.Tables = append(w.manifest.Tables, digest.Sum(t.Name))
+	return to.flush()
+}
+
+func (w *writer) addMedia(ctx context.Context) error {
+	digest := NewDigest()
+	to := &lines{w: w, prefix: objectsPrefix}
+	list := func(o Object) error {
+		w.manifest.Media.add(o)
+		line, err := digest.Add(o)
+		if err != nil {
+			return err
+		}
+		return to.add(line)
+	}
+
+	for o, err := range w.Media(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := w.addRecording(ctx, o, list); err != nil {
+			return fmt.Errorf("backing up the media of recording %s: %w", o.Key, err)
+		}
+		w.Progress(o.name())
+	}
+	w.manifest.Media.SHA256 = digest.Sum("").SHA256
+	return to.flush()
+}
+
+// addRecording adds the bytes of a recording, and its parts.
+func (w *writer) addRecording(ctx context.Context, o Object, list func(Object) error) error {
+	stored, err := w.store(ctx, o, func() (io.ReadCloser, error) { return w.Open(o.Key) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return w.addAbsent(ctx, o, list)
+	}
+	if err != nil {
+		return err
+	}
+	if stored.SHA256 != o.SHA256 || stored.Bytes != o.Bytes {
+		w.wrong = append(w.wrong, fmt.Errorf("the media of recording %s has %d bytes with SHA-256 %s, "+
+			"but its row says %d with %s", o.Key, stored.Bytes, stored.SHA256, o.Bytes, o.SHA256))
+	}
+	if err := list(stored); err != nil {
+		return err
+	}
+
+	for _, part := range w.Parts {
+		content, err := w.ReadPart(o.Key, part)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		sum := sha256.Sum256(content)
+		stored, err := w.store(ctx, Object{Key: o.Key, Part: part, Bytes: int64(len(content)),
+			SHA256: hex.EncodeToString(sum[:])},
+			func() (io.ReadCloser, error) { return memory{bytes.NewReader(content)}, nil })
+		if err == nil {
+			err = list(stored)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memory is bytes in memory, used like a file.
+type memory struct{ *bytes.Reader }
+
+func (memory) Close() error { return nil }
+
+// addAbsent lists a recording without bytes. If it was deleted after the snapshot, that is no fault.
+func (w *writer) addAbsent(ctx context.Context, o Object, list func(Object) error) error {
+	exists, err := w.Exists(ctx, o.Key)
+	if err != nil {
+		return err
+	}
+	if exists {
+		w.wrong = append(w.wrong, fmt.Errorf("the media of recording %s is missing", o.Key))
+	}
+	return list(Object{Key: o.Key, Deleted: !exists, Missing: exists})
+}
+
+// store stores the bytes of an object in the archive or outside.
+func (w *writer) store(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
+	if w.beside != nil {
+		return w.beside(ctx, o, open)
+	}
+	if err := ctx.Err(); err != nil {
+		return o, err
+	}
+	content, err := open()
+	if err != nil {
+		return o, err
+	}
+	defer content.Close()
+
+	if o.Bytes, err = content.(io.Seeker).Seek(0, io.SeekEnd); err != nil {
+		return o, err
+	}
+	if _, err = content.(io.Seeker).Seek(0, io.SeekStart); err != nil {
+		return o, err
+	}
+	if err := w.begin(o.name(), o.Bytes); err != nil {
+		return o, err
+	}
+
+	sum := sha256.New()
+	if _, err := io.CopyN(io.MultiWriter(w.tar, sum), content, o.Bytes); err != nil {
+		return o, err
+	}
+	o.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return o, nil
+}
+
+// A Mismatch lists the differences between a backup and what it should contain.
+type Mismatch struct{ Found []error }
+
+func (m *Mismatch) Error() string { return errors.Join(m.Found...).Error() }
+
+func (w *writer) mismatch() error {
+	if len(w.wrong) == 0 {
+		return nil
+	}
+	return &Mismatch{w.wrong}
+}
