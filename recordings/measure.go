@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings/levels"
@@ -81,3 +82,6 @@ func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recordin
 	outline, err := levels.ParseOutline(part)
 	return rec, outline, err
 }
+
+// MediaParts returns the names of the parts that the media of a recording may have.
+func MediaParts() []string { return slices.Clone(partNames) }

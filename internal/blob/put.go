@@ -170,3 +170,26 @@ func (d *Dir) sync(folder string) error {
 	}
 	return nil
 }
+
+// Restore writes a file of a backup: the bytes of a key, or one of its parts if part is not "". The
+// directory must not be in use. The file is durable once the caller has called [Dir.Settle].
+func (d *Dir) Restore(key, part string, write func(f *os.File) error) (err error) {
+	name, err := nameOf(key)
+	if part != "" {
+		name, err = partOf(key, part)
+	}
+	if err != nil {
+		return err
+	}
+	if err := d.root.Mkdir(folderOf(key), 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("creating folder: %w", err)
+	}
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("restoring blob: %w", err)
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// Settle writes everything that Restore wrote to disk.
+func (d *Dir) Settle() { syscall.Sync() }

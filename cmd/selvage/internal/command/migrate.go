@@ -63,8 +63,9 @@ func (c *commands) migrateCommand() *cobra.Command {
 			return c.showSchema(ctx, a.Config)
 		}))
 	up.Long = `Update the schema, as every start and every command does. An SQLite file is first copied to its name
-followed by .schema-N; the latest two copies are kept. Back up PostgreSQL with pg_dump.`
-	return cli.Noun("migrate", "The schema of the database", status, up)
+followed by .schema-N; the latest two copies are kept. Run ` + "`selvage backup create`" + ` before you
+update PostgreSQL.`
+	return cli.Noun("migrate", "The schema of the database, and copies to another one", status, up, c.copyCommand())
 }
 
 // showSchema prints the state of the database's schema. The database need not exist.

@@ -17,7 +17,21 @@ import (
 // contradict each other.
 func (c Config) check(from Origins) error {
 	return errors.Join(c.checkListeners(from), c.checkURLPasswords(from), c.checkKeys(from),
-		c.checkServices(from), c.checkTLS(from), c.checkOffload(from), c.checkBootstrap(from))
+		c.checkServices(from), c.checkTLS(from), c.checkOffload(from), c.checkBootstrap(from),
+		c.checkBackup(from))
+}
+
+func (c Config) checkBackup(from Origins) error {
+	switch {
+	case c.Backup.Directory == "":
+		return nil
+	case len(c.Backup.Recipients) == 0:
+		return from.errorf("backup.directory", "needs backup.recipients, for whom backups are encrypted; "+
+			"`selvage backup key FILE` creates a key")
+	case !c.Services.Has(Recordings):
+		return from.errorf("backup.directory", "needs a node that serves recordings")
+	}
+	return nil
 }
 
 func (c Config) checkListeners(from Origins) error {

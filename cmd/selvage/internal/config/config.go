@@ -216,6 +216,17 @@ type Config struct {
 		RecordTone toneEvery `key:"record_tone" default:"0s"`
 	} `key:"calls"`
 
+	Backup struct {
+		// Directory for backups that the server creates by itself (default: none).
+		Directory fileName `key:"directory"`
+		// age recipients for whom backups are encrypted, such as age1….
+		Recipients ageRecipients `key:"recipients"`
+		// Time between two backups.
+		Every Period `key:"every" default:"24h"`
+		// Number of backups to keep in the directory; 0 for all.
+		Keep limit `key:"keep" default:"14"`
+	} `key:"backup"`
+
 	Egress struct {
 		// Host names that webhooks and fetches of client documents may reach even at private
 		// addresses or unusual ports.

@@ -19,6 +19,15 @@ func (c Config) MediaDir() string {
 	return filepath.Join(c.Data, dir)
 }
 
+// BackupDir returns the directory for backups, or "" if none is set.
+func (c Config) BackupDir() string {
+	dir := string(c.Backup.Directory)
+	if dir == "" || filepath.IsAbs(dir) {
+		return dir
+	}
+	return filepath.Join(c.Data, dir)
+}
+
 // KindsDir returns the directory for the operator's own kinds of resources.
 func (c Config) KindsDir() string { return filepath.Join(c.Data, "kinds") }
 

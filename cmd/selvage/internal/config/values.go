@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/backup"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/suggest"
@@ -24,6 +25,8 @@ type (
 	masterKey string // base64 of 32 bytes, or empty
 	fileName  string
 	texts     []string
+
+	ageRecipients []string
 
 	mediaAddresses []netip.Addr
 	turnURL        string
@@ -86,6 +89,12 @@ func (f *fileName) UnmarshalText(text []byte) error {
 func (t *texts) UnmarshalText(text []byte) error {
 	*t = split(string(text))
 	return nil
+}
+
+func (r *ageRecipients) UnmarshalText(text []byte) error {
+	*r = split(string(text))
+	_, err := backup.ParseRecipients(*r)
+	return err
 }
 
 // split splits a list at its commas. It removes spaces around the parts, and drops empty parts.

@@ -39,6 +39,7 @@ var contents = []group{
 	}},
 	{"Operating", []document{
 		{"operations", "Operations"}, {"https", "HTTPS and proxies"}, {"databases", "Databases"},
+		{"backup", "Backup and restore"},
 		{"redis", "Redis"}, {"high-availability", "High availability"}, {"mail", "Email"},
 		{"delivery", "Deliveries"}, {"accounts", "Accounts"}, {"keys", "Keys"}, {"limits", "Limits"},
 		{"monitoring", "Monitoring"}, {"audit", "Audit trail"}, {"troubleshooting", "Troubleshooting"},

@@ -25,6 +25,7 @@ func (e *Examination) dataChecks() []check {
 		{"Data", "space", data.space},
 		{"Data", "filesystem", data.filesystem},
 		{"Data", "kinds", e.ownKinds},
+		{"Data", "backups", e.backups},
 		{"Media", "directory", e.mediaDirectory},
 		{"Media", "writing", media.writing},
 	}

@@ -49,7 +49,8 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 		all = append(all, finef("none yet; the first start creates it").of("schema"))
 	case r.Schema < known:
 		all = append(all, finef(
-			"%d; the next start upgrades it to %d. A file is backed up first; back up a server with pg_dump",
+			"%d; the next start upgrades it to %d. A file is copied first; back up a server with "+
+				"`selvage backup create`",
 			r.Schema, known).of("schema"))
 	default:
 		all = append(all, finef("%d, current", r.Schema).of("schema"))

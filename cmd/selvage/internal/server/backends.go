@@ -110,6 +110,9 @@ func (b *backends) openMedia(c config.Config) (err error) {
 	return nil
 }
 
+// Media returns the media of recordings, or nil if they were not opened.
+func (b *backends) Media() *blob.Dir { return b.media }
+
 // Close closes all backends, in the reverse order of opening.
 func (b *backends) Close() error {
 	var errs []error

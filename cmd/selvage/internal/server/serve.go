@@ -223,6 +223,7 @@ func (s *server) deferredWork() []func(context.Context) {
 	a := s.app
 	return []func(context.Context){
 		func(ctx context.Context) { a.sweep(ctx, s.log) },
+		func(ctx context.Context) { a.runBackups(ctx, s.log) },
 		a.webhooks.Run, a.logouts.Run, a.callbacks.Run, a.Post.Run,
 		func(ctx context.Context) {
 			a.Fabric.Presence.Watch(ctx, func(err error) {

@@ -1,0 +1,74 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/store"
+)
+
+// A Copied describes a copy of the rows.
+type Copied struct {
+	Tables  []backup.Sum
+	Rows    int64 // in the copy
+	Changed int   // rows that were written or deleted
+}
+
+// Copy makes the rows of the database to equal to those of from at the time of the call, and compares the two.
+// The source stays as it is. If a copy was interrupted, or the source has changed since, Copy writes only
+// what differs.
+func Copy(ctx context.Context, from, to store.Config, progress func(table string, rows int)) (c Copied, err error) {
+	from.ReadOnly, from.Patience, to.Patience = true, patience, patience
+	source, err := store.Open(ctx, from)
+	if err != nil {
+		return c, err
+	}
+	defer func() { err = errors.Join(err, source.Close()) }()
+
+	err = source.Snapshot(ctx, func(snapshot *store.Snapshot) error {
+		schema, err := snapshot.Schema(ctx)
+		if err != nil {
+			return err
+		}
+		target, err := store.OpenFiller(ctx, store.FillConfig{Config: to, Schema: schema})
+		if err != nil {
+			return err
+		}
+		err = c.fill(ctx, snapshot, target, progress)
+		return errors.Join(err, target.Close())
+	})
+	return c, err
+}
+
+func (c *Copied) fill(ctx context.Context, from *store.Snapshot, to *store.Filler,
+	progress func(table string, rows int)) error {
+	tables, err := from.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		changed, err := to.Sync(ctx, from, t, func(rows int) { progress(t.Name, rows) })
+		c.Changed += changed
+		if err != nil {
+			return err
+		}
+	}
+
+	checked := func(table string) { progress(table, 0) }
+	want, err := sumsOf(ctx, from, checked)
+	if err != nil {
+		return err
+	}
+	if c.Tables, err = Sums(ctx, to.Store(), checked); err != nil {
+		return err
+	}
+	if err := backup.Compare(c.Tables, want); err != nil {
+		return fmt.Errorf("the copy differs from its source: %w", err)
+	}
+	for _, t := range c.Tables {
+		c.Rows += t.Rows
+	}
+	return to.Finish(ctx)
+}

@@ -1,0 +1,148 @@
+// Package backups creates and restores the backups of an installation, and copies its rows to another
+// database. Package backup defines what a backup is; this package knows where the data of an installation
+// is.
+package backups
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/store"
+)
+
+// A Backup is what to back up, and where to.
+type Backup struct {
+	Rows     *store.Store
+	Media    *blob.Dir // nil if this node serves no recordings, and has no media
+	Program  string    // the version of selvage
+	To       []age.Recipient
+	Keep     int               // of the backups in a directory; 0 keeps all
+	Progress func(done string) // may be nil
+}
+
+// A Result describes a new backup.
+type Result struct {
+	backup.Report
+	Removed []string // older backups that were removed
+}
+
+// Create writes a backup to target: into a directory, or to a new file. A name is that of a directory if it
+// ends with a slash or is one already.
+func (b Backup) Create(ctx context.Context, target string) (r Result, err error) {
+	if b.Progress == nil {
+		b.Progress = func(string) {}
+	}
+	if isDir(target) {
+		return b.createIn(ctx, target)
+	}
+
+	err = b.fromSnapshot(ctx, func(s backup.Source) (err error) {
+		r.Report, err = backup.CreateFile(ctx, target, b.To, s)
+		return err
+	})
+	return r, err
+}
+
+// createIn writes a backup into a directory, and removes old ones.
+func (b Backup) createIn(ctx context.Context, target string) (r Result, err error) {
+	files, err := backup.OpenFolder(target)
+	if err != nil {
+		return r, err
+	}
+	unlock, err := lock(target)
+	if err != nil {
+		return r, err
+	}
+	defer unlock()
+
+	dir := backup.OpenDir(files)
+	err = b.fromSnapshot(ctx, func(s backup.Source) (err error) {
+		r.Report, err = dir.Create(ctx, b.To, s)
+		return err
+	})
+	if err != nil {
+		return r, err
+	}
+	r.Removed, err = dir.Prune(b.Keep)
+	return r, err
+}
+
+// fromSnapshot calls create with what a snapshot of the rows contains.
+func (b Backup) fromSnapshot(ctx context.Context, create func(backup.Source) error) error {
+	return b.Rows.Snapshot(ctx, func(snapshot *store.Snapshot) error {
+		s, err := b.source(ctx, snapshot)
+		if err != nil {
+			return err
+		}
+		return create(s)
+	})
+}
+
+func isDir(target string) bool {
+	info, err := os.Stat(target)
+	return strings.HasSuffix(target, "/") || err == nil && info.IsDir()
+}
+
+// lockFile is locked while a backup is written to a directory.
+const lockFile = "backup.lock"
+
+// lock makes this process the only one that writes to a directory of backups.
+func lock(dir string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the backup directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("another process is writing a backup to %s: %w", dir, err)
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// media returns the files of recordings.
+func media(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[backup.Object, error] {
+	return func(yield func(backup.Object, error) bool) {
+		for m, err := range snapshot.Media(ctx) {
+			if !yield(backup.Object{Key: m.Key, Bytes: m.Bytes, SHA256: m.SHA256}, err) {
+				return
+			}
+		}
+	}
+}
+
+// source returns what a backup of a snapshot contains.
+func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.Source, err error) {
+	s = backup.Source{
+		Program: b.Program, Now: time.Now, Progress: b.Progress,
+		Rows:  func(ctx context.Context, t database.Table) iter.Seq2[[]any, error] { return snapshot.Rows(ctx, t) },
+		Media: func(ctx context.Context) iter.Seq2[backup.Object, error] { return media(ctx, snapshot) },
+		Parts: recordings.MediaParts(),
+		Exists: func(ctx context.Context, key string) (bool, error) {
+			used, err := b.Rows.MediaInUse(ctx, key, key)
+			return len(used) > 0, err
+		},
+	}
+
+	if b.Media != nil {
+		s.Open = func(key string) (io.ReadSeekCloser, error) { return b.Media.Open(key) }
+		s.ReadPart = b.Media.ReadPart
+	}
+	if s.Schema, err = snapshot.Schema(ctx); err != nil {
+		return s, err
+	}
+	s.Tables, err = snapshot.Tables(ctx)
+	return s, err
+}

@@ -1,0 +1,382 @@
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+)
+
+// A Restore restores a backup into an installation that has no data yet.
+type Restore struct {
+	Config     config.Config // where the rows and the media go, and the master key
+	Archive    backup.Archive
+	Identities []age.Identity
+	Progress   func(done string)
+
+	header   backup.Header
+	manifest backup.Manifest
+	ring     []keys.Record
+	master   []byte
+}
+
+// Run restores the backup. In this order, it
+//
+//   - checks that the target is empty, that the whole archive is intact, and that the master key opens the
+//     ring in it; until then, nothing is written,
+//   - writes media and rows to new files, and compares the rows with the manifest,
+//   - updates the schema, and ends all logins and tokens,
+//   - moves the files to their places.
+//
+// If it fails, it removes what it has written. In PostgreSQL it leaves an unfinished copy, which no server
+// uses.
+func (r *Restore) Run(ctx context.Context) (backup.Header, backup.Manifest, error) {
+	err := r.run(ctx)
+	return r.header, r.manifest, err
+}
+
+func (r *Restore) run(ctx context.Context) (err error) {
+	unlock, err := r.checkTarget()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := r.check(ctx); err != nil {
+		return err
+	}
+
+	temp, err := os.MkdirTemp(r.Config.Data, ".restoring-")
+	if err != nil {
+		return fmt.Errorf("creating a directory for the restore: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	media := r.Config.MediaDir() + ".restoring"
+	if err := os.RemoveAll(media); err != nil { // left by a restore that was killed
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(media)) }()
+
+	rows := store.Config{URL: string(r.Config.Database), Dir: r.Config.Data, Patience: patience}
+	if !r.Config.Database.Shared() {
+		rows.URL, rows.Dir = "sqlite:restored.db", temp
+	}
+	if err := r.load(ctx, rows, media); err != nil {
+		return err
+	}
+	if err := r.end(ctx, rows); err != nil {
+		return err
+	}
+
+	// Bytes first, then the rows that name them.
+	if err := replaceDir(media, r.Config.MediaDir()); err != nil {
+		return err
+	}
+	if r.Config.Database.Shared() {
+		return nil
+	}
+	if err := os.Rename(filepath.Join(temp, "restored.db"), r.databaseFile()); err != nil {
+		return fmt.Errorf("moving the database to its place: %w", err)
+	}
+	return syncDir(filepath.Dir(r.databaseFile()))
+}
+
+// patience is the longest time of a statement on a PostgreSQL server that is being filled.
+const patience = 10 * time.Minute
+
+// replaceDir moves a directory to its place, where an empty one may be.
+func replaceDir(from, to string) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("moving the media to its place: %w", err)
+	}
+	if err := os.Rename(from, to); err != nil {
+		return fmt.Errorf("moving the media to its place: %w", err)
+	}
+	return syncDir(filepath.Dir(to))
+}
+
+func syncDir(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// databaseFile returns the path of the SQLite database.
+func (r *Restore) databaseFile() string {
+	file := strings.TrimPrefix(string(r.Config.Database), "sqlite:")
+	if filepath.IsAbs(file) {
+		return file
+	}
+	return filepath.Join(r.Config.Data, file)
+}
+
+// checkTarget checks that no server uses the data directory, and that a restore would replace nothing in it.
+// It keeps servers out of the directory until unlock is called.
+func (r *Restore) checkTarget() (unlock func(), err error) {
+	if err := datadir.Make(r.Config.Data); err != nil {
+		return nil, err
+	}
+	lock, err := datadir.Lock(r.Config.Data)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = lock.Close()
+		}
+	}()
+
+	inUse := func(what string) error {
+		return fmt.Errorf("%s exists: a restore needs a new data directory, with nothing but the master key", what)
+	}
+	if !r.Config.Database.Shared() {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if _, err := os.Lstat(r.databaseFile() + suffix); err == nil {
+				return nil, inUse(r.databaseFile() + suffix)
+			}
+		}
+	}
+	files, err := os.ReadDir(r.Config.MediaDir())
+	if err == nil && len(files) > 0 {
+		return nil, inUse(r.Config.MediaDir())
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return func() { _ = lock.Close() }, nil
+}
+
+// check reads the whole archive without writing anything, and the master key.
+func (r *Restore) check(ctx context.Context) (err error) {
+	if r.master, err = r.readMaster(); err != nil {
+		return err
+	}
+	_, _, err = r.Archive.Read(r.Identities, backup.Visitor{
+		Header: func(h backup.Header) error { r.header = h; return nil },
+		Rows: func(t backup.Table, rows iter.Seq2[[]any, error]) error {
+			for row, err := range rows {
+				if err = errors.Join(err, ctx.Err()); err != nil {
+					return err
+				}
+				if t.Name == "ring" {
+					r.ring = append(r.ring, ringKey(t, row))
+				}
+			}
+			r.Progress(t.Name)
+			return nil
+		},
+		Bytes:  func(backup.Object, io.Reader) error { return ctx.Err() },
+		Object: func(backup.Object) error { return nil },
+	})
+	if err != nil {
+		return err
+	}
+
+	ring, err := keys.Read(ctx, r.Config.RingConfig(archivedRing{records: r.ring}, r.master))
+	if err == nil {
+		err = ring.Status().Err
+	}
+	if errors.Is(err, keys.ErrMaster) {
+		return errors.New("the backup was made with another master key: set the one of that installation")
+	}
+	return err
+}
+
+// readMaster reads the master key, which must exist.
+func (r *Restore) readMaster() ([]byte, error) {
+	if r.Config.MasterKey != "" {
+		return keys.ParseMaster(string(r.Config.MasterKey))
+	}
+	if _, err := os.Stat(r.Config.MasterFile()); err != nil {
+		return nil, fmt.Errorf("%w: backups do not contain the master key; copy it there first, or set "+
+			"SELVAGE_MASTER_KEY_FILE to a file that holds it", err)
+	}
+	return keys.ReadMaster(r.Config.MasterFile())
+}
+
+// An archivedRing is the key ring of an archive.
+type archivedRing struct {
+	keys.Store
+	records []keys.Record
+}
+
+func (a archivedRing) RingKeys(context.Context) ([]keys.Record, error) { return a.records, nil }
+func (a archivedRing) RingVersion(context.Context) (int64, error)      { return 1, nil }
+
+// ringKey returns the key in a row of the table ring.
+func ringKey(t backup.Table, row []any) (k keys.Record) {
+	for i, c := range t.Columns {
+		text, _ := row[i].(string)
+		switch c.Name {
+		case "kid":
+			k.Kid = text
+		case "use":
+			k.Use = keys.Use(text)
+		case "state":
+			k.State = keys.State(text)
+		case "sealed":
+			k.Sealed = text
+		}
+	}
+	return k
+}
+
+// load writes the rows and the media, and compares the rows with the manifest.
+func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) (err error) {
+	f, err := store.OpenFiller(ctx, store.FillConfig{Config: rows, Schema: r.header.Schema})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	media, err := blob.OpenDir(mediaDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, media.Close()) }()
+
+	tables, err := tablesOf(ctx, f.Store())
+	if err != nil {
+		return err
+	}
+	var deleted []string
+	_, r.manifest, err = r.Archive.Read(r.Identities, backup.Visitor{
+		Header: func(h backup.Header) error { return checkTables(tables, h.Tables) },
+		Rows: func(t backup.Table, rows iter.Seq2[[]any, error]) error {
+			return f.Load(ctx, tables[t.Name], rows, func(n int) { r.Progress(t.Name) })
+		},
+		Bytes: func(o backup.Object, content io.Reader) error { return restoreBytes(media, o, content) },
+		Object: func(o backup.Object) error {
+			r.Progress(o.Key)
+			if o.Deleted {
+				deleted = append(deleted, o.Key)
+			}
+			if r.header.Inside || o.Deleted || o.Missing {
+				return ctx.Err()
+			}
+			return errors.Join(ctx.Err(), r.Archive.Bytes(o, r.Identities, func(content io.Reader) error {
+				return restoreBytes(media, o, content)
+			}))
+		},
+	})
+	if err != nil {
+		return err
+	}
+	media.Settle()
+
+	sums, err := Sums(ctx, f.Store(), r.Progress)
+	if err == nil {
+		err = backup.Compare(sums, r.manifest.Tables)
+	}
+	if err != nil {
+		return fmt.Errorf("checking the restored rows: %w", err)
+	}
+	return f.DropMedia(ctx, deleted, time.Now())
+}
+
+func restoreBytes(media *blob.Dir, o backup.Object, content io.Reader) error {
+	return media.Restore(o.Key, o.Part, func(f *os.File) error {
+		_, err := io.Copy(f, content)
+		return err
+	})
+}
+
+// tablesOf returns the tables of a database by their names.
+func tablesOf(ctx context.Context, rows *store.Store) (map[string]database.Table, error) {
+	named := make(map[string]database.Table)
+	err := rows.Snapshot(ctx, func(s *store.Snapshot) error {
+		tables, err := s.Tables(ctx)
+		for _, t := range tables {
+			named[t.Name] = t
+		}
+		return err
+	})
+	return named, err
+}
+
+// checkTables returns an error if the columns of a backup differ from those of the schema.
+func checkTables(tables map[string]database.Table, archived []backup.Table) error {
+	for _, t := range archived {
+		here := fmt.Sprint(backup.TableOf(tables[t.Name]).Columns)
+		if there := fmt.Sprint(t.Columns); here != there {
+			return fmt.Errorf("table %s has the columns %s in the backup, and %s in this version", t.Name, there, here)
+		}
+	}
+	if len(archived) != len(tables) {
+		return fmt.Errorf("the backup has %d tables, this version %d", len(archived), len(tables))
+	}
+	return nil
+}
+
+// Sums returns the number of rows and the SHA-256 of each table.
+func Sums(ctx context.Context, rows *store.Store, progress func(table string)) (sums []backup.Sum, err error) {
+	err = rows.Snapshot(ctx, func(s *store.Snapshot) error {
+		sums, err = sumsOf(ctx, s, progress)
+		return err
+	})
+	return sums, err
+}
+
+func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string)) (sums []backup.Sum, err error) {
+	tables, err := s.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		digest := backup.NewDigest()
+		for row, err := range s.Rows(ctx, t) {
+			if err != nil {
+				return nil, err
+			}
+			if _, err := digest.Add(row); err != nil {
+				return nil, err
+			}
+		}
+		sums = append(sums, digest.Sum(t.Name))
+		progress(t.Name)
+	}
+	return sums, nil
+}
+
+// end updates the schema, and ends all logins and tokens. When it returns, new tokens are newer than the
+// ones that have ended: their times have whole seconds.
+func (r *Restore) end(ctx context.Context, rows store.Config) (err error) {
+	if rows.Audit, err = audit.NewKey(r.master); err != nil {
+		return err
+	}
+	f, err := store.OpenFiller(ctx, store.FillConfig{Config: rows})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+
+	next := time.Now().Truncate(time.Second).Add(time.Second)
+	if err := f.Store().EndAll(ctx, next.Add(-time.Microsecond)); err != nil {
+		return err
+	}
+	if err := f.Used(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(time.Until(next)):
+	case <-ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,90 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/backups"
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/store"
+)
+
+// copyView prints what a copy holds.
+var copyView = cli.View[backups.Copied]{
+	ID: func(r backups.Copied) string { return strconv.FormatInt(r.Rows, 10) },
+	JSON: func(r backups.Copied) any {
+		return struct {
+			Rows    int64        `json:"rows"`
+			Changed int          `json:"changed"`
+			Tables  []backup.Sum `json:"tables"`
+		}{r.Rows, r.Changed, r.Tables}
+	},
+	Facts: []cli.Fact[backups.Copied]{
+		{Name: "Rows", Value: func(r backups.Copied) string {
+			return fmt.Sprintf("%d in %d tables, equal in both databases", r.Rows, len(r.Tables))
+		}},
+		{Name: "Written", Value: func(r backups.Copied) string { return strconv.Itoa(r.Changed) }},
+	},
+}
+
+const copyHelp = `Copy all rows to another database, and compare the two. Ids, keys, passwords, tokens and logins stay
+valid. The target needs the same master key and the same media.
+
+Servers may use the source meanwhile; their later changes are not in the copy. Stop them and run the
+command again: it writes only what differs. It also continues a copy that was interrupted. The target
+must be empty, or a copy that no program has used.`
+
+func (c *commands) copyCommand() *cobra.Command {
+	cmd := cli.Command("copy", "Copy all rows to another database, between SQLite and PostgreSQL", c.copyRows)
+	cmd.Long = copyHelp
+	cmd.Flags().String("from", "", "`URL` of the database to copy, sqlite:FILE or postgres://… (default: database)")
+	cmd.Flags().String("to", "", "`URL` of the database to copy to")
+	if err := cmd.MarkFlagRequired("to"); err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
+	conf, _, err := c.loadConfig(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	at := func(flag string) (store.Config, error) {
+		url := conf.Database
+		text := cmd.Flags().Lookup(flag).Value.String()
+		if text == "" && flag == "from" {
+			text = string(url)
+		}
+		if err := url.UnmarshalText([]byte(text)); err != nil {
+			return store.Config{}, cli.Usagef("--%s %v", flag, err)
+		}
+		return store.Config{URL: string(url), Dir: conf.Data}, nil
+	}
+	from, err := at("from")
+	if err != nil {
+		return err
+	}
+	to, err := at("to")
+	if err != nil {
+		return err
+	}
+	if from.URL == to.URL {
+		return cli.Usagef("--from and --to name the same database")
+	}
+
+	progress := c.NewProgress("row")
+	copied, err := backups.Copy(cmd.Context(), from, to, func(_ string, rows int) {
+		for range rows {
+			progress.Step()
+		}
+	})
+	progress.End()
+	if err != nil {
+		return err
+	}
+	return cli.Show(c.Env, copyView, copied)
+}

@@ -1,0 +1,41 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/selvage/selvage/internal/backup"
+)
+
+// backups checks the age of the newest backup that a server has created by itself.
+func (e *Examination) backups(context.Context) []Finding {
+	dir := e.Config.BackupDir()
+	if dir == "" {
+		return []Finding{skippedf("backup.directory is not set; run `selvage backup create` regularly")}
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return []Finding{skippedf("none yet; the server creates the first in %s", absolute(dir))}
+	}
+	files, err := backup.OpenFolder(dir)
+	if err != nil {
+		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+	}
+	all, err := backup.OpenDir(files).List()
+	switch {
+	case err != nil:
+		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
+	case len(all) == 0:
+		return []Finding{skippedf("none yet; the server creates the first in %s", absolute(dir))}
+	}
+
+	every := time.Duration(e.Config.Backup.Every)
+	age := time.Since(all[0].Created)
+	if age > 2*every {
+		return []Finding{warnedf("look for \"creating a backup\" in the server's log",
+			"the newest in %s is %s old; one is due every %s", absolute(dir), age.Round(time.Minute), every)}
+	}
+	return []Finding{finef("%d in %s, the newest %s old", len(all), absolute(dir), age.Round(time.Minute))}
+}
