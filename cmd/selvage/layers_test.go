@@ -44,7 +44,7 @@ var layers = map[string][]string{
 		"internal/brand", "internal/page", "internal/problem", "internal/web",
 		"internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
 	"fabric/relay": {"calls", "fabric", "internal/problem", "internal/web"},
-	"fabric/rest": {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/deliver", "internal/dpop",
+	"fabric/rest": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/deliver", "internal/dpop",
 		"internal/factor",
 		"internal/brand", "internal/page", "internal/problem", "internal/web"},
 	"idp/oidc": {"fabric", "idp", "internal/agent", "internal/audit", "internal/deliver", "internal/dpop",

@@ -63,7 +63,7 @@ func list[C, T, U any](
 
 // filters are the query parameters that select a list. Links to other pages keep them.
 var filters = []string{"type", "display_name", "name", "sort_by", "sort_order", "state", "action", "outcome",
-	"actor_id", "target_id", "since", "until"}
+	"actor_id", "target_id", "since", "until", "room_id"}
 
 // paged responds with the requested page of a list.
 func paged[T, U any](

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/web"
@@ -21,6 +22,7 @@ import (
 type Config struct {
 	Fabric  *fabric.Fabric
 	Clients *idp.Provider // the OAuth clients
+	Rooms   *calls.Rooms
 
 	// Access opens any access token of the issuer, sealed or JWT. It returns
 	// problem.Unauthenticated for everything else. Nil opens sealed tokens only.
@@ -84,6 +86,7 @@ func routes(c Config, by *credentials) []route {
 		loginAPI{f.Logins}.routes(by),
 		projectAPI{f.Projects, c.Clients.Issuer}.routes(by),
 		resources.routes(by),
+		roomAPI{c.Rooms}.routes(by),
 		sipAPI{f}.routes(by),
 		subscriberAPI{f, f.Subscribers, by}.routes(),
 		tokenAPI{f.Tokens, by}.routes(),

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp"
@@ -96,7 +97,7 @@ func openWorld(t testing.TB, dir string) *world {
 	})
 
 	clients := idp.New(idp.Config{Store: idp.Stores{Clients: w.rows}, Now: w.now})
-	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: clients,
+	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: clients, Rooms: calls.NewRooms(w.rows, w.rows),
 		Log: slog.New(slog.DiscardHandler)})
 	w.handler = w.api.Handler()
 	w.project, w.key, w.keyID = w.newProject("one", fabric.Voice)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
@@ -57,7 +58,8 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	}
 
 	if a.serves(config.Fabric) {
-		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP, Access: a.IDP.Tokens.Open,
+		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP,
+			Rooms: calls.NewRooms(a.Store, a.Store), Access: a.IDP.Tokens.Open,
 			Confirm: a.confirm, Admit: a.admit, Log: log})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
