@@ -60,7 +60,8 @@ func (k *call) resumeRecording() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 		defer cancel()
-		// Outside changeRecordings: the end of the former recording makes the call follow it.
+		// This is not done within changeRecordings: ending a recording calls changeRecordings, which
+		// would wait for itself.
 		recorded, err := c.recorder.Interrupt(ctx, k.project, k.id)
 		if err != nil {
 			c.log.Error("ending the recording of a lost node", "call_id", k.id, "error", err)
@@ -99,7 +100,7 @@ func (k *call) changeRecordings(before func(context.Context) error) error {
 		err = before(ctx)
 	}
 	if err == nil {
-		err = k.followRecordings(ctx)
+		err = k.applyRecordings(ctx)
 	}
 	if err != nil {
 		k.calls.log.Error("recording a call", "call_id", k.id, "error", err)
@@ -107,9 +108,9 @@ func (k *call) changeRecordings(before func(context.Context) error) error {
 	return err
 }
 
-// followRecordings starts, pauses, resumes and stops recordings until they match their stored
+// applyRecordings starts, pauses, resumes and stops recordings until they match their stored
 // status.
-func (k *call) followRecordings(ctx context.Context) error {
+func (k *call) applyRecordings(ctx context.Context) error {
 	wanted, err := k.calls.recorder.Wanted(ctx, k.project, k.id)
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ const (
 	maxBitrate   = 1_800_000 // of video, as advertised to clients: below the limit
 )
 
-// A bucket is a token bucket. Its zero value is empty and stays so.
+// A bucket is a token bucket. The zero value always stays empty.
 type bucket struct {
 	rate, burst float64 // tokens per second, and the most that it holds
 	level       float64

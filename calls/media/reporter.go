@@ -52,7 +52,7 @@ func (r *reporter) reset() {
 }
 
 // reportPresence calls Lost for a client that has not sent an authenticated packet for
-// calls.LostAfter, and Connected when it does so again. lastSeen is the time of the last one; it is
+// calls.LostAfter, and Connected once it sends one again. lastSeen is the time of the last one; it is
 // zero if no path leads to the client.
 func (l *leg) reportPresence(lastSeen time.Time, p *path, now time.Time) {
 	r := &l.reporter

@@ -11,8 +11,8 @@ import (
 // each of its networks, and twice as many while it moves to other networks.
 const maxProven = 8
 
-// claimHold is how long an address still belongs to a client that has become silent there. Only
-// then can another client claim it.
+// claimHold is how long an address still belongs to a client that has become silent there. After
+// this time, another client can claim it.
 const claimHold = 10 * time.Second
 
 // A table finds the transport that a packet belongs to. STUN packets are matched by our user name

@@ -1,7 +1,7 @@
 package media
 
-// reorder is how many packets a client's packet may be out of order. Packets that are later than
-// this are dropped (RFC 3711, section 3.3.2).
+// reorder is how late a client's packet may arrive, counted in packets. Packets that arrive later
+// are dropped (RFC 3711, section 3.3.2).
 const reorder = 512
 
 // A window records which of an epoch's latest packets were sent, by their counts.

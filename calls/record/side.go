@@ -124,9 +124,9 @@ func (p place) compare(other place) int {
 	return int(p.seq - other.seq)
 }
 
-// mayDecode reports whether the side may still have the packet decoded. The limit is as much audio
-// as the time that has passed, plus a quarter for a fast clock, plus a burst. Senders exceed it if
-// their packets overlap, or last longer than the time between them.
+// mayDecode reports whether the limit of the side permits decoding the packet. The limit is as much
+// audio as the time that has passed, plus a quarter for a fast clock, plus a burst. Senders exceed
+// it if their packets overlap, or last longer than the time between them.
 func (l *sideReader) mayDecode(p packet) bool {
 	l.arrived = max(l.arrived, p.place.arrived)
 	return l.decoded <= l.arrived+l.arrived/4+maxLeap

@@ -140,7 +140,7 @@ func firstReport(w []window) (sender int64, ok bool) {
 	return 0, false
 }
 
-// at returns the time at which the packet at a place was said, as seen by the server, in
+// at returns when the audio of a packet was recorded by the sender, on the server's clock, in
 // microseconds since the start of the recording. Whatever the sender claims, this is at most ten
 // seconds before the packet arrived.
 func (t *timeline) at(p place) int64 {

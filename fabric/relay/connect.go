@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An authentication holds the token that a client acts with.
+// An authentication holds the token with which a client authenticates.
 type authentication struct {
 	Authentication struct {
 		Project string `json:"project"`

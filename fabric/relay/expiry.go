@@ -14,8 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The watch period and that of the revocations together keep a revocation well within a
-// second. refreshers goroutines renew presence; refreshing sockets may wait for them.
+// watchEvery and the interval at which revocations are read are so short that a revocation takes
+// effect well within a second. refreshers is the number of goroutines that renew presence, and
+// refreshing is how many sockets may wait for them.
 const (
 	watchEvery = 250 * time.Millisecond
 	refreshers = 4

@@ -81,7 +81,7 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	}
 
 	cmd, outcome, ok := in.command()
-	if !ok { // a response, a pong, or what later SDKs may send
+	if !ok { // a response, a pong, or a message of a later SDK
 		return vertoReply(in, s.relay.node, vertoOutcome{CallID: in.CallID, Message: "OK"}), nil
 	}
 	reply, err := s.relay.calls.Do(ctx, s.client(), cmd)
