@@ -152,7 +152,7 @@ func (c *Calls) admitCall(client Client) error {
 	return nil
 }
 
-// looksPerCall is how many holders forgetIdle examines when a call begins. A call adds at most
+// checksPerCall is how many holders forgetIdle examines when a call begins. A call adds at most
 // three, so the map stops growing before a fifth of it is idle.
 const checksPerCall = 16
 
