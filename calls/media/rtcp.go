@@ -17,8 +17,8 @@ const (
 
 // receiveRTCP handles an SRTCP packet from a proven client. Reports and requests about media that
 // the client receives go to its source, translated to the source's numbers. Reports about media
-// that the client sends go to the clients that receive it. The engine creates no reports of its own, so a
-// leg without a link receives none.
+// that the client sends go to the clients that receive it. The engine creates no reports of its own,
+// so a leg without a link receives none.
 func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	packets, ok := w.decryptRTCP(t, b, now)
 	if !ok {
