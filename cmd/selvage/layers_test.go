@@ -147,7 +147,7 @@ var layers = map[string][]string{
 		"test/network", "test/phone"},
 	"test/canaries":    {"test/harness"},
 	"test/conformance": {"test/harness"},
-	"test/contract":    {"test/harness"},
+	"test/contract":    {"test/harness", "test/phone"},
 	"test/faults":      {"test/harness", "test/inbox", "test/phone"},
 	"test/outages":     {"test/harness"},
 	"test/media":       {"test/harness"},

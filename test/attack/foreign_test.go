@@ -231,9 +231,9 @@ func (th *things) isShown(answer []byte, path string) bool {
 		!strings.Contains(path, th.ID) && strings.Contains(text, th.ID)
 }
 
-// unread matches the operations on objects that this test cannot create: calls, and resources of
-// kinds that the API does not create.
-var unread = regexp.MustCompile(`/Calls/\{Sid\}(\.json)?$|/(cxml_applications|dialogflow_agents)/`)
+// unread matches the operations on objects that this test cannot create: calls, room sessions, and
+// resources of kinds that the API does not create.
+var unread = regexp.MustCompile(`/Calls/\{Sid\}(\.json)?$|/(room_sessions|cxml_applications|dialogflow_agents)/`)
 
 // moments matches values that differ each time an object is shown.
 var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"`)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
 )
 
 // subject creates the object that an operation needs and returns the path to it.
@@ -49,6 +50,8 @@ func (w *world) subject(t *testing.T, op operation) string {
 		a := w.Post(t, "/subscriber/devices", w.who["sat"],
 			harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")}))
 		return fill("{id}", id(t, a.Want(t, 201)))
+	case "Room sessions":
+		return fill("{id}", w.roomSession(t))
 	case "Resources":
 		return fill("{id}", w.create(t, "SWML scripts"))
 	}
@@ -58,6 +61,19 @@ func (w *world) subject(t *testing.T, op operation) string {
 		return fill("{id}", made, "{delivery}", w.delivery(t, made))
 	}
 	return fill("{id}", made)
+}
+
+// roomSession creates a room with a member and returns the id of its session.
+func (w *world) roomSession(t *testing.T) string {
+	t.Helper()
+	name := unique("room")
+	w.Post(t, "/api/fabric/resources/conference_rooms", w.who["basic"],
+		harness.JSON(map[string]string{"name": name})).Want(t, 201)
+	phone.Connect(t, w.Server, w.NewSAT(t, unique("member")).Token, "").G711().Dial("/public/" + name).WaitAnswered()
+
+	var page struct{ Data []struct{ ID string } }
+	w.Get(t, "/api/fabric/room_sessions?state=in-progress", w.who["basic"]).Want(t, 200).Read(t, &page)
+	return page.Data[0].ID
 }
 
 // delivery causes an event that a webhook receives and returns the delivery's id.
