@@ -60,6 +60,18 @@ func (s *Snapshot) Rows(ctx context.Context, t database.Table) iter.Seq2[Row, er
 	}
 }
 
+// Count returns the number of rows in tables.
+func (s *Snapshot) Count(ctx context.Context, tables []database.Table) (rows int, err error) {
+	for _, t := range tables {
+		var n int
+		if err := s.Row(ctx, `SELECT COUNT(*) FROM "`+t.Name+`"`).Scan(&n); err != nil {
+			return 0, fmt.Errorf("counting the rows of table %s: %w", t.Name, err)
+		}
+		rows += n
+	}
+	return rows, nil
+}
+
 // ordering returns the columns that identify a row, with NULL as the empty text.
 func ordering(t database.Table) string {
 	var columns []string

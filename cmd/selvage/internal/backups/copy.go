@@ -16,10 +16,16 @@ type Copied struct {
 	Changed int   // rows that were written or deleted
 }
 
+// A Progress counts the rows that are done, of those expected.
+type Progress interface {
+	ExpectThings(rows int)
+	Steps(rows int)
+}
+
 // Copy makes the rows of the database to equal to those of from at the time of the call, and compares the two.
 // The source stays as it is. If a copy was interrupted, or the source has changed since, Copy writes only
 // what differs.
-func Copy(ctx context.Context, from, to store.Config, progress func(table string, rows int)) (c Copied, err error) {
+func Copy(ctx context.Context, from, to store.Config, p Progress) (c Copied, err error) {
 	from.ReadOnly, from.Patience, to.Patience = true, patience, patience
 	source, err := store.Open(ctx, from)
 	if err != nil {
@@ -36,27 +42,32 @@ func Copy(ctx context.Context, from, to store.Config, progress func(table string
 		if err != nil {
 			return err
 		}
-		err = c.fill(ctx, snapshot, target, progress)
+		err = c.fill(ctx, snapshot, target, p)
 		return errors.Join(err, target.Close())
 	})
 	return c, err
 }
 
-func (c *Copied) fill(ctx context.Context, from *store.Snapshot, to *store.Filler,
-	progress func(table string, rows int)) error {
+func (c *Copied) fill(ctx context.Context, from *store.Snapshot, to *store.Filler, p Progress) error {
 	tables, err := from.Tables(ctx)
 	if err != nil {
 		return err
 	}
+	rows, err := from.Count(ctx, tables)
+	if err != nil {
+		return err
+	}
+	p.ExpectThings(rows)
+
 	for _, t := range tables {
-		changed, err := to.Sync(ctx, from, t, func(rows int) { progress(t.Name, rows) })
+		changed, err := to.Sync(ctx, from, t, p.Steps)
 		c.Changed += changed
 		if err != nil {
 			return err
 		}
 	}
 
-	checked := func(table string) { progress(table, 0) }
+	checked := func(string) { p.Steps(0) }
 	want, err := sumsOf(ctx, from, checked)
 	if err != nil {
 		return err

@@ -62,16 +62,21 @@ func (r *Restore) run(ctx context.Context) (err error) {
 		return err
 	}
 
-	temp, err := os.MkdirTemp(r.Config.Data, ".restoring-")
+	// On the same file systems as the places where the files go.
+	temp, err := os.MkdirTemp(filepath.Dir(r.databaseFile()), ".restoring-")
 	if err != nil {
 		return fmt.Errorf("creating a directory for the restore: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	media := r.Config.MediaDir() + ".restoring"
-	if err := os.RemoveAll(media); err != nil { // left by a restore that was killed
+	media, discard, err := r.mediaTarget()
+	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(media)) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, discard())
+		}
+	}()
 
 	rows := store.Config{URL: string(r.Config.Database), Dir: r.Config.Data, Patience: patience}
 	if !r.Config.Database.Shared() {
@@ -85,7 +90,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 	}
 
 	// Bytes first, then the rows that name them.
-	if err := replaceDir(media, r.Config.MediaDir()); err != nil {
+	if err := r.placeMedia(media); err != nil {
 		return err
 	}
 	if r.Config.Database.Shared() {
@@ -100,10 +105,32 @@ func (r *Restore) run(ctx context.Context) (err error) {
 // patience is the longest time of a statement on a PostgreSQL server that is being filled.
 const patience = 10 * time.Minute
 
-// replaceDir moves a directory to its place, where an empty one may be.
-func replaceDir(from, to string) error {
-	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("moving the media to its place: %w", err)
+// mediaTarget returns the directory to write the media to. It is the media directory if that exists, since
+// it may be a mount. discard removes what was written.
+func (r *Restore) mediaTarget() (dir string, discard func() error, err error) {
+	dir = r.Config.MediaDir()
+	if _, err := os.Stat(dir); err == nil {
+		return dir, func() error { return empty(dir) }, nil
+	}
+	dir += ".restoring"
+	discard = func() error { return os.RemoveAll(dir) }
+	return dir, discard, discard() // a restore that was killed may have left it
+}
+
+// empty removes everything in a directory.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return err
+}
+
+// placeMedia moves the media to its place, if it is not there already.
+func (r *Restore) placeMedia(from string) error {
+	to := r.Config.MediaDir()
+	if from == to {
+		return nil
 	}
 	if err := os.Rename(from, to); err != nil {
 		return fmt.Errorf("moving the media to its place: %w", err)
@@ -122,6 +149,9 @@ func syncDir(name string) error {
 // databaseFile returns the path of the SQLite database.
 func (r *Restore) databaseFile() string {
 	file := strings.TrimPrefix(string(r.Config.Database), "sqlite:")
+	if r.Config.Database.Shared() {
+		file = "selvage.db" // not used
+	}
 	if filepath.IsAbs(file) {
 		return file
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
@@ -16,6 +17,7 @@ type Progress struct {
 	what           string    // name of one counted thing, such as "file"
 	started, shown time.Time
 	done           int
+	things         int   // how many are expected; 0 if unknown
 	bytes, of      int64 // bytes read, and expected in total; 0 if bytes are not counted
 	skipped        int64 // how many of bytes were skipped, and so took no time
 	now            func() time.Time
@@ -33,6 +35,18 @@ func (e *Env) NewProgress(thing string) *Progress {
 	}
 	return p
 }
+
+// NewProgressLine is like NewProgress, for a command that prints nothing until it is done.
+func (e *Env) NewProgressLine(thing string) *Progress {
+	p := e.NewProgress(thing)
+	if console.IsTerminal(e.Stderr) {
+		p.w = e.Stderr
+	}
+	return p
+}
+
+// ExpectThings sets how many things are expected.
+func (p *Progress) ExpectThings(n int) { p.things = n }
 
 // Expect adds n to the number of bytes that are expected.
 func (p *Progress) Expect(n int64) { p.of += n }
@@ -59,8 +73,11 @@ func (c *counted) Read(b []byte) (int, error) {
 }
 
 // Step counts one more thing.
-func (p *Progress) Step() {
-	p.done++
+func (p *Progress) Step() { p.Steps(1) }
+
+// Steps counts n more things.
+func (p *Progress) Steps(n int) {
+	p.done += n
 	p.show()
 }
 
@@ -72,6 +89,10 @@ func (p *Progress) show() {
 	}
 	p.shown = now
 	seconds := max(now.Sub(p.started).Seconds(), 0.001)
+	if p.things > 0 {
+		p.showBar(seconds)
+		return
+	}
 	if p.of == 0 {
 		fmt.Fprintf(p.w, "\r\x1b[K%s, %.0f a second", Plural(p.done, p.what), float64(p.done)/seconds)
 		return
@@ -82,6 +103,21 @@ func (p *Progress) show() {
 		float64(p.of)/1e6, rate/1e6)
 	if left := p.of - p.bytes; rate > 0 && left > 0 {
 		fmt.Fprintf(p.w, ", %s left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second))
+	}
+}
+
+// barWidth is the number of characters of a bar.
+const barWidth = 30
+
+// showBar writes a line with a bar.
+func (p *Progress) showBar(seconds float64) {
+	done := min(p.done, p.things)
+	full := barWidth * done / p.things
+	fmt.Fprintf(p.w, "\r\x1b[K[%s%s] %d of %s", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), done,
+		Plural(p.things, p.what))
+	if rate := float64(done) / seconds; rate > 0 && done < p.things {
+		left := time.Duration(float64(p.things-done) / rate * float64(time.Second))
+		fmt.Fprintf(p.w, ", %s left", left.Round(time.Second))
 	}
 }
 

@@ -48,6 +48,20 @@ func TestProgressOfBytes(t *testing.T) {
 	}
 }
 
+// TestProgressBar shows the bar of a Progress that knows how many things are expected.
+func TestProgressBar(t *testing.T) {
+	var out strings.Builder
+	at := time.Unix(0, 0)
+	p := &Progress{w: &out, what: "row", started: at, now: func() time.Time { return at }}
+	p.ExpectThings(400)
+	at = at.Add(10 * time.Second)
+	p.Steps(100)
+	const want = "\r\x1b[K[=======                       ] 100 of 400 rows, 30s left"
+	if got := out.String(); got != want {
+		t.Errorf("the line is %q, want %q", got, want)
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

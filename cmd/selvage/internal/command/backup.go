@@ -107,7 +107,7 @@ func (c backupCommands) create(ctx context.Context, a *app, cmd *cobra.Command, 
 		keep, _ = cmd.Flags().GetInt("keep")
 	}
 
-	progress := c.NewProgress("file")
+	progress := c.NewProgressLine("file")
 	b := backups.Backup{Rows: a.Store, Media: a.Media(), Program: c.build.version(), To: recipients, Keep: keep,
 		Progress: func(string) { progress.Step() }}
 	r, err := b.Create(ctx, target)
@@ -230,7 +230,7 @@ func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	progress := c.NewProgress("file")
+	progress := c.NewProgressLine("file")
 	h, m, err := a.Verify(cmd.Context(), ids, func(string) { progress.Step() })
 	progress.End()
 	if err != nil {
@@ -254,7 +254,7 @@ func (c backupCommands) restore(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	progress := c.NewProgress("file")
+	progress := c.NewProgressLine("file")
 	r := backups.Restore{Config: conf, Archive: a, Identities: ids, Progress: func(string) { progress.Step() }}
 	h, m, err := r.Run(cmd.Context())
 	progress.End()

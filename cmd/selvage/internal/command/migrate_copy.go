@@ -76,12 +76,8 @@ func (c *commands) copyRows(cmd *cobra.Command, _ []string) error {
 		return cli.Usagef("--from and --to name the same database")
 	}
 
-	progress := c.NewProgress("row")
-	copied, err := backups.Copy(cmd.Context(), from, to, func(_ string, rows int) {
-		for range rows {
-			progress.Step()
-		}
-	})
+	progress := c.NewProgressLine("row")
+	copied, err := backups.Copy(cmd.Context(), from, to, progress)
 	progress.End()
 	if err != nil {
 		return err
