@@ -37,18 +37,18 @@ type settings struct {
 	json   string
 	// profiles is a directory for a CPU profile of each operation, or "" for none.
 	profiles string
-	// beside is another binary, on which each operation is measured alternately, or "" for none.
-	beside string
+	// compare is another binary, on which each operation is measured alternately, or "" for none.
+	compare string
 }
 
 func main() {
 	floor := flag.Bool("floor", false, "serve the bare handler (used by the benchmark itself)")
 	length := flag.Duration("length", 3*time.Second, "how long each measurement takes")
-	repeat := flag.Int("repeat", 3, "how often each is repeated; medians are reported")
+	repeat := flag.Int("repeat", 3, "how many times each is repeated; medians are reported")
 	only := flag.String("only", "", "measure only operations whose name matches this pattern")
 	json := flag.String("json", "bin/bench.json", "file for the figures")
-	profiles := flag.String("profiles", "", "directory for a processor profile of each operation")
-	beside := flag.String("beside", "",
+	profiles := flag.String("profiles", "", "directory for a CPU profile of each operation")
+	compare := flag.String("compare", "",
 		"another binary to compare with, measured alternately: prints ratios, and nothing else is measured")
 	flag.Parse()
 	if *floor {
@@ -65,8 +65,8 @@ func main() {
 	pinned := pin()
 	p := &harness.Program{Name: "bench"}
 	defer p.End()
-	s := settings{*length, *repeat, pattern, *json, *profiles, *beside}
-	if s.beside != "" {
+	s := settings{*length, *repeat, pattern, *json, *profiles, *compare}
+	if s.compare != "" {
 		byTurns(p, s, pinned, os.Stdout)
 		return
 	}

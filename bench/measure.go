@@ -13,7 +13,7 @@ import (
 // A task performs an operation once on a wire and checks the answers.
 type task func(w *wire) error
 
-// An operation is a unit of measurement.
+// An operation is something that the benchmark measures.
 type operation struct {
 	name        string
 	address     string

@@ -77,7 +77,7 @@ func (r *report) print(w io.Writer) {
 		r.Start, r.IdleMiB, r.BusyMiB, r.BinaryMB)
 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "operation\tc\tCPU ms\tfloors\tthere, ms\tgoal\t\ta second\tp50 ms\tp99 ms\t")
+	fmt.Fprintln(t, "operation\tc\tCPU ms\tfloors\treference, ms\tgoal\t\tper second\tp50 ms\tp99 ms\t")
 	for _, f := range r.Figures {
 		goal, verdict, pace := "", "", ""
 		if f.Goal > 0 {

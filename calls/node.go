@@ -90,8 +90,8 @@ func (c *Calls) forgetNodes(now time.Time) {
 	maps.DeleteFunc(c.lastAlive, func(_ string, at time.Time) bool { return now.Sub(at) > forgetAfter })
 }
 
-// RunNode renews this node's entry and ends the records of nodes that died. It returns when ctx
-// ends.
+// RunNode renews this node's entry and closes the call records of nodes that died. It returns when
+// ctx is done.
 func (c *Calls) RunNode(ctx context.Context) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()

@@ -97,7 +97,7 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 
 	if beyond != nil {
 		errs = append(errs, problem.BadParam(
-			"scopes", "scopes must be among those of the calling key, which lacks %s", strings.Join(beyond, ", ")))
+			"scopes", "scopes must only contain scopes of the calling key, which lacks %s", strings.Join(beyond, ", ")))
 	}
 	if !r.Expires.IsZero() && (expires.IsZero() || expires.After(r.Expires)) {
 		errs = append(errs, problem.BadParam(

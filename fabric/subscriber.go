@@ -286,8 +286,8 @@ type Info struct {
 	Application *Application // nil if the SAT was issued for none
 }
 
-// Info returns what the subscriber of a SAT may read. A deleted or disabled subscriber
-// gets problem.Unauthenticated.
+// Info returns the data about themselves that subscribers may read with a SAT. A deleted or
+// disabled subscriber gets problem.Unauthenticated.
 func (ss *Subscribers) Info(ctx context.Context, sat Token) (Info, error) {
 	s, err := ss.reachable(ctx, sat.ProjectID, sat.SubscriberID)
 	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {

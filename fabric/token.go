@@ -24,11 +24,12 @@ type Tokens struct {
 	applications *applications
 }
 
-// A TokenStore keeps the families of refresh tokens that were used; see [Stores].
+// A TokenStore records a family of refresh tokens once one of its tokens has been used; see
+// [Stores].
 type TokenStore interface {
 	// RotateFamily marks the refresh token of a generation as used. Only one of several concurrent
-	// callers gets used = true. Any other use revokes the family, which is committed although
-	// RotateFamily returns no error.
+	// callers gets used = true. Any other use revokes the family: RotateFamily commits the
+	// revocation and returns used = false without an error.
 	RotateFamily(ctx context.Context, u FamilyUse) (used bool, err error)
 	// ListFamilies returns a subscriber's refresh tokens that were used, newest first.
 	ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Family], error)
@@ -48,7 +49,7 @@ const (
 	Invite  TokenKind = "invite"  // reaches one address of the inviting subscriber
 	Refresh TokenKind = "refresh" // exchanged once for its successor and a new SAT or guest token
 	Service TokenKind = "service" // an OAuth client acting for its project (client_credentials)
-	Access  TokenKind = "access"  // a subscriber's JWT access token of the issuer; never sealed
+	Access  TokenKind = "access"  // a JWT access token issued to a subscriber; never sealed
 )
 
 // A Token holds the claims of an opened and checked token.
@@ -65,7 +66,7 @@ type Token struct {
 	KeyID        string // the API key, or the operator, that issued it
 	IssuerID     string // the OAuth client that issued it, if not ClientID
 	ParentID     string // the family of the SAT that issued it
-	Generation   int64  // refresh tokens: earlier refreshes of the family
+	Generation   int64  // for refresh tokens: how many times the family was refreshed before
 	Scope        []string
 	Claims       []string // claims userinfo returns in addition to those of the scope
 	AddressIDs   []string // addresses a guest or invite token may reach
@@ -78,8 +79,8 @@ type Token struct {
 	SealedBy string // key of the ring; "" if not sealed
 }
 
-// Caller returns whom to count a token for: a subscriber, a client, or everyone with the same guest
-// or invite token.
+// Caller returns the id against which uses of the token are counted: the id of the subscriber or
+// the client or, for guest and invite tokens, of the token itself.
 func (t Token) Caller() string {
 	switch t.Kind {
 	case SAT, Access:
@@ -187,13 +188,13 @@ func (ts *Tokens) Check(ctx context.Context, t Token) error {
 	return ts.c.Live(ctx, t.SessionID)
 }
 
-// Heard returns a number that changes whenever this node learns of a revocation or of the
-// end of a key. A caller that holds many tokens for long, such as open sockets, then
-// calls [Tokens.Revoked] again.
+// Heard returns a number that changes whenever this node learns of a revocation or of the end of a
+// key. Callers that hold many tokens for a long time, such as those of open sockets, call
+// [Tokens.Revoked] again when the number changes.
 func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.Heard() }
 
-// Revoked is the part of [Tokens.Check] that reads only memory. Since the end of a login
-// is a revocation too, it is enough for a token that was checked before.
+// Revoked is the part of [Tokens.Check] that reads only memory. Because ending a login is also a
+// revocation, Revoked is sufficient for a token that has passed Check before.
 func (ts *Tokens) Revoked(t Token) error {
 	if t.SealedBy != "" && !ts.c.Ring.Trusts(t.SealedBy) {
 		return problem.NoCredentials()
@@ -218,12 +219,12 @@ func (t Token) subjects() []revocation.Subject {
 	}
 }
 
-// Known returns the number of the last revocation that this node knows.
+// Known returns the number of the latest revocation that this node has seen.
 func (ts *Tokens) Known() int64 { return ts.c.Revocations.Known() }
 
-// root returns the time that revocations compare: when the token that this one originally came from
-// was issued. A node may issue a token from one that is already revoked, if it has not heard of the
-// revocation yet; the new token is then revoked as well.
+// root returns the time to compare with revocations: when the first ancestor of the token was
+// issued, or the token itself if it has no ancestor. A node may issue a token from one that is
+// already revoked, if it has not heard of the revocation yet; the new token is then revoked as well.
 func (t Token) root() time.Time {
 	if t.RootedAt.IsZero() {
 		return t.IssuedAt

@@ -34,8 +34,8 @@ const (
 type DeviceMarks struct{ *core }
 
 // Mark returns a new mark for a device that has just signed in as sub, and how long it is valid.
-// mark is the device's previous mark, and factors says whether the login had two factors. A device
-// that had two factors once remains marked with them.
+// mark is the device's previous mark, and factors reports whether the login had two factors. Once a
+// device has been marked by a login with two factors, its later marks keep that status.
 func (ms *DeviceMarks) Mark(mark string, sub fabric.Subscriber, factors bool) (string, time.Duration) {
 	id, codes, ok := parseDevice(mark)
 	if !ok {
@@ -102,8 +102,8 @@ func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor)
 	return []mail.Letter{l}, err
 }
 
-// verify reports whether code, an entry of a device's mark, is valid for the subscriber and was
-// earned as by says.
+// verify reports whether code, an entry in a device's mark, is valid for the subscriber and was
+// earned in the way that the parameter by names.
 func (ms *DeviceMarks) verify(id, code string, sub fabric.Subscriber, by earning) bool {
 	until, mac, _ := strings.Cut(code, "-")
 	at, err := strconv.ParseInt(until, 10, 64)

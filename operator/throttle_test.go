@@ -109,7 +109,7 @@ func TestGuesses(t *testing.T) {
 	w.ahead.Add(int64(2 * time.Minute))
 	is(t, "another attempt", w.signIn(o.Email, good, "203.0.113.9"), problem.RateLimited)
 	if got := w.refusals(t)["too many tries login_per_account"]; got != 3 {
-		t.Errorf("two minutes later the audit trail has it %d times, want 3", got)
+		t.Errorf("after two minutes, the audit trail has %d refusals for too many tries, want 3", got)
 	}
 
 	// The known network has its own limit.
@@ -122,8 +122,8 @@ func TestGuesses(t *testing.T) {
 	is(t, "a quarter of an hour later", w.signIn(o.Email, good, "192.0.2.1"), nil)
 }
 
-// TestHalfwayPlace shows that a network becomes known once all required factors have been shown
-// there. If a second factor is set up, the password alone is not enough.
+// TestHalfwayPlace shows that a network becomes known only after a login from it has passed all
+// required factors. If a second factor is set up, the password alone is not enough.
 func TestHalfwayPlace(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(2, time.Hour)})
 	o := w.create(t, "ann@example.com", owner)
@@ -142,7 +142,7 @@ func TestHalfwayPlace(t *testing.T) {
 	if !w.KnowsPlace(t.Context(), o, from) ||
 		w.KnowsPlace(t.Context(), o, operator.Visitor{Network: "192.0.2.2"}) ||
 		w.KnowsPlace(t.Context(), o, operator.Visitor{}) {
-		t.Error("the network of a login is not known, or another is")
+		t.Error("want the login's network known and no other")
 	}
 }
 

@@ -53,7 +53,7 @@ func (p *period) Scan(src any) error {
 
 func (p *period) value() (any, error) { return time.Duration(*p).Microseconds(), nil }
 
-// ending says whether a call has been asked to end. It is one bit of the column asked.
+// ending reports whether a call has been asked to end. It is stored as one bit in the asked column.
 type ending bool
 
 func (e *ending) Scan(src any) error {

@@ -7,7 +7,7 @@
 // is closed if it does not authenticate, falls silent or does not read.
 //
 // An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may do
-// and records who is online. Package calls carries the calls of its client.
+// and records who is online. Package calls handles the calls of the socket's client.
 package relay
 
 import (

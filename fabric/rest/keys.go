@@ -20,7 +20,7 @@ type keyRequest struct {
 	SubprojectID string          `json:"subproject_id"`
 }
 
-// input converts the request to an APIKeyInput. err joins all invalid members.
+// input converts the request to an APIKeyInput. err joins the errors for all invalid members.
 func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error) {
 	var errs []error
 	if out.Name = in.Name; in.Name != nil && strings.TrimSpace(*in.Name) == "" {
@@ -34,7 +34,7 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 		s, ok := fabric.ParseScope(name)
 		if !ok {
 			errs = append(errs, problem.BadParam(
-				"permissions", "permissions must be among %s", strings.Join(identifiers(fabric.Scopes()), ", ")))
+				"permissions", "permissions must only contain %s", strings.Join(identifiers(fabric.Scopes()), ", ")))
 			break
 		}
 		out.Scopes = append(out.Scopes, s)
@@ -85,7 +85,7 @@ type keyResponse struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
 	Permissions []string   `json:"permissions"`
-	Token       string     `json:"token,omitempty"` // only in the response that creates it
+	Token       string     `json:"token,omitempty"` // only in the response to create and rotate
 	Prefix      string     `json:"prefix"`
 	CreatedAt   string     `json:"created_at"`
 	ExpiresAt   *string    `json:"expires_at"`
@@ -113,7 +113,7 @@ func showKey(k fabric.APIKey) keyResponse {
 	return body
 }
 
-// keyFault renames the scopes parameter to permissions, as this API calls it.
+// keyFault renames the scopes parameter to permissions, its name in this API.
 func keyFault(err error) error { return respelled(err, "scopes", "permissions") }
 
 // keyAPI serves the API keys of a project. Its routes need the Management scope.

@@ -2,7 +2,6 @@ package oidc
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -139,10 +138,13 @@ func checkRedirect(c idp.Client, v url.Values) error {
 
 // once returns an error unless the parameter name was sent exactly once.
 func once(v url.Values, name string) error {
-	if n := len(v[name]); n != 1 {
-		return notProven(fmt.Sprintf("%s was sent %d times, not once", name, n))
+	switch len(v[name]) {
+	case 0:
+		return notProven(name + " is missing")
+	case 1:
+		return nil
 	}
-	return nil
+	return notProven(name + " was sent more than once")
 }
 
 // refuse answers a request whose request object or request_uri is invalid. If the other parameters

@@ -141,7 +141,7 @@ func (pg *pages) passkeyForm(options []byte) templates.Passkey {
 func factorFlow(req idp.AuthRequest) string { return "factor " + req.ID }
 func loginFlow(req idp.AuthRequest) string  { return "login " + req.ID }
 
-// proveFactor serves POST /login/factor, the form of that page.
+// proveFactor serves POST /login/factor, the form on the second-factor page.
 func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := fp.requestForm(w, r)
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 // connection may still be put back. There is a pause before the next attempt.
 type pool struct {
 	max      int
-	patience time.Duration // maximum wait for a connection, which is either in use by a query or being opened
+	patience time.Duration // how long to wait while all connections are in use or being opened
 	connect  func(context.Context) (*conn, error)
 
 	mu      sync.Mutex

@@ -75,8 +75,8 @@ func TestWeakBounded(t *testing.T) {
 	}
 }
 
-// TestWeakQueued shows that rating a password takes a turn like hashing does, and that a canceled
-// request stops waiting.
+// TestWeakQueued shows that rating a password waits in the same queue as hashing, and that a
+// canceled request stops waiting.
 func TestWeakQueued(t *testing.T) {
 	h := New(1)
 	h.sem <- struct{}{} // a task that never ends

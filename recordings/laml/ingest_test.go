@@ -23,7 +23,7 @@ import (
 
 const ingestKey = "ik_0123456789abcdef"
 
-// ingesting returns a change of the configuration that adds an ingest key, which is valid until
+// ingesting returns an option that adds an ingest key to the configuration. The key is valid until
 // revoked is set.
 func ingesting(revoked *atomic.Bool) func(*server, *recordings.Config, *laml.Config) {
 	return func(s *server, _ *recordings.Config, c *laml.Config) {
@@ -89,8 +89,8 @@ func (s *server) raw(t *testing.T, shape string, file []byte) (status int, got m
 	return res.StatusCode, got
 }
 
-// TestIngestShapes shows that the unchanged requests of switches are accepted, and that repeating a
-// request creates no second recording.
+// TestIngestShapes shows that requests are accepted exactly as switches send them, and that
+// repeating a request creates no second recording.
 func TestIngestShapes(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -160,7 +160,8 @@ func TestIngestOfCalls(t *testing.T) {
 	}
 }
 
-// TestIngestRaces shows that of concurrent equal uploads, one is stored and all get its Sid.
+// TestIngestRaces shows that when identical uploads arrive concurrently, one is stored and all get
+// its Sid.
 func TestIngestRaces(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)
@@ -180,8 +181,8 @@ func TestIngestRaces(t *testing.T) {
 	}
 }
 
-// TestIngestOfFaults shows that faulty requests from switches either create an absent or repaired
-// recording, or are refused and store nothing.
+// TestIngestOfFaults shows that faulty requests from switches either create a recording, which is
+// repaired or has the status absent, or are refused and store nothing.
 func TestIngestOfFaults(t *testing.T) {
 	s := newServer(t, ingesting(new(atomic.Bool)))
 	wav := corpusFile(t, speech)

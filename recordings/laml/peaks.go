@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// peaksEnd follows the Sid in the file name of an outline.
+// peaksEnd is the suffix, after the Sid, of the file name of a waveform outline.
 const peaksEnd = ".peaks.json"
 
 // peaksPath returns the path of a recording's outline.

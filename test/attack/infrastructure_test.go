@@ -75,7 +75,7 @@ func TestI02Headers(t *testing.T) {
 	}
 }
 
-// TestI02Smuggling sends a request with two contradicting lengths, followed by another request. The
+// TestI02Smuggling sends a request with two conflicting lengths, followed by another request. The
 // first request is refused, and the connection is closed before the second one is read.
 func TestI02Smuggling(t *testing.T) {
 	s := harness.Shared(t)
@@ -181,8 +181,8 @@ func TestErrorPageLog(t *testing.T) {
 	}
 }
 
-// TestErrorPageCause shows that an error page names its cause only in requests from this machine,
-// for developers. The log names the cause in either case.
+// TestErrorPageCause shows that an error page shows its cause, for developers, only to requests
+// from this machine. The log always names the cause.
 func TestErrorPageCause(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
@@ -192,7 +192,7 @@ func TestErrorPageCause(t *testing.T) {
 	wrong := "/login/oauth/authorize?response_type=code&scope=openid&" + foreign + "&client_id=" + spa.ID
 	causes := map[string]string{
 		"/login/oauth/authorize?client_id=nobody&" + foreign: "no client has this client_id",
-		"/login/oauth/authorize?client_id=" + spa.ID:         "redirect_uri was sent 0 times",
+		"/login/oauth/authorize?client_id=" + spa.ID:         "redirect_uri is missing",
 		wrong: "redirect_uri is not one of those registered for client " + spa.ID + ": " + spa.Redirect,
 
 		"/oauth/logout?client_id=nobody": "no client has this client_id",
@@ -266,6 +266,6 @@ func TestI15CipherSuites(t *testing.T) {
 	}
 
 	if taken == 0 {
-		t.Error("the listener accepts no suite of TLS 1.2")
+		t.Error("the listener accepts no TLS 1.2 suite")
 	}
 }

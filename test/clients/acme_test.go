@@ -106,7 +106,7 @@ func TestACMEFails(t *testing.T) {
 	harness.Eventually(t, patience, "the reason to be logged", func() error {
 		log := s.Log()
 		for _, want := range []string{"requesting a certificate", "tls-alpn-01: ", "http-01: ",
-			"connection refused", "again_in"} {
+			"connection refused", "retry_in"} {
 			if !strings.Contains(log, want) {
 				return fmt.Errorf("the log does not contain %q", want)
 			}

@@ -31,7 +31,7 @@ func phones(t *testing.T, s *harness.Server, version string) (alice, bob *phone)
 	return mixedPhones(t, s, version, version)
 }
 
-// mixedPhones is phones with a version of the SDK for each.
+// mixedPhones is like phones, but takes a version of the SDK for each side.
 func mixedPhones(t *testing.T, s *harness.Server, callers, callees string) (alice, bob *phone) {
 	t.Helper()
 	home := newHome(t)

@@ -83,8 +83,8 @@ type ended struct {
 	acked       bool
 }
 
-// endUntilKilled ends one login after another until the server is killed, and records which ends
-// were acknowledged.
+// endUntilKilled ends one login after another until the server is killed, and records which logouts
+// the server acknowledged.
 func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*ended, acked *counter) {
 	for _, l := range logins {
 		if l.acked {

@@ -137,7 +137,7 @@ func judgeWAV(t *testing.T, p *harness.Project, path string, want verdict) {
 	frames := int(math.Round(want.frames()))
 	if found.Codec != "pcm_s16le" || found.Rate != strconv.Itoa(want.Rate) ||
 		found.Channels != want.Channels || !about(found.Duration, want.Duration, max(want.Tolerance, 1e-4)) {
-		t.Errorf("WAV: ffprobe finds %+v, want s16 of %+v", found, want)
+		t.Errorf("WAV: ffprobe finds %+v, want pcm_s16le with %+v", found, want)
 	}
 
 	if got := run(t, "soxi", "-s", file); want.Tolerance == 0 && got != strconv.Itoa(frames) {

@@ -44,8 +44,8 @@ type Faults struct {
 	NoTCP   bool          // new connections are closed immediately
 }
 
-// Open returns a network on loopback in front of a media port that nothing listens on yet, and the
-// arguments with which a server uses both.
+// Open returns a network on loopback in front of a media port that nothing listens on yet. args are
+// the server arguments that select this network and port.
 func Open(t harness.T) (n *Network, args []string) {
 	t.Helper()
 	return OpenAt(t, loopback, "127.0.0.1")

@@ -34,20 +34,20 @@ type Server struct {
 	exited  chan struct{}
 }
 
-// Start starts a server that has ended, with its earlier data, and waits until it answers.
+// Start restarts a stopped server with its existing data and waits until it responds.
 func (s *Server) Start(t T) {
 	t.Helper()
 	check(t, s.start())
 }
 
-// Stop asks the server to end and waits until it has.
+// Stop asks the server to shut down and waits until it has exited.
 func (s *Server) Stop(t T) {
 	t.Helper()
 	check(t, s.stop())
 }
 
 // Kill ends the server and its children immediately with SIGKILL, without a clean shutdown, and
-// waits until they have ended.
+// waits until they have exited.
 func (s *Server) Kill(t T) {
 	t.Helper()
 	check(t, s.kill())

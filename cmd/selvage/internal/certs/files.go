@@ -106,7 +106,7 @@ func (f *Files) Run(ctx context.Context) {
 	var warned time.Time
 	for {
 		if now := f.c.Now(); ending(f.inUse.Load().Leaf, now) && now.Sub(warned) >= 24*time.Hour {
-			f.c.Log.Warn("the certificate was not renewed in time", "file", f.c.Cert, "ends",
+			f.c.Log.Warn("the certificate was not renewed in time", "file", f.c.Cert, "expires",
 				f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
 			warned = now
 		}
@@ -128,7 +128,7 @@ func (f *Files) Run(ctx context.Context) {
 			continue
 		}
 
-		f.c.Log.Info("loaded the changed certificate", "file", f.c.Cert, "ends",
+		f.c.Log.Info("loaded the changed certificate", "file", f.c.Cert, "expires",
 			f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
 	}
 }

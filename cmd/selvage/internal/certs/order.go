@@ -12,7 +12,7 @@ import (
 )
 
 // Times for requesting a certificate. An order takes a few minutes at most. The manager remembers a
-// failed order for a minute, and directories limit failures per hour.
+// failed order for a minute, and certificate authorities limit failures per hour.
 const (
 	orderTime   = 5 * time.Minute
 	claimTime   = orderTime + time.Minute
@@ -22,8 +22,8 @@ const (
 
 var pauses = []time.Duration{time.Minute + 5*time.Second, 10 * time.Minute, time.Hour}
 
-// Run obtains a certificate for each host, from the store or the directory, and watches
-// their renewal until ctx ends. The listeners must be open.
+// Run obtains a certificate for each host, from the store or from the certificate authority, and
+// watches over renewals until ctx is done. The listeners must be open.
 func (a *ACME) Run(ctx context.Context) {
 	var hosts sync.WaitGroup
 	for _, host := range a.c.Hosts {
@@ -45,7 +45,7 @@ func (a *ACME) Reload() error {
 	return nil
 }
 
-// obtain requests a certificate until there is one. It returns false if ctx ends first.
+// obtain requests a certificate, retrying until it succeeds. It returns false if ctx is done first.
 func (a *ACME) obtain(ctx context.Context, host string) bool {
 	for failed := 0; ; {
 		pair, err := a.order(ctx, host)
@@ -53,7 +53,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 		case ctx.Err() != nil:
 			return false
 		case err == nil:
-			a.c.Log.Info("obtained a certificate", "host", host, "ends", pair.Leaf.NotAfter.Format(time.RFC3339))
+			a.c.Log.Info("obtained a certificate", "host", host, "expires", pair.Leaf.NotAfter.Format(time.RFC3339))
 			a.mu.Lock()
 			a.ready[host] = true
 			a.mu.Unlock()
@@ -66,7 +66,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 		}
 
 		pause := pauses[min(failed, len(pauses)-1)]
-		a.c.Log.Error("requesting a certificate", "host", host, "error", a.reasons.of(host, err), "again_in",
+		a.c.Log.Error("requesting a certificate", "host", host, "error", a.reasons.of(host, err), "retry_in",
 			pause.String())
 		a.mu.RLock()
 		again := a.again
@@ -83,7 +83,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 }
 
 // order returns the certificate in the store, or requests one. Only one node requests it at
-// a time, because directories also limit the number of certificates.
+// a time, because certificate authorities also limit the number of certificates.
 func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error) {
 	if a.stored(ctx, host) {
 		return a.get(host)
@@ -104,7 +104,7 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 		pair, err := a.get(host)
 		if err := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), name, until); err != nil &&
 			ctx.Err() == nil {
-			a.c.Log.Warn("releasing a claim, which expires by itself", "host", host, "error", err)
+			a.c.Log.Warn("could not release the claim; it will expire on its own", "host", host, "error", err)
 		}
 		done <- result{pair, err}
 	}()
@@ -137,7 +137,7 @@ func (a *ACME) mind(ctx context.Context, host string) {
 		if err != nil || !ending(pair.Leaf, now) || now.Sub(warned) < 24*time.Hour {
 			continue
 		}
-		a.c.Log.Warn("the certificate was not renewed in time", "host", host, "ends",
+		a.c.Log.Warn("the certificate was not renewed in time", "host", host, "expires",
 			pair.Leaf.NotAfter.Format(time.RFC3339),
 			"error", a.reasons.of(host, fmt.Errorf("unknown reason")))
 		warned = now

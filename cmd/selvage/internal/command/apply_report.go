@@ -35,7 +35,7 @@ type appliedStep struct {
 	Secret  string            `json:"secret,omitempty"`
 }
 
-// A savedSecret is a line in the file of --secrets.
+// A savedSecret is a line in the file named by --secrets.
 type savedSecret struct {
 	Project string `json:"project"`
 	Kind    string `json:"kind"`
@@ -44,8 +44,8 @@ type savedSecret struct {
 	Secret  string `json:"secret"`
 }
 
-// saveSecret writes the secret of a new thing to the file of --secrets immediately, so that no
-// later error can lose it.
+// saveSecret writes the secret of a new thing immediately to the file named by --secrets, so that
+// no later error can lose it.
 func (r *applyReport) saveSecret(s declared.Done) error {
 	if r.secrets == nil || s.Secret == "" {
 		return nil

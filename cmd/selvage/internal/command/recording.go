@@ -206,7 +206,7 @@ func addRecordingFilter(f *pflag.FlagSet) {
 	f.String("flag", "", "only recordings with this `flag`: "+strings.Join(levels.FlagNames(), ", "))
 }
 
-// A day is the value of a flag: midnight UTC of a day.
+// A day is a flag value: a date, stored as midnight UTC.
 type day time.Time
 
 // Set parses a day.

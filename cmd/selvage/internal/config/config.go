@@ -246,9 +246,9 @@ type Config struct {
 		// Device codes entered from one address in ten minutes; 0 for no limit.
 		DeviceCodes limit `key:"device_codes" default:"20"`
 
-		// Failed passwords per account before it is throttled, and two and a half times as many
-		// within an hour. Each device that signed in before has the same allowance for itself.
-		// 0 for no limit.
+		// Failed passwords after which an account is throttled. Within an hour, two and a half
+		// times as many are allowed in total. Each device that signed in before has the same
+		// allowance for itself. 0 for no limit.
 		LoginPerAccount limit `key:"login_per_account" default:"10" reload:"true"`
 		// Failed passwords from one address in 15 minutes; 0 for no limit.
 		LoginPerNetwork limit `key:"login_per_network" default:"80" reload:"true"`

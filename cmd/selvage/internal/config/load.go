@@ -28,7 +28,7 @@ func (v value) keyAt(path string) string {
 	return v.at + ": " + path
 }
 
-// A layer holds the values from one source, by path of the key.
+// A layer holds the values from one source, indexed by key path.
 type layer map[string]value
 
 // Origins maps the path of each key that is set to the place where it is set.
@@ -111,7 +111,7 @@ func defaults() layer {
 	return l
 }
 
-// envLayer reads the environment: each variable, or the file that it names.
+// envLayer reads each variable from the environment, or from the file named by its _FILE variant.
 func envLayer(getenv func(string) string, environ []string) (layer, error) {
 	l := make(layer)
 	errs := []error{checkVariables(environ)}
@@ -146,7 +146,7 @@ func flagLayer(flags *pflag.FlagSet) layer {
 	return l
 }
 
-// fileLayer reads the file of --config or SELVAGE_CONFIG, or selvage.yaml if it exists.
+// fileLayer reads the file named by --config or SELVAGE_CONFIG, or selvage.yaml if it exists.
 func fileLayer(getenv func(string) string, flags *pflag.FlagSet) (layer, error) {
 	name := getenv("SELVAGE_CONFIG")
 	if f := flags.Lookup("config"); f != nil && f.Changed {

@@ -92,7 +92,7 @@ func (d *Declarer) listClients(ctx context.Context, projectID string) (all []cli
 	return all, err
 }
 
-// settle normalizes PKCE, grants and scopes as they are stored.
+// settle normalizes PKCE, grants and scopes to the form in which they are stored.
 func (c *client) settle() error {
 	if c.PKCE != "required" && c.PKCE != "optional" {
 		return problem.BadParam("pkce", "%q is neither required nor optional", c.PKCE)

@@ -25,7 +25,8 @@ func (a *App) sender() letters.Sender {
 	return letters.Sender{Address: address, Name: name, ReplyTo: replyTo}
 }
 
-// openPost sets up sending emails. log receives a line for each email kept in a box.
+// openPost sets up sending emails. If emails are kept in the local mailbox instead of being sent,
+// each is logged to log.
 func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error) {
 	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // the URL was validated, or is the box
 	server.Password = string(a.Config.Mail.Password)
@@ -47,7 +48,7 @@ func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error
 	return nil
 }
 
-// rootsIn reads the CA certificates in the file of mail.ca. It returns nil if file is empty.
+// rootsIn reads the CA certificates in the file named by mail.ca. It returns nil if file is empty.
 func rootsIn(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil

@@ -13,7 +13,7 @@ import (
 // prints the medians. For the ratios of the pairs (ours to theirs) it prints the median, the
 // minimum and the maximum.
 func byTurns(p *harness.Program, s settings, pinned bool, out io.Writer) {
-	other, ours := newWorld(p, pinned, s.beside), newWorld(p, pinned, "")
+	other, ours := newWorld(p, pinned, s.compare), newWorld(p, pinned, "")
 	theirs, mine := other.operations(p), ours.operations(p)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "operation\tc\tCPU ms before\tafter\tratio\tfrom\tto\t")
