@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 )
 
 // errFault is the result of a command that caused a panic.
@@ -47,6 +48,9 @@ func (k *call) discard() {
 		}
 	}
 	k.calls.remove(k)
+	if k.in != nil {
+		k.in.members = slices.DeleteFunc(k.in.members, func(m *call) bool { return m == k })
+	}
 }
 
 // holds reports whether the leg still exists.

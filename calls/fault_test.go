@@ -13,6 +13,7 @@ import (
 func TestFault(t *testing.T) {
 	all := New(Config{})
 	faulty, other := newBareCall(all, "1"), newBareCall(all, "2")
+	faulty.in = &room{mailbox: faulty.mailbox, calls: all, members: []*call{faulty, other}}
 
 	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
 	if !errors.Is(err, errFault) {
@@ -24,6 +25,9 @@ func TestFault(t *testing.T) {
 
 	if s := all.Stats(); s.Calls != 1 || s.Legs != 1 || all.calls[other.key()] != other {
 		t.Errorf("%d calls and %d legs are left, want those of the other call", s.Calls, s.Legs)
+	}
+	if left := faulty.in.members; len(left) != 1 || left[0] != other {
+		t.Errorf("%d members of the room are left, want the other call", len(left))
 	}
 	if faulty.state != Completed || !faulty.legs[0].over {
 		t.Errorf("the faulty call is %s, want %s", faulty.state, Completed)

@@ -21,7 +21,8 @@ type callPage struct {
 	Call       callRow
 	Base       string
 	MayHangUp  bool
-	Live       string // the URL of its event stream, while the call runs
+	Live       string    // the URL of its event stream, while the call runs
+	Members    []callRow // of the room session that the caller joined, itself included
 	Recordings []recordingRow
 	Quality    []fact
 	Events     []eventRow
@@ -40,6 +41,10 @@ func (a *callPages) showCall(v *visit) error {
 	}
 	if p.Call.Running {
 		p.Live = v.live(callMark(r))
+	}
+
+	if p.Members, err = a.membersOf(v, r); err != nil {
+		return err
 	}
 	if p.Recordings, err = a.recordingsOf(v, r); err != nil {
 		return err
@@ -69,6 +74,22 @@ func (a *callPages) followCall(v *visit) error {
 		return callMark(r), err
 	})
 }
+
+// membersOf returns the last members to join the room session of a call.
+func (a *callPages) membersOf(v *visit, r calls.Record) (rows []callRow, err error) {
+	if r.RoomSession == "" {
+		return nil, nil
+	}
+	found, err := a.Calls.List(v.r.Context(), v.project.ID, calls.Filter{RoomSession: r.RoomSession},
+		page.Query{Size: maxMembersOfCall})
+	for _, member := range found.Items {
+		rows = append(rows, v.callRow(member))
+	}
+	return rows, err
+}
+
+// maxMembersOfCall is the most members of a room session that the page of a call shows.
+const maxMembersOfCall = 100
 
 // recordingsOf returns the latest recordings of a call.
 func (a *callPages) recordingsOf(v *visit, r calls.Record) (rows []recordingRow, err error) {

@@ -46,6 +46,31 @@ func over(cause calls.Cause, answered bool) func(*calls.Record) {
 	}
 }
 
+// TestCallMembers shows that the page of a call to a room lists the members of the room session.
+func TestCallMembers(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	session := uuid.NewString()
+	var members []calls.Record
+	for _, name := range []string{"Alice", "Bob"} {
+		members = append(members, w.addCall(func(r *calls.Record) {
+			talking(r)
+			r.RoomSession, r.From.Name, r.To = session, name, calls.Party{Name: "Lobby", Address: "/public/lobby"}
+		}))
+	}
+	elsewhere := w.addCall(talking)
+
+	body := b.get("/dashboard/projects/" + w.one.ID + "/calls/" + members[0].ID).body
+	for _, text := range []string{"Members of the room", "Alice", "Bob", "/calls/" + members[1].ID} {
+		if !strings.Contains(body, text) {
+			t.Errorf("the page of a member does not have %q", text)
+		}
+	}
+	if strings.Contains(body, "/calls/"+elsewhere.ID) {
+		t.Errorf("the page of a member links to a call outside the room")
+	}
+}
+
 // TestCalls shows that running calls are listed before past ones, and that each call links to its
 // page and its parties.
 func TestCalls(t *testing.T) {
@@ -167,8 +192,12 @@ func TestCallSnippets(t *testing.T) {
 	room, err := w.fabric.Resources.Create(t.Context(), w.one.ID,
 		w.fabric.Resources.Kinds().ByPath("conference_rooms"), kinds.Values{"name": []byte(`"lobby"`)})
 	must(t, err)
+	app, err := w.fabric.Resources.Create(t.Context(), w.one.ID,
+		w.fabric.Resources.Kinds().ByPath("relay_applications"), kinds.Values{"name": []byte(`"app"`), "topic": []byte(`"office"`)})
+	must(t, err)
 
-	for path, answers := range map[string]bool{"/subscribers/" + alice.ID: true, "/resources/" + room.ID: false} {
+	for path, answers := range map[string]bool{"/subscribers/" + alice.ID: true, "/resources/" + room.ID: true,
+		"/resources/" + app.ID: false} {
 		body := b.get(base + path).body
 		if dials := strings.Contains(body, "client.dial("); dials != answers {
 			t.Errorf("%s has code to call it: %v, want %v", path, dials, answers)
