@@ -36,7 +36,7 @@ type call struct {
 
 func (k *call) key() legKey { return legKey{k.project, k.id} }
 
-// do runs f in the call's mailbox and returns its result. If ctx ends first, f still runs.
+// do runs f in the call's mailbox and returns its result. If ctx is done first, f still runs.
 func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	var r Reply
 	err := errFault // remains if f panics

@@ -196,7 +196,8 @@ func (c *Calls) legsAt(s Socket) (all []*leg) {
 // learns of it.
 const watchEvery = 250 * time.Millisecond
 
-// Run ends legs whose token has ended or whose client does not come back. It returns when ctx ends.
+// Run ends legs whose token has expired or been revoked, or whose client does not reconnect. It
+// returns when ctx is done.
 func (c *Calls) Run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -256,7 +257,7 @@ func (c *Calls) allLegs() []*leg {
 	return all
 }
 
-// Drain refuses new calls, and waits until no call is left or ctx ends.
+// Drain refuses new calls, and waits until no call is left or ctx is done.
 func (c *Calls) Drain(ctx context.Context) {
 	c.mu.Lock()
 	c.draining = true

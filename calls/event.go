@@ -8,7 +8,7 @@ type Socket struct {
 	ID   string `json:"id"`
 }
 
-// An EventKind says what happened.
+// An EventKind names what happened.
 type EventKind string
 
 // The kinds of events. The comment of each names the fields of Event that it sets in addition to
@@ -72,7 +72,7 @@ type Room struct {
 	Members               []Member
 }
 
-// A MemberType says what a member is.
+// A MemberType is the type of a member.
 type MemberType string
 
 // The types of members.

@@ -132,7 +132,7 @@ func (c *Calls) renew(ctx context.Context) error {
 	return nil
 }
 
-// endCallsOf ends the records of a dead node's calls.
+// endCallsOf closes the records of a dead node's calls.
 func (c *Calls) endCallsOf(ctx context.Context, node string) error {
 	for {
 		left, err := c.store.RunningCalls(ctx, node, reapAtOnce)
@@ -148,7 +148,7 @@ func (c *Calls) endCallsOf(ctx context.Context, node string) error {
 	}
 }
 
-// endLostRooms ends the records of a dead node's room sessions.
+// endLostRooms closes the records of a dead node's room sessions.
 func (c *Calls) endLostRooms(ctx context.Context, node string) error {
 	left, err := c.roomStore.RunningRooms(ctx, node)
 	if err != nil {

@@ -61,7 +61,7 @@ func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 	return true, nil
 }
 
-// lock lets nobody else join, or lets everybody join again.
+// lock locks the room, so that no one else can join, or unlocks it.
 func (r *room) lock(locked bool) {
 	if r.locked != locked {
 		r.locked = locked
@@ -113,8 +113,8 @@ func (l *leg) changeInRoom(cmd Command) error {
 // mostVolume limits what a client sends.
 const mostVolume = 50
 
-// setVolume sets how loud the leg is, or how loud it hears the others, and returns the names of what
-// changed.
+// setVolume sets how loud the leg is, or how loud it hears the others, and returns the names of
+// what changed.
 func (l *leg) setVolume(cmd Command) []string {
 	volume := min(max(cmd.Volume, -mostVolume), mostVolume)
 	names := []string{"input_volume"}

@@ -33,8 +33,8 @@ type RoomStore interface {
 	// OpenRoom writes a new session and its webhook event. If the room already has a session that
 	// has not ended, the error is problem.Conflict.
 	OpenRoom(ctx context.Context, s RoomSession) error
-	// EndRoom writes the end of a session and its webhook event. If the session has ended, the error
-	// is problem.NotFound.
+	// EndRoom writes the end of a session and its webhook event. If the session has ended, the
+	// error is problem.NotFound.
 	EndRoom(ctx context.Context, s RoomSession) error
 	// FindOpenRoom returns the room's session that has not ended.
 	FindOpenRoom(ctx context.Context, projectID, roomID string) (RoomSession, error)
@@ -200,7 +200,7 @@ func (c *Calls) forgetRoom(r *room) {
 	}
 }
 
-// endLostRoom ends the record of a session whose node is lost.
+// endLostRoom closes the record of a session whose node is lost.
 func (c *Calls) endLostRoom(ctx context.Context, s RoomSession) error {
 	s.Ended = time.Now().UTC()
 	if err := c.roomStore.EndRoom(ctx, s); !errors.Is(err, problem.NotFound) {

@@ -28,8 +28,8 @@ type roomSettings struct {
 	HandsFirst    bool       `json:"prioritize_handraise"`
 }
 
-// roomSettings returns the present settings of a room. A room that was deleted since its address was
-// found is problem.NotFound.
+// roomSettings returns the present settings of a room. A room that was deleted since its address
+// was found is problem.NotFound.
 func (c *Calls) roomSettings(ctx context.Context, projectID, id string) (s roomSettings, err error) {
 	k := c.fabric.Resources.Kinds().ByType(roomKind)
 	resource, err := c.fabric.Resources.Find(ctx, projectID, k, id)
@@ -46,7 +46,7 @@ func (c *Calls) roomSettings(ctx context.Context, projectID, id string) (s roomS
 	return s, nil
 }
 
-// refuse returns the cause for which nobody can join now, if any.
+// refuse returns the cause that prevents everyone from joining now, if any.
 func (s roomSettings) refuse(now time.Time) Cause {
 	switch {
 	case s.JoinFrom != nil && now.Before(*s.JoinFrom),

@@ -5,7 +5,7 @@ import "time"
 // minShown is how long a speaker is seen before somebody else is shown.
 const minShown = 2 * time.Second
 
-// A stage is whom the members of a room see: one of them. The one who is seen sees who was seen
+// A stage holds which member the members of a room see. The member who is seen sees who was seen
 // before.
 type stage struct {
 	speaker *leg // the person who speaks, or spoke last
@@ -22,7 +22,8 @@ func (s *stage) stop() {
 	}
 }
 
-// choose decides whom the members see, and shows it to them. In this order, it is
+// choose selects the member whom all others see, and shows that member to them. In this order, it
+// is
 //
 //   - the screen that was shared last,
 //   - if the room's settings say so, the member whose hand was raised first,

@@ -175,7 +175,7 @@ func (c *Calls) ping(ctx context.Context, node string) bool {
 }
 
 // WatchNodes sends [Lost] to this node's clients when the nodes that carry their calls are lost. It
-// returns when ctx ends.
+// returns when ctx is done.
 func (c *Calls) WatchNodes(ctx context.Context) {
 	if c.nodes == nil {
 		return
@@ -252,7 +252,7 @@ func (c *Calls) findLost(client Client) {
 	}
 }
 
-// lacksMedia reports whether a leg has no media. lost says whether the leg's node was lost. Since
+// lacksMedia reports whether a leg has no media. lost is whether the leg's node was lost. Since
 // then, this node may have taken the call over because the other side came back.
 func (c *Calls) lacksMedia(client Client, leg string, lost bool) bool {
 	if l := c.legOf(client, leg); l != nil {

@@ -51,7 +51,7 @@ const (
 	maxTries = 2 * maxOnline // attempts at a change, each of which lost a race with another change
 )
 
-// A Presence says whether a subscriber can be reached now. The zero value means no.
+// A Presence reports whether a subscriber can be reached now. The zero value means no.
 type Presence struct {
 	Sockets int       // number of its online sockets, on all nodes
 	Since   time.Time // when its first socket went online

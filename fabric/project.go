@@ -66,7 +66,7 @@ type Project struct {
 	Updated time.Time
 }
 
-// A Registration says who may create an account: only others for a person (off), or
+// A Registration determines who may create an account: only others for a person (off), or
 // anyone who reads mail at an address (open).
 type Registration string
 

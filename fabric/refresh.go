@@ -76,7 +76,7 @@ func (t Token) successor(by Issuer) Token {
 	return t
 }
 
-// openRefresh opens a refresh token, or returns an error that says what is wrong with it.
+// openRefresh opens a refresh token, or returns an error that describes what is wrong with it.
 func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token, error) {
 	if raw == "" {
 		return Token{}, problem.Missing("refresh_token")

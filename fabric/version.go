@@ -23,7 +23,7 @@ type Version struct {
 	Created         time.Time
 }
 
-// A DeployInput says what to deploy: the current document, by its version, or an earlier
+// A DeployInput selects what to deploy: the current document, by its version, or an earlier
 // deployment, by its id.
 type DeployInput struct {
 	DocumentVersion *int64

@@ -246,8 +246,8 @@ type Metadata struct {
 	FrontchannelLogoutSession bool   `json:"frontchannel_logout_session_required,omitempty"` // requests have the sid
 }
 
-// A SubjectType says whether all clients know a subscriber by the same subject (Public) or not
-// (Pairwise); see OpenID Connect Core, section 8.
+// A SubjectType determines whether all clients know a subscriber by the same subject (Public) or
+// not (Pairwise); see OpenID Connect Core, section 8.
 type SubjectType string
 
 // Subject types. A subscriber's pairwise subject is different in each sector.

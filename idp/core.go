@@ -26,7 +26,7 @@ type core struct {
 	open      *cache.Cache[bool] // whether any project has open registration
 }
 
-// Lifetimes says how long things are valid. A zero field means the default in its comment.
+// Lifetimes holds how long things are valid. A zero field means the default in its comment.
 type Lifetimes struct {
 	Request         time.Duration // an authorization request during the sign-in: 30 minutes
 	Pushed          time.Duration // a pushed authorization request that no browser has opened: 90 seconds

@@ -81,7 +81,7 @@ func (ms *DeviceMarks) findEarned(mark string, sub fabric.Subscriber, by earning
 	return ""
 }
 
-// An earning says how a device earned its mark.
+// An earning is how a device earned its mark.
 type earning string
 
 const (

@@ -161,7 +161,7 @@ func (ls *Logins) decide(ctx context.Context, projectID, email, password string,
 	return s, nil
 }
 
-// whyNot returns the reason to refuse a login, or "" to accept it. password says whether the
+// whyNot returns the reason to refuse a login, or "" to accept it. password is whether the
 // password is correct.
 func whyNot(sub fabric.Subscriber, password bool) string {
 	switch {

@@ -27,7 +27,7 @@ const maxObject = 16 << 10
 // its requests (FAPI 2.0 Message Signing, section 5.3.1).
 const maxObjectAge = time.Hour
 
-// A Source says how the parameters of an authorization request arrived.
+// A Source is how the parameters of an authorization request arrived.
 type Source struct {
 	pushed string // reference of the pushed request, or ""
 	signed bool   // the parameters are the claims of a signed request object

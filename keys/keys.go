@@ -73,7 +73,7 @@ type Store interface {
 // Kept is how long a retired key is kept. No token is valid for so long.
 const Kept = 31 * 24 * time.Hour
 
-// Config says where a ring is kept, and how often its keys rotate.
+// Config sets where a ring is stored, and how often its keys rotate.
 type Config struct {
 	Store   Store
 	Master  []byte           // 32 bytes, see [ReadMaster]
@@ -149,7 +149,7 @@ func Open(ctx context.Context, c Config) (*Ring, error) {
 	return r, nil
 }
 
-// Read reads a ring without creating keys, for tools that inspect it. Its Status says which keys
+// Read reads a ring without creating keys, for tools that inspect it. Its Status shows which keys
 // cannot be opened.
 func Read(ctx context.Context, c Config) (*Ring, error) {
 	r, err := newRing(c)

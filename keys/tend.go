@@ -14,8 +14,8 @@ import (
 // between reads because of unknown kids.
 const pollEvery = time.Second
 
-// Run keeps the ring up to date until ctx ends, and logs changes. While the store does not answer,
-// Run keeps using the known keys.
+// Run keeps the ring up to date until ctx is done, and logs changes. While the store does not
+// answer, Run keeps using the known keys.
 func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()

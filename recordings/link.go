@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A MediaAuth says who may fetch the media of a project's recordings. Everything else about a
+// A MediaAuth determines who may fetch the media of a project's recordings. Everything else about a
 // recording always requires credentials.
 type MediaAuth string
 

@@ -228,8 +228,8 @@ func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hash
 	})
 }
 
-// codesChange says what happened to an owner's recovery codes. It returns "" for the first codes:
-// the owner is already notified of the factor that was created with them.
+// codesChange describes what happened to an owner's recovery codes. It returns "" for the first
+// codes: the owner is already notified of the factor that was created with them.
 func codesChange(before int64, now int) string {
 	switch {
 	case before == 0:

@@ -90,7 +90,7 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 type lister struct {
 	name string
 	list func(s *Store, q page.Query) (next string, err error)
-	// few says that the list is searched by a part of a name, or has few rows in total. If
+	// few reports that the list is searched by a part of a name, or has few rows in total. If
 	// PostgreSQL expects few rows, it sorts them.
 	few bool
 }

@@ -166,8 +166,8 @@ func ofSubscriber(l listing[recordings.Recording], f recordings.Filter) listing[
 	return l
 }
 
-// partyIn returns the columns that have a party, and what they have to be: the tail of a number, or an
-// address.
+// partyIn returns the columns that contain a party, and the values to compare them with: tails of
+// a number, or an address.
 func partyIn(party string, tails []string) (from, to string, values []string) {
 	if len(tails) > 0 {
 		return "from_tail", "to_tail", tails

@@ -15,7 +15,7 @@ type Register struct {
 	Error, ErrorIn      string // the error, and its field
 }
 
-// Notice says what has happened, and what to do next.
+// Notice describes what has happened, and what to do next.
 type Notice struct {
 	ID      string // of the page, used by tests
 	Title   string

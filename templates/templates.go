@@ -99,7 +99,7 @@ type DeviceConsent struct {
 	UserCode string // the code that the device shows
 }
 
-// DeviceDone says whether the device was signed in.
+// DeviceDone shows whether the device was signed in.
 type DeviceDone struct {
 	App    string
 	Denied bool
@@ -112,7 +112,7 @@ type Logout struct {
 	Fields map[string]string
 }
 
-// LoggedOut says that the login has ended.
+// LoggedOut tells people that they are signed out.
 type LoggedOut struct {
 	App   string
 	Again string // where to sign in again; may be ""
@@ -125,7 +125,7 @@ type LoggedOut struct {
 // Session Management 1.0, section 3.2).
 type CheckSession struct{}
 
-// Error says what went wrong and what to do.
+// Error explains what went wrong and what to do.
 type Error struct {
 	Title, Text string
 	Advice      string // for the app's developer; may be ""

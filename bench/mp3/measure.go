@@ -5,7 +5,7 @@ import (
 	"math/cmplx"
 )
 
-// A figure says how close a decoded clip is to the original.
+// A figure measures how close a decoded clip is to the original.
 type figure struct {
 	segmental float64 // mean signal to noise of 20 ms segments in dB, each limited to -10 to 35
 	overall   float64 // signal to noise in dB

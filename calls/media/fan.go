@@ -65,8 +65,8 @@ func (l *leg) unwatch() {
 	}
 }
 
-// fan returns the routes from video section s, the one with index n, to the clients that see it. The
-// caller holds the engine's mu.
+// fan returns the routes from video section s, the one with index n, to the clients that see it.
+// The caller holds the engine's mu.
 func (l *leg) fan(s *section, n int) []*route {
 	var all []*route
 	for _, viewer := range l.watched {
@@ -77,8 +77,8 @@ func (l *leg) fan(s *section, n int) []*route {
 	return all
 }
 
-// setFan changes to whom the section's packets go. If somebody is new, it asks the client for a key
-// frame.
+// setFan sets the legs that receive the section's packets. If a leg is new, it asks the client for
+// a key frame.
 func (s *section) setFan(fan []*route) {
 	var before []*route
 	if old := s.fan.Load(); old != nil {

@@ -105,7 +105,7 @@ func TestMixLoss(t *testing.T) {
 	}
 }
 
-// TestMixChime shows that all members hear the sound when somebody comes.
+// TestMixChime shows that all members hear the sound when a member joins.
 func TestMixChime(t *testing.T) {
 	h := newHall(t)
 	a := h.enter(sdp.G722, 0)

@@ -97,7 +97,7 @@ func (p *phone) packet(kind uint8, payload string) []byte {
 	return b
 }
 
-// say sends a packet from a socket of the phone, or of somebody else.
+// say sends a packet from a socket: the phone's own, or that of a stranger.
 func (p *phone) say(from *net.UDPConn, payload string) {
 	p.t.Helper()
 	_, err := from.WriteToUDP(p.packet(0, payload), p.to)

@@ -2,7 +2,8 @@ package media
 
 import "sync"
 
-// The sizes of a playout, in bytes. A byte is one tick of the RTP clock, an eighth of a millisecond.
+// The sizes of a playout, in bytes. A byte is one tick of the RTP clock, an eighth of a
+// millisecond.
 const (
 	frameBytes   = 160 // 20 ms, the step of a mixer
 	playoutBytes = 1 << 12
@@ -13,8 +14,8 @@ const (
 )
 
 // A playout collects the audio of one client until a mixer plays it. It orders the audio by its
-// RTP timestamps. The codecs of rooms have one byte for each tick of their clock, so the buffer is a
-// ring of bytes, and packets may have any length.
+// RTP timestamps. The codecs of rooms have one byte for each tick of their clock, so the buffer is
+// a ring of bytes, and packets may have any length.
 //
 // The delay grows by a frame whenever nothing is there to be played. It shrinks by a frame if all
 // packets of two seconds came earlier than necessary. Both also make up for a client whose clock is
@@ -65,7 +66,7 @@ func (p *playout) restart(codec string, at uint32) {
 	p.least, p.frames = maxDelay, 0
 }
 
-// A taken says what a playout had to play.
+// A taken is the kind of audio that a playout took.
 type taken int
 
 const (

@@ -26,7 +26,7 @@ type table struct {
 	checks   map[transaction]*transport
 }
 
-// A claim says which transport owns an address.
+// A claim records which transport owns an address.
 type claim struct {
 	owner     *transport
 	lastHeard atomic.Int64 // when the owner last sent STUN from there, in ns since 1970

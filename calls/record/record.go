@@ -207,7 +207,7 @@ func (s *Spools) forget(sid string) {
 	delete(s.spools, sid)
 }
 
-// Close stops all recordings in progress, and waits until they are rendered or ctx ends. In the
+// Close stops all recordings in progress, and waits until they are rendered or ctx is done. In the
 // next process, Run renders the remaining ones.
 func (s *Spools) Close(ctx context.Context) error {
 	s.mu.Lock()

@@ -20,7 +20,7 @@ const extension = ".spool"
 // lookEvery is how often the directory is searched for spools that no process is using.
 const lookEvery = 15 * time.Second
 
-// An attempt says when to retry a spool whose rendering failed.
+// An attempt records when to retry a spool whose rendering failed.
 type attempt struct {
 	failures int
 	next     time.Time
@@ -29,8 +29,8 @@ type attempt struct {
 // maxDelay is the longest time between two attempts.
 const maxDelay = 15 * time.Minute
 
-// Run renders spools that no process is using, until ctx ends: those left by killed processes, and
-// those whose rendering failed before.
+// Run renders spools that no process is using, until ctx is done: those left by killed processes,
+// and those whose rendering failed before.
 func (s *Spools) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()

@@ -33,7 +33,7 @@ func (s *Spools) find(ctx context.Context, c calls.RecordedCall) (recordings.Rec
 	return s.recordings.Find(ctx, recordings.Owner{ProjectID: c.Project}, c.Sid)
 }
 
-// isLive reports whether the status of a recording says that it is under way.
+// isLive reports whether a recording with this status is under way.
 func isLive(rec recordings.Recording) bool {
 	return !rec.Waits.IsZero() && rec.Status != recordings.Stopped
 }

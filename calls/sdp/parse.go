@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Parse parses a description. The error is problem.Invalid and says what is wrong. The work is
+// Parse parses a description. The error is problem.Invalid and describes what is wrong. The work is
 // linear in the length of text, which may be at most [MaxSize] bytes.
 func Parse(text string) (*Description, error) { return parse(text, false) }
 

@@ -72,7 +72,7 @@ type Section struct {
 	Mux     bool // RTCP shares the port with RTP (RFC 5761)
 }
 
-// A Direction says who sends in a section, from the point of view of the description's author.
+// A Direction is who sends in a section, from the point of view of the description's author.
 type Direction string
 
 // The directions (RFC 8866, section 6.7).

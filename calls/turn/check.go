@@ -60,7 +60,7 @@ func Reach(ctx context.Context, url string, roots *x509.CertPool) error {
 	return nil
 }
 
-// connect connects a client to a TURN URL until end is called or ctx ends.
+// connect connects a client to a TURN URL until end is called or ctx is done.
 func connect(
 	ctx context.Context, url string, roots *x509.CertPool, c turn.ClientConfig,
 ) (client *turn.Client, end func(), err error) {

@@ -133,7 +133,7 @@ func (s *Server) ICEServers(holder string, expires time.Time) []ICEServer {
 // checkEvery is how often the server is checked.
 const checkEvery = time.Minute
 
-// Watch checks the server now and every minute until ctx ends. It logs when the server starts or
+// Watch checks the server now and every minute until ctx is done. It logs when the server starts or
 // stops working.
 func (s *Server) Watch(ctx context.Context) {
 	tick := time.NewTicker(checkEvery)

@@ -37,7 +37,7 @@ const (
 	tooSlow   websocket.StatusCode = 4408
 )
 
-// Run watches the sockets and renews their presence until ctx ends.
+// Run watches the sockets and renews their presence until ctx is done.
 func (r *Relay) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
@@ -137,7 +137,7 @@ func (s *socket) leave(f farewell) {
 	}
 }
 
-// renewPresences renews the presence of the queued sockets until ctx ends.
+// renewPresences renews the presence of the queued sockets until ctx is done.
 func (r *Relay) renewPresences(ctx context.Context) {
 	for {
 		select {

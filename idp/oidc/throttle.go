@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// throttled sets Retry-After and returns a message that says when the person may try again. It
+// throttled sets Retry-After and returns a message that explains when the person may try again. It
 // states the wait and the time in UTC, since the person's time zone is unknown.
 func (pg *pages) throttled(w http.ResponseWriter, r *http.Request, p *problem.Error) string {
 	web.RetryAfter(w, p)

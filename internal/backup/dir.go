@@ -46,7 +46,7 @@ type Summary struct {
 	SHA256     string    `json:"sha256,omitempty"` // of the archive, in hex
 }
 
-// A Report says what a backup holds, and what was written for it.
+// A Report describes what a backup holds, and what was written for it.
 type Report struct {
 	Summary
 	Manifest   Manifest
@@ -54,8 +54,8 @@ type Report struct {
 	AddedBytes int64
 }
 
-// Create writes a backup. If the media differs from what the rows say, the error is a [Mismatch], and
-// the backup has everything else.
+// Create writes a backup. If the media differs from what the rows say, the error is a [Mismatch],
+// and the backup has everything else.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
 	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
 	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
@@ -230,8 +230,8 @@ func (d Dir) summary(s Summary) (Summary, error) {
 // slack is the time by which clocks may differ between the file system and this machine.
 const slack = time.Hour
 
-// Prune removes all but the newest backups, and the media that only they used. It returns the names of
-// the removed backups.
+// Prune removes all but the newest backups, and the media that only they used. It returns the names
+// of the removed backups.
 func (d Dir) Prune(keep int) (removed []string, err error) {
 	all, err := d.List()
 	if err != nil || len(all) <= keep || keep <= 0 {
@@ -244,8 +244,8 @@ func (d Dir) Prune(keep int) (removed []string, err error) {
 		removed = append(removed, s.Name)
 	}
 
-	// Each backup marks the media that it uses. What was last used before the oldest remaining backup is
-	// used by none.
+	// Each backup marks the media that it uses. What was last used before the oldest remaining
+	// backup is used by none.
 	oldest := all[keep-1].Created.Add(-slack)
 	return removed, d.files.Files(strings.TrimSuffix(mediaPrefix, "/"), func(f File) error {
 		if f.Used.Before(oldest) {
@@ -317,8 +317,8 @@ func Find(file string) (Archive, error) {
 	return a, nil
 }
 
-// Read reads the archive and compares everything in it with its manifest. The bytes of media that are
-// outside the archive are not read; see [Archive.Bytes].
+// Read reads the archive and compares everything in it with its manifest. The bytes of media that
+// are outside the archive are not read; see [Archive.Bytes].
 func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, error) {
 	file, err := a.dir.files.Open(a.Name)
 	if err != nil {
@@ -328,8 +328,8 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 	return read(file, identities, v)
 }
 
-// Bytes passes the bytes of an object that are outside the archive to do. If they differ from the list,
-// it returns a [Mismatch] after do has read them.
+// Bytes passes the bytes of an object that are outside the archive to do. If they differ from the
+// list, it returns a [Mismatch] after do has read them.
 func (a Archive) Bytes(o Object, identities []age.Identity, do func(io.Reader) error) error {
 	if !isSHA256(o.SHA256) {
 		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)
@@ -359,8 +359,8 @@ func (a Archive) Bytes(o Object, identities []age.Identity, do func(io.Reader) e
 	return nil
 }
 
-// Verify reads the archive and all its media, and compares them with the manifest. progress is called for
-// each table and each file of the media.
+// Verify reads the archive and all its media, and compares them with the manifest. progress is
+// called for each table and each file of the media.
 func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress func(done string),
 ) (Header, Manifest, error) {
 	var h Header

@@ -55,7 +55,7 @@ type Logo struct {
 var one = make(chan struct{}, 1)
 
 // MakeLogo redraws an uploaded picture. It refuses SVG, since SVG documents may contain scripts.
-// While another picture is being decoded, MakeLogo waits until ctx ends.
+// While another picture is being decoded, MakeLogo waits until ctx is done.
 func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	bad := func(format string, args ...any) (Logo, error) {
 		return Logo{}, problem.BadParam(param, format, args...)

@@ -30,8 +30,8 @@ type Transport interface {
 	// Publish sends a message. An error means that the message was certainly not sent.
 	Publish(ctx context.Context, channel string, message []byte) error
 
-	// Listen calls receive for each message on channel, one after the other, until ctx ends. If the
-	// connection breaks, Listen reconnects.
+	// Listen calls receive for each message on channel, one after the other, until ctx is done. If
+	// the connection breaks, Listen reconnects.
 	Listen(ctx context.Context, channel string, receive func(message []byte))
 }
 
@@ -204,7 +204,7 @@ func (b *Bus) drop(kind string, err error) {
 	b.log.Warn("dropping a message to another node", "kind", kind, "error", err)
 }
 
-// Run sends and receives until ctx ends.
+// Run sends and receives until ctx is done.
 func (b *Bus) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()

@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Sync says which commits survive a power cut.
+// Sync determines which commits survive a power failure.
 type Sync string
 
 // With either value, nothing is lost if the process crashes. After a power cut, a Normal database
@@ -114,7 +114,8 @@ type Tx interface {
 	// Query runs a query that returns rows. The caller must close them.
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
 
-	// Row runs a query that returns at most one row. If there is no row, Scan returns sql.ErrNoRows.
+	// Row runs a query that returns at most one row. If there is no row, Scan returns
+	// sql.ErrNoRows.
 	Row(ctx context.Context, query string, args ...any) Scanner
 
 	// Exec runs a query that returns no rows.

@@ -113,7 +113,7 @@ func (n *Notifier) Close() error {
 // listenAgain is how long Listen waits before it reconnects.
 const listenAgain = time.Second
 
-// Listen calls receive for each message on channel until ctx ends.
+// Listen calls receive for each message on channel until ctx is done.
 func (n *Notifier) Listen(ctx context.Context, channel string, receive func(message []byte)) {
 	for ctx.Err() == nil {
 		if err := n.listen(ctx, channel, receive); err == nil || ctx.Err() != nil {

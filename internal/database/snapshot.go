@@ -47,8 +47,8 @@ func (t Table) Names() (names []string) {
 	return names
 }
 
-// ownTables is the prefix of the tables that do not belong to the schema, such as the table of applied
-// migrations. A snapshot leaves them out.
+// ownTables is the prefix of the tables that do not belong to the schema, such as the table of
+// applied migrations. A snapshot leaves them out.
 const ownTables = "selvage_"
 
 // A catalogue holds the queries that describe the tables of a dialect.
@@ -226,7 +226,7 @@ func (s *server) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	if err != nil {
 		return unavailable(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = c.socket.Close() }) // a long query stops when ctx ends
+	stop := context.AfterFunc(ctx, func() { _ = c.socket.Close() }) // a long query stops when ctx is done
 	defer c.close()
 	defer stop()
 

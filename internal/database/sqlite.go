@@ -169,7 +169,7 @@ func (d *file) Close() (err error) {
 func (d *file) Read() Tx  { return stmtTx{prepare: d.onReader, explain: d.explain} }
 func (d *file) Watch() Tx { return d.Read() }
 
-// Change queues the change for the writer. If ctx ends before the writer begins the change, the
+// Change queues the change for the writer. If ctx is done before the writer begins the change, the
 // change is abandoned. Otherwise it continues.
 func (d *file) Change(ctx context.Context, do func(Tx) error) error {
 	return d.change(ctx, change{do: do})

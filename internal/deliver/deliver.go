@@ -180,7 +180,7 @@ func (d *Deliverer) Backlog() (n int, age time.Duration) {
 	return int(d.waiting.Load()), age
 }
 
-// Run delivers jobs until Shutdown is called or ctx ends. If ctx ends, running attempts are
+// Run delivers jobs until Shutdown is called or ctx ends. If ctx is done, running attempts are
 // aborted.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer close(d.idle)
@@ -211,7 +211,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 }
 
 // Shutdown keeps new attempts from starting. It returns when the running attempts have ended, or
-// when ctx ends.
+// when ctx is done.
 func (d *Deliverer) Shutdown(ctx context.Context) {
 	d.once.Do(func() { close(d.quit) })
 	select {

@@ -25,7 +25,7 @@ func ParseState(name string) (State, error) {
 	return "", problem.BadParam("state", "state must be pending, delivered or dead")
 }
 
-// Progress says what has happened to a job so far.
+// Progress describes what has happened to a job so far.
 type Progress struct {
 	State    State
 	Created  time.Time // when the event happened

@@ -59,7 +59,7 @@ func (d *Deliverer) serve(ctx context.Context, id string) {
 	}
 }
 
-// keep renews the hold periodically until ctx ends or the hold is lost.
+// keep renews the hold periodically until ctx is done or the hold is lost.
 func (v *visit) keep(ctx context.Context) {
 	tick := time.NewTicker(holdFor / 3)
 	defer tick.Stop()

@@ -219,7 +219,7 @@ func Hash(token string) string {
 func sameText(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
 // isOurs reports whether a URL, without its query and fragment, is that of a path here. The Host
-// header does not count: whoever replays a proof could choose it.
+// header does not count: an attacker who replays a proof could choose it.
 func (v *Verifier) isOurs(address, path string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.User == nil && slices.Contains(v.origins, originOf(u)) && u.Path == path

@@ -66,7 +66,7 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.DialContext(ctx, network, address)
 }
 
-// judge returns an error if a connection to address is not permitted. allowed says whether the
+// judge returns an error if a connection to address is not permitted. allowed is whether the
 // operator allows the name.
 func judge(address string, allowed bool) error {
 	at, err := netip.ParseAddrPort(address)

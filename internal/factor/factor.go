@@ -77,7 +77,7 @@ type Store interface {
 	HasFactors(ctx context.Context, o Owner) (Set, error)
 }
 
-// A Set says which factors an owner has.
+// A Set holds the factors that an owner has.
 type Set struct {
 	Passkeys, TOTP bool
 }

@@ -16,7 +16,7 @@ import (
 // CodeCount is how many recovery codes an owner gets at a time.
 const CodeCount = 10
 
-// RecoveryCodes says how many codes are left, and when the codes were created.
+// RecoveryCodes holds how many codes are left, and when the codes were created.
 type RecoveryCodes struct {
 	Left    int
 	Created time.Time

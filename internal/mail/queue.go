@@ -86,7 +86,7 @@ func New(c Config) *Post {
 // Backlog returns the backlog as it was at most 15 seconds ago.
 func (p *Post) Backlog() Backlog { return *p.backlog.Load() }
 
-// Run sends letters until Shutdown is called or ctx ends. If ctx ends, running attempts are
+// Run sends letters until Shutdown is called or ctx ends. If ctx is done, running attempts are
 // aborted.
 func (p *Post) Run(ctx context.Context) {
 	defer close(p.idle)
@@ -119,7 +119,7 @@ func (p *Post) Run(ctx context.Context) {
 }
 
 // Shutdown keeps new attempts from starting. It returns when the running attempts have ended, or
-// when ctx ends.
+// when ctx is done.
 func (p *Post) Shutdown(ctx context.Context) {
 	p.once.Do(func() { close(p.quit) })
 	select {

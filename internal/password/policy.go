@@ -69,7 +69,7 @@ const (
 	maxKnownLen = 100 // bytes of each known word
 )
 
-// A Rating says how hard a password is to guess.
+// A Rating describes how hard a password is to guess.
 type Rating struct {
 	Score  int    // from zxcvbn, 0 to 4
 	Advice string // why the score is not higher

@@ -57,7 +57,7 @@ func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error
 }
 
 // Wait waits as long as it would have taken to check the slowest hash among all accounts. It waits
-// until at most five seconds after the check began, or until ctx ends. If no account has an
+// until at most five seconds after the check began, or until ctx is done. If no account has an
 // imported hash, it returns immediately. Other callers can run tasks during the wait.
 //
 // The first Wait in a process checks one hash of each kind that the process has not checked yet, to
@@ -178,7 +178,7 @@ type pace struct {
 	speeds map[string]speed // by algorithm
 }
 
-// A speed says how long an algorithm takes.
+// A speed is how long an algorithm takes.
 type speed struct {
 	amount int     // the largest measured amount of work
 	each   float64 // nanoseconds per unit of work

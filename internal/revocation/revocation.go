@@ -83,7 +83,7 @@ func New(log Log, now func() time.Time) *List {
 	return &List{log: log, now: now, dead: make(map[string]Revocation), looked: make(chan struct{})}
 }
 
-// Run polls the log until ctx ends.
+// Run polls the log until ctx is done.
 func (l *List) Run(ctx context.Context) {
 	l.poll(true)
 	defer l.poll(false)
@@ -197,9 +197,9 @@ func (l *List) Known() int64 {
 // A Subject is something that a token depends on, such as a login or a client.
 type Subject struct{ Kind, ID string }
 
-// Check returns problem.Unauthenticated if any of the subjects, or the whole installation, was revoked
-// at or after issued, the time when the token was issued. It returns problem.Unavailable if this node
-// has not read the log for five seconds. Subjects with an empty ID are skipped.
+// Check returns problem.Unauthenticated if any of the subjects, or the whole installation, was
+// revoked at or after issued, the time when the token was issued. It returns problem.Unavailable if
+// this node has not read the log for five seconds. Subjects with an empty ID are skipped.
 //
 // A process that was suspended, or was waiting for its disk, has not read the log either. So Check
 // waits up to a second for the next poll before it refuses, unless reading has failed.

@@ -17,7 +17,7 @@ func (a *site) rememberDeleted(v *visit, name string) {
 	a.cookies.Set(v.w, v.r, deletedCookie, base64.RawURLEncoding.EncodeToString([]byte(text)))
 }
 
-// done reports whether the URL says that the change what has just been made.
+// done reports whether, according to the URL, the change named what has just been made.
 func (v *visit) done(what string) bool { return v.r.URL.Query().Get("done") == what }
 
 // quoteName quotes a name for a sentence and isolates its writing direction. It removes characters
@@ -53,7 +53,7 @@ func (a *site) notice(v *visit, title string) string {
 }
 
 // notices are the sentences that a URL can select. A URL cannot supply text of its own. Each
-// sentence says what was done and what the consequences are. {this} is the title of the page,
+// sentence describes what was done and what the consequences are. {this} is the title of the page,
 // {gone} the name of the deleted row.
 var notices = map[string]string{
 	"apprevoked":  "App disconnected from {this}. It has lost its access and must ask again.",

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A result says how a part ended.
+// A result is the outcome of a part.
 type result struct {
 	name string
 	wall time.Duration

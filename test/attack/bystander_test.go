@@ -14,7 +14,7 @@ import (
 )
 
 // bystanderLimit is the 99th percentile that a bystander's token verifications may take during the
-// attacks. It is enforced if SELVAGE_TEST_BYSTANDER is set, as by `make attack`, which runs one
+// attacks. It is enforced if SELVAGE_TEST_BYSTANDER is set. `make attack` sets it and runs one
 // part at a time.
 const bystanderLimit = 25 * time.Millisecond
 

@@ -85,7 +85,8 @@ func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter)
 	}
 }
 
-// check checks that the server keeps what it acknowledged of a login before it was killed.
+// check checks that the server still has all data of a login that it acknowledged before it was
+// killed.
 func (l *login) check(t *testing.T) {
 	t.Helper()
 	c := l.flow.Client

@@ -95,7 +95,7 @@ func Start(t harness.T, profile string, env []string) *Browser {
 
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // its log says how it ended
+		_ = cmd.Wait() // its log shows why it exited
 		close(exited)
 	}()
 	b := &Browser{}

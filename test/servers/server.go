@@ -94,7 +94,7 @@ func (s *Server) start() error {
 
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // its log says how it ended
+		_ = cmd.Wait() // its log shows why it exited
 		close(exited)
 	}()
 

@@ -31,7 +31,7 @@ type breaker struct {
 	good, needed int    // consecutive successful probes since it opened, and how many close it
 }
 
-// State says whether the primary is unavailable.
+// State reports whether the primary is unavailable.
 type State struct {
 	Away  bool
 	Since time.Time // since when the primary is unavailable; zero if it is available

@@ -41,8 +41,8 @@ const (
 	maxUnread = 4096
 )
 
-// Listen calls receive for each message on channel until ctx ends. It reconnects if the connection
-// breaks.
+// Listen calls receive for each message on channel until ctx is done. It reconnects if the
+// connection breaks.
 func (c Channel) Listen(ctx context.Context, channel string, receive func(message []byte)) {
 	messages := c.store.client.Subscribe(ctx, c.name(channel))
 	defer messages.Close()

@@ -80,9 +80,9 @@ type once struct{ *redis.Cmd }
 // NoRetry reports that the client must not retry the command.
 func (once) NoRetry() bool { return true }
 
-// do sends one command. If ctx has ended, do sends nothing. If ctx ends later, the command is still
-// completed: abandoning it would break the connection, and leave it unknown whether the command was
-// run.
+// do sends one command. If ctx has ended, do sends nothing. If ctx is done later, the command is
+// still completed: abandoning it would break the connection, and leave it unknown whether the
+// command was run.
 func (s *Store) do(ctx context.Context, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ const (
 // because clients reject *.localhost.
 var Hosts = []string{"localhost", "puc.localhost", "fabric.localhost", "id.localhost", "127.0.0.1", "::1"}
 
-// Config says where an authority is stored and which hosts it certifies.
+// Config sets where an authority is stored and which hosts it certifies.
 type Config struct {
 	Dir   string           // directory of its files
 	Hosts []string         // names and addresses in addition to [Hosts]

@@ -36,7 +36,7 @@ type Sealer interface {
 	OpenSecret(name, sealed string) ([]byte, error)
 }
 
-// ACMEConfig says which certificates to request, and from which authority.
+// ACMEConfig sets which certificates to request, and from which authority.
 type ACMEConfig struct {
 	Hosts     []string // each gets a certificate of its own
 	Email     string   // for messages from the authority; may be ""

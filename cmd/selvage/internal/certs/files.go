@@ -95,7 +95,7 @@ func (f *Files) read() (*tls.Certificate, error) {
 	return &pair, check(pair.Leaf, "the certificate in "+f.c.Cert, f.c.Now(), f.c.Hosts)
 }
 
-// Run reads the files again when they change, until ctx ends. Another program may write the two
+// Run reads the files again when they change, until ctx is done. Another program may write the two
 // files one after the other, so Run waits until they have stopped changing. It logs each reload,
 // and warns once a day if the certificate should have been renewed.
 func (f *Files) Run(ctx context.Context) {
@@ -160,7 +160,7 @@ func (f *Files) stamp() (s stamp) {
 	return s
 }
 
-// explain returns an error that says how to fix files that are not a valid pair.
+// explain returns an error that explains how to fix files that are not a valid pair.
 func (f *Files) explain(err error, chain, key []byte) error {
 	switch {
 	case !hasBlock(chain, "CERTIFICATE"):

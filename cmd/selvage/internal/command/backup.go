@@ -129,7 +129,7 @@ func (c backupCommands) create(ctx context.Context, a *app, cmd *cobra.Command, 
 	return nil
 }
 
-// masterKeyOf says where the master key is.
+// masterKeyOf describes where the master key is.
 func masterKeyOf(conf config.Config) string {
 	if conf.MasterKey != "" {
 		return "master_key"

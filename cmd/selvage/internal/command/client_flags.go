@@ -103,7 +103,8 @@ func setRequests(cmd *cobra.Command, c *idp.Client) error {
 	return errors.Join(setKeys(cmd, c), setPKCE(cmd, c))
 }
 
-// addSecurityFlags adds the flags of how a client protects its authorization requests and responses.
+// addSecurityFlags adds the flags of how a client protects its authorization requests and
+// responses.
 func addSecurityFlags(f *pflag.FlagSet) {
 	f.Bool("require-pushed-authorization-requests", false,
 		"the client must push its authorization requests to /oauth/par (RFC 9126)")
@@ -175,8 +176,8 @@ func shortGrants(grants []string) []string {
 	return short
 }
 
-// flagLogo returns the logo in the file of --logo, and whether the flag is given. An empty flag
-// removes the logo. flagLogo returns an error if the file is not a picture.
+// flagLogo returns the logo in the file named by --logo, and whether the flag is given. An empty
+// flag removes the logo. flagLogo returns an error if the file is not a picture.
 func flagLogo(cmd *cobra.Command) (l brand.Logo, given bool, err error) {
 	name := cli.Text(cmd, "logo")
 	if name == nil || *name == "" {

@@ -94,7 +94,7 @@ func (c subscriberCommands) subscriberInput(cmd *cobra.Command, prompt bool) (in
 	return in, err
 }
 
-// flagClaims reads the file of --claims. It returns nil if the flag is not set.
+// flagClaims reads the file named by --claims. It returns nil if the flag is not set.
 func (c subscriberCommands) flagClaims(cmd *cobra.Command) (*fabric.StandardClaims, error) {
 	file := cli.Text(cmd, "claims")
 	if file == nil {

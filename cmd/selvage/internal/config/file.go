@@ -39,8 +39,8 @@ func parseFile(name string, text []byte) (layer, error) {
 	return f.values, errors.Join(f.errs...)
 }
 
-// syntaxError says where a file is not valid YAML. The parser reports the line at best, but never
-// the most common cause, a tab.
+// syntaxError describes where a file is not valid YAML. The parser reports the line at best, but
+// never the most common cause, a tab.
 func syntaxError(name string, text []byte, err error) error {
 	n := 0
 	for line := range strings.Lines(string(text)) {

@@ -226,7 +226,7 @@ func schemeOf(raw string) string {
 	return scheme
 }
 
-// checkURL returns an error that says what is wrong with a URL. needs describes a valid one.
+// checkURL returns an error that describes what is wrong with a URL. needs describes a valid one.
 func checkURL(raw string, schemes []string, needs string) error {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	switch {

@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Each type of value parses itself from text. Its error says which values it accepts.
+// Each type of value parses itself from text. Its error lists the values that it accepts.
 type (
 	masterKey string // base64 of 32 bytes, or empty
 	fileName  string

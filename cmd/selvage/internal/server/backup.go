@@ -12,11 +12,12 @@ import (
 	"github.com/selvage/selvage/internal/backup"
 )
 
-// backupCheck is how often the server checks whether a backup is due. It is also the pause after a backup
-// that failed.
+// backupCheck is how often the server checks whether a backup is due. It is also the pause after a
+// backup that failed.
 const backupCheck = time.Minute
 
-// runBackups creates backups in the directory of the configuration, if there is one, until ctx ends.
+// runBackups creates backups in the directory of the configuration, if there is one, until ctx is
+// done.
 func (a *App) runBackups(ctx context.Context, log *slog.Logger) {
 	dir := a.Config.BackupDir()
 	if dir == "" {
@@ -57,7 +58,8 @@ func (a *App) backUp(ctx context.Context, dir string, log *slog.Logger) error {
 	return err
 }
 
-// newestBackup returns when the newest backup in dir was created, or the zero time if there is none.
+// newestBackup returns when the newest backup in dir was created, or the zero time if there is
+// none.
 func newestBackup(dir string) (time.Time, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return time.Time{}, nil

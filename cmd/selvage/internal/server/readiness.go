@@ -102,7 +102,7 @@ func (d *dependency) begin() {
 	}()
 }
 
-// wait returns the answer, or a substitute if ctx ends first.
+// wait returns the answer, or a substitute if ctx is done first.
 func (d *dependency) wait(ctx context.Context) answer {
 	var got answer
 	select {

@@ -99,8 +99,8 @@ func (a *App) ingestKey(r *http.Request, secret string) (projectID string, reche
 	return k.ProjectID, recheck, a.admit(r, k.ID)
 }
 
-// makerOf returns the identity of whoever makes a link to media. The arguments are pairs of a kind
-// and an id whose revocation ends the link. Ids may be empty.
+// makerOf returns the identity of the caller that makes a link to media. The arguments are pairs of
+// a kind and an id whose revocation ends the link. Ids may be empty.
 func makerOf(kindsAndIDs ...string) string { return strings.Join(kindsAndIDs, "\n") }
 
 // checkMaker returns problem.Unauthenticated if the link's maker was revoked after the link was

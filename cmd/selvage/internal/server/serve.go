@@ -63,7 +63,7 @@ type Config struct {
 	Stdout, Stderr io.Writer
 }
 
-// Serve serves until ctx ends or a signal stops the process. In this order, it
+// Serve serves until ctx is done or a signal stops the process. In this order, it
 //
 //   - locks the data directory and opens the listeners, so that a start that fails here
 //     changes nothing,

@@ -21,7 +21,7 @@ func (s *server) notifySignals() {
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 }
 
-// wait serves until a signal arrives, ctx ends or a listener fails, and then stops the server.
+// wait serves until a signal arrives, ctx is done or a listener fails, and then stops the server.
 func (s *server) wait(ctx context.Context) error {
 	for {
 		select {
@@ -65,7 +65,7 @@ func (s *server) stop(drain time.Duration) error {
 	}
 }
 
-// shutdown stops the public listeners immediately and waits for their requests until ctx ends.
+// shutdown stops the public listeners immediately and waits for their requests until ctx is done.
 // Requests that take longer are cut off, which is not an error. WebSocket clients are asked to
 // reconnect elsewhere, and deliveries that have begun are finished. The listener for health stops
 // last.
@@ -115,7 +115,7 @@ func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
 	s.finishRecordings(ctx)
 }
 
-// finishRecordings waits until ctx ends for the files of recorded calls to be written. The next
+// finishRecordings waits until ctx is done for the files of recorded calls to be written. The next
 // process writes the remaining files.
 func (s *server) finishRecordings(ctx context.Context) {
 	if s.app.spools == nil {

@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// A Kind says which programs read a store.
+// A Kind identifies the programs that read a store.
 type Kind string
 
 // The constants are the kinds of stores.
