@@ -105,6 +105,30 @@ func (deaf) RevocationsSince(context.Context, int64) ([]revocation.Revocation, i
 
 // TestDeaf shows that a node that has never been able to read the log allows nothing, even after
 // many polls.
+// TestInstallation shows that the revocation of an installation ends everything that was issued until
+// then, even tokens without a subject.
+func TestInstallation(t *testing.T) {
+	log := openLog(t, nil)
+	list := revocation.New(log, nil)
+	until := time.Now().Truncate(time.Microsecond)
+	if err := log.EndAll(t.Context(), until); err != nil {
+		t.Fatal(err)
+	}
+	if err := list.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	subject := revocation.Subject{Kind: revocation.Token, ID: "a"}
+	for _, subjects := range [][]revocation.Subject{nil, {subject}} {
+		if err := list.Check(until, subjects...); !errors.Is(err, problem.Unauthenticated) {
+			t.Errorf("Check of what was issued before, %v = %v, want unauthenticated", subjects, err)
+		}
+		if err := list.Check(until.Add(time.Microsecond), subjects...); err != nil {
+			t.Errorf("Check of what was issued later, %v = %v", subjects, err)
+		}
+	}
+}
+
 func TestDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := revocation.New(deaf{}, nil)
