@@ -38,7 +38,7 @@ var layers = map[string][]string{
 	"cmd/selvage/internal/backups": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "internal/audit",
 		"internal/backup", "internal/blob", "internal/database", "keys", "recordings", "store"},
 	"cmd/selvage/internal/demo": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "fabric",
-		"idp", "internal/page", "internal/problem", "operator", "recordings", "sdk", "templates"},
+		"idp", "internal/page", "internal/problem", "internal/web", "operator", "recordings", "sdk", "templates"},
 	// protocols and the store import their domains and the plumbing, never each other
 	"operator/dashboard": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor",
 		"internal/brand", "internal/page", "internal/problem", "internal/web",
