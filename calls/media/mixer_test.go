@@ -202,14 +202,20 @@ func TestPlayout(t *testing.T) {
 // byte2 returns the lowest byte of n.
 func byte2(n int) int { return n & 0xff }
 
-// BenchmarkRoom measures a room in which every member sends audio, and one in ten speaks: the CPU
-// time per frame, and how many members one core carries.
+// BenchmarkRoom measures a room in which every member sends audio, and one in ten speaks or all do:
+// the CPU time per frame, and how many members one core carries.
 func BenchmarkRoom(b *testing.B) {
+	b.Run("one in ten speaks", func(b *testing.B) { benchmarkRoom(b, 10) })
+	b.Run("all speak", func(b *testing.B) { benchmarkRoom(b, 1) })
+}
+
+// benchmarkRoom measures a room in which one member in some speaks.
+func benchmarkRoom(b *testing.B, some int) {
 	const members, distinct = 150, 50
 	h := newHall(b)
 	for i := range members {
 		pitch := 0.0
-		if i%10 == 0 {
+		if i%some == 0 {
 			pitch = 300 + float64(10*i)
 		}
 		h.enter(sdp.G722, pitch)
