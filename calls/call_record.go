@@ -23,7 +23,7 @@ const (
 	Completed State = "ended"
 )
 
-// A Record is what the database stores about a call.
+// A Record is a call's row in the database.
 type Record struct {
 	Key       string // sorts by Created
 	ID        string // the caller leg's id, which the caller's client chose

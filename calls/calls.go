@@ -215,16 +215,16 @@ func (c *Calls) Run(ctx context.Context) {
 			c.carryOutRequests(ctx)
 		}
 		if err := c.endRequestedRooms(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("looking for room sessions that are to end", "error", err)
+			c.log.Error("finding the room sessions to end", "error", err)
 		}
 	}
 }
 
-// carryOutRequests carries out what backends and operators have requested for this node's calls.
+// carryOutRequests carries out the requests of backends and operators for this node's calls.
 func (c *Calls) carryOutRequests(ctx context.Context) {
 	asked, err := c.store.TakeAsked(ctx, c.node)
 	if err != nil && ctx.Err() == nil {
-		c.log.Error("looking for what is asked of calls", "error", err)
+		c.log.Error("finding the requests to change calls", "error", err)
 	}
 	for _, a := range asked {
 		k := c.find(a.ProjectID, a.CallID)

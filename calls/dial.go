@@ -193,7 +193,7 @@ func (k *call) ringSubscriber() {
 	callee := k.record.To.SubscriberID
 	sockets, err := k.calls.fabric.Presence.Sockets(ctx, k.project, callee)
 	if err != nil {
-		k.calls.log.Error("finding whom to ring", "call_id", k.id, "error", err)
+		k.calls.log.Error("finding the subscribers to ring", "call_id", k.id, "error", err)
 		k.end(Congestion, nil)
 		return
 	}

@@ -79,8 +79,8 @@ type Media interface {
 	// restarts ICE. After an error, the media is unchanged.
 	Update(offer string) (answer string, err error)
 
-	// Renew takes the offer of a client that has come back, for example after a reload of its page.
-	// It replaces all transports, but keeps links, mutes and the recording.
+	// Renew applies the offer of a client that has reconnected, for example after a reload of its
+	// page. It replaces all transports, but keeps links, mutes and the recording.
 	Renew(offer string) (answer string, err error)
 
 	// Link forwards this client's media of one kind to the client of another leg, or to nobody if

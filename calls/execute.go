@@ -130,7 +130,7 @@ func (l *leg) reattach(sdp string) error {
 	return nil
 }
 
-// renew takes the offer of a client that has come back, and returns the answer.
+// renew applies the offer of a client that has reconnected, and returns the answer.
 func (l *leg) renew(sdp string) (answer string, err error) {
 	if l.media != nil {
 		defer l.noteVideo()

@@ -24,7 +24,7 @@ func (k *call) handlePanic(cause any) {
 	if cause == nil {
 		return
 	}
-	k.calls.log.Error("a fault in a call", "call_id", k.id, "error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+	k.calls.log.Error("panic in a call", "call_id", k.id, "error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 	defer func() {
 		if recover() != nil {
 			k.discard()

@@ -62,7 +62,7 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// An account is what limits apply to: a holder of tokens, or an embed key.
+// An account is the subject of limits: a holder of tokens, or an embed key.
 type account struct {
 	id    string
 	embed bool // an embed key, which many people use

@@ -97,7 +97,7 @@ func (c *Calls) RunNode(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := c.renew(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("looking after the calls of dead nodes", "error", err)
+			c.log.Error("closing the calls of dead nodes", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -60,11 +60,11 @@ func (k *call) resumeRecording() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 		defer cancel()
-		// This is not done within changeRecordings: ending a recording calls changeRecordings, which
-		// would wait for itself.
+		// This is not done within changeRecordings: ending a recording calls changeRecordings,
+		// which would wait for itself.
 		recorded, err := c.recorder.Interrupt(ctx, k.project, k.id)
 		if err != nil {
-			c.log.Error("ending the recording of a lost node", "call_id", k.id, "error", err)
+			c.log.Error("closing the recording from a lost node", "call_id", k.id, "error", err)
 			return
 		}
 		// A server that was started again may have ended that recording before the clients came

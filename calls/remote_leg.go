@@ -71,7 +71,7 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 func (c *Calls) runningNodes(ctx context.Context) []string {
 	nodes, err := c.store.RunningNodes(ctx)
 	if err != nil && ctx.Err() == nil {
-		c.log.Error("finding the calls of a client that has come back", "error", err)
+		c.log.Error("finding the calls of a reconnected client", "error", err)
 	}
 	return nodes
 }

@@ -34,8 +34,8 @@ func (r *room) key() roomKey { return roomKey{r.session.ProjectID, r.session.Roo
 // errRoomOver is returned to a caller that dialed a room when its last member was leaving.
 var errRoomOver = errors.New("the room session has ended")
 
-// dialRoom makes a client a member of a room, which it opens if it is the first. If another node has
-// the room, that node does it, unless here is true.
+// dialRoom makes a client a member of a room, which it opens if it is the first. If another node
+// has the room, that node does it, unless here is true.
 func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, to Party, here bool) (Reply, error) {
 	settings, err := c.roomSettings(ctx, client.Token.ProjectID, to.RoomID)
 	if err != nil {
@@ -164,7 +164,7 @@ func (r *room) post(f func()) {
 	r.mailbox.post(func() {
 		defer func() {
 			if cause := recover(); cause != nil {
-				r.calls.log.Error("a fault in a room", "room_session_id", r.session.ID,
+				r.calls.log.Error("panic in a room", "room_session_id", r.session.ID,
 					"error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
 				r.end(TemporaryFailure)
 			}

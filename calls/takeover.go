@@ -54,7 +54,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	}
 
 	if c.has(r.ProjectID, r.ID, r.CalleeLeg) {
-		c.log.Warn("not taking over a call whose ids other calls have", "call_id", r.ID)
+		c.log.Warn("not taking over a call, because other calls use its ids", "call_id", r.ID)
 		return nil
 	}
 	err = c.store.TakeCall(ctx, r, c.node)
@@ -64,7 +64,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	if err != nil {
 		return err
 	}
-	c.log.Info("taking over a call of a lost node", "call_id", r.ID, "node", r.Node)
+	c.log.Info("taking over a call from a lost node", "call_id", r.ID, "node", r.Node)
 	r.Node = c.node
 	c.revive(r)
 	return nil

@@ -46,7 +46,7 @@ type Device struct {
 	DeviceSecrets // set only by [Devices.Register]
 }
 
-// DeviceSecrets are what only the device itself may see.
+// DeviceSecrets holds the values that only the device itself may see.
 type DeviceSecrets struct {
 	Token   string `json:"token"`    // token of the push service
 	PushKey string `json:"push_key"` // key that seals push messages: base64 of 32 bytes

@@ -107,7 +107,7 @@ type (
 		CreatedAt time.Time  `json:"created_at"`
 		UsedAt    *time.Time `json:"used_at"`
 	}
-	// An ExportedRecording is what is known about a recording that is linked to the subscriber.
+	// An ExportedRecording describes a recording that is linked to the subscriber.
 	ExportedRecording struct {
 		Sid           string     `json:"sid"`
 		CallSid       string     `json:"call_sid,omitempty"`

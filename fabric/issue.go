@@ -228,7 +228,7 @@ type ApplicationStore interface {
 	FindApplication(ctx context.Context, projectID, id string) (Application, error)
 }
 
-// An Application is what this package knows about an OAuth client.
+// An Application holds the properties of an OAuth client that this package needs.
 type Application struct {
 	ID     string
 	Name   string

@@ -46,7 +46,7 @@ type Grant struct {
 	Revoked    time.Time // zero while the grant is valid
 }
 
-// A Consent is what a subscriber has agreed to for an OAuth client.
+// A Consent holds the scopes that a subscriber has granted to an OAuth client.
 type Consent struct {
 	ClientID   string
 	ClientName string

@@ -279,7 +279,7 @@ func (ss *Subscribers) Search(
 	return ss.store.SearchSubscribers(ctx, projectID, norm.NFC.String(strings.Join(strings.Fields(text), " ")), q)
 }
 
-// An Info is what subscribers may read about themselves.
+// An Info holds the data about themselves that subscribers may read.
 type Info struct {
 	Subscriber  Subscriber
 	Addresses   []Address

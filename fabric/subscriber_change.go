@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// A SubscriberChange is what a [SubscriberStore] writes; nil fields are left unchanged.
+// A SubscriberChange holds new values for a [SubscriberStore] to write; nil fields are left
+// unchanged.
 type SubscriberChange struct {
 	Email        *string
 	Verified     *bool

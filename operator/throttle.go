@@ -18,9 +18,10 @@ import (
 const knownFor = 90 * 24 * time.Hour
 
 // try counts a login attempt before the password is checked, so that concurrent attempts count too.
-// It returns what it counted. Unknown accounts are counted like known ones, by normalized email. A
-// network from which the operator has signed in before has its own count, so that guesses from
-// other networks do not lock the operator out there. Exceeded limits are recorded once a minute.
+// It returns the counts that it took. Unknown accounts are counted like known ones, by normalized
+// email. A network from which the operator has signed in before has its own count, so that guesses
+// from other networks do not lock the operator out there. Exceeded limits are recorded once a
+// minute.
 func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
 	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
 	if a.KnowsPlace(ctx, o, from) {

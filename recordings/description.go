@@ -26,7 +26,7 @@ var (
 // maxText is the maximum length of most fields of a Description, in bytes.
 const maxText = 255
 
-// A Description is what the sender of an upload says about it.
+// A Description holds the properties of a recording that come with its upload.
 type Description struct {
 	Metadata
 	SubscriberID string // the project's subscriber to whom the recording belongs
@@ -41,8 +41,8 @@ type Description struct {
 	Late        bool     // Sid may name a recording that no longer waits for its media
 
 	// An upload is a repetition if it has the same identity as an earlier one. The identity is the
-	// first of these that is set: IdempotencyKey; Path and the bytes; CallSid, any Track and the bytes;
-	// Sid and the bytes.
+	// first of these that is set: IdempotencyKey; Path and the bytes; CallSid, any Track and the
+	// bytes; Sid and the bytes.
 	IdempotencyKey string
 	Path           string // path of the file on the sender's machine
 }

@@ -170,13 +170,13 @@ type Store interface {
 	DeliveryStore
 }
 
-// An Arrival is what a store needs to know about an upload in addition to the recording.
+// An Arrival holds the facts about an upload that a store needs in addition to the recording.
 type Arrival struct {
 	Identity      string   // shared by repetitions of the upload; "" if it has none
 	SubscriberIDs []string // subscribers to whom the recording belongs
 
-	// Given is what the sender said about the call, without defaults. It takes precedence over the
-	// fields of the waiting recording.
+	// Given holds the properties of the call that the sender set, without defaults. It takes
+	// precedence over the fields of the waiting recording.
 	Given Metadata
 
 	// Sid names the waiting recording. If it is "", the upload completes the recording of the same

@@ -18,8 +18,8 @@ import (
 // awkward is a text that a careless encoding would change.
 const awkward = "ü \"quoted\" \\ \n\t\u2028 'x' <&> 𝄞"
 
-// fillEveryTable adds rows to every table of the schema. All columns that name other rows hold the same
-// ids, so that every reference is valid. In the last row, columns that may be NULL are.
+// fillEveryTable adds rows to every table of the schema. All columns that name other rows hold the
+// same ids, so that every reference is valid. In the last row, columns that may be NULL are.
 func fillEveryTable(t *testing.T, s *Store) (tables int) {
 	t.Helper()
 	nullable := nullableColumns(t)
@@ -202,7 +202,7 @@ func filler(t *testing.T, c Config) *Filler {
 	return f
 }
 
-// TestSyncFollowsChanges shows that a second sync copies what has changed: rows that were added, changed
+// TestSyncFollowsChanges shows that a second sync copies the changes: rows that were added, changed
 // and deleted, and unique values that rows have exchanged.
 func TestSyncFollowsChanges(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
@@ -317,7 +317,7 @@ func TestSnapshotIsStable(t *testing.T) {
 			return ctx.Err()
 		})
 		if err == nil {
-			t.Error("a snapshot whose context has ended goes on")
+			t.Error("a snapshot continues after its context was canceled")
 		}
 	})
 }

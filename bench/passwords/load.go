@@ -36,7 +36,7 @@ func (w *world) logins(length time.Duration) {
 		hash.Round(10*time.Microsecond), cpu.Round(10*time.Microsecond),
 		float64(done.Load())/time.Since(took).Seconds())
 	w.check(float64(hash) >= wanted*float64(cpu),
-		"logins are %.0f %% of what argon2id alone allows, want at least %.0f %%", 100*float64(hash)/float64(cpu),
+		"the login rate is %.0f %% of that of argon2id alone, want at least %.0f %%", 100*float64(hash)/float64(cpu),
 		100*wanted)
 }
 
@@ -77,7 +77,7 @@ func (w *world) spraying(length time.Duration) {
 	a, b := quantile(quiet, 0.99), quantile(sprayed, 0.99)
 	fmt.Printf("        verifying a token takes %v (p99) on an idle server, and %v under %.0f guesses a second\n", a, b,
 		float64(guesses.Load())/length.Seconds())
-	w.check(b-a <= more, "spraying costs others %v (p99), want at most %v", b-a, more)
+	w.check(b-a <= more, "password spraying slows down other requests by %v (p99), want at most %v", b-a, more)
 }
 
 // verifications returns the sorted latencies of requests that a token authenticates.

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A tap stores what was recorded.
+// A tap stores the events that were recorded.
 type tap struct {
 	packets chan calls.Packet
 	clocks  chan time.Time

@@ -38,8 +38,8 @@ func (p *spool) measureDisk() {
 
 	switch sid := fabric.HideSid(p.call.Sid); {
 	case err != nil && !before:
-		p.owner.log.Error("a recording keeps nothing more", "recording", sid, "error", err)
+		p.owner.log.Error("a recording is interrupted: its disk has too little space", "recording", sid, "error", err)
 	case err == nil && before:
-		p.owner.log.Info("a recording goes on: its disk has room again", "recording", sid)
+		p.owner.log.Info("a recording continues: its disk has space again", "recording", sid)
 	}
 }

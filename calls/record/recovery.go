@@ -36,7 +36,7 @@ func (s *Spools) Run(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if err := s.enqueueUnlocked(ctx); err != nil && ctx.Err() == nil {
-			s.log.Error("the spools of recordings cannot be read", "error", err)
+			s.log.Error("could not read the spools of recordings", "error", err)
 		}
 		select {
 		case <-ticker.C:
@@ -95,7 +95,7 @@ func (s *Spools) enqueue(file *os.File, sid string) {
 			err = s.remove(sid)
 		}
 		if err != nil {
-			s.log.Error("a recording cannot be made yet", "recording", fabric.HideSid(sid), "error", err)
+			s.log.Error("making a recording failed; it will be retried", "recording", fabric.HideSid(sid), "error", err)
 			s.postpone(sid)
 			return
 		}
@@ -158,7 +158,7 @@ func (s *Spools) names(sid string, file *os.File) bool {
 // discard deletes a spool that contains no recording.
 func (s *Spools) discard(file *os.File, sid string) {
 	if err := s.remove(sid); err != nil {
-		s.log.Error("an empty spool stays", "recording", fabric.HideSid(sid), "error", err)
+		s.log.Error("could not delete an empty spool", "recording", fabric.HideSid(sid), "error", err)
 	}
 	_ = file.Close()
 }

@@ -25,7 +25,7 @@ func (s *Spools) interrupt(ctx context.Context, file *os.File) {
 		_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
 	}
 	if err != nil && !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.Invalid) {
-		s.log.Warn("an interrupted recording cannot be stopped yet", "recording", fabric.HideSid(c.Sid), "error", err)
+		s.log.Warn("could not stop an interrupted recording", "recording", fabric.HideSid(c.Sid), "error", err)
 	}
 }
 

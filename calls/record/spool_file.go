@@ -136,9 +136,9 @@ func (p *spool) sync() bool {
 func (p *spool) report(err error) {
 	switch {
 	case err != nil && !p.failed:
-		p.owner.log.Error("a recording cannot be written", "recording", fabric.HideSid(p.call.Sid), "error", err)
+		p.owner.log.Error("could not write a recording to disk", "recording", fabric.HideSid(p.call.Sid), "error", err)
 	case err == nil && p.failed:
-		p.owner.log.Info("a recording can be written again", "recording", fabric.HideSid(p.call.Sid))
+		p.owner.log.Info("a recording is written to disk again", "recording", fabric.HideSid(p.call.Sid))
 	}
 	p.failed = err != nil
 }

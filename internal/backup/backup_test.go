@@ -250,8 +250,8 @@ func TestStockTools(t *testing.T) {
 	}
 }
 
-// TestIncremental shows that a further backup writes only new media, and that Prune removes what no
-// remaining backup uses.
+// TestIncremental shows that a further backup writes only new media, and that Prune removes media
+// that no remaining backup uses.
 func TestIncremental(t *testing.T) {
 	id, dir, i := newKey(t), t.TempDir(), newInstallation()
 	create(t, dir, i, id.Recipient(), "")
@@ -329,8 +329,8 @@ func TestMediaThatDiffers(t *testing.T) {
 	}
 }
 
-// TestDamage changes each kind of entry, and cuts off the end. The archive is encrypted again, so that it
-// is not the encryption that finds the damage.
+// TestDamage changes each kind of entry, and cuts off the end. The archive is encrypted again, so
+// that it is not the encryption that finds the damage.
 func TestDamage(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")
@@ -450,7 +450,8 @@ func decrypted(t *testing.T, file string, id age.Identity) []byte {
 	return plain
 }
 
-// rewrite writes an archive whose entries damage has changed. An entry with an empty name is left out.
+// rewrite writes an archive whose entries damage has changed. An entry with an empty name is left
+// out.
 func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
 	damage func(string, []byte) (string, []byte)) {
 	t.Helper()

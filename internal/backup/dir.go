@@ -54,8 +54,8 @@ type Report struct {
 	AddedBytes int64
 }
 
-// Create writes a backup. If the media differs from what the rows say, the error is a [Mismatch],
-// and the backup has everything else.
+// Create writes a backup. If the media differs from the rows' description of it, the error is a
+// [Mismatch], and the backup has everything else.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
 	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
 	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
@@ -244,7 +244,7 @@ func (d Dir) Prune(keep int) (removed []string, err error) {
 		removed = append(removed, s.Name)
 	}
 
-	// Each backup marks the media that it uses. What was last used before the oldest remaining
+	// Each backup marks the media that it uses. Media last used before the oldest remaining
 	// backup is used by none.
 	oldest := all[keep-1].Created.Add(-slack)
 	return removed, d.files.Files(strings.TrimSuffix(mediaPrefix, "/"), func(f File) error {

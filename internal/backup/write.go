@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// A Source is what is backed up.
+// A Source holds the data to back up.
 type Source struct {
 	Program string // the version of selvage
 	Schema  int64
@@ -55,8 +55,8 @@ type writer struct {
 	wrong    []error // differences between the rows and the media; the archive is complete nonetheless
 }
 
-// write writes an archive. If the media differs from what the rows say, the error is a [Mismatch], and
-// the archive is complete.
+// write writes an archive. If the media differs from the rows' description of it, the error is a
+// [Mismatch], and the archive is complete.
 func write(ctx context.Context, out io.Writer, to []age.Recipient, s Source, beside bytesStore) (*writer, error) {
 	encrypted, err := age.Encrypt(out, to...)
 	if err != nil {
@@ -237,7 +237,8 @@ type memory struct{ *bytes.Reader }
 
 func (memory) Close() error { return nil }
 
-// addAbsent lists a recording without bytes. If it was deleted after the snapshot, that is no fault.
+// addAbsent lists a recording without bytes. If it was deleted after the snapshot, that is no
+// fault.
 func (w *writer) addAbsent(ctx context.Context, o Object, list func(Object) error) error {
 	exists, err := w.Exists(ctx, o.Key)
 	if err != nil {

@@ -253,7 +253,7 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 	}
 	e := envelope{From: from}
 	if err := json.Unmarshal(text, &e); err != nil {
-		b.log.Warn("ignoring a message of another node", "error", err)
+		b.log.Warn("ignoring a message from another node", "error", err)
 		return
 	}
 	if e.Kind == "" {
@@ -267,7 +267,7 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 	}
 	if e.ID == "" {
 		if _, err := h(ctx, e.From, e.Body); err != nil {
-			b.log.Error("handling a message of another node", "kind", e.Kind, "error", err)
+			b.log.Error("handling a message from another node", "kind", e.Kind, "error", err)
 		}
 		return
 	}

@@ -71,7 +71,7 @@ func testChange(t *testing.T, d DB) {
 		return errors.Join(insert("gone")(tx), tx.Later(ctx, `INSERT INTO t (id) VALUES ('gone, too')`))
 	}
 	if err := d.Change(ctx, gone); err != nil || count(t, d) != 102 {
-		t.Errorf("a change whose caller leaves meanwhile = %v, want success", err)
+		t.Errorf("a change whose context is canceled while it runs = %v, want success", err)
 	}
 	if err := d.Change(ctx, insert("late")); !errors.Is(err, context.Canceled) {
 		t.Errorf("a change with a canceled context = %v, want canceled", err)

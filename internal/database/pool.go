@@ -37,7 +37,7 @@ type pool struct {
 	waited time.Duration
 }
 
-// given is what a waiting caller gets: a connection or an error.
+// given is the result for a waiting caller: a connection or an error.
 type given struct {
 	conn *conn
 	err  error

@@ -151,7 +151,7 @@ func (v *visit) tell(r Result) {
 		v.d.c.Observe("delivered")
 	case Dead:
 		v.d.c.Observe("dead")
-		v.d.c.Log.Warn("delivery gave up", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
+		v.d.c.Log.Warn("gave up on a delivery", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
 			r.Attempts, "status", r.Status, "error", r.Error)
 	default:
 		v.d.c.Observe("failed")

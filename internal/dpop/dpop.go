@@ -56,11 +56,11 @@ func Algorithms() (names []string) {
 	return names
 }
 
-// Config is what a Verifier works with.
+// Config holds the dependencies and settings of a Verifier.
 type Config struct {
 	Sessions session.Store                          // remembers proofs
 	Key      func(purpose string) [sha256.Size]byte // derives the key of nonces, the same on all nodes
-	Origins  []string                               // by which clients reach us, such as https://id.example:8443
+	Origins  []string                               // where clients reach the server, such as https://id.example:8443
 	Now      func() time.Time                       // nil means time.Now
 }
 
@@ -84,7 +84,7 @@ func New(c Config) *Verifier {
 	return v
 }
 
-// A Use is what a proof must be for.
+// A Use describes the request that a proof must be for.
 type Use struct {
 	Method string // of the HTTP request
 	Path   string

@@ -195,6 +195,6 @@ func TestAuditExport(t *testing.T) {
 
 	if a := b.get("/dashboard/projects/" + w.one.ID +
 		"/audit/export?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a day that is none: %s", a.Status)
+		t.Errorf("an invalid day: %s", a.Status)
 	}
 }

@@ -91,8 +91,8 @@ func Parse(pattern string) (Pattern, error) {
 	return Pattern{compiled}, nil
 }
 
-// Describe adds to d what the first matching pattern finds in path, and reports whether any pattern
-// matches. It does not change fields that are already set.
+// Describe adds to d the values that the first matching pattern finds in path, and reports whether
+// any pattern matches. It does not change fields that are already set.
 func (all Patterns) Describe(path string, d *recordings.Description) bool {
 	path = filepath.ToSlash(path)
 	for _, p := range all {

@@ -23,8 +23,8 @@ var members = map[string][]string{
 	"track":      {"track"},
 }
 
-// ReadSidecar adds to d what a JSON object says about a recording. It knows the names that LaML,
-// jambonz and LiveKit's manifests use. It does not change fields that are already set.
+// ReadSidecar adds to d the description of a recording in a JSON object. It knows the names that
+// LaML, jambonz and LiveKit's manifests use. It does not change fields that are already set.
 func ReadSidecar(text []byte, d *recordings.Description) error {
 	var object map[string]any
 	if err := json.Unmarshal(text, &object); err != nil {

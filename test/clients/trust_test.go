@@ -151,7 +151,7 @@ func TestFirefoxTrust(t *testing.T) {
 	ca(t, s, home, "uninstall", "--store", "firefox")
 	for _, dir := range []string{never, snap, away} {
 		if table := certutil(t, dir, "-L"); strings.Contains(table, name) {
-			t.Errorf("%s still has it:\n%s", dir, table)
+			t.Errorf("%s still contains the authority:\n%s", dir, table)
 		}
 	}
 }

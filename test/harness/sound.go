@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// A Sound is what a WAV file contains.
+// A Sound holds the samples of a WAV file.
 type Sound struct {
 	Rate     int // samples a second
 	Channels [][]float64

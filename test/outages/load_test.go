@@ -164,7 +164,7 @@ func (c *clients) check(t *testing.T) {
 		}
 	}
 	if len(c.failed) > 5 {
-		t.Errorf("and %d more of them", len(c.failed)-5)
+		t.Errorf("and %d more failures", len(c.failed)-5)
 	}
 
 	rand.Shuffle(len(c.chains), func(i, j int) { c.chains[i], c.chains[j] = c.chains[j], c.chains[i] })

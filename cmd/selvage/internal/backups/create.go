@@ -1,6 +1,6 @@
-// Package backups creates and restores the backups of an installation, and copies its rows to another
-// database. Package backup defines what a backup is; this package knows where the data of an installation
-// is.
+// Package backups creates and restores the backups of an installation, and copies its rows to
+// another database. Package backup defines what a backup is; this package knows where the data of
+// an installation is.
 package backups
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// A Backup is what to back up, and where to.
+// A Backup holds the data to back up and the place to write it to.
 type Backup struct {
 	Rows     *store.Store
 	Media    *blob.Dir // nil if this node serves no recordings, and has no media
@@ -39,8 +39,8 @@ type Result struct {
 	Removed []string // older backups that were removed
 }
 
-// Create writes a backup to target: into a directory, or to a new file. A name is that of a directory if it
-// ends with a slash or is one already.
+// Create writes a backup to target: into a directory, or to a new file. A name is that of a
+// directory if it ends with a slash or is one already.
 func (b Backup) Create(ctx context.Context, target string) (r Result, err error) {
 	if b.Progress == nil {
 		b.Progress = func(string) {}
@@ -80,7 +80,7 @@ func (b Backup) createIn(ctx context.Context, target string) (r Result, err erro
 	return r, err
 }
 
-// fromSnapshot calls create with what a snapshot of the rows contains.
+// fromSnapshot calls create with the contents of a snapshot of the rows.
 func (b Backup) fromSnapshot(ctx context.Context, create func(backup.Source) error) error {
 	return b.Rows.Snapshot(ctx, func(snapshot *store.Snapshot) error {
 		s, err := b.source(ctx, snapshot)
@@ -123,7 +123,7 @@ func media(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[backup.Objec
 	}
 }
 
-// source returns what a backup of a snapshot contains.
+// source returns the source of a backup from a snapshot.
 func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.Source, err error) {
 	s = backup.Source{
 		Program: b.Program, Now: time.Now, Progress: b.Progress,

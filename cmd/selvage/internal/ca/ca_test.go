@@ -61,7 +61,7 @@ func TestTLS(t *testing.T) {
 
 	old := &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}
 	if _, err := tls.Dial("tcp", l.Addr().String(), old); err == nil {
-		t.Error("a handshake of TLS 1.1 succeeded")
+		t.Error("a TLS 1.1 handshake succeeded")
 	}
 }
 
@@ -119,8 +119,8 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses shows that Open rejects a certificate that is malformed or expired, does not belong
-// to its key, or does not permit a host.
+// TestOpenRefuses shows that Open rejects a certificate that is malformed or expired, does not
+// belong to its key, or does not permit a host.
 func TestOpenRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

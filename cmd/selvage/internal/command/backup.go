@@ -56,7 +56,7 @@ func (c backupCommands) command() *cobra.Command {
 	return cli.Noun("backup", "Backups of the rows and the media", create, list, verify, restore, key)
 }
 
-// backupView prints what a backup holds.
+// backupView prints the contents of a backup.
 var backupView = cli.View[backup.Report]{
 	ID: func(r backup.Report) string { return r.Name },
 	JSON: func(r backup.Report) any {

@@ -45,7 +45,7 @@ type Declarer struct{ c Config }
 // New returns a Declarer.
 func New(c Config) *Declarer { return &Declarer{c} }
 
-// An Action is what a step does.
+// An Action is the kind of change that a step makes.
 type Action string
 
 // The constants are the possible actions.

@@ -36,7 +36,7 @@ const (
 // Path is the path of the demo app.
 const Path = "/demo"
 
-// Config is what the demo needs from a server.
+// Config holds the parts of a server that the demo needs.
 type Config struct {
 	Dir     string // the data directory
 	Where   config.Where

@@ -306,7 +306,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 			err = errors.Join(err, a.Recordings.Sweep(ctx))
 		}
 		if err != nil && ctx.Err() == nil {
-			log.Error("sweeping", "error", err)
+			log.Error("deleting expired rows", "error", err)
 		}
 
 		select {
