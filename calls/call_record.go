@@ -15,7 +15,7 @@ import (
 // A State is the stage that a call has reached.
 type State string
 
-// The states.
+// The states of a call.
 const (
 	Created   State = "created"
 	Ringing   State = "ringing"

@@ -9,7 +9,7 @@ import (
 // that a muted leg stays muted when another node takes the call over.
 type Controls int64
 
-// The controls.
+// The controls of a leg.
 const (
 	AudioMuted Controls = 1 << iota
 	VideoMuted

@@ -51,8 +51,8 @@ type Mixer interface {
 	// Remove makes m neither heard nor hear.
 	Remove(m Media)
 
-	// Show forwards the video of from to the client of to, instead of what it has seen so far. If
-	// from is nil, the client sees nobody. Neither has to be a member.
+	// Show forwards the video of from to the client of to, instead of the video that it has seen so
+	// far. If from is nil, the client sees nobody. Neither has to be a member.
 	Show(from, to Media)
 
 	// SendsVideo reports whether the client of m may send video.
@@ -116,7 +116,7 @@ type Media interface {
 // A Kind is a kind of media.
 type Kind string
 
-// The kinds.
+// The kinds of media.
 const (
 	Audio Kind = "audio"
 	Video Kind = "video"
@@ -126,7 +126,7 @@ const (
 // engine's goroutines and must not block.
 type Watcher interface {
 	// Connected is called when a section of the client has its keys, so media can flow. It is
-	// called again after each Renew, and when the client comes back after Lost.
+	// called again after each Renew, and when the client reconnects after Lost.
 	Connected(p Path)
 	// Lost is called when no packet has arrived from the client for [LostAfter]. If the client
 	// comes back, Connected is called.

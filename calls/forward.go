@@ -179,7 +179,7 @@ func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
 	c.addRemote(cmd.Leg, remoteLeg{node, client.Socket, holder, client.Token.ProjectID})
 }
 
-// owners returns the nodes that may have the leg of a command. A client that comes back after a
+// owners returns the nodes that may have the leg of a command. A client that reconnects after a
 // reload does not know its node, so owners returns all nodes that have calls. This is subject to
 // the same rate limit as dialing.
 func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {

@@ -53,7 +53,7 @@ type Recording interface {
 	// Sid returns the id of the recording.
 	Sid() string
 
-	// Tap returns the tap for the packets of one side. A client that comes back, and a callee that
+	// Tap returns the tap for the packets of one side. A client that reconnects, and a callee that
 	// replaces another one, use the same tap. Only audio is stored.
 	Tap(s Side) Tap
 
@@ -70,7 +70,7 @@ type Recording interface {
 // A Side is one of the two sides of a recorded call.
 type Side int
 
-// The sides.
+// The sides of a call.
 const (
 	CallerSide Side = iota
 	CalleeSide

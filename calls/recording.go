@@ -67,7 +67,7 @@ func (k *call) resumeRecording() {
 			c.log.Error("closing the recording from a lost node", "call_id", k.id, "error", err)
 			return
 		}
-		// A server that was started again may have ended that recording before the clients came
+		// A restarted server may have ended that recording before the clients came
 		// back.
 		if !recorded && !r.Recorded {
 			return
@@ -88,7 +88,7 @@ func (r Record) recorded(started time.Time) RecordedCall {
 }
 
 // changeRecordings calls before, which may be nil, and then makes the recorder match the stored
-// status of the recordings. It returns the error that it logs.
+// status of the recordings. It logs errors and returns them.
 func (k *call) changeRecordings(before func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()

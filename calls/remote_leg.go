@@ -89,7 +89,7 @@ func (c *Calls) movedHere(from Socket, to Client) {
 	}
 }
 
-// Closed makes the legs of a closed socket on this node wait for their client to come back.
+// Closed makes the legs of a closed socket on this node wait for their client to reconnect.
 func (c *Calls) Closed(s Socket) {
 	c.closedHere(s)
 	owners := make(map[string]bool)

@@ -5,7 +5,7 @@ import "slices"
 // A Result is the outcome of a call that has ended.
 type Result string
 
-// The results.
+// The results of a call.
 const (
 	Connected Result = "connected"
 	Busy      Result = "busy"     // the callee rejected it, or was in too many calls

@@ -125,8 +125,9 @@ func (c *Calls) revive(r Record) {
 	k.resumeRecording()
 }
 
-// addAbsentLeg adds a leg whose client has not come back yet. t represents the client's real token,
-// which is unknown until the client comes back. Revocations of earlier tokens do not end the leg.
+// addAbsentLeg adds a leg whose client has not reconnected yet. t represents the client's real
+// token, which is unknown until the client reconnects. Revocations of earlier tokens do not end the
+// leg.
 func (k *call) addAbsentLeg(id string, t fabric.Token, p Party, inbound bool, c Controls) {
 	t.ProjectID, t.IssuedAt = k.project, time.Now()
 	l := k.newLeg(id, Client{Token: t}, p, inbound)
@@ -224,10 +225,10 @@ func (c *Calls) tellLost(to Socket, holder, project, leg string) {
 	c.tell(to, holder, Event{Kind: Lost, Project: project, Leg: leg, Node: c.node, At: time.Now()})
 }
 
-// mostLost is how many of a client's calls are checked when it comes back, newest first.
+// mostLost is how many of a client's calls are checked when it reconnects, newest first.
 const mostLost = 20
 
-// findLost sends [Lost] to a client whose socket has come back, once for each of its legs whose
+// findLost sends [Lost] to a client whose socket was reopened, once for each of its legs whose
 // node is lost.
 func (c *Calls) findLost(client Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
@@ -253,7 +254,7 @@ func (c *Calls) findLost(client Client) {
 }
 
 // lacksMedia reports whether a leg has no media. lost is whether the leg's node was lost. Since
-// then, this node may have taken the call over because the other side came back.
+// then, this node may have taken the call over because the other side reconnected.
 func (c *Calls) lacksMedia(client Client, leg string, lost bool) bool {
 	if l := c.legOf(client, leg); l != nil {
 		return l.at.Load().(Socket) == Socket{}

@@ -35,7 +35,7 @@ const (
 	Public  = "public"
 )
 
-// The types of addresses, by what is reached there.
+// The types of addresses. Each is the kind of thing that is reached at the address.
 const (
 	TypeApp        = "app"
 	TypeRoom       = "room"

@@ -52,7 +52,7 @@ type DeliveryStore interface {
 // A DeliveryState is the state of a delivery.
 type DeliveryState = deliver.State
 
-// The states.
+// The states of a delivery.
 const (
 	Pending   = deliver.Pending
 	Delivered = deliver.Delivered

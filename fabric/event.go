@@ -12,7 +12,7 @@ import (
 // An EventName names what happened.
 type EventName string
 
-// The events.
+// The names of events.
 const (
 	SubscriberCreated EventName = "subscriber.created"
 	SubscriberUpdated EventName = "subscriber.updated"

@@ -42,7 +42,7 @@ type TokenStore interface {
 // another.
 type TokenKind string
 
-// The kinds.
+// The kinds of tokens.
 const (
 	SAT     TokenKind = "sat"     // acts as a subscriber
 	Guest   TokenKind = "guest"   // reaches a few addresses
@@ -105,7 +105,7 @@ func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 	return sealers
 }
 
-// Seal returns the token as clients carry it. It fills in an empty ID, Issuer or
+// Seal returns the token in the form in which clients get it. It fills in an empty ID, Issuer or
 // IssuedAt.
 func (ts *Tokens) Seal(t Token) (string, error) {
 	sealer := ts.sealers[t.Kind]
@@ -224,7 +224,8 @@ func (ts *Tokens) Known() int64 { return ts.c.Revocations.Known() }
 
 // root returns the time to compare with revocations: when the first ancestor of the token was
 // issued, or the token itself if it has no ancestor. A node may issue a token from one that is
-// already revoked, if it has not heard of the revocation yet; the new token is then revoked as well.
+// already revoked, if it has not heard of the revocation yet; the new token is then revoked as
+// well.
 func (t Token) root() time.Time {
 	if t.RootedAt.IsZero() {
 		return t.IssuedAt

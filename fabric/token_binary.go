@@ -16,7 +16,7 @@ type claims struct{ Token }
 // version. A list that most tokens lack comes last and is announced by a flag.
 const claimsVersion = 1
 
-// The flags.
+// The flags of a token in binary form.
 const (
 	flagEmbedded = 1 << iota
 	flagClaims

@@ -23,7 +23,7 @@ import (
 //
 // A mark gives no access. When failed passwords are counted, it distinguishes the device from those
 // of strangers; see [Logins.LogIn]. For attempts at a second factor, only a mark earned by a login
-// with two factors counts. Its MAC is different.
+// with two factors counts. The MAC of this mark includes that it had two factors.
 const (
 	knownFor       = 180 * 24 * time.Hour
 	deviceAccounts = 5 // accounts that a mark names: the last ones that signed in

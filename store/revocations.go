@@ -36,7 +36,7 @@ func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
 	return nil
 }
 
-// ending returns a revocation that covers at least all tokens issued until now. The change that
+// ending returns a revocation that covers at least all tokens issued so far. The change that
 // causes it may have waited for other changes, whose tokens it must revoke, too.
 func (c *core) ending(r revocation.Revocation) revocation.Revocation {
 	r.Until = later(r.Until, c.now())

@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// Limits on what one section may send. Packets beyond them are dropped and counted.
+// The limits on sending in one section. Packets beyond them are dropped and counted.
 const (
 	audioPackets = 200       // a second; browsers send 50, or 100 with frames of 10 ms
 	videoBytes   = 2e6 / 8   // a second

@@ -183,7 +183,7 @@ func TestChromium(t *testing.T) {
 }
 
 // TestChromiumUpdate changes a call with Chromium: video is added, directions change, and the
-// page comes back.
+// page is reloaded.
 func TestChromiumUpdate(t *testing.T) {
 	b := newBrowser(t)
 	e := newEngine(t)

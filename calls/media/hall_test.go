@@ -173,7 +173,7 @@ func (h *hall) forget() {
 	}
 }
 
-// loudness returns the amplitude of a tone in what the client has heard.
+// loudness returns the amplitude of a tone in the audio that the client has received.
 func (c *talker) loudness(pitch float64) float64 {
 	rate := 16000.0
 	if c.codec.Name != sdp.G722 {
@@ -207,7 +207,7 @@ func (h *hall) wantHears(c *talker, others ...*talker) {
 	}
 }
 
-// noise returns the largest amplitude that is left of what the client has heard without one tone.
+// noise returns the largest amplitude in the audio that the client has received, without one tone.
 func (c *talker) noise(pitch float64) float64 {
 	most := 0.0
 	const piece = 800

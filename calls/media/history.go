@@ -22,8 +22,8 @@ type history struct {
 // round trip before it asks again.
 const repeatAfter = 20 * time.Millisecond
 
-// newHistory returns an empty history. The limit for repeated bytes is half of what a section may
-// send.
+// newHistory returns an empty history. The limit for repeated bytes is half of the bytes that a
+// section may send.
 func newHistory() *history {
 	return &history{bytes: bucket{rate: videoBytes / 2, burst: burst * videoBytes / 2}}
 }

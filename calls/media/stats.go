@@ -81,8 +81,8 @@ func (t *totals) count(s *section, r *receiver) {
 	s.out.mu.Unlock()
 }
 
-// measured returns the measurements of what the client sent in the section. The caller holds the
-// engine's mu.
+// measured returns the measurements of the packets that the client sent in the section. The caller
+// holds the engine's mu.
 func (s *section) measured() receiver {
 	s.transport.in.mu.Lock()
 	defer s.transport.in.mu.Unlock()

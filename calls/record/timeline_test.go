@@ -154,8 +154,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestHostileTimeline shows that a sender cannot increase memory use or length by what it writes
-// into its packets.
+// TestHostileTimeline shows that a sender cannot increase memory use or length by the values that
+// it writes into its packets.
 func TestHostileTimeline(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var line timeline

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits on what a client may send through one allocation, in bytes: as much video as the media
+// The limits on sending through one allocation, in bytes: as much video as the media
 // port accepts, and some room for audio.
 const (
 	bytesPerSecond = 300_000

@@ -101,7 +101,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestWrongTypes shows that every field with a wrong type is reported, all at once.
+// TestWrongTypes shows that every field with a wrong type is reported, all in one error.
 func TestWrongTypes(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		sent, want := make(Values), []string(nil)

@@ -168,7 +168,7 @@ func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page te
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 
 // form returns a handler that calls serve if the form has the token of the current login. The token
-// shows that the form comes from the page shown to this login.
+// proves that the form comes from a page that was shown in this login.
 func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := postForm(w, r)

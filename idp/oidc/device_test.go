@@ -205,7 +205,7 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 	}
 }
 
-// TestDevicePolls shows how often a device may poll, and which errors it gets.
+// TestDevicePolls shows how frequently a device may poll, and which errors it gets.
 func TestDevicePolls(t *testing.T) {
 	w := newWorld(t)
 	other := w.tv()

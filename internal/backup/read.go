@@ -30,7 +30,7 @@ type Visitor struct {
 	Object func(Object) error
 }
 
-// Limits of what is read into memory, of an archive that anyone may have written.
+// The limits on reading an archive, which anyone may have written, into memory.
 const (
 	maxJSON = 16 << 20  // header and manifest
 	maxLine = 256 << 20 // the lines of one entry
@@ -279,7 +279,8 @@ type lineReader struct {
 	next   int // number of the next entry
 }
 
-// all returns the lines of all entries with the prefix that follow each other, and advances past them.
+// all returns the lines of all entries with the prefix that follow each other, and advances past
+// them.
 func (l *lineReader) all() iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		for l.r.entry != nil && strings.HasPrefix(l.r.entry.Name, l.prefix) {

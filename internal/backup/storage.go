@@ -12,10 +12,12 @@ import (
 	"time"
 )
 
-// A Storage holds the files of backups by name, such as media/ab/abcd.age. [OpenFolder] returns one in
-// a directory; a bucket of an object store could be another. Files do not change once they are written.
+// A Storage holds the files of backups by name, such as media/ab/abcd.age. [OpenFolder] returns one
+// in a directory; a bucket of an object store could be another. Files do not change once they are
+// written.
 type Storage interface {
-	// Write creates a file with what write writes. The file appears when it is complete and on disk.
+	// Write creates a file with the content that write writes. The file appears when it is complete
+	// and on disk.
 	Write(name string, write func(io.Writer) error) error
 	// Open opens a file. The error for an absent file is fs.ErrNotExist.
 	Open(name string) (io.ReadCloser, error)

@@ -32,7 +32,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// The bounds of a proof.
+// The limits on a proof.
 const (
 	maxProof = 4 << 10
 	maxID    = 256

@@ -34,7 +34,8 @@ func (a *loginPages) showLogin(v *visit) error {
 	return a.loginPage(v, http.StatusOK, loginPage{Next: next}, "")
 }
 
-// loginPage shows the login form. If passkeyFault is not empty, it says why a passkey was rejected.
+// loginPage shows the login form. If passkeyFault is not empty, it explains why a passkey was
+// rejected.
 func (a *loginPages) loginPage(v *visit, status int, p loginPage, passkeyFault string) (err error) {
 	if p.Passkey, err = a.offerPasskey(v, p.Next, passkeyFault); err != nil {
 		return err

@@ -154,7 +154,7 @@ func (a *subscriberPages) saveSubscriber(v *visit) error {
 	return v.backTo(s.ID, "changed")
 }
 
-// backTo redirects to a subscriber's page, with a notice of what was done.
+// backTo redirects to a subscriber's page, with a notice about the change.
 func (v *visit) backTo(id, done string) error {
 	return v.redirect(v.base() + "/subscribers/" + id + "?done=" + done)
 }

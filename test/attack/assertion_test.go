@@ -48,7 +48,7 @@ func newParty(t *testing.T) party {
 		"--scope", "Voice"), key, set}
 }
 
-// assertion signs an assertion whose claims are valid except for what change does to them.
+// assertion signs an assertion whose claims are valid except for those that change changes.
 func (p party) assertion(
 	t *testing.T, alg jose.SignatureAlgorithm, key any, change func(claims map[string]any),
 ) string {

@@ -42,7 +42,7 @@ func TestP09ParallelLogins(t *testing.T) {
 	over := make(chan struct{})
 	go func() { all.Wait(); close(over) }()
 
-	// Verify tokens until all logins have got a response.
+	// Verify tokens until all logins have received a response.
 	var took []time.Duration
 	tick := time.NewTicker(20 * time.Millisecond) // leaves the CPU to the logins
 	defer tick.Stop()

@@ -173,9 +173,9 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 	})
 }
 
-// TestVideoCallsOutliveTwoNodes kills two of three nodes in turn, each while it carries a video call
-// between two older versions of the stock SDK. With our SDK, both sides go on to hear and see each
-// other.
+// TestVideoCallsOutliveTwoNodes kills two of three nodes in turn, each while it carries a video
+// call between two older versions of the stock SDK. With our SDK, both sides continue to hear and
+// see each other.
 func TestVideoCallsOutliveTwoNodes(t *testing.T) {
 	n, alice, bob := lostNodes(t, 3, "3.28.0", "3.29.2")
 	id := meet(n, alice, bob, alice.project.NewSAT(t, alice.person.Email).Token, true)
@@ -225,7 +225,8 @@ func TestCallsOutliveTheirServer(t *testing.T) {
 	alice.wantRecordings(s, id, 2, bob)
 }
 
-// wantRecordings waits until a call has as many recordings, and fails the test unless each has both sides.
+// wantRecordings waits until a call has as many recordings, and fails the test unless each has both
+// sides.
 func (f *phone) wantRecordings(at *harness.Server, call string, want int, callee *phone) {
 	f.Helper()
 	p := f.project

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A residue holds counts of what calls may leave behind in a running server.
+// A residue counts the things that calls may leave behind in a running server.
 type residue struct {
 	goroutines int
 	sockets    int

@@ -109,7 +109,8 @@ func cutUpload(p *harness.Project) func() {
 	}
 }
 
-// wantRecordings fetches every acknowledged and every listed recording, and compares the former.
+// wantRecordings fetches every acknowledged and every listed recording, and compares the
+// acknowledged ones with the uploads.
 func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte) {
 	t.Helper()
 	listed := map[string]bool{}

@@ -109,7 +109,7 @@ func (p *Phone) Loud() *Phone {
 	return p
 }
 
-// Leave closes the socket like a client that does not come back.
+// Leave closes the socket like a client that does not reconnect.
 func (p *Phone) Leave() { _ = p.conn.Close(websocket.StatusNormalClosure, "") }
 
 // Drop closes the socket without a close handshake. Media continues.

@@ -83,7 +83,7 @@ func Strings[T ~string](items []T) []string {
 	return texts
 }
 
-// ShownOnce is the remark about a secret that is not stored.
+// ShownOnce is printed next to a secret, since only its hash is stored.
 const ShownOnce = "shown once; only its hash is kept"
 
 // Once formats a secret that cannot be shown again, and "" as "".

@@ -64,7 +64,8 @@ func (a localCA) stores() []any {
 	return all
 }
 
-// trust returns text with a line for each store, which says whether the store trusts the authority.
+// trust returns text with a line for each store, which shows whether the store trusts the
+// authority.
 func (a localCA) trust() string {
 	var lines []string
 	for _, p := range a.places {
@@ -203,7 +204,7 @@ func (c caCommands) changeTrust(cmd *cobra.Command, cert *x509.Certificate,
 	return errors.Join(cli.List(c.Env, placeView, places), c.storeErrors(cmd, places))
 }
 
-// storeErrors returns the errors of the stores, with what to do about them.
+// storeErrors returns the errors of the stores, with advice on how to resolve them.
 func (c caCommands) storeErrors(cmd *cobra.Command, places []truststore.Place) error {
 	var errs []error
 	for _, p := range places {

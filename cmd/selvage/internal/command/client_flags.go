@@ -38,7 +38,7 @@ func setClient(cmd *cobra.Command, c *idp.Client) error {
 	return setRequests(cmd, c)
 }
 
-// addPageFlags adds the flags for what the sign-in pages show about a client.
+// addPageFlags adds the flags for the facts about a client that the sign-in pages show.
 func addPageFlags(f *pflag.FlagSet) {
 	f.String("name", "", "`name` shown to people who sign in")
 	f.String("brand-color", "", "`color` of buttons on sign-in pages, such as #2f4b9b; \"\" uses the project's")

@@ -18,7 +18,7 @@ const (
 )
 
 // boundMemory returns the memory that the start no longer needs to the system. Then it keeps the
-// limit close to what is in use until ctx is done, unless GOMEMLIMIT sets a limit.
+// limit close to the memory in use until ctx is done, unless GOMEMLIMIT sets a limit.
 func boundMemory(ctx context.Context, getenv func(string) string) {
 	select {
 	case <-ctx.Done():
