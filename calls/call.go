@@ -23,7 +23,8 @@ type call struct {
 	state      State
 	record     Record
 	legs       []*leg
-	taken      bool // another node took the call, because it considered this node lost
+	phones     []Phone // of the callee
+	taken      bool    // another node took the call, because it considered this node lost
 	recordings recordings
 	ring       *time.Timer
 	longest    *time.Timer

@@ -21,6 +21,10 @@ type Config struct {
 	Sessions session.Store
 	Nodes    Nodes // nil if this is the only node
 
+	// Phones returns the phones that ring for a subscriber of a project. It is nil if there are no
+	// phones.
+	Phones func(ctx context.Context, projectID, subscriberID string) ([]Phone, error)
+
 	// Recorder records calls. IsRecorded reports whether to record a call from its beginning. Both
 	// are nil if there is no storage for recordings.
 	Recorder   Recorder
@@ -51,6 +55,7 @@ type Calls struct {
 	store      Store
 	sessions   session.Store
 	nodes      Nodes // nil if this is the only node
+	phones     func(ctx context.Context, projectID, subscriberID string) ([]Phone, error)
 	recorder   Recorder
 	isRecorded func(ctx context.Context, r Record) (bool, error)
 	recordTone time.Duration
@@ -81,7 +86,7 @@ func New(c Config) *Calls {
 	all := &Calls{
 		Records: NewRecords(c.Store), roomStore: c.Rooms,
 		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
-		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
+		nodes: c.Nodes, phones: c.Phones, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
 		calls: make(map[legKey]*call), legs: make(map[legKey]*leg), remote: make(map[legKey]remoteLeg),
 		lastAlive: make(map[string]time.Time), lost: make(map[string]time.Time),

@@ -12,11 +12,12 @@ var (
 	NormalClearing    = Cause{"NORMAL_CLEARING", 16}
 	UserBusy          = Cause{"USER_BUSY", 17}
 	NoAnswer          = Cause{"NO_ANSWER", 19}
-	UserNotRegistered = Cause{"USER_NOT_REGISTERED", 20} // the callee is not online
-	CallRejected      = Cause{"CALL_REJECTED", 21}       // the caller lacks permission
-	UnallocatedNumber = Cause{"UNALLOCATED_NUMBER", 1}   // unknown address
-	NotOpen           = Cause{"SERVICE_UNAVAILABLE", 63} // the room is not open now
-	Removed           = Cause{"MEMBER_REMOVED", 16}      // a moderator or the room's settings removed the member
+	UserNotRegistered = Cause{"USER_NOT_REGISTERED", 20}      // the callee is not online
+	CallRejected      = Cause{"CALL_REJECTED", 21}            // the caller lacks permission
+	UnallocatedNumber = Cause{"UNALLOCATED_NUMBER", 1}        // unknown address
+	NotOpen           = Cause{"SERVICE_UNAVAILABLE", 63}      // the room is not open now
+	Removed           = Cause{"MEMBER_REMOVED", 16}           // a moderator or the room's settings removed the member
+	Incompatible      = Cause{"INCOMPATIBLE_DESTINATION", 88} // no codec or encryption in common
 	NotImplemented    = Cause{"FACILITY_NOT_IMPLEMENTED", 69}
 	Congestion        = Cause{"NORMAL_CIRCUIT_CONGESTION", 34} // a limit is reached
 	RecoveryTimeout   = Cause{"RECOVERY_ON_TIMER_EXPIRE", 102} // the client is gone
@@ -33,6 +34,20 @@ var (
 var causes = map[string]Cause{
 	NormalClearing.Text: NormalClearing, UserBusy.Text: UserBusy, CallRejected.Text: CallRejected,
 	"REJECT_ALL": {"REJECT_ALL", 825},
+}
+
+// failures are the causes for which a client may be unable to answer, by text.
+var failures = map[string]Cause{
+	UserBusy.Text: UserBusy, NoAnswer.Text: NoAnswer, UserNotRegistered.Text: UserNotRegistered,
+	CallRejected.Text: CallRejected, Incompatible.Text: Incompatible,
+}
+
+// failureOf returns the cause for a text that a client sent.
+func failureOf(text string) Cause {
+	if c, ok := failures[text]; ok {
+		return c
+	}
+	return UserNotRegistered
 }
 
 // causeOf returns the cause for a text that a client sent. Texts other than those allowed become a

@@ -16,6 +16,7 @@ const (
 	Invite    Op = "invite"     // To, From, SDP, Attach, Parent, Type
 	Answer    Op = "answer"     // SDP
 	Hangup    Op = "hangup"     // Cause
+	Fail      Op = "fail"       // Cause: this client cannot answer, but others may
 	Hold      Op = "hold"       //
 	Unhold    Op = "unhold"     //
 	Update    Op = "update"     // SDP; the reply has the answer

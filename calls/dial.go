@@ -64,7 +64,12 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here boo
 		return c.dialRoom(ctx, client, cmd, from, to, here)
 	}
 
+	phones, err := c.phonesOf(ctx, client.Token.ProjectID, to)
+	if err != nil {
+		return Reply{}, err
+	}
 	k := c.newCall(client, cmd, from, to)
+	k.phones = phones
 	return k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, Cause{}) })
 }
 
@@ -124,7 +129,8 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c.mu.Unlock()
 	l.active = true
 
-	media, answer, err := k.openMedia(l, cmd.SDP, Terms{})
+	media, answer, err := k.openMedia(l, cmd.SDP,
+		Terms{Phone: client.Socket.Phone, Codecs: commonCodecs(k.phones)})
 	if err != nil {
 		k.abandon(l)
 		return err
@@ -186,18 +192,17 @@ func (k *call) answerEcho() {
 // lookUp bounds how long a call in progress waits for the list of online sockets.
 const lookUp = 5 * time.Second
 
-// ringSubscriber rings the callee's online sockets.
+// ringSubscriber rings the callee's online sockets and registered phones.
 func (k *call) ringSubscriber() {
 	ctx, cancel := context.WithTimeout(context.Background(), lookUp)
 	defer cancel()
 	callee := k.record.To.SubscriberID
-	sockets, err := k.calls.fabric.Presence.Sockets(ctx, k.project, callee)
+	sockets, err := k.ringing(ctx)
 	if err != nil {
 		k.calls.log.Error("finding the subscribers to ring", "call_id", k.id, "error", err)
 		k.end(Congestion, nil)
 		return
 	}
-	sockets = sockets[:min(len(sockets), mostRung)]
 	switch {
 	case len(sockets) == 0:
 		k.end(UserNotRegistered, nil)
@@ -218,7 +223,7 @@ func (k *call) ringSubscriber() {
 	k.caller().tellState(Ringing)
 }
 
-// mostRung limits how many sockets of a subscriber ring. The newest ones are chosen.
+// mostRung limits how many sockets of a subscriber ring, and how many phones.
 const mostRung = 10
 
 // isBusy reports whether the maximum number of calls is already ringing the subscriber. A single
@@ -234,23 +239,6 @@ func (c *Calls) isBusy(subscriberID string, sockets int, callers []account) bool
 	mostOfOne := max(c.limits.Ringing-1, 1) * sockets
 	return h.ringing >= c.limits.Ringing*sockets ||
 		slices.ContainsFunc(callers, func(a account) bool { return h.ringingBy[a.id] >= mostOfOne })
-}
-
-// ringSocket rings one socket of the callee.
-func (k *call) ringSocket(s fabric.SocketPresence) {
-	// This token represents the client's real one, which is unknown until the client answers.
-	// Revocations from before now do not end the leg.
-	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID,
-		IssuedAt: time.Now()}
-	l := k.newLeg(newID(), Client{Token: token, Socket: Socket{Node: s.Node, ID: s.ID}}, k.record.To, true)
-	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, Terms{})
-	if err != nil {
-		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
-		return
-	}
-	l.media, l.callers = media, k.caller().counted
-	k.add(l)
-	l.tell(Event{Kind: Invited, SDP: offer, From: k.record.From, To: k.record.To})
 }
 
 // giveUp ends a call that nobody answered in time.

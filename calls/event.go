@@ -1,11 +1,16 @@
 package calls
 
-import "time"
+import (
+	"net/netip"
+	"time"
+)
 
-// A Socket identifies the connection through which a client receives events, and its node.
+// A Socket identifies the connection through which a client receives events, and its node. The
+// client is a phone if Phone is the address that the phone has proved, as in Terms.
 type Socket struct {
-	Node string `json:"n"`
-	ID   string `json:"id"`
+	Node  string     `json:"n"`
+	ID    string     `json:"id"`
+	Phone netip.Addr `json:"p,omitzero"`
 }
 
 // An EventKind names what happened.

@@ -32,6 +32,9 @@ func (l *leg) execute(cmd Command) (Reply, error) {
 	case cmd.Op == Hangup:
 		l.clientHungUp(causeOf(cmd.Cause))
 		return Reply{}, nil
+	case cmd.Op == Fail:
+		l.hangUp(failureOf(cmd.Cause))
+		return Reply{}, nil
 	case !l.active || l.media == nil:
 		return Reply{}, nil // the leg is ringing, or its client has not come back: other commands have no effect
 	}

@@ -61,6 +61,7 @@ var reasons = map[string]string{
 	UnallocatedNumber.Text: "No such address",
 	NotOpen.Text:           "The room was not open",
 	Removed.Text:           "Removed from the room",
+	Incompatible.Text:      "No common codec or encryption",
 	NotImplemented.Text:    "Nothing answers calls at this address",
 	Congestion.Text:        "A limit was reached",
 	RecoveryTimeout.Text:   "The connection was lost",

@@ -37,6 +37,9 @@ type SIPStore interface {
 	CreateSIPCredential(ctx context.Context, c SIPCredential) error
 	FindSIPCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error)
 	ListSIPCredentials(ctx context.Context, subscriberID string, q page.Query) (page.Page[SIPCredential], error)
+	// NamedSIPCredentials returns at most the given number of credentials with a username, of any
+	// project, oldest first.
+	NamedSIPCredentials(ctx context.Context, username string, most int) ([]SIPCredential, error)
 	// UpdateSIPCredential is like UpdateSIPAddress, with "username" for the name.
 	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time) error
 	DeleteSIPCredential(ctx context.Context, subscriberID, id string) error

@@ -129,6 +129,13 @@ func (s *Resources) ListSIPCredentials(
 	return l.page(ctx, s.read(), q)
 }
 
+// NamedSIPCredentials returns credentials with a username, of any project, oldest first.
+func (s *Resources) NamedSIPCredentials(
+	ctx context.Context, username string, most int,
+) ([]fabric.SIPCredential, error) {
+	return sipCredentialTable.gather(ctx, s.read(), `WHERE username = $1 ORDER BY id LIMIT $2`, username, most)
+}
+
 // UpdateSIPCredential writes credentials, unless they were changed after the time old.
 func (s *Resources) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential, old time.Time) error {
 	fields, err := jsonText(c.Fields)

@@ -29,6 +29,7 @@ need_command lame lame
 need_command mp3val mp3val
 need_command nginx nginx-light
 need_command qemu-aarch64 qemu-user # runs what is built for arm64
+need_command sipp sip-tester
 need_command sox sox
 need_command taskset util-linux
 need_command node nodejs npm

@@ -40,6 +40,12 @@ func (e *Engine) openPhonePort(phone netip.Addr) (*phonePort, error) {
 	return &phonePort{conn: conn, local: netip.AddrPortFrom(local, port), phone: phone}, nil
 }
 
+// AddressFor returns the address of this machine that a phone can reach, or the zero address.
+func (e *Engine) AddressFor(phone netip.Addr) netip.Addr {
+	a, _ := e.addressFor(phone) // it is zero if there is an error
+	return a
+}
+
 // addressFor returns the address to advertise to a phone: the one from which packets to the phone
 // leave this machine, if it is advertised, or else the first advertised one of the same family.
 func (e *Engine) addressFor(phone netip.Addr) (best netip.Addr, err error) {

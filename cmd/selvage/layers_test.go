@@ -22,7 +22,8 @@ var layers = map[string][]string{
 	"cmd/selvage/internal/cli": {"cmd/selvage/internal/console", "internal/problem", "internal/span",
 		"internal/suggest"},
 	// the assembly of the services, for servers and commands
-	"cmd/selvage/internal/server": {"calls", "calls/media", "calls/record", "calls/turn", "operator/dashboard",
+	"cmd/selvage/internal/server": {"calls", "calls/media", "calls/record", "calls/sip", "calls/turn",
+		"operator/dashboard",
 		"fabric", "fabric/kinds",
 		"fabric/relay", "fabric/rest", "idp", "idp/oidc", "internal/audit", "internal/blob", "internal/bus",
 		"cmd/selvage/internal/backups", "internal/backup", "cmd/selvage/internal/ca",
@@ -73,6 +74,7 @@ var layers = map[string][]string{
 	"calls/sdp":   {"internal/problem"},
 	"calls/media": {"calls", "calls/sdp", "internal/limit", "internal/problem", "recordings/wav"},
 	"calls/turn":  {"internal/limit"},
+	"calls/sip":   {"calls", "fabric", "internal/limit", "internal/problem", "internal/session"},
 	// plumbing
 	"cmd/selvage/internal/config": {"fabric", "idp", "internal/backup", "internal/database", "cmd/selvage/internal/datadir",
 		"internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span",
@@ -186,6 +188,7 @@ var only = map[string][]string{
 	"github.com/nicksnyder/go-i18n":       {"internal/words"},
 	"github.com/spf13/cobra":              {"cmd/selvage/internal/cli", "cmd/selvage/internal/command"},
 	"github.com/prometheus/client_golang": {"cmd/selvage/internal/server"},
+	"github.com/emiago/sipgo":             {"calls/sip"},
 	"github.com/pion/opus":                {"calls/record"},
 	"filippo.io/age":                      {"internal/backup", "cmd/selvage/internal/backups", "cmd/selvage/internal/command"},
 	"github.com/wneessen/go-mail":         {"internal/mail"},

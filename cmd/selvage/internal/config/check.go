@@ -46,6 +46,7 @@ func (c Config) checkListeners(from Origins) error {
 	reject("listen_ops", c.ListenOps, "", Auto)
 	reject("listen_media", c.ListenMedia, "")
 	reject("listen_turn", c.ListenTURN, "", Auto)
+	reject("listen_sip", c.ListenSIP, "", Auto)
 	reject("fabric_host", c.FabricHost, Off, Auto)
 
 	for _, pair := range []struct {
@@ -62,6 +63,11 @@ func (c Config) checkListeners(from Origins) error {
 		{"listen_turn", "listen_tls", c.ListenTURN, c.TLSAddress()},
 		{"listen_turn", "listen_ops", c.ListenTURN, c.ListenOps},
 		{"listen_turn", "listen_media", c.ListenTURN, c.MediaListener()},
+		{"listen_sip", "listen", c.ListenSIP, c.Listen},
+		{"listen_sip", "listen_tls", c.ListenSIP, c.TLSAddress()},
+		{"listen_sip", "listen_ops", c.ListenSIP, c.ListenOps},
+		{"listen_sip", "listen_media", c.ListenSIP, c.MediaListener()},
+		{"listen_sip", "listen_turn", c.ListenSIP, c.ListenTURN},
 	} {
 		if pair.a.collides(pair.b) {
 			errs = append(errs, from.errorf(pair.path,

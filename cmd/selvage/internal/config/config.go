@@ -38,6 +38,16 @@ type Config struct {
 	// (default: the public URL's host and the port listened on).
 	TURNURL turnURL `key:"turn_url"`
 
+	// Address at which phones register and call by SIP, UDP and TCP on one port number, such as
+	// :5060, or off.
+	ListenSIP HostPort `key:"listen_sip" default:"off"`
+	// UDP ports for the media of phones, two for each call of a phone; 0 for any free ones.
+	PhonePorts portRange `key:"phone_ports" default:"20000-20999"`
+
+	// Hash functions with which phones may prove their password, the best first, separated by
+	// commas: SHA-256 and MD5. Some old phones support only the first one.
+	PhoneDigests digests `key:"phone_digests" default:"SHA-256,MD5"`
+
 	// URL at which clients reach this server; all links start with it (default:
 	// http://localhost and the port of HTTP).
 	PublicURL BaseURL `key:"public_url"`
@@ -270,6 +280,10 @@ type Config struct {
 		// Requests per minute of an API key, a client or a token that change something; 0 for
 		// no limit.
 		APIWrites limit `key:"api_writes" default:"30000" reload:"true"`
+		// Wrong SIP credentials for a username from one address in ten minutes; 0 for no limit.
+		SIPPerUser limit `key:"sip_per_user" default:"20" reload:"true"`
+		// Wrong SIP credentials from one address in ten minutes; 0 for no limit.
+		SIPPerNetwork limit `key:"sip_per_network" default:"100" reload:"true"`
 		// Requests for unknown recordings from one address per minute; 0 for no limit.
 		MediaMissesPerNetwork limit `key:"media_misses_per_network" default:"300" reload:"true"`
 	} `key:"limits"`

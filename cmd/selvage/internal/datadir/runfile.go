@@ -24,6 +24,7 @@ type Running struct {
 	Ops       string `json:"ops,omitempty"`
 	Media     string `json:"media,omitempty"` // host:port of calls, UDP and TCP
 	TURN      string `json:"turn,omitempty"`  // the URL for clients
+	SIP       string `json:"sip,omitempty"`   // host:port for phones, UDP and TCP
 	PublicURL string `json:"public_url"`
 	AuthURL   string `json:"auth_url"`
 }

@@ -30,7 +30,8 @@ var contents = []group{
 	{"Tutorials", []document{
 		{"browser", "An app in a browser"}, {"web", "A server-rendered web app"},
 		{"mobile", "An app on a phone"}, {"device", "A television, a command line"},
-		{"backend", "A backend"}, {"calls", "Calls between browsers"}, {"switches", "Recordings from your switch"},
+		{"backend", "A backend"}, {"calls", "Calls between browsers"}, {"phones", "Phones"},
+		{"switches", "Recordings from your switch"},
 		{"moving", "Moving from a cloud"}, {"declared", "Projects in a repository"}, {"nodes", "Two nodes"},
 	}},
 	{"Reference", []document{

@@ -17,6 +17,7 @@ func (e *Examination) mediaChecks() []check {
 		{"Calls", "media port", e.mediaPort},
 		{"Calls", "media addresses", e.mediaAddresses},
 		{"Calls", "TURN", e.turn},
+		{"Calls", "phones", e.phones},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
+	"github.com/selvage/selvage/calls/sip"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/selvage/selvage/fabric"
@@ -67,6 +68,7 @@ type App struct {
 	proofs          *dpop.Verifier
 	Calls           *calls.Calls   // nil if this node carries none
 	engine          *media.Engine  // likewise
+	sip             *sip.Server    // likewise, or if listen_sip is off
 	bus             *bus.Bus       // messages to other nodes; nil if this node carries no calls
 	spools          *record.Spools // nil if this node carries no calls or has no media
 	node            string         // the name of this process among the nodes

@@ -25,6 +25,9 @@ import (
 func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	address := a.Config.MediaListener()
 	if address == config.Off || a.relay == nil {
+		if a.Config.ListenSIP != config.Off {
+			return errors.New("--listen-sip needs calls, which --listen-media or the services switch off")
+		}
 		return nil
 	}
 	known, _, err := a.Config.MediaAddresses(ctx, a.Where.Public)
@@ -37,6 +40,7 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	}
 
 	c := media.Config{Listen: string(address), Advertise: advertise, Log: log}
+	c.Ports.First, c.Ports.Last = a.Config.PhonePorts.Bounds()
 	engine, err := media.New(c)
 	if errors.Is(err, syscall.EADDRINUSE) && a.Config.ListenMedia == config.Auto {
 		host, _, _ := net.SplitHostPort(c.Listen)
@@ -60,6 +64,9 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	if a.bus = a.openBus(log); !a.bus.Alone() {
 		conf.Nodes = a.bus
 	}
+	if err := a.openSIP(ctx, &conf); err != nil {
+		return err
+	}
 	if a.Recordings != nil {
 		dir := filepath.Join(a.Config.Data, "spool")
 		if a.spools, err = record.Open(record.Config{Dir: dir, Recordings: a.Recordings, Log: log}); err != nil {
@@ -70,6 +77,9 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	}
 	a.Calls = calls.New(conf)
 	a.relay.Carry(a.Calls)
+	if a.sip != nil {
+		a.sip.Carry(a.Calls)
+	}
 	return nil
 }
 

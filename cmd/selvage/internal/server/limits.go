@@ -25,6 +25,8 @@ func rates(c config.Config) limit.Rates {
 		limit.MailPerNetwork:        limit.Of(int(l.MailPerNetwork), time.Hour),
 		limit.APIRequests:           limit.Of(int(l.APIRequests), time.Minute),
 		limit.APIWrites:             limit.Of(int(l.APIWrites), time.Minute),
+		limit.SIPPerUser:            limit.Of(int(l.SIPPerUser), 10*time.Minute),
+		limit.SIPPerNetwork:         limit.Of(int(l.SIPPerNetwork), 10*time.Minute),
 		limit.MediaMissesPerNetwork: limit.Of(int(l.MediaMissesPerNetwork), time.Minute),
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
+	"github.com/selvage/selvage/calls/sip"
 	"github.com/selvage/selvage/calls/turn"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/internal/bus"
@@ -116,6 +117,7 @@ func (m *metrics) watch(a *App) {
 	m.watchRing(a.Ring)
 	m.watchRelay(a.relay)
 	m.watchCalls(a.Calls, a.engine)
+	m.watchSIP(a.sip)
 	m.watchBus(a.bus)
 	m.watchSpools(a.spools)
 	m.watchDeliverer("webhook", "Deliveries", a.webhooks)
@@ -204,6 +206,42 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 		func(s media.Stats) uint64 { return s.LateFrames })
 	total("selvage_media_panics_total", "Faults of the server in the media of calls. Each ended at most one call.", nil,
 		func(s media.Stats) uint64 { return s.Panics })
+}
+
+// watchSIP adds what phones do.
+func (m *metrics) watchSIP(s *sip.Server) {
+	if s == nil {
+		return
+	}
+	m.gauge("selvage_sip_dialogs", "Calls of phones whose SIP is on this node, ringing ones included.", nil,
+		func() float64 { return float64(s.Stats().Dialogs) })
+	m.gauge("selvage_sip_connections", "TCP connections of phones.", nil,
+		func() float64 { return float64(s.Stats().Streams) })
+
+	total := func(name, help, kind string, read func(sip.Stats) uint64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(
+			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{"kind": kind}},
+			func() float64 { return float64(read(s.Stats())) }))
+	}
+	const messages = "SIP messages: received, and those dropped because they were malformed, because there were too " +
+		"many, or because their sender had too many wrong credentials."
+	for kind, read := range map[string]func(sip.Stats) uint64{
+		"received":  func(s sip.Stats) uint64 { return s.Received },
+		"malformed": func(s sip.Stats) uint64 { return s.Malformed },
+		"limited":   func(s sip.Stats) uint64 { return s.Limited },
+		"blocked":   func(s sip.Stats) uint64 { return s.Blocked },
+	} {
+		total("selvage_sip_messages_total", messages, kind, read)
+	}
+	const requests = "Requests of phones: registrations, calls, invitations to ring, and wrong credentials."
+	for kind, read := range map[string]func(sip.Stats) uint64{
+		"register": func(s sip.Stats) uint64 { return s.Registered },
+		"call":     func(s sip.Stats) uint64 { return s.Inbound },
+		"ring":     func(s sip.Stats) uint64 { return s.Outbound },
+		"denied":   func(s sip.Stats) uint64 { return s.Denied },
+	} {
+		total("selvage_sip_requests_total", requests, kind, read)
+	}
 }
 
 // watchBus adds the numbers of lost messages between nodes.

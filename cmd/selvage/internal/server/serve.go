@@ -190,6 +190,9 @@ func (s *server) run(ctx context.Context) error {
 		work.Go(func() { s.app.Calls.RunNode(background) })
 		work.Go(func() { s.app.Calls.WatchNodes(background) })
 	}
+	if s.app.sip != nil {
+		work.Go(func() { s.app.sip.Run(background) })
+	}
 	if s.turn != nil {
 		work.Go(func() { s.turn.Watch(background) })
 	}
@@ -273,6 +276,10 @@ func (s *server) running() datadir.Running {
 	}
 	if s.turn != nil {
 		r.TURN = s.turn.URL()
+	}
+	if s.app.sip != nil {
+		host, _, _ := net.SplitHostPort(string(s.app.Config.ListenSIP))
+		r.SIP = net.JoinHostPort(host, strconv.Itoa(s.app.sip.Port()))
 	}
 	if s.app.engine != nil {
 		host, _, _ := net.SplitHostPort(string(s.app.Config.MediaListener()))

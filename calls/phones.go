@@ -1,0 +1,74 @@
+package calls
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// A Phone is a registered phone.
+type Phone struct {
+	Socket Socket
+	Codecs []string // that it supports, by their names in SDP
+}
+
+// phonesOf returns the phones that ring for a party.
+func (c *Calls) phonesOf(ctx context.Context, projectID string, to Party) ([]Phone, error) {
+	if c.phones == nil || to.SubscriberID == "" {
+		return nil, nil
+	}
+	return c.phones(ctx, projectID, to.SubscriberID)
+}
+
+// phoneCodecs are the codecs in the order in which calls to phones prefer them. The codecs of a
+// phone are unknown before it answers, but nearly every phone supports PCMU. The caller's SDK needs
+// its answer earlier, and cannot change the codec later.
+var phoneCodecs = []string{"PCMU", "PCMA", "G722", "opus"}
+
+// commonCodecs returns the codecs that all phones support. It is nil if there are no phones.
+func commonCodecs(phones []Phone) (common []string) {
+	if len(phones) == 0 {
+		return nil
+	}
+	for _, codec := range phoneCodecs {
+		if !slices.ContainsFunc(phones, func(p Phone) bool { return !slices.Contains(p.Codecs, codec) }) {
+			common = append(common, codec)
+		}
+	}
+	return common
+}
+
+// ringing returns the connections of the callee's clients: the newest sockets, then the phones.
+func (k *call) ringing(ctx context.Context) ([]Socket, error) {
+	online, err := k.calls.fabric.Presence.Sockets(ctx, k.project, k.record.To.SubscriberID)
+	if err != nil {
+		return nil, err
+	}
+	var all []Socket
+	for _, s := range online[:min(len(online), mostRung)] {
+		all = append(all, Socket{Node: s.Node, ID: s.ID})
+	}
+	for _, p := range k.phones[:min(len(k.phones), mostRung)] {
+		all = append(all, p.Socket)
+	}
+	return all, nil
+}
+
+// ringSocket rings one client of the callee.
+func (k *call) ringSocket(s Socket) {
+	// This token represents the client's real one, which is unknown until the client answers.
+	// Revocations from before now do not end the leg.
+	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID,
+		IssuedAt: time.Now()}
+	l := k.newLeg(newID(), Client{Token: token, Socket: s}, k.record.To, true)
+	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, Terms{Phone: s.Phone})
+	if err != nil {
+		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
+		return
+	}
+	l.media, l.callers = media, k.caller().counted
+	k.add(l)
+	l.tell(Event{Kind: Invited, SDP: offer, From: k.record.From, To: k.record.To})
+}

@@ -1,0 +1,289 @@
+package sip
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// A dialogKey identifies a dialog by its Call-ID and our tag (RFC 3261, section 12). The tag is
+// random, so that only the receiver of our messages knows it.
+type dialogKey struct{ callID, tag string }
+
+// A dialog is a phone's part in a call: a leg of package calls. Its client is the phone.
+type dialog struct {
+	server *Server
+	key    dialogKey
+	leg    string       // id of the leg
+	client calls.Client // holds the commands of the phone
+	flow   flow
+	from   sip.Header // of our requests
+	uri    string     // of the phone, for To
+
+	mu        sync.Mutex
+	node      string // that carries the call
+	remoteTag string
+	remote    sip.Uri // where our requests go
+	routes    []sip.Header
+	seq       uint32
+	theirSeq  uint32
+	sdp       string // our last description
+	confirmed bool   // a final response to the INVITE was sent or received
+	over      bool
+
+	invite   *sip.Request // the INVITE that began the dialog
+	received *serverTx    // of invite, if the phone sent it
+	heard    bool         // the phone has responded to our INVITE
+	reason   sip.Header   // of a CANCEL that waits for the phone's first response
+	reTx     *serverTx    // of a later INVITE from the phone
+}
+
+// add makes a dialog known. It reports false while the server is stopping.
+func (s *Server) add(d *dialog) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.dialogs[d.key], s.legs[d.leg] = d, d
+	return true
+}
+
+// remove forgets a dialog.
+func (s *Server) remove(d *dialog) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.dialogs, d.key)
+	delete(s.legs, d.leg)
+	if d.received != nil {
+		go d.received.acknowledge() // an ACK would no longer find the dialog
+	}
+}
+
+// dialogOf returns the dialog that a request from a phone belongs to, or nil. It must come from the
+// address of the phone.
+func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
+	s.mu.Lock()
+	d := s.dialogs[dialogKey{r.CallID().Value(), tagOf(r.To().Params)}]
+	s.mu.Unlock()
+	if d == nil || d.flow.source() != f.source() {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.remoteTag != tagOf(r.From().Params) {
+		return nil
+	}
+	return d
+}
+
+// doFor limits how long a command may take.
+const doFor = 10 * time.Second
+
+// do sends a command of the phone to package calls.
+func (d *dialog) do(cmd calls.Command) (calls.Reply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), doFor)
+	defer cancel()
+	d.mu.Lock()
+	cmd.Leg, cmd.Node = d.leg, d.node
+	d.mu.Unlock()
+	r, err := d.server.calls.Do(ctx, d.client, cmd)
+	if r.Node != "" {
+		d.mu.Lock()
+		d.node = r.Node
+		d.mu.Unlock()
+	}
+	return r, err
+}
+
+// hangUp ends the call because the phone did, or cannot take part in it.
+func (d *dialog) hangUp(op calls.Op, c calls.Cause) {
+	d.server.remove(d)
+	if _, err := d.do(calls.Command{Op: op, Cause: c.Text}); err != nil {
+		d.server.log.Error("ending the call of a phone", "leg_id", d.leg, "error", err)
+	}
+}
+
+// finish marks the dialog as over and reports whether it was not before.
+func (d *dialog) finish() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first := !d.over
+	d.over = true
+	return first
+}
+
+// request returns a request within the dialog. The caller holds mu.
+func (d *dialog) request(method sip.RequestMethod, seq uint32) *sip.Request {
+	r := d.server.newRequest(method, d.remote, d.flow)
+	for _, h := range d.routes {
+		r.AppendHeader(h)
+	}
+	r.AppendHeader(d.from)
+	to := d.uri
+	if d.remoteTag != "" {
+		to += ";tag=" + d.remoteTag
+	}
+	r.AppendHeader(sip.NewHeader("To", to))
+	id := sip.CallIDHeader(d.key.callID)
+	r.AppendHeader(&id)
+	r.AppendHeader(&sip.CSeqHeader{SeqNo: seq, MethodName: method})
+	r.AppendHeader(userAgent)
+	return r
+}
+
+// bye ends the dialog at the phone.
+func (d *dialog) bye(c calls.Cause) {
+	d.mu.Lock()
+	d.seq++
+	r := d.request(sip.BYE, d.seq)
+	d.mu.Unlock()
+	r.AppendHeader(reasonOf(c))
+	r.SetBody(nil)
+	d.server.request(r, d.flow, byeEnd, func(*sip.Response) {})
+}
+
+// handleACK handles an ACK, which has no response.
+func (s *Server) handleACK(r *sip.Request, f flow) {
+	if t := s.find(r, f); t != nil {
+		t.acknowledge()
+	}
+	if d := s.dialogOf(r, f); d != nil {
+		d.mu.Lock()
+		first, later := d.received, d.reTx
+		d.mu.Unlock()
+		for _, t := range []*serverTx{first, later} {
+			if t != nil {
+				t.acknowledge()
+			}
+		}
+	}
+}
+
+// handleInDialog handles a request within a dialog (RFC 3261, section 12.2.2).
+func (s *Server) handleInDialog(r *sip.Request, f flow) {
+	d := s.dialogOf(r, f)
+	if t := s.find(r, f); t != nil {
+		t.repeat()
+		return
+	}
+	if d == nil {
+		reply(r, f, 481, "Call/Transaction Does Not Exist")
+		return
+	}
+	t, fresh := s.serve(r, f)
+	if t == nil || !fresh {
+		return
+	}
+	if !d.advance(r.CSeq().SeqNo) {
+		t.respond(response(r, 500, "Request Out of Order", nil), nil)
+		return
+	}
+
+	switch r.Method {
+	case sip.INVITE, sip.UPDATE:
+		d.update(r, t)
+	case sip.BYE:
+		t.respond(response(r, 200, "OK", nil), nil)
+		d.byPhone()
+	case sip.INFO:
+		d.info(r, t)
+	case sip.OPTIONS:
+		t.respond(response(r, 200, "OK", nil, allow), nil)
+	default:
+		t.respond(response(r, 405, "Method Not Allowed", nil, allow), nil)
+	}
+}
+
+// advance checks that a request is newer than the ones before it.
+func (d *dialog) advance(seq uint32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if seq <= d.theirSeq {
+		return false
+	}
+	d.theirSeq = seq
+	return true
+}
+
+// byPhone ends the call after a BYE of the phone.
+func (d *dialog) byPhone() {
+	if d.finish() {
+		d.hangUp(calls.Hangup, calls.NormalClearing)
+	}
+}
+
+// update handles a re-INVITE or UPDATE: hold, resume, or a phone that has moved to another port.
+func (d *dialog) update(r *sip.Request, t *serverTx) {
+	if r.Method == sip.INVITE {
+		d.mu.Lock()
+		d.reTx = t
+		d.mu.Unlock()
+	}
+	contact := d.server.contactFor(d.flow)
+	switch {
+	case r.Method == sip.UPDATE && len(r.Body()) == 0: // only renews the session (RFC 4028)
+		t.respond(response(r, 200, "OK", nil, contact), nil)
+		return
+	case !isSDP(r):
+		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
+		return
+	}
+
+	reply, err := d.do(calls.Command{Op: calls.Update, SDP: string(r.Body())})
+	if err != nil || reply.SDP == "" {
+		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
+		return
+	}
+	if c := contactOf(r); c != nil {
+		d.mu.Lock()
+		d.remote = c.Address
+		d.mu.Unlock()
+	}
+	t.respond(response(r, 200, "OK", []byte(reply.SDP), contact, allow), nil)
+}
+
+// info handles digits that a phone sends by INFO instead of RTP.
+func (d *dialog) info(r *sip.Request, t *serverTx) {
+	digit := infoDigit(r)
+	if digit == "" {
+		t.respond(response(r, 415, "Unsupported Media Type", nil,
+			sip.NewHeader("Accept", "application/dtmf-relay, application/dtmf")), nil)
+		return
+	}
+	if _, err := d.do(calls.Command{Op: calls.Digits, Digits: digit}); err != nil {
+		t.respond(response(r, 400, "Bad Request", nil), nil)
+		return
+	}
+	t.respond(response(r, 200, "OK", nil), nil)
+}
+
+// infoDigit returns the digit in an INFO: "Signal=5" in application/dtmf-relay, or "5" in
+// application/dtmf.
+func infoDigit(r *sip.Request) string {
+	h := r.GetHeader("content-type")
+	if h == nil || len(r.Body()) > maxField {
+		return ""
+	}
+	switch strings.ToLower(strings.TrimSpace(h.Value())) {
+	case "application/dtmf":
+		return strings.TrimSpace(string(r.Body()))
+	case "application/dtmf-relay":
+		for line := range strings.Lines(string(r.Body())) {
+			name, value, _ := strings.Cut(line, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "Signal") {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return ""
+}
+
+// newTag returns a tag for our side of a dialog.
+func newTag() string { return rand.Text() }

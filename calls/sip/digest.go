@@ -1,0 +1,287 @@
+package sip
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/md5" // for phones without SHA-256 (RFC 8760)
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// realm names the users' database in challenges. It is the same on all hosts, so that phones may
+// use any name or address of the server.
+const realm = "selvage"
+
+// algorithms are the digest algorithms (RFC 8760, section 2.4).
+var algorithms = map[string]func() hash.Hash{"SHA-256": sha256.New, "MD5": md5.New}
+
+// digest returns the hash of texts joined by colons, in hexadecimal.
+func digest(sum func() hash.Hash, texts ...string) string {
+	h := sum()
+	h.Write([]byte(strings.Join(texts, ":")))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Credentials are the answer to a challenge (RFC 7616, section 3.4).
+type credentials struct {
+	username, realm, nonce, uri, response, algorithm, qop, nc, cnonce string
+}
+
+// maxField limits the bytes of each field.
+const maxField = 512
+
+// parseCredentials reads an Authorization header. ok is false if it is malformed.
+func parseCredentials(header string) (c credentials, ok bool) {
+	scheme, rest, _ := strings.Cut(strings.TrimSpace(header), " ")
+	if !strings.EqualFold(scheme, "Digest") {
+		return c, false
+	}
+	fields := map[string]*string{"username": &c.username, "realm": &c.realm, "nonce": &c.nonce, "uri": &c.uri,
+		"response": &c.response, "algorithm": &c.algorithm, "qop": &c.qop, "nc": &c.nc, "cnonce": &c.cnonce}
+	for rest = strings.TrimSpace(rest); rest != ""; {
+		name, after, found := strings.Cut(rest, "=")
+		value, next, valid := parseField(strings.TrimSpace(after))
+		if !found || !valid || len(value) > maxField {
+			return c, false
+		}
+		if f := fields[strings.ToLower(strings.TrimSpace(name))]; f != nil {
+			*f = value
+		}
+		rest = next
+	}
+	if c.algorithm = strings.ToUpper(c.algorithm); c.algorithm == "" {
+		c.algorithm = "MD5" // RFC 7616, section 3.4
+	}
+	return c, c.username != "" && c.nonce != "" && c.response != ""
+}
+
+// parseField reads a token or a quoted string, and the comma after it.
+func parseField(text string) (value, rest string, ok bool) {
+	if !strings.HasPrefix(text, `"`) {
+		value, rest, _ = strings.Cut(text, ",")
+		return strings.TrimSpace(value), strings.TrimSpace(rest), true
+	}
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text):
+			i++
+			b.WriteByte(text[i])
+		case c == '"':
+			rest = strings.TrimSpace(text[i+1:])
+			after, comma := strings.CutPrefix(rest, ",")
+			return b.String(), strings.TrimSpace(after), comma || rest == ""
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", false
+}
+
+// proves reports whether the response was made with a password, for a request with this method.
+func (c credentials) proves(password, method string) bool {
+	sum := algorithms[c.algorithm]
+	if sum == nil {
+		return false
+	}
+	want := digest(sum, digest(sum, c.username, realm, password), c.nonce, c.nc, c.cnonce, c.qop,
+		digest(sum, method, c.uri))
+	return subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(c.response))) == 1
+}
+
+// Nonces are valid only at the address that they were sent to, so that an address proves itself by
+// using one. Each use needs a higher count.
+const (
+	nonceFor  = 5 * time.Minute
+	maxNonces = 100_000 // nonces that were used and have not expired
+)
+
+// nonces issues nonces and remembers those that were used.
+type nonces struct {
+	secret []byte
+
+	mu   sync.Mutex
+	used map[[16]byte]nonceUse
+}
+
+type nonceUse struct {
+	count uint64
+	until time.Time
+}
+
+// issue returns a nonce for an address: the time, random bits and a signature. Nothing is stored.
+func (n *nonces) issue(to netip.Addr, now time.Time) string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:], uint64(now.UnixNano()))
+	_, _ = rand.Read(b[8:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(append(b[:], n.sign(b, to)...))
+}
+
+func (n *nonces) sign(b [16]byte, to netip.Addr) []byte {
+	mac := hmac.New(sha256.New, n.secret)
+	mac.Write(b[:])
+	mac.Write(to.AsSlice())
+	return mac.Sum(nil)[:16]
+}
+
+// open returns the signed part of a nonce. ok is false unless it was issued for this address.
+func (n *nonces) open(text string, from netip.Addr) (b [16]byte, ok bool) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(raw) != 32 {
+		return b, false
+	}
+	copy(b[:], raw)
+	return b, hmac.Equal(raw[16:], n.sign(b, from))
+}
+
+// use counts a use of a nonce. It returns false if the nonce has expired, or if count is not higher
+// than before.
+func (n *nonces) use(b [16]byte, count string, now time.Time) bool {
+	issued := time.Unix(0, int64(binary.BigEndian.Uint64(b[:])))
+	c, err := strconv.ParseUint(count, 16, 32)
+	if err != nil || now.Sub(issued) > nonceFor {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.used == nil {
+		n.used = make(map[[16]byte]nonceUse)
+	}
+	u, known := n.used[b]
+	if c <= u.count || !known && len(n.used) >= maxNonces {
+		return false
+	}
+	n.used[b] = nonceUse{c, issued.Add(nonceFor)}
+	return true
+}
+
+// sweep forgets expired nonces.
+func (n *nonces) sweep(now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for b, u := range n.used {
+		if now.After(u.until) {
+			delete(n.used, b)
+		}
+	}
+}
+
+// A blockKey is what gets no answer: a username from a network, or a network.
+type blockKey struct {
+	network  netip.Prefix
+	username string
+}
+
+// maxBlocks limits how many blocks a server remembers.
+const maxBlocks = 50_000
+
+// blocks holds who has failed to authenticate too often.
+type blocks struct {
+	mu    sync.Mutex
+	until map[blockKey]time.Time
+}
+
+func (b *blocks) has(k blockKey, now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	until, ok := b.until[k]
+	return ok && now.Before(until)
+}
+
+func (b *blocks) add(k blockKey, until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.until == nil {
+		b.until = make(map[blockKey]time.Time)
+	}
+	if len(b.until) < maxBlocks {
+		b.until[k] = until
+	}
+}
+
+func (b *blocks) sweep(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for k, until := range b.until {
+		if now.After(until) {
+			delete(b.until, k)
+		}
+	}
+}
+
+// Results of authenticate that are not errors of the server.
+var (
+	errChallenge = errors.New("the request needs credentials")
+	errStale     = errors.New("the request needs credentials with another nonce")
+	errSilence   = errors.New("the request gets no answer")
+)
+
+// authenticate returns the account whose password the sender of a request has proved. An unknown
+// username costs as much as a wrong password, and has the same result.
+func (s *Server) authenticate(ctx context.Context, method string, c credentials, from netip.Addr) (
+	fabric.SIPAccount, error,
+) {
+	now, key := time.Now(), blockKey{networkOf(from), c.username}
+	if s.blocked.has(key, now) {
+		s.counters.blocked.Add(1)
+		return fabric.SIPAccount{}, errSilence
+	}
+	nonce, ok := s.nonces.open(c.nonce, from)
+	if !ok || c.realm != realm || c.qop != "auth" || !slices.Contains(s.c.Digests, c.algorithm) {
+		return fabric.SIPAccount{}, errChallenge
+	}
+
+	accounts, err := s.c.Fabric.SIP.FindAccounts(ctx, c.username)
+	if err != nil {
+		return fabric.SIPAccount{}, err
+	}
+	for _, a := range append(accounts, fabric.SIPAccount{Password: c.nonce}) {
+		if !c.proves(a.Password, method) || a.ID == "" {
+			continue
+		}
+		if !s.nonces.use(nonce, c.nc, now) {
+			return fabric.SIPAccount{}, errStale
+		}
+		return a, nil
+	}
+	s.counters.denied.Add(1)
+	return fabric.SIPAccount{}, s.deny(ctx, key, now)
+}
+
+// deny counts wrong credentials. It blocks the username on this network, or the network, if there
+// were too many.
+func (s *Server) deny(ctx context.Context, key blockKey, now time.Time) error {
+	network := key.network.String()
+	for _, l := range []struct {
+		name limit.Name
+		who  string
+		key  blockKey
+	}{
+		{limit.SIPPerUser, network + " " + key.username, key},
+		{limit.SIPPerNetwork, network, blockKey{network: key.network}},
+	} {
+		var full *problem.Error
+		if err := s.c.Limits.Take(ctx, l.name, l.who); errors.As(err, &full) {
+			s.blocked.add(l.key, now.Add(max(full.RetryAfter, time.Second)))
+			s.log.Warn("too many wrong SIP credentials", "network", network, "for", full.RetryAfter)
+			return errSilence
+		}
+	}
+	return errChallenge
+}

@@ -1,0 +1,155 @@
+package sip
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// handleInvite handles the INVITE of a phone that calls. It
+//
+//   - authenticates the phone, for each call,
+//   - begins the call with the offer in the request,
+//   - leaves all further responses to the events of the call.
+func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
+	if t := s.find(r, f); t != nil {
+		t.repeat()
+		return
+	}
+	a, ok := s.admit(ctx, r, f)
+	if !ok {
+		return
+	}
+	t, fresh := s.serve(r, f)
+	switch {
+	case t == nil:
+		reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
+		return
+	case !fresh:
+		return
+	}
+	if name := requires(r); name != "" {
+		t.respond(response(r, 420, "Bad Extension", nil, sip.NewHeader("Unsupported", name)), nil)
+		return
+	}
+	contact := contactOf(r)
+	if !isSDP(r) || contact == nil {
+		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
+		return
+	}
+	t.respond(response(r, 100, "Trying", nil), nil)
+
+	to, err := s.addressOf(ctx, a.ProjectID, r.Recipient.User)
+	if err != nil {
+		s.log.Error("finding whom a phone calls", "error", err)
+		t.respond(response(r, 500, "Server Internal Error", nil), nil)
+		return
+	}
+	d := s.inboundDialog(r, f, a, t, contact)
+	if !s.add(d) {
+		t.respond(response(r, 503, "Service Unavailable", nil), nil)
+		return
+	}
+	s.counters.inbound.Add(1)
+	if _, err := d.do(calls.Command{Op: calls.Invite, To: to, SDP: string(r.Body())}); err != nil {
+		s.remove(d)
+		if d.finish() {
+			t.respond(s.refusal(r, err), nil)
+		}
+	}
+}
+
+// inboundDialog returns the dialog that an INVITE begins.
+func (s *Server) inboundDialog(
+	r *sip.Request, f flow, a fabric.SIPAccount, t *serverTx, contact *sip.ContactHeader,
+) *dialog {
+	r.To().Params.Add("tag", newTag()) // in all responses from now on
+	d := &dialog{server: s, key: dialogKey{r.CallID().Value(), tagOf(r.To().Params)}, leg: uuid.NewString(), flow: f,
+		client: clientOf(a.SIPCredential, calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()}),
+		uri:    "<" + r.From().Address.String() + ">", remoteTag: tagOf(r.From().Params), remote: contact.Address,
+		routes: routeSet(r), theirSeq: r.CSeq().SeqNo, invite: r, received: t}
+	from := r.To().AsFrom()
+	d.from = &from
+	return d
+}
+
+// clientOf returns the client that a phone is to package calls.
+func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
+	return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.SAT, ProjectID: c.ProjectID,
+		SubscriberID: c.SubscriberID, IssuedAt: time.Now()}}
+}
+
+// addressOf returns the address that a phone dials as user: a private one if there is one, or else
+// a public one.
+func (s *Server) addressOf(ctx context.Context, projectID, user string) (string, error) {
+	if plain, err := url.PathUnescape(user); err == nil {
+		user = plain
+	}
+	private, public := "/private/"+user, "/public/"+user
+	if public == calls.EchoAddress {
+		return public, nil
+	}
+	_, err := s.c.Fabric.Addresses.FindAt(ctx, projectID, private)
+	if errors.Is(err, problem.NotFound) {
+		if _, err := s.c.Fabric.Addresses.FindAt(ctx, projectID, public); err == nil {
+			return public, nil
+		}
+		return private, nil // package calls refuses it
+	}
+	return private, err
+}
+
+// refusal returns the response for a call that could not begin.
+func (s *Server) refusal(r *sip.Request, err error) *sip.Response {
+	switch {
+	case errors.Is(err, problem.Invalid):
+		return response(r, 488, "Not Acceptable Here", nil)
+	case errors.Is(err, problem.RateLimited), errors.Is(err, problem.Unavailable):
+		return response(r, 503, "Service Unavailable", nil, sip.NewHeader("Retry-After", "5"))
+	}
+	s.log.Error("beginning the call of a phone", "error", err)
+	return response(r, 500, "Server Internal Error", nil)
+}
+
+// handleCancel handles a phone that gives up a call before it is answered (RFC 3261, section 9.2).
+func (s *Server) handleCancel(r *sip.Request, f flow) {
+	t := s.find(r, f)
+	if t == nil {
+		reply(r, f, 481, "Call/Transaction Does Not Exist")
+		return
+	}
+	reply(r, f, 200, "OK")
+
+	d := s.callingWith(t)
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	canceled := !d.confirmed && !d.over
+	d.over = d.over || canceled
+	d.mu.Unlock()
+	if canceled {
+		t.respond(response(d.invite, 487, "Request Terminated", nil), nil)
+		d.hangUp(calls.Hangup, calls.NormalClearing)
+	}
+}
+
+// callingWith returns the dialog whose INVITE has this transaction, or nil.
+func (s *Server) callingWith(t *serverTx) *dialog {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range s.legs {
+		if d.received == t {
+			return d
+		}
+	}
+	return nil
+}

@@ -1,0 +1,303 @@
+package sip
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Sizes of messages. Those of phones have one to two kilobytes.
+const (
+	maxHead = 8 << 10
+	maxBody = 16 << 10
+)
+
+// A flow is the way on which a message came, and on which others go back to the phone.
+type flow struct {
+	udp    *net.UDPConn // nil for TCP
+	tcp    *stream
+	remote netip.AddrPort
+}
+
+// network returns the name of the transport as in Via headers.
+func (f flow) network() string {
+	if f.tcp != nil {
+		return "TCP"
+	}
+	return "UDP"
+}
+
+// write sends a message. It does not wait. A message that cannot be sent is repeated, or its
+// transaction times out.
+func (f flow) write(b []byte) {
+	if f.tcp != nil {
+		f.tcp.send(b)
+		return
+	}
+	_, _ = f.udp.WriteToUDPAddrPort(b, f.remote)
+}
+
+// source returns the address that proves itself by this flow.
+func (f flow) source() netip.Addr { return f.remote.Addr() }
+
+// networkOf returns the network that limits apply to: an IPv4 address, or the /64 of an IPv6
+// address, which one machine can use entirely.
+func networkOf(a netip.Addr) netip.Prefix {
+	bits := 32
+	if a.Is6() {
+		bits = 64
+	}
+	p, _ := a.Prefix(bits) // the address is valid
+	return p
+}
+
+// readUDP handles datagrams until the socket is closed.
+func (s *Server) readUDP() {
+	b := make([]byte, maxHead+maxBody)
+	for {
+		n, remote, err := s.c.UDP.ReadFromUDPAddrPort(b)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
+		if err != nil || n == len(b) || !s.admits(remote.Addr()) || isPing(b[:n]) {
+			continue
+		}
+		s.receive(bytes.Clone(b[:n]), flow{udp: s.c.UDP, remote: remote})
+	}
+}
+
+// isPing reports whether a packet only keeps the way through a NAT open.
+func isPing(b []byte) bool { return len(bytes.Trim(b, "\r\n\x00")) == 0 }
+
+// admits counts a message from an address, and reports whether it may be handled.
+func (s *Server) admits(a netip.Addr) bool {
+	s.counters.received.Add(1)
+	now, n := time.Now(), networkOf(a)
+	if s.blocked.has(blockKey{network: n}, now) {
+		s.counters.blocked.Add(1)
+		return false
+	}
+	if !s.rates.allow(n, now) {
+		s.counters.limited.Add(1)
+		return false
+	}
+	return true
+}
+
+// acceptTCP accepts connections until the listener is closed.
+func (s *Server) acceptTCP() {
+	for {
+		conn, err := s.c.TCP.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of file descriptors, for example: other connections may end
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		a, err := netip.ParseAddrPort(conn.RemoteAddr().String())
+		remote := netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
+		if err != nil || !s.open.Add(remote.Addr()) {
+			s.counters.limited.Add(1)
+			_ = conn.Close()
+			continue
+		}
+		go s.serveTCP(&stream{conn: conn, queue: make(chan []byte, streamQueue), done: make(chan struct{})}, remote)
+	}
+}
+
+const (
+	streamQueue  = 64               // messages to a slow connection
+	writeTimeout = 10 * time.Second // of one message
+	strangerFor  = 32 * time.Second // until a connection has to authenticate
+	idleFor      = 15 * time.Minute // without a message or a ping; longer than a registration
+)
+
+// A stream is a TCP connection from a phone.
+type stream struct {
+	conn   net.Conn
+	queue  chan []byte
+	done   chan struct{}
+	once   sync.Once
+	proven atomic.Bool // its client has authenticated
+}
+
+// send queues a message. A connection that is too slow is closed.
+func (t *stream) send(b []byte) {
+	select {
+	case t.queue <- b:
+	default:
+		t.close()
+	}
+}
+
+func (t *stream) close() {
+	t.once.Do(func() {
+		close(t.done)
+		_ = t.conn.Close() // the phone notices either way
+	})
+}
+
+// write sends queued messages until the connection is closed.
+func (t *stream) write() {
+	for {
+		select {
+		case <-t.done:
+			return
+		case b := <-t.queue:
+			_ = t.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+			if _, err := t.conn.Write(b); err != nil {
+				t.close()
+				return
+			}
+		}
+	}
+}
+
+// serveTCP handles the messages of a connection until it ends.
+func (s *Server) serveTCP(t *stream, remote netip.AddrPort) {
+	defer s.open.Remove(remote.Addr())
+	defer t.close()
+	if !s.addStream(t, remote) {
+		return
+	}
+	defer s.removeStream(t, remote)
+	go t.write()
+
+	f, in := flow{tcp: t, remote: remote}, bufio.NewReaderSize(t.conn, maxHead)
+	_ = t.conn.SetReadDeadline(time.Now().Add(strangerFor))
+	for {
+		b, err := readMessage(in, func() { t.send([]byte("\r\n")) })
+		if err != nil || !s.admits(remote.Addr()) {
+			return
+		}
+		if t.proven.Load() {
+			_ = t.conn.SetReadDeadline(time.Now().Add(idleFor))
+		}
+		s.receive(b, f)
+	}
+}
+
+func (s *Server) addStream(t *stream, remote netip.AddrPort) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.streams[remote] = t
+	return true
+}
+
+func (s *Server) removeStream(t *stream, remote netip.AddrPort) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.streams[remote] == t {
+		delete(s.streams, remote)
+	}
+}
+
+var errTooLong = errors.New("a SIP message is too long or has no length")
+
+// readMessage reads a message from a stream (RFC 3261, section 18.3). It calls pong for each ping
+// before the message (RFC 5626, section 3.5.1).
+func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
+	var head []byte
+	length, empty := -1, 0
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return nil, err
+		}
+		blank := len(bytes.TrimRight(line, "\r\n")) == 0
+		if blank && len(head) == 0 {
+			if empty++; empty%2 == 0 {
+				pong()
+			}
+			continue
+		}
+
+		if head = append(head, line...); len(head) > maxHead {
+			return nil, errTooLong
+		}
+		if blank {
+			break
+		}
+		if n, ok := contentLength(line); ok {
+			length = n
+		}
+	}
+
+	if length < 0 || length > maxBody {
+		return nil, errTooLong
+	}
+	b := append(head, make([]byte, length)...)
+	_, err := io.ReadFull(in, b[len(head):])
+	return b, err
+}
+
+// contentLength reads a Content-Length header, which may have its compact form.
+func contentLength(line []byte) (int, bool) {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	name = bytes.TrimSpace(name)
+	if !bytes.EqualFold(name, []byte("Content-Length")) && !bytes.EqualFold(name, []byte("l")) {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 31)
+	if err != nil {
+		return maxBody + 1, true
+	}
+	return int(n), true
+}
+
+// Messages per second from one network, and at once. An office may have hundreds of phones.
+const (
+	messagesPerSecond = 1000
+	messagesAtOnce    = 3000
+	maxRates          = 10_000 // networks
+)
+
+// rates limits the messages of each network.
+type rates struct {
+	mu       sync.Mutex
+	networks map[netip.Prefix]*rate.Limiter
+}
+
+// allow counts a message. If too many networks send at the same time, further ones share a limit.
+func (r *rates) allow(n netip.Prefix, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.networks == nil {
+		r.networks = make(map[netip.Prefix]*rate.Limiter)
+	}
+	l := r.networks[n]
+	if l == nil && len(r.networks) >= maxRates {
+		n = netip.Prefix{}
+		l = r.networks[n]
+	}
+	if l == nil {
+		l = rate.NewLimiter(messagesPerSecond, messagesAtOnce)
+		r.networks[n] = l
+	}
+	return l.AllowN(now, 1)
+}
+
+// sweep forgets networks that have been silent.
+func (r *rates) sweep(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n, l := range r.networks {
+		if l.TokensAt(now) >= messagesAtOnce {
+			delete(r.networks, n)
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package sip
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// parser reads messages. It is safe for concurrent use.
+var parser = sip.NewParser()
+
+// Headers of our messages.
+var (
+	allow     = sip.NewHeader("Allow", "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE")
+	userAgent = sip.NewHeader("User-Agent", "selvage")
+	sdpType   = sip.NewHeader("Content-Type", "application/sdp")
+)
+
+var errIncomplete = errors.New("the message lacks a required header")
+
+// parse parses a message and requires the headers that every message has (RFC 3261, section 8.1.1).
+func parse(b []byte) (sip.Message, error) {
+	m, err := parser.ParseSIP(b)
+	if err != nil {
+		return nil, err
+	}
+	via, from, id := m.Via(), m.From(), m.CallID()
+	if via == nil || from == nil || id == nil || m.To() == nil || m.CSeq() == nil || len(*id) > maxField {
+		return nil, errIncomplete
+	}
+	branch, _ := via.Params.Get("branch")
+	if branch == "" || len(branch) > maxField || tagOf(from.Params) == "" || len(tagOf(from.Params)) > maxField {
+		return nil, errIncomplete
+	}
+	return m, nil
+}
+
+func tagOf(p sip.HeaderParams) string {
+	tag, _ := p.Get("tag")
+	return tag
+}
+
+// receive handles a message.
+func (s *Server) receive(b []byte, f flow) {
+	m, err := parse(b)
+	if err != nil {
+		s.counters.malformed.Add(1)
+		return
+	}
+	m.SetSource(f.remote.String())
+	if r, ok := m.(*sip.Response); ok {
+		s.receiveResponse(r, f)
+		return
+	}
+
+	r := m.(*sip.Request)
+	select {
+	case s.workers <- struct{}{}:
+	default:
+		s.counters.limited.Add(1)
+		return // the phone repeats it
+	}
+	go func() {
+		defer func() { <-s.workers }()
+		defer s.recoverPanic()
+		s.handle(r, f)
+	}()
+}
+
+// recoverPanic keeps a panic caused by a message from ending the process.
+func (s *Server) recoverPanic() {
+	if cause := recover(); cause != nil {
+		s.log.Error("handling a SIP message", "error", fmt.Errorf("panic: %v", cause))
+	}
+}
+
+// receiveResponse passes a response to the request that it answers, if it comes from where that was
+// sent.
+func (s *Server) receiveResponse(r *sip.Response, f flow) {
+	branch, _ := r.Via().Params.Get("branch")
+	s.mu.Lock()
+	t := s.sent[branch]
+	s.mu.Unlock()
+	if t != nil && t.flow.source() == f.source() && t.request.Method == r.CSeq().MethodName {
+		go func() {
+			defer s.recoverPanic()
+			t.receive(r)
+		}()
+	}
+}
+
+// handleFor limits how long a request may wait for the database.
+const handleFor = 10 * time.Second
+
+// handle handles a request.
+func (s *Server) handle(r *sip.Request, f flow) {
+	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
+	defer cancel()
+	switch {
+	case r.Method == sip.ACK:
+		s.handleACK(r, f)
+	case r.Method == sip.CANCEL:
+		s.handleCancel(r, f)
+	case tagOf(r.To().Params) != "":
+		s.handleInDialog(r, f)
+	case r.Method == sip.REGISTER:
+		s.handleRegister(ctx, r, f)
+	case r.Method == sip.INVITE:
+		s.handleInvite(ctx, r, f)
+	case r.Method == sip.OPTIONS && s.isRegistered(f):
+		reply(r, f, 200, "OK", allow)
+	}
+}
+
+// reply answers a request without a transaction.
+func reply(r *sip.Request, f flow, status int, reason string, headers ...sip.Header) {
+	f.write([]byte(response(r, status, reason, nil, headers...).String()))
+}
+
+// response returns a response to a request. A body is a description of media.
+func response(r *sip.Request, status int, reason string, body []byte, headers ...sip.Header) *sip.Response {
+	resp := sip.NewResponseFromRequest(r, status, reason, nil)
+	for _, h := range headers {
+		resp.AppendHeader(h)
+	}
+	if body != nil {
+		resp.AppendHeader(sdpType)
+		resp.SetBody(body)
+	}
+	return resp
+}
+
+// challenge asks the sender of a request to authenticate, with each algorithm.
+func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
+	nonce, more := s.nonces.issue(f.source(), time.Now()), ""
+	if stale {
+		more = ", stale=true"
+	}
+	var all []sip.Header
+	for _, name := range s.c.Digests {
+		all = append(all, sip.NewHeader("WWW-Authenticate", fmt.Sprintf(
+			`Digest realm="%s", nonce="%s", algorithm=%s, qop="auth"%s`, realm, nonce, name, more)))
+	}
+	reply(r, f, 401, "Unauthorized", all...)
+}
+
+// answers returns the credentials in a request: those of the best algorithm, if it has several.
+func answers(r *sip.Request) (best credentials, ok bool) {
+	for _, h := range r.GetHeaders("authorization") {
+		c, valid := parseCredentials(h.Value())
+		if valid && (!ok || c.algorithm == "SHA-256") {
+			best, ok = c, true
+		}
+	}
+	return best, ok
+}
+
+// isFor reports whether the URI that was authenticated is that of the request. Phones may leave out
+// parameters.
+func (c credentials) isFor(r *sip.Request) bool {
+	var u sip.Uri
+	return sip.ParseUri(c.uri, &u) == nil && u.User == r.Recipient.User && strings.EqualFold(u.Host, r.Recipient.Host)
+}
+
+// newRequest returns a request to a phone without the headers of its dialog.
+func (s *Server) newRequest(method sip.RequestMethod, to sip.Uri, f flow) *sip.Request {
+	r := sip.NewRequest(method, to)
+	r.AppendHeader(&sip.ViaHeader{ProtocolName: "SIP", ProtocolVersion: "2.0", Transport: f.network(),
+		Host: s.hostFor(f), Port: s.port,
+		Params: sip.HeaderParams{{K: "branch", V: sip.RFC3261BranchMagicCookie + rand.Text()}, {K: "rport"}}})
+	forwards := sip.MaxForwardsHeader(70)
+	r.AppendHeader(&forwards)
+	return r
+}
+
+// hostFor returns our address as a phone reaches it.
+func (s *Server) hostFor(f flow) string {
+	a := s.c.AddressFor(f.source())
+	if !a.IsValid() {
+		a = netip.IPv4Unspecified()
+	}
+	return a.String()
+}
+
+// contactFor returns our address for requests from a phone in a dialog.
+func (s *Server) contactFor(f flow) sip.Header {
+	u := sip.Uri{Scheme: "sip", User: "selvage", Host: s.hostFor(f), Port: s.port}
+	if f.tcp != nil {
+		u.UriParams = sip.HeaderParams{{K: "transport", V: "tcp"}}
+	}
+	return &sip.ContactHeader{Address: u}
+}
+
+// acknowledgment returns the ACK for a response that refuses an INVITE, in the same transaction.
+func acknowledgment(invite *sip.Request, r *sip.Response) *sip.Request {
+	ack := sip.NewRequest(sip.ACK, invite.Recipient)
+	copyHeaders(invite, ack, "via", "route", "max-forwards", "from", "call-id")
+	ack.AppendHeader(sip.HeaderClone(r.To()))
+	ack.AppendHeader(&sip.CSeqHeader{SeqNo: invite.CSeq().SeqNo, MethodName: sip.ACK})
+	ack.SetBody(nil)
+	return ack
+}
+
+// cancellation returns the CANCEL for an INVITE (RFC 3261, section 9.1).
+func cancellation(invite *sip.Request, reason sip.Header) *sip.Request {
+	r := sip.NewRequest(sip.CANCEL, invite.Recipient)
+	copyHeaders(invite, r, "via", "route", "max-forwards", "from", "to", "call-id")
+	r.AppendHeader(&sip.CSeqHeader{SeqNo: invite.CSeq().SeqNo, MethodName: sip.CANCEL})
+	r.AppendHeader(reason)
+	r.SetBody(nil)
+	return r
+}
+
+func copyHeaders(from, to *sip.Request, names ...string) {
+	for _, name := range names {
+		for _, h := range from.GetHeaders(name) {
+			to.AppendHeader(sip.HeaderClone(h))
+		}
+	}
+}
+
+// routeSet returns the proxies that requests in a dialog pass (section 12.1).
+func routeSet(m sip.Message) (routes []sip.Header) {
+	for _, h := range m.GetHeaders("record-route") {
+		routes = append(routes, sip.NewHeader("Route", h.Value()))
+	}
+	return routes
+}
+
+// contactOf returns the first contact in a message, or nil.
+func contactOf(m sip.Message) *sip.ContactHeader {
+	for _, h := range m.GetHeaders("contact") {
+		if c, ok := h.(*sip.ContactHeader); ok && !c.Address.Wildcard {
+			return c
+		}
+	}
+	return nil
+}
+
+// userOf returns the user in the SIP URI of a party: the last part of its address.
+func userOf(p calls.Party) string {
+	name := p.Address[strings.LastIndexByte(p.Address, '/')+1:]
+	if name == "" {
+		return "anonymous"
+	}
+	var b strings.Builder
+	for i := range len(name) { // RFC 3261, section 25.1: unreserved
+		if c := name[i]; isAlphanumeric(c) || strings.IndexByte("-_.!~*'()", c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+func isAlphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// displayName returns a name for the inside of quotation marks.
+func displayName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == '"' || r == '\\' || r == 0x7f {
+			return ' '
+		}
+		return r
+	}, name)
+}
+
+// isSDP reports whether a message has a description of media.
+func isSDP(m sip.Message) bool {
+	h := m.GetHeaders("content-type")
+	if len(h) == 0 || len(m.Body()) == 0 {
+		return false
+	}
+	kind, _, _ := strings.Cut(h[0].Value(), ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/sdp")
+}
+
+// requires returns an extension that a request needs and we lack, or "".
+func requires(r *sip.Request) string {
+	for _, h := range r.GetHeaders("require") {
+		for name := range strings.SplitSeq(h.Value(), ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}

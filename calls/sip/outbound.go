@@ -1,0 +1,141 @@
+package sip
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/emiago/sipgo/sip"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+)
+
+// ring rings the phone of an invitation.
+func (s *Server) ring(to calls.Socket, e calls.Event) {
+	subscriber, _, _ := cutSocket(to.ID)
+	d := &dialog{server: s, key: dialogKey{rand.Text() + "@selvage", newTag()}, leg: e.Leg, node: e.Node, sdp: e.SDP,
+		client: clientOf(fabric.SIPCredential{ProjectID: e.Project, SubscriberID: subscriber}, to)}
+	if s.add(d) {
+		go func() {
+			defer s.recoverPanic()
+			d.start(to.ID, e)
+		}()
+	}
+}
+
+// start sends the INVITE, unless the call has ended meanwhile.
+func (d *dialog) start(socket string, e calls.Event) {
+	s := d.server
+	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
+	defer cancel()
+	b, f, err := s.findBinding(ctx, socket)
+	var contact sip.Uri
+	if err == nil {
+		err = sip.ParseUri(b.Contact, &contact)
+	}
+	if err != nil { // it registered with another server, or its connection is gone
+		if d.finish() {
+			d.hangUp(calls.Fail, calls.UserNotRegistered)
+		}
+		return
+	}
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return
+	}
+	host := s.hostFor(f)
+	d.flow, d.remote, d.uri = f, contact, "<"+contact.String()+">"
+	d.seq = 1
+	d.from = &sip.FromHeader{DisplayName: displayName(e.From.Name),
+		Address: sip.Uri{Scheme: "sip", User: userOf(e.From), Host: host},
+		Params:  sip.HeaderParams{{K: "tag", V: d.key.tag}}}
+
+	r := d.request(sip.INVITE, d.seq)
+	r.AppendHeader(s.contactFor(f))
+	r.AppendHeader(allow)
+	r.AppendHeader(sdpType)
+	r.SetBody([]byte(d.sdp))
+	d.invite = r
+	s.counters.outbound.Add(1)
+	s.request(r, f, timerEnd/2, d.answered)
+}
+
+// answered handles a response of the phone to our INVITE, or that none came.
+func (d *dialog) answered(r *sip.Response) {
+	switch {
+	case r == nil:
+		if d.finish() {
+			d.hangUp(calls.Fail, calls.UserNotRegistered)
+		}
+	case r.StatusCode < 200:
+		d.ringing()
+	case r.StatusCode < 300:
+		d.accept(r)
+	default:
+		if d.finish() {
+			op, cause := failureOf(r.StatusCode)
+			d.hangUp(op, cause)
+		}
+	}
+}
+
+// ringing sends a CANCEL that waited for the phone's first response (RFC 3261, section 9.1).
+func (d *dialog) ringing() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.heard = true
+	if d.reason != nil {
+		d.sendCancel()
+	}
+}
+
+// cancel stops the phone from ringing. The caller holds mu.
+func (d *dialog) cancel(c calls.Cause) {
+	d.reason = reasonOf(c)
+	if d.invite != nil && d.heard {
+		d.sendCancel()
+	}
+}
+
+// sendCancel sends the CANCEL. The caller holds mu.
+func (d *dialog) sendCancel() {
+	r := cancellation(d.invite, d.reason)
+	d.reason = nil
+	d.flow.write([]byte(r.String())) // if it is lost, the BYE after an answer ends the call
+}
+
+// accept handles the phone's answer. The phone repeats it until it is acknowledged.
+func (d *dialog) accept(r *sip.Response) {
+	d.mu.Lock()
+	first, over := !d.confirmed, d.over
+	d.confirmed = true
+	if first {
+		d.remoteTag = tagOf(r.To().Params)
+		if c := contactOf(r); c != nil {
+			d.remote = c.Address
+		}
+		routes := routeSet(r)
+		for i := len(routes) - 1; i >= 0; i-- {
+			d.routes = append(d.routes, routes[i])
+		}
+	}
+	ack := d.request(sip.ACK, d.invite.CSeq().SeqNo)
+	ack.SetBody(nil)
+	d.flow.write([]byte(ack.String()))
+	d.mu.Unlock()
+
+	switch {
+	case !first:
+		return
+	case over: // canceled too late
+		d.bye(calls.NormalClearing)
+		return
+	}
+	answer := calls.Command{Op: calls.Answer, SDP: string(r.Body())} // an answer without SDP is refused
+	if _, err := d.do(answer); err != nil && d.finish() {
+		d.bye(calls.Incompatible)
+		d.hangUp(calls.Fail, calls.Incompatible)
+	}
+}

@@ -1,0 +1,240 @@
+package sip_test
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+func TestRegister(t *testing.T) {
+	w := newWorld(t)
+	for _, algorithm := range []string{"SHA-256", "MD5"} {
+		p := w.newPhone("alice")
+		p.algorithm, p.callID = algorithm, "registration by "+algorithm
+		m := p.register()
+		all := strings.Join(m.header("Contact"), "\n")
+		if want := p.conn.LocalAddr().String() + ";transport=udp>;expires=600"; !strings.Contains(all, want) {
+			t.Errorf("registering by %s returned the contacts %s, want %s", algorithm, all, want)
+		}
+	}
+
+	p := w.newPhone("alice")
+	p.send(p.write(p.registration(600), ""))
+	all := p.expect("401").header("WWW-Authenticate")
+	if len(all) != 2 || !strings.Contains(all[0], "SHA-256") || !strings.Contains(all[1], "MD5") {
+		t.Errorf("the challenges are %q, want SHA-256 before MD5", all)
+	}
+}
+
+func TestRegisterByTCP(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	conn, err := net.Dial("tcp", w.udp.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	p.conn = conn
+	p.send("\r\n\r\n") // a ping before the first message
+	p.register()
+}
+
+func TestUnregister(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("bob")
+	p.register()
+	if _, m := p.ask(p.registration(0)); m.kind() != "200" || len(m.header("Contact")) != 0 {
+		t.Errorf("unregistering returned\n%s\nwant 200 without a contact", m)
+	}
+	p.register()
+	r := p.registration(0)
+	p.send(p.write(r, ""))
+	challenge := p.expect("401")
+	text := p.write(r, p.authorize(challenge, r.method, r.uri, 1))
+	own := strings.SplitAfter(text[strings.Index(text, "Contact:"):], "\r\n")[0]
+	p.send(strings.Replace(text, own, "Contact: *\r\n", 1))
+	if m := p.expect("200"); len(m.header("Contact")) != 0 {
+		t.Errorf("unregistering all contacts returned\n%s\nwant no contact", m)
+	}
+
+	_, m := w.newPhone("alice").dial("bob")
+	if m.kind() != "480" {
+		t.Errorf("calling a phone that has unregistered returned\n%s\nwant 480", m)
+	}
+}
+
+func TestWrongCredentials(t *testing.T) {
+	w := newWorld(t)
+	refused := func(what string, p *phone) {
+		t.Helper()
+		if _, m := p.ask(p.registration(600)); m.kind() != "401" {
+			t.Errorf("registering with %s returned\n%s\nwant 401", what, m)
+		}
+	}
+	p := w.newPhone("alice")
+	p.password = "wrong"
+	refused("a wrong password", p)
+	refused("an unknown username", w.newPhone("nobody"))
+
+	p = w.newPhone("alice")
+	r := p.registration(600)
+	p.send(p.write(r, p.authorize(message(`nonce="AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"`), r.method, r.uri, 1)))
+	if m := p.next(deadline); m.kind() != "401" {
+		t.Errorf("registering with a made-up nonce returned\n%s\nwant 401", m)
+	}
+	p.send(p.write(request{method: "REGISTER", uri: "sip:selvage.test", to: r.to, from: "x"},
+		"Authorization: Digest username=\"alice\r\n"))
+	if m := p.next(deadline); m.kind() != "401" {
+		t.Errorf("registering with malformed credentials returned\n%s\nwant 401", m)
+	}
+}
+
+// TestReplay repeats an authenticated request with another branch, as somebody would who has read
+// it on the way.
+func TestReplay(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	sent, m := p.ask(p.registration(600))
+	if m.kind() != "200" {
+		t.Fatalf("registering: %s", m)
+	}
+	p.send(strings.Replace(sent, "branch=z9hG4bK", "branch=z9hG4bKreplay", 1))
+	if m := p.next(deadline); m.kind() != "401" || !strings.Contains(string(m), "stale=true") {
+		t.Errorf("a replayed request returned\n%s\nwant 401 with a new nonce", m)
+	}
+	thief := w.newPhone("alice")
+	sent, _ = p.ask(p.registration(600))
+	thief.conn = thief.from("127.0.0.2")
+	thief.send(strings.Replace(sent, "branch=z9hG4bK", "branch=z9hG4bKthief", 1))
+	if m := thief.next(deadline); m.kind() != "401" {
+		t.Errorf("a request replayed from elsewhere returned\n%s\nwant 401", m)
+	}
+}
+
+// from returns a socket at another address.
+func (p *phone) from(ip string) net.Conn {
+	p.t.Helper()
+	conn := must[*net.UDPConn](p.t)(net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(ip)}, p.udp))
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// TestGuessing shows that a username gets no answer after too many wrong passwords, not even with
+// the right one, and that other usernames on the network still do, until it has failed too often as
+// well.
+func TestGuessing(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	p.password = "wrong"
+	for range 4 {
+		if _, m := p.ask(p.registration(600)); m.kind() != "401" {
+			t.Fatalf("a wrong password returned\n%s\nwant 401", m)
+		}
+	}
+	if _, m := p.askSilently(); m != "" {
+		t.Errorf("a fifth guess returned\n%s\nwant no answer", m)
+	}
+	if _, m := w.newPhone("alice").askSilently(); m != "" {
+		t.Errorf("the right password after too many wrong ones returned\n%s\nwant no answer", m)
+	}
+	w.newPhone("bob").register()
+	eventually(t, "the blocked messages to be counted", func() bool { return w.server.Stats().Blocked > 0 })
+}
+
+// askSilently is like ask for a registration, for a server that may not answer.
+func (p *phone) askSilently() (string, message) {
+	p.t.Helper()
+	r := p.registration(600)
+	p.send(p.write(r, ""))
+	sent := p.write(r, p.authorize(p.expect("401"), r.method, r.uri, 1))
+	p.send(sent)
+	return sent, p.next(300 * time.Millisecond)
+}
+
+func TestExpiry(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	if _, m := p.ask(p.registration(30)); m.kind() != "423" || len(m.header("Min-Expires")) != 1 {
+		t.Errorf("registering for 30 s returned\n%s\nwant 423", m)
+	}
+	if _, m := p.ask(p.registration(86400)); m.kind() != "200" || !strings.Contains(string(m), "expires=600") {
+		t.Errorf("registering for a day returned\n%s\nwant 600 s", m)
+	}
+}
+
+func TestManyContacts(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	var m message
+	for range 12 {
+		other := w.newPhone("alice")
+		p.conn = other.conn
+		p.callID = "registration from " + other.conn.LocalAddr().String()
+		m = p.register()
+	}
+	if n := len(m.header("Contact")); n != 10 {
+		t.Errorf("12 contacts were registered, and %d are kept, want 10", n)
+	}
+}
+
+// TestEndedCredentials shows that phones no longer ring after their password was changed or their
+// credentials were deleted, and that encryption cannot be left out.
+func TestEndedCredentials(t *testing.T) {
+	w := newWorld(t)
+	subscriber, credential := w.subscriber("carol")
+	p, caller := w.newPhone("carol"), w.newPhone("alice")
+	rings := func() bool {
+		t.Helper()
+		_, m := caller.dial("carol")
+		return m.kind() == "180"
+	}
+	p.register()
+	if !rings() {
+		t.Error("a registered phone does not ring")
+	}
+	update := func(values map[string]json.RawMessage) {
+		t.Helper()
+		must[fabric.SIPCredential](t)(
+			w.fabric.SIP.UpdateCredential(t.Context(), w.project, subscriber, credential, values))
+	}
+	update(map[string]json.RawMessage{"password": quoted("another")})
+	if rings() {
+		t.Error("a phone rings after its password was changed")
+	}
+
+	p = w.newPhone("carol")
+	p.password, p.callID = "another", "again"
+	p.register()
+	if !rings() {
+		t.Error("a phone with the new password does not ring")
+	}
+	update(map[string]json.RawMessage{"encryption": quoted("required")})
+	p = w.newPhone("carol")
+	p.password, p.callID = "another", "without encryption"
+	if _, m := p.ask(p.registration(600)); m.kind() != "403" {
+		t.Errorf("registering in the clear where encryption is required returned\n%s\nwant 403", m)
+	}
+	if err := w.fabric.SIP.DeleteCredential(t.Context(), w.project, subscriber, credential); err != nil {
+		t.Fatal(err)
+	}
+	if rings() {
+		t.Error("a phone rings after its credentials were deleted")
+	}
+}
+
+// TestDisabledSubscriber shows that a disabled subscriber's phone cannot register.
+func TestDisabledSubscriber(t *testing.T) {
+	w := newWorld(t)
+	subscriber, _ := w.subscriber("dave")
+	disabled := true
+	must[fabric.Subscriber](t)(w.fabric.Subscribers.Update(t.Context(), w.project, subscriber,
+		fabric.SubscriberInput{Disabled: &disabled}))
+	p := w.newPhone("dave")
+	if _, m := p.ask(p.registration(600)); m.kind() != "401" {
+		t.Errorf("a disabled subscriber's phone got\n%s\nwant 401", m)
+	}
+}

@@ -1,0 +1,246 @@
+package sip
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+)
+
+// The timers of RFC 3261, section 17.
+const (
+	timerT1  = 500 * time.Millisecond // estimate of a round trip
+	timerT2  = 4 * time.Second        // longest pause between repeats
+	timerEnd = 64 * timerT1           // a transaction without an answer ends
+	byeEnd   = 8 * timerT1            // as above, for requests whose answer does not matter
+)
+
+// A serverKey identifies a request and its repeats (RFC 3261, section 17.2.3). The source keeps
+// others from canceling a request whose branch they guess.
+type serverKey struct {
+	branch, sender, method string
+	source                 netip.Addr
+}
+
+func keyOf(r *sip.Request, f flow) serverKey {
+	branch, _ := r.Via().Params.Get("branch")
+	method := string(r.Method)
+	if r.Method == sip.ACK || r.Method == sip.CANCEL {
+		method = string(sip.INVITE)
+	}
+	return serverKey{branch, r.Via().SentBy(), method, f.source()}
+}
+
+// A serverTx holds the responses to a request, to answer its repeats.
+type serverTx struct {
+	server *Server
+	key    serverKey
+	flow   flow
+
+	mu     sync.Mutex
+	last   []byte // the last response
+	final  bool
+	timer  *time.Timer
+	pause  time.Duration
+	since  time.Time
+	unread func() // called if no ACK comes for a final response; nil unless it was an INVITE
+}
+
+// serve begins a transaction. fresh is false if the request is a repeat, which serve answers. t is
+// nil if there are too many transactions.
+func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
+	key := keyOf(r, f)
+	s.mu.Lock()
+	t = s.served[key]
+	if t == nil && len(s.served) < maxTransactions && !s.closed {
+		t = &serverTx{server: s, key: key, flow: f}
+		t.timer = time.AfterFunc(calledFor, t.end)
+		s.served[key], fresh = t, true
+	}
+	s.mu.Unlock()
+	if t != nil && !fresh {
+		t.repeat()
+	}
+	return t, fresh
+}
+
+// calledFor is how long a request may wait for its final response. Calls ring for a minute.
+const calledFor = 15 * time.Minute
+
+// find returns the transaction of a request or of the INVITE that it is about, or nil.
+func (s *Server) find(r *sip.Request, f flow) *serverTx {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.served[keyOf(r, f)]
+}
+
+func (t *serverTx) repeat() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.last != nil {
+		t.flow.write(t.last)
+	}
+}
+
+// respond sends a response. A final response to an INVITE is repeated until acknowledge is called;
+// if it never is, unread is called.
+func (t *serverTx) respond(r *sip.Response, unread func()) {
+	b := []byte(r.String())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.final {
+		return
+	}
+	t.last, t.final = b, r.StatusCode >= 200
+	t.flow.write(b)
+	if !t.final {
+		return
+	}
+	t.timer.Stop()
+	if t.key.method != string(sip.INVITE) {
+		t.timer = time.AfterFunc(timerEnd, t.end)
+		return
+	}
+	t.unread, t.pause, t.since = unread, timerT1, time.Now()
+	t.timer = time.AfterFunc(t.pause, t.tick)
+}
+
+// tick repeats the final response to an INVITE.
+func (t *serverTx) tick() {
+	t.mu.Lock()
+	if time.Since(t.since) >= timerEnd {
+		unread := t.unread
+		t.mu.Unlock()
+		t.end()
+		if unread != nil {
+			unread()
+		}
+		return
+	}
+	defer t.mu.Unlock()
+	if t.flow.udp != nil {
+		t.flow.write(t.last)
+	}
+	t.pause = min(2*t.pause, timerT2)
+	t.timer = time.AfterFunc(t.pause, t.tick)
+}
+
+// acknowledge stops the repeats of a final response. It is still repeated if the request is.
+func (t *serverTx) acknowledge() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.final && t.timer.Stop() {
+		t.timer = time.AfterFunc(timerT2+timerT1, t.end)
+	}
+}
+
+func (t *serverTx) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer.Stop()
+}
+
+// end forgets the transaction.
+func (t *serverTx) end() {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	delete(t.server.served, t.key)
+}
+
+// A clientTx is a request that was sent, and repeated by UDP until a response comes.
+type clientTx struct {
+	server  *Server
+	request *sip.Request
+	bytes   []byte
+	flow    flow
+	handle  func(*sip.Response) // nil stands for no response in time
+
+	mu          sync.Mutex
+	timer       *time.Timer
+	pause       time.Duration
+	since       time.Time
+	limit       time.Duration
+	provisional bool
+	final       bool
+}
+
+// request sends a request. handle is called with each response, and with nil if none comes.
+func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle func(*sip.Response)) *clientTx {
+	branch, _ := r.Via().Params.Get("branch")
+	t := &clientTx{server: s, request: r, bytes: []byte(r.String()), flow: f, handle: handle,
+		pause: timerT1, since: time.Now(), limit: limit}
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return t
+	}
+	s.sent[branch] = t
+	s.mu.Unlock()
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f.write(t.bytes)
+	t.timer = time.AfterFunc(t.pause, t.tick)
+	return t
+}
+
+// tick repeats the request or ends the transaction.
+func (t *clientTx) tick() {
+	t.mu.Lock()
+	over, final := time.Since(t.since) >= t.limit && !t.waits(), t.final
+	if !over && !final {
+		if t.flow.udp != nil && !t.provisional {
+			t.flow.write(t.bytes)
+		}
+		if t.pause *= 2; !t.request.IsInvite() {
+			t.pause = min(t.pause, timerT2)
+		}
+		t.timer = time.AfterFunc(t.pause, t.tick)
+	}
+	t.mu.Unlock()
+	if over || final {
+		t.end()
+	}
+	if over && !final {
+		t.handle(nil)
+	}
+}
+
+// waits reports whether the request may still be answered after its limit: the phone is ringing.
+func (t *clientTx) waits() bool {
+	return t.provisional && t.request.IsInvite() && time.Since(t.since) < calledFor
+}
+
+// receive handles a response. It acknowledges one that refuses an INVITE (section 17.1.1.3).
+func (t *clientTx) receive(r *sip.Response) {
+	t.mu.Lock()
+	first := !t.final
+	if r.StatusCode < 200 {
+		t.provisional = true
+	} else if first {
+		t.final = true
+		t.timer.Stop()
+		t.timer = time.AfterFunc(timerEnd, t.tick)
+	}
+	if t.request.IsInvite() && r.StatusCode >= 300 {
+		t.flow.write([]byte(acknowledgment(t.request, r).String()))
+	}
+	t.mu.Unlock()
+	if first || r.StatusCode < 300 {
+		t.handle(r)
+	}
+}
+
+func (t *clientTx) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer.Stop()
+}
+
+func (t *clientTx) end() {
+	branch, _ := t.request.Via().Params.Get("branch")
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	delete(t.server.sent, branch)
+}

@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sip"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/fabric/relay"
+)
+
+// openSIP opens the port for phones, unless it is off, and lets calls ring them.
+func (a *App) openSIP(ctx context.Context, c *calls.Config) error {
+	address := a.Config.ListenSIP
+	if address == config.Off {
+		return nil
+	}
+	udp, tcp, err := listenBoth(ctx, address)
+	if err != nil {
+		return listenError(err, address, "--listen-sip")
+	}
+	a.sip = sip.New(sip.Config{
+		UDP: udp, TCP: tcp, Fabric: a.Fabric, Sessions: a.sessions, Limits: a.limits, Node: a.node,
+		Alone: c.Nodes == nil, Digests: a.Config.PhoneDigests, AddressFor: a.engine.AddressFor, Log: c.Log,
+	})
+	a.opened = append(a.opened, a.sip)
+	c.Phones, c.Clients = a.sip.Phones, clients{a.relay, a.sip}
+	return nil
+}
+
+// clients sends events to browsers and phones.
+type clients struct {
+	browsers *relay.Relay
+	phones   *sip.Server
+}
+
+// Tell implements [calls.Clients].
+func (c clients) Tell(to calls.Socket, e calls.Event) {
+	if to.Phone.IsValid() {
+		c.phones.Tell(to, e)
+		return
+	}
+	c.browsers.Tell(to, e)
+}
+
+// triesForBoth is how often listenBoth looks for a port that is free for both UDP and TCP.
+const triesForBoth = 20
+
+// listenBoth listens on one port number by UDP and TCP.
+func listenBoth(ctx context.Context, address config.HostPort) (udp *net.UDPConn, tcp net.Listener, err error) {
+	host, port, _ := net.SplitHostPort(string(address)) // the configuration was checked
+	for range triesForBoth {
+		var c net.PacketConn
+		if c, err = new(net.ListenConfig).ListenPacket(ctx, "udp", string(address)); err != nil {
+			return nil, nil, err
+		}
+		udp = c.(*net.UDPConn)
+		same := net.JoinHostPort(host, strconv.Itoa(udp.LocalAddr().(*net.UDPAddr).Port))
+		if tcp, err = new(net.ListenConfig).Listen(ctx, "tcp", same); err == nil {
+			return udp, tcp, nil
+		}
+		_ = udp.Close()
+		if port != "0" {
+			break
+		}
+	}
+	return nil, nil, err
+}

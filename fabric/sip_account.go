@@ -1,0 +1,93 @@
+package fabric
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// mostNamesakes limits how many credentials with the same username, each of another project, are
+// tried for a phone.
+const mostNamesakes = 8
+
+// A SIPAccount is a set of SIP credentials with the password that a phone has to prove.
+type SIPAccount struct {
+	SIPCredential
+	Password string
+}
+
+// Codecs returns the codecs of the phone, in order of preference, as the API names them.
+func (c SIPCredential) Codecs() (names []string) {
+	_ = json.Unmarshal(c.Fields["codecs"], &names) // the schema ensures a list of strings
+	return names
+}
+
+// FindAccounts returns the accounts with a username. Usernames are unique within a project, so
+// several projects may have one each: the password decides which account a phone has. Accounts of
+// disabled subscribers are left out.
+func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAccount, err error) {
+	found, err := sip.store.NamedSIPCredentials(ctx, username, mostNamesakes)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range found {
+		active, err := sip.hasActiveOwner(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if !active {
+			continue
+		}
+		password, err := sip.openPassword(c)
+		if err != nil {
+			return nil, err
+		}
+		if password != "" {
+			all = append(all, SIPAccount{c, password})
+		}
+	}
+	return all, nil
+}
+
+// FindAccount returns the credentials with which a phone registered. If they were deleted or their
+// subscriber may not make calls, the error is problem.NotFound.
+func (sip *SIP) FindAccount(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error) {
+	c, err := sip.store.FindSIPCredential(ctx, projectID, subscriberID, id)
+	if err != nil {
+		return c, err
+	}
+	active, err := sip.hasActiveOwner(ctx, c)
+	if err == nil && !active {
+		err = problem.NoSuch("SIP credentials")
+	}
+	return c, err
+}
+
+// hasActiveOwner reports whether the subscriber of credentials exists and is not disabled.
+func (sip *SIP) hasActiveOwner(ctx context.Context, c SIPCredential) (bool, error) {
+	s, err := sip.subscribers.Find(ctx, c.ProjectID, c.SubscriberID)
+	if errors.Is(err, problem.NotFound) {
+		return false, nil
+	}
+	return err == nil && !s.Disabled, err
+}
+
+// openPassword returns the password of credentials, or "" if they have none.
+func (sip *SIP) openPassword(c SIPCredential) (string, error) {
+	if c.Secrets == "" {
+		return "", nil
+	}
+	raw, err := sip.c.Ring.OpenSecret(secretName(c.ID), c.Secrets)
+	if err != nil {
+		return "", err
+	}
+	var secrets kinds.Values
+	if err := json.Unmarshal(raw, &secrets); err != nil {
+		return "", fmt.Errorf("reading secrets: %w", err)
+	}
+	return secrets.Text("password"), nil
+}
