@@ -8,7 +8,7 @@ import (
 )
 
 // errFault is the result of a command that caused a panic.
-var errFault = errors.New("a fault of the server ended the call")
+var errFault = errors.New("a server error ended the call")
 
 // post runs f in the call's mailbox. If f panics, only this call ends.
 func (k *call) post(f func()) {

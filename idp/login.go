@@ -30,7 +30,7 @@ type Login struct {
 	Expires      time.Time `json:"expires"` // when the browser's cookie expires; tokens may outlive it
 	Ended        time.Time `json:"ended"`   // zero until it ends
 
-	// Mark is the digest of the mark of the browser in which the login was made, or "" if there was
+	// Mark is the digest of the browser's mark when the login was made, or "" if there was
 	// no browser. It does not change when the browser's cookie is renewed.
 	Mark string `json:"mark,omitempty"`
 

@@ -62,7 +62,7 @@ type unsealed struct {
 	err    error
 }
 
-// openAll opens keys concurrently. Parsing private keys takes most of the time of a start, and a
+// openAll opens keys concurrently. Parsing private keys takes most of the startup time, and a
 // Custody may request each key over a network.
 func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
 	all, old := make([]unsealed, len(records)), r.latest.Load()

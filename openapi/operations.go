@@ -183,7 +183,7 @@ func addParameters(path string, op, ids *yaml.Node) error {
 		name := found[1]
 		about := value(ids, name)
 		if about == "" {
-			return fmt.Errorf("nobody says what {%s} is", name)
+			return fmt.Errorf("the path parameter {%s} is not described", name)
 		}
 		all.Content = append(all.Content,
 			mapping("name", name, "in", "path", "required", yes(), "description", about, "schema",

@@ -59,7 +59,7 @@ type ending bool
 func (e *ending) Scan(src any) error {
 	bits, ok := src.(int64)
 	if !ok {
-		return fmt.Errorf("what is asked of a call is %T, want int64", src)
+		return fmt.Errorf("the asked column is %T, want int64", src)
 	}
 	*e = bits&askedHangUp != 0
 	return nil
@@ -110,8 +110,8 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 	})
 }
 
-// SaveControls writes the controls of both sides of a call. If it has ended, or another node has taken it,
-// SaveControls returns [calls.ErrTaken].
+// SaveControls writes the controls of both sides of a call. If it has ended, or another node has
+// taken it, SaveControls returns [calls.ErrTaken].
 func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {
 	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET caller_controls = $3, callee_controls = $4

@@ -84,15 +84,15 @@ func newestSchema(all fs.FS) (known int64, err error) {
 	return known, nil
 }
 
-// copyMark is the part of the name of a copy between the file's name and the version of the schema.
+// copyMark separates the file's name from the schema version in the name of a copy.
 const copyMark = ".schema-"
 
 // keptCopies is the number of copies to keep. If a migration is interrupted, the next start resumes
 // it, and copies the intermediate state first. This must not be the only copy.
 const keptCopies = 2
 
-// Before returns the name of the copy of an SQLite file from before the last change of its schema,
-// or "".
+// Before returns the name of the copy that was made of an SQLite file before its last schema
+// change, or "".
 func Before(file string) string {
 	versions := copies(file)
 	if len(versions) == 0 {
@@ -101,7 +101,7 @@ func Before(file string) string {
 	return copyOf(file, versions[len(versions)-1])
 }
 
-// copyOf returns the name of the copy of a file with the given version of the schema.
+// copyOf returns the name for a copy of file at the given schema version.
 func copyOf(file string, version int64) string {
 	return file + copyMark + strconv.FormatInt(version, 10)
 }

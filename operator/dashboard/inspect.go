@@ -84,7 +84,7 @@ func (a *tokenPages) inspect(v *visit, raw string) (*tokenInfo, error) {
 	return a.tokenFacts(v, t, raw)
 }
 
-// addressPath returns the path of an address of the project, or its id if it no longer exists.
+// addressPath returns the path of a project's address, or its id if it no longer exists.
 func (a *tokenPages) addressPath(v *visit, id string) (string, error) {
 	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
 	found, err := a.Fabric.Addresses.Find(v.r.Context(), all, id)

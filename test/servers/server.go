@@ -115,7 +115,7 @@ func (s *Server) await() error {
 		}
 		select {
 		case <-s.exited:
-			return errors.New("it ended immediately")
+			return errors.New("it exited immediately")
 		case <-deadline:
 			return fmt.Errorf("it did not answer within %v: %w", patience, err)
 		case <-time.After(pollEvery):

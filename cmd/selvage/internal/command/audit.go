@@ -97,7 +97,7 @@ restored to an earlier state.`
 func (c auditCommands) exportCommand() *cobra.Command {
 	export := cli.Command("export", "Write the audit trail for other programs, the oldest first",
 		c.with(c.exportAudit))
-	export.Long = `Write all events, or those that match the filters, as JSON objects, one a line, or as CSV. No
+	export.Long = `Write all events, or those that match the filters, as JSON objects, one per line, or as CSV. No
 CSV cell is taken for a formula by a spreadsheet.`
 	export.Flags().String("format", "jsonl", "`jsonl` or csv")
 	return export

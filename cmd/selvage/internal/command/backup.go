@@ -37,7 +37,7 @@ func (c backupCommands) command() *cobra.Command {
 	create := cli.Command("create [DIR|FILE]", "Back up the rows and the media", c.withMedia(c.create))
 	create.Long = backupHelp
 	create.Flags().StringSlice("recipient", nil,
-		"age `recipient` for whom the backup is encrypted, such as age1… (default: backup.recipients)")
+		"age `recipient` to encrypt the backup to, such as age1… (default: backup.recipients)")
 	create.Flags().Int("keep", 0,
 		"`number` of backups to keep in a directory; older ones are removed (default: backup.keep)")
 	list := cli.Command("list [DIR]", "List the backups in a directory, newest first", c.list)

@@ -82,7 +82,7 @@ func addRequestFlags(f *pflag.FlagSet) {
 	f.Bool("first-party", false, "the client belongs to the operator: people are not asked for consent")
 	f.String("auth-method", "", "authentication `method`: none, client_secret_post, client_secret_basic or "+
 		"private_key_jwt (default by type)")
-	f.String("jwks", "", "`file` with the public keys (JWKS) of what the client signs")
+	f.String("jwks", "", "`file` with the public keys (JWKS) that verify the client's signatures")
 	f.String("jwks-uri", "", "`uri` of public keys instead of a file; they are read again when they change")
 	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials, "+
 		"device_code, or implicit for response types with tokens; repeatable (default by type)")

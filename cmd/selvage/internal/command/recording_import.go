@@ -58,7 +58,7 @@ func (c recordingCommands) recordingImportCommand() *cobra.Command {
 	f.String("subscriber", "", "`id` of the subscriber to whom the recordings belong")
 	f.String("names", "", "`preset` that reads the names of files: "+strings.Join(naming.Presets(), ", "))
 	f.String("pattern", "", "`pattern` that reads the names of files")
-	f.String("resume", "", "`file` that lists what was stored before; it is skipped")
+	f.String("resume", "", "`file` that lists the recordings stored before, which are skipped")
 	f.String("from", "", "`url` of a service whose recordings are copied")
 	f.String("account", "", "`id` of the project or account at this service")
 	return load

@@ -216,20 +216,20 @@ type Config struct {
 	} `key:"recordings"`
 
 	Calls struct {
-		// Time that the records of ended calls are kept, in days such as 400d; 0 keeps them forever.
-		// Their recordings stay.
+		// Time that the records of ended calls are kept, in days such as 400d; 0 keeps them
+		// forever. Their recordings stay.
 		Keep retention `key:"keep" default:"0"`
 		// Time that a call rings before it ends with NO_ANSWER, at most 10m.
 		Ring ringing `key:"ring" default:"1m"`
-		// Time between the tones that tell everyone on a recorded call about it, such as 15s; 0s for
-		// none. The first is at the beginning of the recording.
+		// Time between the tones that tell everyone on a recorded call about it, such as 15s; 0s
+		// for none. The first is at the beginning of the recording.
 		RecordTone toneEvery `key:"record_tone" default:"0s"`
 	} `key:"calls"`
 
 	Backup struct {
 		// Directory for backups that the server creates by itself (default: none).
 		Directory fileName `key:"directory"`
-		// age recipients for whom backups are encrypted, such as age1….
+		// age recipients to encrypt backups to, such as age1….
 		Recipients ageRecipients `key:"recipients"`
 		// Time between two backups.
 		Every Period `key:"every" default:"24h"`
