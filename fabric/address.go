@@ -19,8 +19,9 @@ type Addresses struct {
 
 // An AddressStore reads addresses; see [Stores].
 type AddressStore interface {
-	// ListAddresses omits the addresses of disabled subscribers. If the sort order needs the row
-	// that From names and that row no longer exists, the error is problem.Invalid on "page_token".
+	// ListAddresses omits the addresses of disabled subscribers. If q.From names a row that no
+	// longer exists and the sort order needs that row, ListAddresses returns problem.Invalid on
+	// "page_token".
 	ListAddresses(ctx context.Context, projectID string, f AddressFilter, q page.Query) (page.Page[Address], error)
 	// FindAddress treats the addresses of disabled subscribers as missing.
 	FindAddress(ctx context.Context, projectID, id string) (Address, error)
@@ -35,7 +36,7 @@ const (
 	Public  = "public"
 )
 
-// The types of addresses. Each is the kind of thing that is reached at the address.
+// The types of addresses: what a caller reaches at the address.
 const (
 	TypeApp        = "app"
 	TypeRoom       = "room"
@@ -59,7 +60,7 @@ type Address struct {
 	Created     time.Time
 }
 
-// Path returns the address as it is dialed.
+// Path returns the address in the form that clients dial.
 func (a Address) Path() string { return "/" + a.Context + "/" + a.Name }
 
 // An AddressFilter selects the addresses to list. Empty fields select all.
@@ -144,9 +145,9 @@ func (as *Addresses) SubscriberOf(ctx context.Context, projectID, path string) (
 	return a.ResourceID, nil
 }
 
-// Preview returns the path of the first address that a new resource of a kind would get, given the
-// members that name it. It returns "" if none of them does. taken reports whether another address
-// has this path; Create then appends a random suffix.
+// Preview returns the path of the first address that a new resource of kind k would get. named
+// holds the members that may name the resource; if all of them are empty, Preview returns "". taken
+// reports whether another address has this path; Create then appends a random suffix.
 func (as *Addresses) Preview(
 	ctx context.Context, projectID string, k *kinds.Kind, named kinds.Values,
 ) (path string, taken bool, err error) {
@@ -161,7 +162,7 @@ func (as *Addresses) Preview(
 	return as.preview(ctx, a)
 }
 
-// PreviewSubscriber is like Preview, for a subscriber with an e-mail address.
+// PreviewSubscriber is like Preview, for a new subscriber with this e-mail address.
 func (as *Addresses) PreviewSubscriber(
 	ctx context.Context, projectID, email string,
 ) (path string, taken bool, err error) {
@@ -184,7 +185,7 @@ func (as *Addresses) preview(ctx context.Context, a Address) (path string, taken
 	return a.Path(), err == nil, err
 }
 
-// recentCount returns how many of the ids are addresses of a project, as of the last 300 ms.
+// recentCount is like CountAddresses, but its result may be up to 300 ms old.
 func (as *Addresses) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
 	return as.caches.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) {
 		return as.store.CountAddresses(ctx, projectID, ids)

@@ -47,8 +47,8 @@ func subscriberName(s Subscriber) string {
 	return cmp.Or(slug(local), slug(s.Reference))
 }
 
-// insertNamed calls insert with the address. As long as its name is taken, insertNamed tries again
-// with another random suffix.
+// insertNamed calls insert with the address. If the address name is taken, it tries again with
+// another random suffix.
 func insertNamed(a Address, insert func(a Address) error) error {
 	for {
 		err := insert(a)
@@ -71,10 +71,9 @@ func (a Address) withSuffix() Address {
 	return a
 }
 
-// slug turns text into the name of an address: at most 50 characters of [a-z0-9._-] that
-// begin and end with a letter or digit, or "" if nothing is left. Other letters are
-// excluded so that no two names look the same and every name can be dialed. Only as much
-// text is read as a caller may store.
+// slug turns text into the name of an address: at most 50 characters of [a-z0-9._-] that begin and
+// end with a letter or digit, or "" if nothing is left. Other letters are excluded so that no two
+// names look the same and every name can be dialed. slug reads only the first 4*maxText bytes.
 func slug(text string) string {
 	text = text[:min(len(text), utf8.UTFMax*maxText)]
 	var b strings.Builder
@@ -97,6 +96,7 @@ func slug(text string) string {
 	return strings.Trim(name[:min(len(name), 50)], "._-")
 }
 
-// latin spells the Latin letters that do not decompose into an ASCII letter and a mark.
+// latin maps the Latin letters that do not decompose into an ASCII letter and a mark to ASCII
+// spellings.
 var latin = map[rune]string{'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h",
 	'ı': "i", 'ŋ': "ng"}

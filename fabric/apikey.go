@@ -23,13 +23,13 @@ type APIKeys struct {
 	*core
 	store APIKeyStore
 	keys  keyCache
-	uses  background.Queue // uses of keys that have yet to be written
+	uses  background.Queue // uses of keys that have not been written yet
 }
 
 // An APIKeyStore stores API keys; see [Stores].
 //
-// Parameters named by hold the rights of the caller. Each method that takes them returns
-// problem.Unauthenticated if, in its transaction, the caller no longer has these rights.
+// The parameter by holds the rights of the caller. Methods with this parameter check in their
+// transaction that the caller still has these rights, and return problem.Unauthenticated if not.
 type APIKeyStore interface {
 	// CreateAPIKey returns problem.NotFound if the project is unknown.
 	CreateAPIKey(ctx context.Context, k APIKey, by *Rights) error
@@ -43,10 +43,10 @@ type APIKeyStore interface {
 	// problem.Conflict if the key is revoked.
 	UpdateAPIKey(ctx context.Context, projectID, id string, c APIKeyInput, by *Rights,
 		r revocation.Revocation) (APIKey, error)
-	// RotateAPIKey writes the new secrets of a key if its hash is still old. It returns
+	// RotateAPIKey writes the new secrets of a key if the stored hash still equals old. It returns
 	// problem.Conflict if the hash has changed or the key is revoked.
 	RotateAPIKey(ctx context.Context, k APIKey, old string, by *Rights, r revocation.Revocation) error
-	// TouchAPIKey records a use of the key, with the secret that has this hash.
+	// TouchAPIKey records a use of the key, made with the secret that has this hash.
 	TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error
 }
 
@@ -75,13 +75,13 @@ func (k APIKey) opens(hash string, now time.Time) bool {
 	switch {
 	case !k.Revoked.IsZero(), !k.Expires.IsZero() && !now.Before(k.Expires):
 		return false
-	case hash == k.Hash: // both are digests, and the key was found by one
+	case hash == k.Hash: // no constant-time comparison: both are digests, and the key was found by one of them
 		return true
 	}
 	return hash == k.OldHash && now.Before(k.OldUntil)
 }
 
-// touchEvery is the precision of LastUsed: using a key writes it at most this often.
+// touchEvery is the precision of LastUsed. Uses of a key are written to its row at most this often.
 const touchEvery = time.Hour
 
 // An APIKeyInput holds the fields of a key to create or update; nil fields are left
@@ -110,7 +110,7 @@ func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 }
 
 // Create creates a key for a project and returns its secret, which cannot be read again. The key's
-// rights never exceed by. A nil by means the operator with all rights.
+// rights cannot exceed those in by. A nil by means the operator with all rights.
 func (ks *APIKeys) Create(
 	ctx context.Context, projectID string, in APIKeyInput, by *Rights,
 ) (k APIKey, secret string, err error) {
@@ -149,7 +149,7 @@ func hashKey(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Find returns a key of a project, whether or not it is still valid.
+// Find returns a key of a project, even if it is expired or revoked.
 func (ks *APIKeys) Find(ctx context.Context, projectID, id string) (APIKey, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -176,8 +176,8 @@ func (ks *APIKeys) Revoke(ctx context.Context, projectID, id string) error {
 	return ks.c.Revocations.Sync(ctx)
 }
 
-// FindLeaked returns the API key of a project whose current or previous secret this is,
-// valid or not. It does not count as a use of the key.
+// FindLeaked returns the project's API key with this current or previous secret, even if the key is
+// expired or revoked. It does not count as a use of the key.
 func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (APIKey, error) {
 	k, err := ks.store.FindAPIKeyByHash(ctx, hashKey(secret))
 	if err == nil && k.ProjectID != projectID {
@@ -189,7 +189,7 @@ func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (AP
 	return k, nil
 }
 
-// Authenticate returns the key that a backend presents. Every failure returns the same error,
+// Authenticate returns the project's key with this secret. Every failure returns the same error,
 // problem.Unauthenticated. The caller checks the key's scopes.
 func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {
 	now, hash := ks.now(), hashKey(apiKey)
@@ -231,8 +231,8 @@ func (ks *APIKeys) Settle(ctx context.Context) error { return ks.uses.Wait(ctx) 
 // keySecret matches the secrets of API keys.
 var keySecret = regexp.MustCompile(`^PT[0-9a-f]{64}$`)
 
-// CheckSecret returns an error if the secret does not have the form of an API key. A secret from
-// elsewhere must look as if it were generated here.
+// CheckSecret returns an error if the secret does not have the form of an API key. A secret
+// generated elsewhere must have the same form as ours.
 func CheckSecret(param, secret string) error {
 	if !keySecret.MatchString(secret) {
 		return problem.BadParam(param, "%s must be PT and 64 lower-case hexadecimal digits", param)
@@ -261,14 +261,15 @@ func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, 
 	return nil
 }
 
-// rememberFor and rememberMax are how long API keys are cached, and how many of them.
+// rememberFor is how long API keys are cached, and rememberMax is the most keys in the cache.
 const (
 	rememberFor = time.Minute
 	rememberMax = 4096
 )
 
-// A keyCache holds valid API keys by the hash of their secret, so that a busy backend needs no
-// query. Revocations and other changes invalidate its entries as they do for tokens.
+// A keyCache holds valid API keys by the hash of their secret, so that requests from a busy backend
+// need no query. Revocations and other changes invalidate its entries in the same way as for
+// tokens.
 type keyCache struct {
 	mu     sync.RWMutex
 	byHash map[string]rememberedKey

@@ -34,17 +34,17 @@ func (as *Audit) List(
 	return as.store.ListAudit(ctx, filter, q)
 }
 
-// refusalsEvery is the minimum interval between two events about refusals of the same credentials,
-// so that repeated requests do not fill the disk.
+// refusalsEvery is the minimum interval between two events about refusals of the same credentials.
+// It keeps repeated requests from filling the disk.
 const refusalsEvery = time.Minute
 
-// RefuseManagement records that credentials without the scope Management were used for a request
-// that requires it, unless it has done so within refusalsEvery for the same credentials.
+// RefuseManagement records that a request was refused because its credentials lack the scope
+// Management. It records at most one refusal per refusalsEvery for the same credentials.
 func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, what string) error {
 	if as.c.Sessions != nil {
 		key := session.Key{Kind: "refused-management", ID: session.Digest(projectID + " " + credentials)}
 		if err := as.c.Sessions.Add(ctx, key, nil, refusalsEvery); errors.Is(err, problem.Conflict) {
-			return nil // on any other error, record the refusal
+			return nil // if the store fails in another way, record the refusal
 		}
 	}
 	e := audit.Of("management", projectID, "project", projectID).With("request", what).Refuse(

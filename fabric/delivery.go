@@ -25,27 +25,26 @@ type DeliveryStore interface {
 	// ListDeliveries returns a page of a webhook's deliveries, newest first.
 	ListDeliveries(ctx context.Context, webhookID string, state DeliveryState, q page.Query) (
 		page.Page[Delivery], error)
-	// Redeliver queues a delivery again, due now, and ends the pause of its webhook.
+	// Redeliver queues a delivery again, due now, and ends its webhook's pause.
 	Redeliver(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error)
 	// RedeliverDead queues all dead letters of a webhook again, and returns their number.
 	RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error)
 	// ExpireDeliveries turns deliveries that were queued before a given time into dead letters.
 	ExpireDeliveries(ctx context.Context, before, now time.Time) error
-	// ForgetDeliveries deletes deliveries that succeeded before delivered or were given up before
-	// dead, and deliveries whose webhook no longer exists.
+	// ForgetDeliveries deletes the deliveries that succeeded before the time delivered, those that
+	// became dead letters before the time dead, and those whose webhook no longer exists.
 	ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error
 
-	// ListLogouts returns a page of an OAuth client's logouts. Logouts from the newest logins come
-	// first.
+	// ListLogouts returns a page of an OAuth client's logouts, those of the newest logins first.
 	ListLogouts(ctx context.Context, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error)
-	// RedeliverLogout queues a logout again, due now, and ends the pause of its client.
+	// RedeliverLogout queues a logout again, due now, and ends its client's pause.
 	RedeliverLogout(ctx context.Context, clientID, loginID string, now time.Time) (Logout, error)
-	// RedeliverDeadLogouts queues all of a client's dead letters again, and returns their number.
+	// RedeliverDeadLogouts queues all of a client's dead letters again and returns their number.
 	RedeliverDeadLogouts(ctx context.Context, clientID string, now time.Time) (int, error)
 	// ExpireLogouts turns logouts that were queued before a given time into dead letters.
 	ExpireLogouts(ctx context.Context, before, now time.Time) error
-	// ForgetLogouts deletes logouts that succeeded before delivered or were given up before dead,
-	// and logouts whose client no longer receives any.
+	// ForgetLogouts deletes the logouts that succeeded before the time delivered, those that became
+	// dead letters before the time dead, and those whose client no longer receives logouts.
 	ForgetLogouts(ctx context.Context, delivered, dead time.Time) error
 }
 
@@ -59,7 +58,7 @@ const (
 	Dead      = deliver.Dead
 )
 
-// Progress is how far a delivery or logout has come.
+// Progress describes the attempts to send a delivery or logout.
 type Progress = deliver.Progress
 
 // A Delivery is an event on its way to a webhook.
@@ -144,8 +143,8 @@ func (ds *Deliveries) Sweep(ctx context.Context) error {
 		ds.store.ForgetLogouts(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead)))
 }
 
-// A Logout is a notification that a login has ended, for an OAuth client that holds tokens from
-// that login (OpenID Connect Back-Channel Logout 1.0). It holds what the project may see.
+// A Logout is a notification for an OAuth client that a login has ended from which the client holds
+// tokens (OpenID Connect Back-Channel Logout 1.0). It contains only what the project may see.
 type Logout struct {
 	ClientID     string
 	LoginID      string // the sid in the client's tokens
@@ -153,8 +152,8 @@ type Logout struct {
 	Progress
 }
 
-// ListLogouts returns a page of a client's logouts in a state. Logouts from the newest logins come
-// first. "" means any state.
+// ListLogouts returns a page of a client's logouts in a state, those of the newest logins first. ""
+// means any state.
 func (ds *Deliveries) ListLogouts(
 	ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query,
 ) (page.Page[Logout], error) {
@@ -181,8 +180,7 @@ func (ds *Deliveries) RedeliverLogout(
 	return ds.store.RedeliverLogout(ctx, c.ID, loginID, ds.now())
 }
 
-// RedeliverDeadLogouts queues again all of a client's logouts that were given up. It returns their
-// number.
+// RedeliverDeadLogouts queues all of a client's dead letters again and returns their number.
 func (ds *Deliveries) RedeliverDeadLogouts(ctx context.Context, projectID, clientID string) (int, error) {
 	c, err := ds.applications.find(ctx, projectID, clientID)
 	if err != nil {

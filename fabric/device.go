@@ -24,29 +24,30 @@ type Devices struct {
 
 // A DeviceStore keeps devices; see [Stores].
 type DeviceStore interface {
-	// PutDevice writes a device. If the subscriber has a device with the same token, PutDevice
-	// renames it and keeps its id, key and time of creation. It returns problem.Invalid if the
-	// subscriber already has most devices.
+	// PutDevice writes a device. If the subscriber already has a device with the same token,
+	// PutDevice renames that device and keeps its id, key and creation time. It returns
+	// problem.Invalid if the subscriber already has as many devices as most allows.
 	PutDevice(ctx context.Context, d Device, most int) (Device, error)
 	DeleteDevice(ctx context.Context, subscriberID, id string) error
 	ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Device], error)
 }
 
-// A Device is where a push service can announce a call while none of the subscriber's apps is open.
+// A Device is an app installation on which a push service can announce a call while none of the
+// subscriber's apps is open.
 type Device struct {
 	ID           string
 	ProjectID    string
 	SubscriberID string
 	Type         string // iOS, Android or Desktop
 	Name         string
-	TokenHash    string // finds the device by its token
+	TokenHash    string // used to find the device by its token
 	Sealed       string // the secrets, sealed for the store
 	Created      time.Time
 
 	DeviceSecrets // set only by [Devices.Register]
 }
 
-// DeviceSecrets holds the values that only the device itself may see.
+// DeviceSecrets are the fields that only the device itself may see.
 type DeviceSecrets struct {
 	Token   string `json:"token"`    // token of the push service
 	PushKey string `json:"push_key"` // key that seals push messages: base64 of 32 bytes
@@ -99,8 +100,8 @@ func isVisible(text string) bool {
 	return true
 }
 
-// Register registers a device of the SAT's subscriber. A device that is already
-// registered keeps its id and key.
+// Register registers a device for the SAT's subscriber. A device that is already registered keeps
+// its id and key.
 func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Device, error) {
 	if err := in.Check(); err != nil {
 		return Device{}, err

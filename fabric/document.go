@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// KindOf returns the kind of a resource. If the file of an operator's kind no longer
-// exists, the kind has no members of its own.
+// KindOf returns the kind of a resource. If an operator defined the kind and its file no longer
+// exists, the returned kind has no members of its own.
 func (rs *Resources) KindOf(r Resource) *kinds.Kind {
 	if k := rs.c.Kinds.ByType(r.Type); k != nil {
 		return k

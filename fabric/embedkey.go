@@ -25,7 +25,7 @@ type EmbedKeys struct {
 
 // An EmbedKeyStore keeps embed keys; see [Stores].
 type EmbedKeyStore interface {
-	// CreateEmbedKey returns problem.NotFound if the address is unknown.
+	// CreateEmbedKey returns problem.NotFound if the key's address is unknown.
 	CreateEmbedKey(ctx context.Context, k EmbedKey) error
 	FindEmbedKeyByHash(ctx context.Context, hash string) (EmbedKey, error)
 	ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[EmbedKey], error)
@@ -86,8 +86,8 @@ func (es *EmbedKeys) List(ctx context.Context, projectID string, q page.Query) (
 	return es.store.ListEmbedKeys(ctx, projectID, q)
 }
 
-// Find returns the key of a secret, revoked or not, or problem.Forbidden if it is
-// unknown.
+// Find returns the key with this secret, even if it is revoked. If the secret is unknown, Find
+// returns problem.Forbidden.
 func (es *EmbedKeys) Find(ctx context.Context, secret string) (EmbedKey, error) {
 	refused := problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or revoked")
 	if !strings.HasPrefix(secret, embedPrefix) || len(secret) > 255 {
@@ -115,18 +115,18 @@ func (es *EmbedKeys) Revoke(ctx context.Context, k EmbedKey) error {
 	return es.c.Revocations.Sync(ctx)
 }
 
-// EmbedLimits limit what anyone who reads an embed key in a page can do with it, counted across all
-// nodes. 0 means no limit.
+// EmbedLimits limit the use of an embed key, since anyone can read the key in a page. Uses are
+// counted across all nodes. 0 means no limit.
 type EmbedLimits struct {
-	Tokens  int // guest tokens per key and minute
-	Sockets int // sockets opened with these tokens, per key and minute
+	Tokens  int // guest tokens per key per minute
+	Sockets int // sockets opened with these tokens, per key per minute
 }
 
 // embedWindow is the length of the interval in which uses are counted.
 const embedWindow = time.Minute
 
 // AdmitSocket counts a socket that is opened with a token. It returns problem.RateLimited if the
-// token comes from an embed key with too many sockets in the interval.
+// token was issued for an embed key that has opened too many sockets in the interval.
 func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	if !t.Embedded {
 		return nil
@@ -134,8 +134,8 @@ func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	return es.count(ctx, "embed-socket", t.KeyID, es.c.EmbedLimits.Sockets)
 }
 
-// count counts a use of a key, up to limit. If the session store cannot count, the use is allowed,
-// so that the limit does not take the service down.
+// count counts one use of a key and returns an error if that exceeds the limit. If the session
+// store cannot count, the use is allowed, so that a failing store does not take the service down.
 func (es *EmbedKeys) count(ctx context.Context, kind, keyID string, limit int) error {
 	if limit <= 0 || es.c.Sessions == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// An Erasure reports what happened to all data about a subscriber.
+// An Erasure reports what was deleted and what was kept of the data about a subscriber.
 type Erasure struct {
 	SubscriberID string           `json:"subscriber_id"`
 	Found        bool             `json:"found"` // false if deleted before; the rest is now deleted
@@ -23,13 +23,13 @@ type Erasure struct {
 	Media    []string `json:"-"` // keys of the deleted recordings' media
 }
 
-// A Kept is data that an erasure does not delete, and the reason.
+// A Kept is data that an erasure does not delete, with the reason.
 type Kept struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
 
-// kept lists what no erasure deletes.
+// kept lists the data that erasures never delete.
 var kept = []Kept{
 	{"the subscriber's id in the audit log (with network addresses and browsers), revocations, pending " +
 		"logout notifications and used refresh tokens",
@@ -46,7 +46,8 @@ var kept = []Kept{
 		"they cannot be erased from here; let backups expire, and erase again after restoring one"},
 }
 
-// An Eraser identifies what a store has about a subscriber, apart from rows that refer to its id.
+// An Eraser identifies a subscriber's data in a store, apart from rows that refer to the
+// subscriber's id.
 type Eraser struct {
 	revocation.Revocation
 
@@ -55,9 +56,10 @@ type Eraser struct {
 	Names func(s Subscriber, all []Address) []string
 }
 
-// Erase deletes a subscriber and all data about it. Where a row must be kept, Erase removes the
-// subscriber from it. The result lists both. All rows change in one transaction. If the subscriber
-// was already deleted, Erase removes what is left; if nothing is left, it returns problem.NotFound.
+// Erase deletes a subscriber and all data about it. If a row must be kept, Erase removes the
+// subscriber from the row. The result lists what was deleted and what was kept. All rows change in
+// one transaction. If the subscriber was already deleted, Erase removes what is left; if nothing is
+// left, it returns problem.NotFound.
 func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -81,7 +83,7 @@ func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure
 	return e, err
 }
 
-// namesOf returns the Names of an Eraser.
+// namesOf implements Names of an Eraser.
 func namesOf(s Subscriber, all []Address) (names []string) {
 	for _, name := range []string{s.Email, s.Reference, s.Claims.PhoneNumber} {
 		if name != "" {

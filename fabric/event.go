@@ -51,7 +51,7 @@ func EventNames() []EventName {
 	}
 }
 
-// An Event is a change of a subscriber, resource or call, as sent to webhooks. It is written in the
+// An Event reports a change of a subscriber, resource or call to webhooks. It is written in the
 // same transaction as the change.
 type Event struct {
 	ID        string
@@ -62,16 +62,16 @@ type Event struct {
 	Body      []byte // JSON as sent and signed
 }
 
-// A Teller returns the event for a resource.
+// A Teller returns the event that reports a change of a resource.
 type Teller func(Resource) (Event, error)
 
-// SubscriberEvent returns the event for a subscriber, as it is after a change or was before its
-// deletion.
+// SubscriberEvent returns the event that reports a change of a subscriber. s is the subscriber
+// after the change or before its deletion.
 func SubscriberEvent(name EventName, s Subscriber, at time.Time) (Event, error) {
 	return NewEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))
 }
 
-// event returns a Teller for a change.
+// event returns a Teller for changes reported under name.
 func (rs *Resources) event(name EventName, at time.Time) Teller {
 	return func(r Resource) (Event, error) {
 		return NewEvent(name, r.ProjectID, r.ID, at, Document(rs.KindOf(r), r))
@@ -95,7 +95,8 @@ func NewEvent(name EventName, projectID, subject string, at time.Time, data any)
 	return e, err
 }
 
-// exactly is the layout of an event's time: many events may happen in a second.
+// exactly is the layout of an event's time, with microseconds, because many events may happen in a
+// second.
 const exactly = "2006-01-02T15:04:05.000000Z07:00"
 
 // checkEvents returns the events with these names, without duplicates, or an error for an

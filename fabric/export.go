@@ -142,7 +142,7 @@ type (
 	}
 )
 
-// Known returns a time of an export, or nil for the zero time.
+// Known returns a pointer to t, or nil for the zero time.
 func Known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -204,8 +204,8 @@ func HideSid(sid string) string { return sid[:min(len(sid), 8)] + "..." }
 // JSON formats the export as one document.
 func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") }
 
-// exported returns all items of a list in the form of an export. It never returns nil, which JSON
-// would encode as null.
+// exported converts all items of a list to the form that exports use. It never returns nil, which
+// JSON would encode as null.
 func exported[T, E any](
 	ctx context.Context, s Subscriber,
 	list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E,

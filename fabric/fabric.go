@@ -1,11 +1,11 @@
 // Package fabric manages what calls need: projects and their API keys, subscribers and other
-// resources, the addresses at which they are reached, the tokens with which people and pages act,
+// resources, the addresses at which they are reached, the tokens that apps and web pages present,
 // and the webhooks that receive events about all of these.
 //
-// Tokens are sealed, not stored. Issuing one for a known subscriber writes nothing, and opening one
-// reads only the key ring and the list of revocations, both in memory. What must happen only once,
-// such as creating a subscriber for a reference or using a refresh token, is decided by the
-// [Stores].
+// Tokens are sealed, not stored. Issuing a token for a known subscriber writes nothing, and opening
+// a token reads only the key ring and the list of revocations, both in memory. The [Stores] ensure
+// that some changes happen only once, such as creating a subscriber for a reference or using a
+// refresh token.
 //
 // The package knows neither HTTP nor SQL. Package fabric/rest serves the API, and package store
 // stores the rows.
@@ -44,37 +44,38 @@ type Config struct {
 	// every login counts as active.
 	Live func(ctx context.Context, sid string) error
 
-	// EndLogin ends the login with this sid and everything issued for it. It is nil if
-	// there are no logins.
+	// EndLogin ends the login with this sid and everything issued for it. EndLogin is nil if the
+	// server has no logins.
 	EndLogin func(ctx context.Context, sid string) error
 
 	// RevokeConsent revokes a subscriber's consent to an OAuth client, and ends everything that the
-	// client got through it. It is nil if there are no clients.
+	// client got through it. RevokeConsent is nil if the server has no OAuth clients.
 	RevokeConsent func(ctx context.Context, subscriberID, clientID string) error
 
 	// Weak returns an error on param if a new password is too easy to guess. known lists what an
 	// attacker may know about the subscriber. If Weak is nil, only the length is checked.
 	Weak func(ctx context.Context, param, password string, known ...string) error
 
-	// MinPassword is the shortest password Weak accepts, to be shown to people.
+	// MinPassword is the length of the shortest password that Weak accepts. Pages and errors show
+	// it.
 	MinPassword int
 
 	// Export adds data from other services to a subscriber's export. Erased makes other services
-	// delete what they store about an erased subscriber: media and entries of the session store.
-	// Either may be nil.
+	// delete their data about an erased subscriber: media and entries of the session store. Either
+	// may be nil.
 	Export func(ctx context.Context, e *Export) error
 	Erased func(ctx context.Context, e Erasure) error
 
-	// Factors are the subscribers' second factors. Nil means that subscribers have none.
+	// Factors manages the subscribers' second factors. If it is nil, subscribers have none.
 	Factors *factor.Factors
 
-	// CheckURL returns an error on param if the server must not send requests to url. If it is nil,
-	// every URL is allowed.
+	// CheckURL returns an error on param if the server must not send requests to url. If CheckURL
+	// is nil, every URL is allowed.
 	CheckURL func(param, url string) error
 }
 
-// A Fabric enforces the rules. Each of its parts is responsible for one noun. All methods may be
-// called concurrently.
+// A Fabric enforces the rules of this package. Each of its parts is responsible for one kind of
+// object. All methods may be called concurrently.
 type Fabric struct {
 	Projects    *Projects
 	APIKeys     *APIKeys
@@ -123,7 +124,7 @@ func New(c Config) *Fabric {
 	return wire(&core{c, newCaches(c.Now)})
 }
 
-// wire creates the parts, each after the parts that it uses.
+// wire creates the parts of a Fabric, each after the parts that it uses.
 func wire(c *core) *Fabric {
 	s := c.c.Stores
 	f := &Fabric{core: c}
@@ -155,8 +156,8 @@ func (c *core) now() time.Time { return c.c.Now().UTC().Truncate(time.Microsecon
 // newID returns a new id. Ids sort by their time of creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// canonical returns a UUID in lower case. ok is false for any other text, which therefore
-// never reaches a store.
+// canonical returns a UUID in lower case. ok is false if id is not a UUID; such an id must not be
+// passed to a store.
 func canonical(id string) (string, bool) {
 	if len(id) != 36 {
 		return "", false
@@ -165,16 +166,16 @@ func canonical(id string) (string, bool) {
 	return u.String(), err == nil
 }
 
-// longest is longer than the lifetime of any token. A revocation that is kept this long outlives
-// every token that it applies to.
+// longest is the time for which revocations are kept. No token lives that long, so a revocation
+// outlives every token that it applies to.
 const longest = 31 * 24 * time.Hour
 
-// ended returns the revocation of everything issued, up to the time at, for the given row.
+// ended returns a revocation of all tokens that were issued for the given row until the time at.
 func ended(kind, id string, at time.Time) revocation.Revocation {
 	return revocation.Revocation{Kind: kind, ID: id, Until: at, Expires: at.Add(longest)}
 }
 
-// gone returns the revocation for a row that was deleted or revoked for good. It also applies to
+// gone returns the revocation for a row that was permanently deleted or revoked. It also applies to
 // tokens that are being issued at the same time.
 func gone(kind, id string, at time.Time) revocation.Revocation {
 	return ended(kind, id, at.Add(longest))
@@ -183,13 +184,13 @@ func gone(kind, id string, at time.Time) revocation.Revocation {
 // Stores are the stores that a fabric needs. One value may implement several.
 //
 // Each method is one transaction, and all methods may be called concurrently. Find, Update and
-// Delete return problem.NotFound for a row that is missing or belongs to another project. Lists are
-// in order of creation.
+// Delete return problem.NotFound if a row is missing or belongs to another project. Lists are in
+// order of creation.
 //
-// A method that takes a [revocation.Revocation] writes it in the same transaction. Likewise, each
-// change of a subscriber or resource writes its [Event], once for each webhook that wants it. The
-// store only builds the event if there is such a webhook: with [SubscriberEvent] for subscribers,
-// and with a [Teller] for resources.
+// A method with a [revocation.Revocation] parameter writes the revocation in the same transaction.
+// Likewise, each change of a subscriber or resource writes its [Event], once for each webhook that
+// receives this event. The store builds the event only if there is such a webhook: with
+// [SubscriberEvent] for subscribers, and with a [Teller] for resources.
 type Stores struct {
 	Projects     ProjectStore
 	APIKeys      APIKeyStore
@@ -218,9 +219,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// caches hold what this node has read within the last 300 ms, so that issuing and using tokens
-// reads a row a few times a second at most. Ending tokens does not depend on them, since
-// revocations bypass them.
+// caches hold rows for up to 300 ms after this node has read them, so that issuing and using tokens
+// reads a row only a few times per second. A revocation takes effect regardless of these caches.
 type caches struct {
 	references   *cache.Cache[Subscriber]
 	subscribers  *cache.Cache[reachable]

@@ -53,7 +53,7 @@ func FuzzNormalizeEmail(f *testing.F) {
 		f.Add(seed)
 	}
 
-	bound := fuzzcost.Bound{CPU: 2 * time.Millisecond, Heap: 256 << 10} // of any length
+	bound := fuzzcost.Bound{CPU: 2 * time.Millisecond, Heap: 256 << 10} // for input of any length
 	f.Fuzz(func(t *testing.T, email string) {
 		bound.Check(t, len(email), func() {
 			once := fabric.NormalizeEmail(email)

@@ -13,7 +13,7 @@ import (
 // MaxAllowed is the most addresses that a guest token may reach.
 const MaxAllowed = 10
 
-// A GuestTokenInput asks for a token that reaches a few addresses.
+// A GuestTokenInput requests a token that reaches a few addresses.
 type GuestTokenInput struct {
 	AllowedAddresses []string // ids
 	ExpireAt         *int64   // unix seconds
@@ -21,7 +21,7 @@ type GuestTokenInput struct {
 	Region           *string
 }
 
-// CheckGuest returns all errors in the input, except those that only the store can find.
+// CheckGuest returns all errors in the input that can be found without the store.
 func (ts *Tokens) CheckGuest(in GuestTokenInput) error {
 	_, err := allowed(in.AllowedAddresses)
 	return errors.Join(err, ts.checkExpiry("expire_at", in.ExpireAt), ts.checkPlace(in.Ch, in.Region))
@@ -85,13 +85,13 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 	return ts.issue(t)
 }
 
-// An InviteInput asks for a token that reaches one address of the inviting subscriber.
+// An InviteInput requests a token that reaches one address of the inviting subscriber.
 type InviteInput struct {
 	AddressID string
 	ExpiresAt *int64 // unix seconds
 }
 
-// CheckInvite returns all errors in the input, except those that only the store can find.
+// CheckInvite returns all errors in the input that can be found without the store.
 func (ts *Tokens) CheckInvite(in InviteInput) error {
 	errs := []error{ts.checkExpiry("expires_at", in.ExpiresAt)}
 	if in.AddressID == "" {

@@ -106,7 +106,8 @@ func (ks *IngestKeys) Authenticate(ctx context.Context, secret string) (IngestKe
 	return k, nil
 }
 
-// Revoke revokes a key of a project. Uploads in progress are refused when they end.
+// Revoke revokes an ingest key of a project. Uploads that are in progress are refused when they
+// finish.
 func (ks *IngestKeys) Revoke(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {

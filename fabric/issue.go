@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The lifetimes of tokens, and how far in the future a caller may set their expiry.
+// The default lifetimes of tokens, and how far in the future a caller may set the expiry of a
+// token.
 const (
 	TokenLifetime   = 2 * time.Hour
 	RefreshLifetime = TokenLifetime + refreshMargin
@@ -20,18 +21,19 @@ const (
 	unboundLifetime = time.Minute     // lifetime of a SAT with RefreshingScope and no bound key
 )
 
-// RefreshingScope is the scope of a SAT that its holder may exchange for another by proving
-// possession of the key that it is bound to.
+// RefreshingScope is the scope that lets the holder of a SAT exchange it for another SAT. The
+// holder must prove possession of the key that the SAT is bound to.
 const RefreshingScope = "sat:refresh"
 
-// An Issuer requests tokens: a project through an API key, an OAuth client or an operator, or a
-// subscriber through a SAT. When the issuer is revoked, so are the tokens.
+// An Issuer is the requester of a token: a project through an API key, an OAuth client or an
+// operator, or a subscriber through a SAT. When the issuer's credentials are revoked, so are the
+// tokens.
 type Issuer struct {
 	ProjectID string
-	KeyID     string // id of the API key, or of the operator who issues manually
+	KeyID     string // id of the API key, or of the operator who creates the token manually
 	ClientID  string
 	SAT       *Token
-	Rights    *Rights // rights it may pass on to API keys; nil means all
+	Rights    *Rights // rights that the issuer may pass on to API keys; nil means all
 }
 
 // token returns a token that is revoked together with its issuer.
@@ -53,7 +55,7 @@ type TokenPair struct {
 	Refresh      string // "" for invites
 }
 
-// A SubscriberTokenInput asks for the tokens of a subscriber.
+// A SubscriberTokenInput requests tokens for a subscriber.
 type SubscriberTokenInput struct {
 	Reference     string // identifies the subscriber; an unknown one is created
 	ExpireAt      *int64 // unix seconds
@@ -65,7 +67,7 @@ type SubscriberTokenInput struct {
 	Profile
 }
 
-// CheckSubscriber returns all errors in the input, except those that only the store can find.
+// CheckSubscriber returns all errors in the input that can be found without the store.
 func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	errs := []error{
 		checkRequired("reference", in.Reference), in.Profile.check(),
@@ -104,11 +106,11 @@ func (ts *Tokens) checkExpiry(param string, at *int64) error {
 	return nil
 }
 
-// region is the only region that the API documents; it has no effect here.
+// region is the only region in the API's documentation; it has no effect here.
 const region = "us-central"
 
-// checkPlace returns an error for a host or region other than ours, because clients connect to the
-// host in a token's header.
+// checkPlace returns an error for a host or region other than ours. Clients connect to the host in
+// a token's header, so it must be our own.
 func (ts *Tokens) checkPlace(ch string, reg *string) error {
 	var errs []error
 	if ch != "" && ch != ts.c.Host && ch != region {
@@ -174,10 +176,10 @@ func (ts *Tokens) checkApplication(ctx context.Context, projectID, id string) er
 	return err
 }
 
-// issuedAfter returns the time of issue of a token. This is the time at which issuing began, so
-// that revocations in the meantime apply to the token. But it is later than the subscriber's last
-// change, since IssueSubscriber may have made that change, and the change may revoke everything
-// issued before it.
+// issuedAfter returns the issue time for a token: began, when issuing began, so that revocations in
+// the meantime apply to the token. But if the subscriber was changed since, issuedAfter returns a
+// time after that change. IssueSubscriber may itself have made the change, which may revoke
+// everything issued before it.
 func issuedAfter(began, change time.Time) time.Time {
 	if began.After(change) {
 		return began
@@ -228,7 +230,7 @@ type ApplicationStore interface {
 	FindApplication(ctx context.Context, projectID, id string) (Application, error)
 }
 
-// An Application holds the properties of an OAuth client that this package needs.
+// An Application holds the fields of an OAuth client that this package uses.
 type Application struct {
 	ID     string
 	Name   string
@@ -243,7 +245,7 @@ func (as *applications) find(ctx context.Context, projectID, id string) (Applica
 	return as.store.FindApplication(ctx, projectID, id)
 }
 
-// recent returns an OAuth client of a project, as of the last 300 ms.
+// recent returns an OAuth client of a project. The result may be up to 300 ms old.
 func (as *applications) recent(ctx context.Context, projectID, id string) (Application, error) {
 	return as.caches.applications.Load(projectID+id, func() (Application, error) {
 		return as.store.FindApplication(ctx, projectID, id)

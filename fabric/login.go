@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Logins shows and ends the logins of subscribers and the consents they gave.
+// Logins lists and ends the logins of subscribers and the consents that they gave.
 type Logins struct {
 	*core
 	store       LoginStore
@@ -24,9 +24,9 @@ type LoginStore interface {
 	ListConsents(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Consent], error)
 }
 
-// A Login is a subscriber's sign-in. It holds what the project may see.
+// A Login is a subscriber's sign-in. It contains only what the project may see.
 type Login struct {
-	ID        string // the sid in its tokens
+	ID        string // the sid in the login's tokens
 	Began     time.Time
 	AMR       []string // how the subscriber authenticated (RFC 8176), such as "pwd"
 	UserAgent string
@@ -36,17 +36,17 @@ type Login struct {
 	Grants    []Grant   // oldest first
 }
 
-// A Grant is an OAuth client's access that came from a login.
+// A Grant is the access that an OAuth client got through a login.
 type Grant struct {
 	ClientID   string
 	ClientName string
 	Scope      []string
 	Created    time.Time
-	Expires    time.Time // when its refresh token expires, unless used
+	Expires    time.Time // when the grant's refresh token expires, unless used
 	Revoked    time.Time // zero while the grant is valid
 }
 
-// A Consent holds the scopes that a subscriber has granted to an OAuth client.
+// A Consent records the scopes that a subscriber has granted to an OAuth client.
 type Consent struct {
 	ClientID   string
 	ClientName string
@@ -79,8 +79,8 @@ func listOf[T any](
 	return list(ctx, s.ProjectID, s.ID, q)
 }
 
-// End ends a login of a subscriber: its cookie, its grants, and the tokens and sockets that came
-// from it. Ending it again has no effect.
+// End ends a login of a subscriber: its cookie and grants, and all tokens and sockets that came
+// from it. Ending a login that has already ended has no effect.
 func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) error {
 	noSuch := problem.NoSuch("login")
 	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)

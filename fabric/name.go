@@ -19,8 +19,8 @@ import (
 // escape matches a percent escape such as %2e.
 var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// checkName returns an error for a name of a resource or subscriber that looks like a path or like
-// another name; see [checkShown].
+// checkName returns an error for a name of a resource or subscriber that could be mistaken for a
+// path or for another name; see [checkShown].
 func checkName(param, name string) error {
 	if err := checkShown(param, name); err != nil {
 		return err
@@ -42,7 +42,7 @@ func checkName(param, name string) error {
 	return nil
 }
 
-// joinName adds the error of an invalid name to err, unless err has one on param already.
+// joinName adds an error to err if name is invalid, unless err already contains an error on param.
 func joinName(err error, param, name string) error {
 	if slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == param }) {
 		return err
@@ -50,16 +50,16 @@ func joinName(err error, param, name string) error {
 	return errors.Join(err, checkName(param, name))
 }
 
-// isSlash also matches characters that look like a slash: fullwidth slashes, and those of
-// fractions and division.
+// isSlash reports whether r is a slash or looks like one, such as a fullwidth, fraction or division
+// slash.
 func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, r) }
 
-// checkShown returns an error for text that could be mistaken for other text. It must not have
-// invisible characters, characters that change the direction of text, more marks on a letter than a
-// script needs, or words that mix scripts.
+// checkShown returns an error for text that could be mistaken for other text. The text must not
+// have invisible characters, characters that change the direction of text, more marks on a letter
+// than a script needs, or words that mix scripts.
 //
-// The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each word: a
-// word has one script, except for scripts that are written together.
+// The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each word: all
+// letters of a word have the same script, except for scripts that are written together.
 //
 // Text longer than maxText characters takes no more work than text of that length.
 func checkShown(param, text string) error {
@@ -84,7 +84,7 @@ func checkShown(param, text string) error {
 // mostMarks is the most marks on one letter (UTS 39, section 5.4).
 const mostMarks = 4
 
-// hidden are the invisible characters, and those that no font has.
+// hidden are the invisible characters, and the characters that no font has.
 var hidden = []*unicode.RangeTable{
 	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp,
 	unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
@@ -114,8 +114,8 @@ const (
 	virama              = 9                // combining class of signs that suppress a vowel
 )
 
-// joins reports whether a hidden character is in a valid place: a joiner where RFC 5892,
-// appendices A.1 and A.2, allows one or inside an emoji, and a form selector after an
+// joins reports whether the hidden character at i is in a valid place. A joiner must be inside an
+// emoji or where RFC 5892, appendices A.1 and A.2, allows it; a variation selector must follow an
 // emoji.
 func joins(text []rune, i int) bool {
 	if i == 0 {
@@ -147,8 +147,8 @@ func isEmoji(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || firstSkin <= r && r <= lastSkin
 }
 
-// nameDigest returns a digest that is the same for names a reader cannot tell apart:
-// after NFKC and case folding, without hidden characters. The digest of "" is "".
+// nameDigest returns a digest of a name after NFKC and case folding and without hidden characters.
+// Names that a reader cannot tell apart have the same digest. The digest of "" is "".
 func nameDigest(name string) string {
 	folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
 	folded = strings.Map(func(r rune) rune {

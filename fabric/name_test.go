@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestNames shows which names are allowed: 0 nowhere, 1 for people, 2 anywhere.
+// TestNames checks which names are allowed nowhere, only for people (shown), and anywhere.
 func TestNames(t *testing.T) {
 	const nowhere, shown, anywhere = 0, 1, 2
 	tests := []struct {
@@ -143,7 +143,7 @@ func TestSlug(t *testing.T) {
 }
 
 // FuzzNames derives names, slugs and digests from arbitrary text, and shows that the slug of a slug
-// is itself. Text of any length takes at most 10 ms.
+// is itself. It takes at most 10 ms for text of any length.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--",
 		strings.Repeat("a\u0301", 1<<12), "a" + strings.Repeat("\u0301\u0316", 1<<12), strings.Repeat("\ufdfa", 1<<12),
@@ -151,7 +151,7 @@ func FuzzNames(f *testing.F) {
 		f.Add(seed)
 	}
 
-	// Only as much as a name may have is examined: 255 characters.
+	// At most 255 characters are examined, the maximum length of a name.
 	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, Heap: 1 << 20}
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {
@@ -161,7 +161,7 @@ func FuzzNames(f *testing.F) {
 			}
 			_ = checkName("name", text)
 			if len(text) > 4*maxText {
-				return // too long for a name, so a digest is made of it
+				return // too long for a name; nameDigest is only called for names
 			}
 			if d := nameDigest(text); len(d) != 0 && len(d) != 64 {
 				t.Errorf("nameDigest(%q) = %q", text, d)

@@ -20,41 +20,42 @@ type Presences struct {
 	subscribers *Subscribers
 }
 
-// A PresenceStore stores the presence of each subscriber that webhooks last received; see [Stores].
-// The current presence is in the session store.
+// A PresenceStore stores the reported presence of each subscriber: the presence that webhooks last
+// received; see [Stores]. The current presence is in the session store.
 type PresenceStore interface {
 	// WantsPresence reports whether a webhook of the project wants presence events.
 	WantsPresence(ctx context.Context, projectID string) (bool, error)
-	// FindReported returns the presence of a subscriber that webhooks last received. Its Version is
-	// 0 if they have received none.
+	// FindReported returns the reported presence of a subscriber. Its Version is 0 if webhooks have
+	// received none.
 	FindReported(ctx context.Context, subscriberID string) (ReportedPresence, error)
-	// ReportPresence replaces the previous version of that presence, and adds an event if e is not
-	// nil. It returns problem.Conflict if another version is stored, and
-	// problem.NotFound if the subscriber no longer exists.
+	// ReportPresence replaces the previous version of a subscriber's reported presence, and adds an
+	// event if e is not nil. It returns problem.Conflict if the stored version is not the previous
+	// one, and problem.NotFound if the subscriber no longer exists.
 	ReportPresence(ctx context.Context, t ReportedPresence, due time.Time, e *Event) error
 	// DuePresences returns subscribers that were last reported online and are due for a check,
 	// and postpones their next check.
 	DuePresences(ctx context.Context, now, next time.Time, most int) ([]ReportedPresence, error)
-	// ForgetPresences deletes the reported presence of a project's subscribers.
+	// ForgetPresences deletes the reported presence of all of a project's subscribers.
 	ForgetPresences(ctx context.Context, projectID string) error
 }
 
-// StayOnline is the interval at which an online socket must renew its presence. One renewal may
-// fail, and clocks may differ by half a minute.
+// StayOnline is the interval at which an online socket must renew its presence. It leaves room for
+// one failed renewal and for clocks that differ by half a minute.
 const StayOnline = onlineFor / 3
 
 const (
-	onlineFor    = time.Minute // how long a socket stays online without renewal, since its node may be down
-	resumableFor = time.Hour   // how long an offline socket can be resumed, since a laptop may sleep
+	onlineFor    = time.Minute // how long a socket stays online without renewal, in case its node is down
+	resumableFor = time.Hour   // how long an offline socket can be resumed, for example after a laptop has slept
 	maxOnline    = 100         // most sockets per subscriber
 
-	maxTries = 2 * maxOnline // attempts at a change, each of which lost a race with another change
+	maxTries = 2 * maxOnline // most attempts at a change; each attempt fails because of a concurrent change
 )
 
-// A Presence reports whether a subscriber can be reached now. The zero value means no.
+// A Presence describes whether a subscriber can be reached now. The zero value means that it
+// cannot.
 type Presence struct {
-	Sockets int       // number of its online sockets, on all nodes
-	Since   time.Time // when its first socket went online
+	Sockets int       // number of the subscriber's online sockets, on all nodes
+	Since   time.Time // when the subscriber's first socket went online
 }
 
 // Online reports whether the subscriber can be reached.
@@ -68,7 +69,7 @@ type attendance struct {
 	Reported  bool       `json:"t,omitempty"` // webhooks received that it is online
 }
 
-// online returns how many sockets are online at a time.
+// online returns the number of sockets that are online at the time now.
 func (a attendance) online(now time.Time) (n int) {
 	for _, s := range a.Sockets {
 		if now.UnixMicro() < s.Until {
@@ -78,7 +79,7 @@ func (a attendance) online(now time.Time) (n int) {
 	return n
 }
 
-// An attendee is one socket. It remains for a while after it was last online, so that another
+// An attendee is one socket. It is kept for a while after it was last online, so that another
 // socket can resume it.
 type attendee struct {
 	ID    string `json:"id"`
@@ -114,7 +115,7 @@ func (ps *Presences) Find(ctx context.Context, projectID, subscriberID string) (
 // A SocketPresence is an online socket.
 type SocketPresence struct {
 	ID   string
-	Node string // see [Config]; "" if its node has no name
+	Node string // see [Config]; "" if the socket's node has no name
 }
 
 // Sockets returns the online sockets of a project's subscriber, on all nodes, newest first.
@@ -139,7 +140,7 @@ func (ps *Presences) Sockets(ctx context.Context, projectID, subscriberID string
 }
 
 // Online marks a socket of a SAT's subscriber as online for a minute; see [StayOnline]. Holders of
-// other tokens cannot be reached and get problem.Forbidden.
+// other tokens cannot be called, so Online returns problem.Forbidden for them.
 func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	if t.Kind != SAT {
 		return problem.New(problem.Forbidden, "not_a_subscriber",
@@ -160,7 +161,7 @@ func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	})
 }
 
-// makeRoom removes the socket that has been offline for longest, if there are too many sockets.
+// makeRoom removes the socket that has been offline longest if the list of sockets is full.
 func (a *attendance) makeRoom(now time.Time) error {
 	if len(a.Sockets) < maxOnline {
 		return nil
@@ -191,7 +192,7 @@ func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error 
 }
 
 // Resume replaces a lost socket, on any node, with a new one. It reports whether the new socket is
-// online, which it is if the lost one can still be resumed.
+// online, which is the case if the lost socket could still be resumed.
 func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
 	if t.Kind != SAT {
 		return false, nil
@@ -210,8 +211,8 @@ func onlineUntil(t Token, now time.Time) int64 {
 	return min(now.Add(onlineFor).UnixMicro(), t.ExpiresAt.UnixMicro())
 }
 
-// attend changes the attendance of a token's subscriber. If another node changed it first, attend
-// calls change again, so change must set values, not add to them.
+// attend changes the attendance of a token's subscriber. If there is a concurrent change, attend
+// calls change again, so change must be idempotent.
 func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
 	if ps.c.Sessions == nil {
 		return errors.New("changing presence: no session store is configured")
@@ -255,7 +256,7 @@ func (ps *Presences) tryAttend(
 		return false, nil
 	}
 
-	// Write only if nothing has changed since the read; otherwise attend tries again.
+	// Write only if nothing has changed since the read; otherwise, attend tries again.
 	value, err := json.Marshal(a)
 	if err != nil {
 		return false, fmt.Errorf("writing presence: %w", err)

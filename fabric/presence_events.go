@@ -8,27 +8,28 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// ReportedPresence is the presence of a subscriber that webhooks last received.
+// ReportedPresence is the last presence of a subscriber that webhooks received.
 type ReportedPresence struct {
 	SubscriberID string
 	ProjectID    string
 	Online       bool
-	Version      int64 // grows with each check; 0 if nothing was reported yet
+	Version      int64 // incremented by each check; 0 if nothing was reported yet
 }
 
-// Subscribers that were reported online are checked regularly, because their nodes may be dead.
+// Subscribers that were reported online are checked regularly, because the nodes of their sockets
+// may have failed.
 const (
-	checkAgain = 30 * time.Second // after the last check of the same subscriber
-	checkEvery = 5 * time.Second  // for subscribers that are due
+	checkAgain = 30 * time.Second // interval between checks of the same subscriber
+	checkEvery = 5 * time.Second  // interval between searches for subscribers that are due
 	checkBatch = 500              // subscribers claimed at once
 )
 
-// announce sends the presence of a token's subscriber to the webhooks that want it, and records
-// in the session store that they received it.
+// announce sends the presence of a token's subscriber to the webhooks that receive presence events,
+// and records in the session store that they received it.
 //
-// Every change of the session store calls announce afterwards. It reads the reported version,
-// then the presence, and writes only if the version is unchanged. So the last writer has read
-// after the last change, and each difference is sent once.
+// announce is called after each change of a presence in the session store. It reads the reported
+// version, then the presence, and writes only if the version is unchanged. Therefore, the last
+// writer has read the presence after the last change, and each difference is sent once.
 func (ps *Presences) announce(ctx context.Context, t Token) error {
 	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil || !wants {
@@ -51,12 +52,13 @@ func (ps *Presences) announce(ctx context.Context, t Token) error {
 	return err
 }
 
-// wanted reports whether webhooks of a project want presence events.
+// wanted reports whether any webhook of a project receives presence events.
 func (ps *Presences) wanted(ctx context.Context, projectID string) (bool, error) {
 	return ps.caches.wants.Load(projectID, func() (bool, error) { return ps.store.WantsPresence(ctx, projectID) })
 }
 
-// report sends a subscriber's presence to webhooks, unless they last received the same.
+// report sends a subscriber's presence to webhooks, unless it equals the presence that they last
+// received.
 func (ps *Presences) report(ctx context.Context, projectID, subscriberID string) (online bool, err error) {
 	for range maxTries {
 		last, err := ps.store.FindReported(ctx, subscriberID)
@@ -79,7 +81,7 @@ func (ps *Presences) report(ctx context.Context, projectID, subscriberID string)
 		}
 		err = ps.store.ReportPresence(ctx, next, now.Add(onlineFor), e)
 		if !errors.Is(err, problem.Conflict) {
-			// The deletion of a subscriber is an event of its own.
+			// The subscriber was deleted; its deletion has an event of its own.
 			return p.Online(), problem.IgnoreNotFound(err)
 		}
 	}
@@ -103,8 +105,8 @@ func (ps *Presences) event(
 	return &e, err
 }
 
-// Watch checks for subscribers whose sockets ended without a report and reports them, until ctx is
-// done. It calls failed with each error.
+// Watch finds subscribers whose sockets were lost without an event, and reports them as offline. It
+// runs until ctx is done and calls failed with each error.
 func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -120,7 +122,7 @@ func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
 	}
 }
 
-// CheckStale checks once for stale presence.
+// CheckStale does one check for subscribers whose reported presence is no longer true.
 func (ps *Presences) CheckStale(ctx context.Context) error {
 	for {
 		now := ps.now()

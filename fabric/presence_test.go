@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// nodes returns two nodes on the same stores, and pass, which advances their clock.
+// nodes returns two nodes on the same stores, and the function pass, which advances their clock.
 func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 	t.Helper()
 	dir := storetest.Dir(t)
@@ -85,7 +85,7 @@ func TestPresence(t *testing.T) {
 	wantSockets(t, two, "at the end", "ada", 0)
 }
 
-// TestPresenceRefused goes online with tokens that do not allow it or expire soon.
+// TestPresenceRefused tries to go online with tokens that do not allow it or that expire soon.
 func TestPresenceRefused(t *testing.T) {
 	one, _, pass := nodes(t)
 	for _, kind := range []fabric.TokenKind{fabric.Guest, fabric.Invite, fabric.Service} {
@@ -139,7 +139,7 @@ func TestResume(t *testing.T) {
 	wantSockets(t, two, "lost for too long", "ada", 0)
 }
 
-// TestPresenceRace has 50 sockets go online and offline concurrently, on two nodes.
+// TestPresenceRace makes 50 sockets go online and offline concurrently, on two nodes.
 func TestPresenceRace(t *testing.T) {
 	one, two, _ := nodes(t)
 	ada := sat("ada")

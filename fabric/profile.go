@@ -16,11 +16,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxText bounds every text that a caller may store, in characters.
+// maxText is the maximum length in characters of every text that a caller can store.
 const maxText = 255
 
-// checkText returns an error for a text that cannot be stored: too long, not UTF-8, or
-// with control characters such as NUL.
+// checkText returns an error for text that cannot be stored: text that is too long, not UTF-8, or
+// has control characters such as NUL.
 func checkText(param, text string) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -37,7 +37,7 @@ func tooLong(param string) error {
 	return problem.BadParam(param, "%s is too long (maximum is %d characters)", param, maxText)
 }
 
-// checkRequired returns an error for a text that is blank or cannot be stored.
+// checkRequired returns an error for text that is blank or cannot be stored.
 func checkRequired(param, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return problem.Missing(param)
@@ -56,11 +56,12 @@ func checkEmail(param, email string) error {
 	return nil
 }
 
-// isEmail reports whether a normalized text is a plain e-mail address: no
-// display name, no comment, no quotes, no address literal (RFC 5321, section 4.5.3
-// gives the length), and nothing in it that looks like another. Its host is written as the
-// DNS has it: browsers and mail servers read full-width letters and dots as plain ones
-// (UTS 46), so that two spellings would be two accounts of one mailbox.
+// isEmail reports whether normalized text is a plain e-mail address, without a display name,
+// comment, quotes or an address literal. RFC 5321, section 4.5.3, limits its length. The address
+// must pass checkShown.
+//
+// The host must be written as in the DNS. Browsers and mail servers read fullwidth letters and dots
+// as plain ones (UTS 46). Otherwise, two spellings could be two accounts with the same mailbox.
 func isEmail(text string) bool {
 	if len(text) > maxEmail {
 		return false
@@ -75,11 +76,11 @@ func isEmail(text string) bool {
 		!strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
 }
 
-// maxEmail is the length in bytes of the longest e-mail address (RFC 5321, section 4.5.3.1.3).
+// maxEmail is the maximum length of an e-mail address in bytes (RFC 5321, section 4.5.3.1.3).
 const maxEmail = 254
 
-// NormalizeEmail returns the form in which e-mails are stored and compared: NFC and lower
-// case. A text that is far too long to be an address is returned unchanged.
+// NormalizeEmail returns the form in which e-mail addresses are stored and compared: NFC and lower
+// case. Text that is far too long to be an address is returned unchanged.
 func NormalizeEmail(email string) string {
 	if len(email) > 4*maxEmail {
 		return email
@@ -87,7 +88,7 @@ func NormalizeEmail(email string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))
 }
 
-// A field ties a member of a Profile to its place in a Subscriber.
+// A field connects a member of a Profile with its field in a Subscriber.
 type field struct {
 	param string
 	said  *string
@@ -128,7 +129,7 @@ func (p Profile) check() error {
 	return errors.Join(errs...)
 }
 
-// apply writes the fields that are set into s.
+// apply sets the fields of s that are set in p.
 func (p Profile) apply(s *Subscriber) {
 	for _, f := range p.fields(s) {
 		if f.said != nil {
@@ -137,7 +138,7 @@ func (p Profile) apply(s *Subscriber) {
 	}
 }
 
-// differs reports whether a field that is set differs from s.
+// differs reports whether any field that is set in p differs from s.
 func (p Profile) differs(s Subscriber) bool {
 	for _, f := range p.fields(&s) {
 		if f.said != nil && *f.said != *f.kept {
@@ -150,8 +151,8 @@ func (p Profile) differs(s Subscriber) bool {
 // CheckEmail returns an error on param for a text that is not an e-mail address.
 func CheckEmail(param, email string) error { return checkEmail(param, email) }
 
-// CheckPersonName returns an error for a person's name that cannot be stored or could be
-// mistaken for another one.
+// CheckPersonName returns an error on param for a person's name that cannot be stored or could be
+// mistaken for another name.
 func CheckPersonName(param, name string) error {
 	if err := checkText(param, name); err != nil {
 		return err
@@ -159,8 +160,8 @@ func CheckPersonName(param, name string) error {
 	return checkShown(param, name)
 }
 
-// StandardClaims are the claims of OpenID Connect Core, section 5.1, that belong neither
-// to the [Profile] nor to the account. Zero fields are not set.
+// StandardClaims are the claims of OpenID Connect Core, section 5.1, that are neither in the
+// [Profile] nor part of the account. Zero fields are not set.
 type StandardClaims struct {
 	MiddleName          string  `json:"middle_name,omitempty"`
 	Nickname            string  `json:"nickname,omitempty"`
@@ -186,7 +187,7 @@ type Postal struct {
 	Country       string `json:"country,omitempty"`
 }
 
-// phoneSyntax is E.164 with the extension of RFC 3966.
+// phoneSyntax matches E.164 numbers with an optional extension (RFC 3966).
 var phoneSyntax = regexp.MustCompile(`^\+[1-9][0-9]{1,14}(;ext=[0-9]{1,10})?$`)
 
 // check returns everything that is wrong with the claims.

@@ -27,11 +27,11 @@ type ProjectStore interface {
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)
 	ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error)
-	// AnyRegistration reports whether a project has RegistrationOpen.
+	// AnyRegistration reports whether any project has RegistrationOpen.
 	AnyRegistration(ctx context.Context) (bool, error)
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
-	// FindRecordCalls returns the setting of a project and, by id, the settings of its subscribers
-	// with these ids. It reads all of them in one query.
+	// FindRecordCalls returns the RecordCalls setting of a project and, by id, the settings of its
+	// subscribers with these ids. It reads all of them in one query.
 	FindRecordCalls(ctx context.Context, projectID string, ids []string) (
 		project RecordCalls, subscribers map[string]RecordCalls, err error)
 	// SetProjectLogo replaces the logo of a project; the zero value removes it.
@@ -42,7 +42,7 @@ type ProjectStore interface {
 	DeleteProject(ctx context.Context, r revocation.Revocation) error
 }
 
-// DefaultRecordRate is the price of a recorded minute in a new project.
+// DefaultRecordRate is the RecordRate of a new project.
 const DefaultRecordRate = 2500
 
 // A Project is a tenant. Everything else belongs to one project and is invisible to
@@ -54,10 +54,10 @@ type Project struct {
 	MediaAuth  string // media policy of its recordings: one of MediaAuths
 	// RequireFactor requires two factors for every login of a subscriber.
 	RequireFactor bool
-	Color         string // buttons on its pages and in its mails, "#rrggbb"; "" for ours
+	Color         string // color of buttons on its pages and in its emails, "#rrggbb"; "" for ours
 	Logo          string // name of its logo; "" for none
-	Terms         string // address of its terms, shown where people sign in; "" for none
-	Privacy       string // address of its privacy policy, likewise
+	Terms         string // URL of its terms, linked on its sign-in pages; "" for none
+	Privacy       string // URL of its privacy policy, likewise
 
 	Registration Registration // whether people can register on its pages
 	RecordCalls  RecordCalls  // RecordOff or RecordOn
@@ -66,8 +66,8 @@ type Project struct {
 	Updated time.Time
 }
 
-// A Registration determines who may create an account: only others for a person (off), or
-// anyone who reads mail at an address (open).
+// A Registration determines who may create accounts: only the project's backends and operators
+// (off), or anyone who can receive email at the account's address (open).
 type Registration string
 
 // The registration modes, the default first.
@@ -76,8 +76,9 @@ const (
 	RegistrationOpen Registration = "open"
 )
 
-// MediaAuths are the media policies, the default first. Media can be fetched with the URL
-// alone, with credentials, or with credentials or a link signed by them.
+// MediaAuths are the media policies, the default first. They allow media to be fetched with only
+// the URL (public), with credentials (basic), or with credentials or a link that they signed
+// (signed).
 var MediaAuths = []string{"public", "basic", "signed"}
 
 // A ProjectChange holds the fields of a project to update; nil fields are left unchanged.
@@ -122,7 +123,7 @@ func (c ProjectChange) Check() error {
 	return errors.Join(errs...)
 }
 
-// Create makes a project of that name, with the default rate.
+// Create creates a project with this name and the default rate.
 func (ps *Projects) Create(ctx context.Context, name string) (Project, error) {
 	if err := checkRequired("name", name); err != nil {
 		return Project{}, err
@@ -167,7 +168,7 @@ func (ps *Projects) AnyRegistration(ctx context.Context) (bool, error) {
 	return ps.store.AnyRegistration(ctx)
 }
 
-// Delete deletes a project with everything in it, and ends its tokens.
+// Delete deletes a project with everything in it, and revokes its tokens.
 func (ps *Projects) Delete(ctx context.Context, id string) error {
 	id, ok := canonical(id)
 	if !ok {
@@ -179,11 +180,11 @@ func (ps *Projects) Delete(ctx context.Context, id string) error {
 	return ps.c.Revocations.Sync(ctx)
 }
 
-// maxLink bounds the length of a document's address.
+// maxLink is the maximum length of the URL of the terms or the privacy policy.
 const maxLink = 2000
 
-// CheckLink returns an error if the address of a document is not http or https, since
-// browsers must not run it. "" is valid.
+// CheckLink returns an error on param if link is not an http or https URL, since browsers must not
+// execute it. "" is valid.
 func CheckLink(param, link string) error {
 	u, err := url.Parse(link)
 	if link != "" && (err != nil || len(link) > maxLink || u.Scheme != "https" && u.Scheme != "http" ||
@@ -200,8 +201,8 @@ func checkLink(param string, link *string) error {
 	return CheckLink(param, *link)
 }
 
-// SetLogo sets the logo of a project as [brand.MakeLogo] returns it; the zero value removes
-// it.
+// SetLogo sets the logo of a project to the result of [brand.MakeLogo]; the zero value removes the
+// logo.
 func (ps *Projects) SetLogo(ctx context.Context, id string, l brand.Logo) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -211,10 +212,11 @@ func (ps *Projects) SetLogo(ctx context.Context, id string, l brand.Logo) (Proje
 	return ps.store.SetProjectLogo(ctx, id, l, ps.now())
 }
 
-// ForgetLogos is called after this node has changed a logo.
+// ForgetLogos clears the cache of logos. It must be called after this node has changed a logo.
 func (ps *Projects) ForgetLogos() { ps.caches.logos.Clear() }
 
-// FindLogo returns the PNG with this name if a project or client used it within the last 300 ms.
+// FindLogo returns the PNG with this name if a project or client uses it or used it within the last
+// 300 ms.
 func (ps *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	if _, ok := brand.ParseLogo(name); !ok {
 		return nil, problem.NoSuch("logo")

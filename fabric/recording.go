@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// RecordCalls is the setting that decides whether calls are recorded. In many countries the
-// law allows that only with the consent of the people on the call.
+// RecordCalls is the setting that decides whether calls are recorded. Many countries allow
+// recording only with the consent of the people on the call.
 type RecordCalls string
 
 // The values of the setting. A project has RecordOff, the default, or RecordOn. Subscribers
@@ -20,7 +20,7 @@ const (
 	RecordOn      RecordCalls = "on"
 )
 
-// checkRecordCalls returns an error unless the setting is nil or one of those allowed.
+// checkRecordCalls returns an error unless the setting is nil or one of the allowed values.
 func checkRecordCalls(r *RecordCalls, allowed ...RecordCalls) error {
 	if r == nil || slices.Contains(allowed, *r) {
 		return nil
@@ -32,8 +32,8 @@ func checkRecordCalls(r *RecordCalls, allowed ...RecordCalls) error {
 	return problem.BadParam("record_calls", "record_calls must be one of %s", strings.Join(names, ", "))
 }
 
-// RecordsCall reports whether a call between these subscribers is recorded. It is recorded if the
-// setting is on for at least one of them. For unknown subscribers, and for a call without
+// RecordsCall reports whether a call between these subscribers is recorded, which is the case if
+// the setting is on for at least one of them. For unknown subscribers, and for a call without
 // subscribers, the project's setting applies.
 func (f *Fabric) RecordsCall(ctx context.Context, projectID string, subscriberIDs ...string) (bool, error) {
 	projectID, ok := canonical(projectID)

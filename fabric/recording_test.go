@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// newRecorded creates a subscriber with a setting.
+// newRecorded creates a subscriber with the RecordCalls setting set.
 func newRecorded(t *testing.T, f *fabric.Fabric, projectID, email string, set fabric.RecordCalls) string {
 	t.Helper()
 	s, err := f.Subscribers.Create(t.Context(), projectID,
@@ -36,8 +36,8 @@ func TestRecordsCall(t *testing.T) {
 	tests := []struct {
 		name        string
 		subscribers []string
-		projectOff  bool // want if the project's setting is off
-		projectOn   bool // want if it is on
+		projectOff  bool // wanted result if the project's setting is off
+		projectOn   bool // wanted result if it is on
 	}{
 		{"nobody", nil, false, true},
 		{"inherit", []string{inherit}, false, true},
@@ -108,8 +108,8 @@ func TestRecordCallsCheck(t *testing.T) {
 	}
 }
 
-// TestRecordCallsRights shows that only credentials with Management decide who is recorded, and
-// that a key which was revoked in the meantime does not.
+// TestRecordCallsRights shows that only credentials with Management can change whose calls are
+// recorded, and that a key cannot if it was revoked in the meantime.
 func TestRecordCallsRights(t *testing.T) {
 	f, p := projectOf(t)
 	id := newRecorded(t, f, p.ID, "ada@example.com", fabric.RecordOff)

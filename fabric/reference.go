@@ -7,8 +7,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// findOrCreate returns the subscriber with a reference, or else the subscriber with that e-mail, or
-// else a new one. Only one of several concurrent callers creates it.
+// findOrCreate returns the subscriber with a reference. If there is none, it returns the subscriber
+// with that e-mail, and otherwise a new subscriber. Only one of several concurrent callers creates
+// it.
 func (ss *Subscribers) findOrCreate(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (Subscriber, error) {
@@ -29,9 +30,9 @@ func (ss *Subscribers) findOrCreate(
 	return ss.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile, Rights: by.Rights})
 }
 
-// FindReferred returns the subscriber for whom [Tokens.IssueSubscriber] would issue a token, given
-// a reference, which may be an e-mail. If it returns problem.NotFound, issuing a token creates a
-// subscriber.
+// FindReferred returns the subscriber for whom [Tokens.IssueSubscriber] would issue a token. The
+// reference may be an e-mail. If FindReferred returns problem.NotFound, issuing a token would
+// create a subscriber.
 func (ss *Subscribers) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return ss.findByReference(ctx, projectID, reference)
 }
@@ -60,7 +61,7 @@ func (ss *Subscribers) createByReference(
 	return s, ss.insert(ctx, s, nil)
 }
 
-// recentReference is like findByReference, but as of the last 300 ms.
+// recentReference is like findByReference, but its result may be up to 300 ms old.
 func (ss *Subscribers) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return ss.caches.references.Load(projectID+reference, func() (Subscriber, error) {
 		return ss.findByReference(ctx, projectID, reference)
@@ -73,7 +74,7 @@ type reachable struct {
 	addresses []Address
 }
 
-// Recent returns a subscriber of a project as it was within the last 300 ms.
+// Recent returns a subscriber of a project. The result may be up to 300 ms old.
 func (ss *Subscribers) Recent(ctx context.Context, projectID, id string) (Subscriber, error) {
 	s, err := ss.reachable(ctx, projectID, id)
 	return s.Subscriber, err

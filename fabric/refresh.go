@@ -19,10 +19,10 @@ type FamilyUse struct {
 	SubscriberID string // "" for guests
 	ClientID     string
 	Generation   int64
-	Created      time.Time             // when the token was made
+	Created      time.Time             // when the token was issued
 	Used         time.Time             // now
 	Expires      time.Time             // when both the token and its successor have expired
-	Revocation   revocation.Revocation // written if the token was used before
+	Revocation   revocation.Revocation // written only if the token was used before
 }
 
 // badRefresh returns the error for an invalid refresh token.
@@ -31,8 +31,9 @@ func badRefresh(code, message string) error {
 		Message: "refresh_token " + message}
 }
 
-// Refresh exchanges a refresh token of the issuer's project for its successor and a new token like
-// the one issued with it. A refresh token can be used once; a second use revokes the whole family.
+// Refresh exchanges a refresh token for its successor and a new token of the kind that was issued
+// with it. The refresh token must belong to the issuer's project. It can be used once; a second use
+// revokes the whole family.
 func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair, error) {
 	began := ts.now()
 	old, err := ts.openRefresh(ctx, by.ProjectID, raw)
@@ -63,8 +64,8 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 	return ts.issue(t)
 }
 
-// successor returns the token for which a refresh token is exchanged, one generation later. It is
-// revoked together with the issuer that refreshed it, not with the previous one.
+// successor returns the token that replaces the refresh token t, one generation later. It is
+// revoked together with the issuer that requested the refresh, not with the previous one.
 func (t Token) successor(by Issuer) Token {
 	t.ID, t.Kind = "", SAT
 	t.KeyID, t.IssuerID = by.KeyID, by.ClientID
@@ -76,7 +77,7 @@ func (t Token) successor(by Issuer) Token {
 	return t
 }
 
-// openRefresh opens a refresh token, or returns an error that describes what is wrong with it.
+// openRefresh opens a refresh token, or returns an error with the reason why the token is invalid.
 func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token, error) {
 	if raw == "" {
 		return Token{}, problem.Missing("refresh_token")
@@ -111,7 +112,7 @@ func (ts *Tokens) whyNoRefresh(raw string) error {
 	return badRefresh("token_invalid", "is invalid")
 }
 
-// checkHolder returns an error if the token's subscriber is deleted or disabled.
+// checkHolder returns an error if the token's subscriber was deleted or disabled.
 func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 	if t.SubscriberID == "" {
 		return nil
@@ -126,8 +127,9 @@ func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 	return nil
 }
 
-// A Family is a refresh token that was used, together with all tokens that came from it. A refresh
-// token that was never used is known only to its holder, because issuing tokens writes nothing.
+// A Family is a refresh token that was used at least once, together with all tokens that came from
+// it. Only its holder knows a refresh token that was never used, because issuing tokens writes
+// nothing.
 type Family struct {
 	ID        string
 	ClientID  string    // the OAuth client or application; "" for none
@@ -138,15 +140,15 @@ type Family struct {
 	Revoked   bool
 }
 
-// ListFamilies returns a page of a subscriber's refresh tokens that were used, newest
-// first.
+// ListFamilies returns a page of the families of a subscriber's refresh tokens, newest first.
 func (ts *Tokens) ListFamilies(
 	ctx context.Context, projectID, id string, q page.Query,
 ) (page.Page[Family], error) {
 	return listOf(ctx, ts.subscribers, projectID, id, q, ts.store.ListFamilies)
 }
 
-// RevokeFamily revokes a subscriber's used refresh token, and all tokens that came from it.
+// RevokeFamily revokes a refresh token of a subscriber that was used, and all tokens that came from
+// it.
 func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id string) error {
 	subscriberID, ok := canonical(subscriberID)
 	id, ok2 := canonical(id)

@@ -1,9 +1,9 @@
-// Package kinds defines the kinds of resources. Each kind is one JSON Schema, from which
-// routes, validation, documents and forms are derived.
+// Package kinds defines the kinds of resources. Each kind is one JSON Schema. Routes, validation,
+// documents and forms are derived from the schema.
 //
-// Each file in this folder is a JSON Schema (2020-12) of the members that a caller sends and
-// reads, in the order in which they are shown. Our additions to the schema are under x-kind,
-// see [Meta]. Operators define their own kinds as files of the same form in a directory.
+// Each file in this folder is a JSON Schema (2020-12) of the members that callers send and read, in
+// the order in which they are shown. Our additions to the schema are in the x-kind member, see
+// [Meta]. Operators define their own kinds as files of the same format in a directory.
 package kinds
 
 import (
@@ -31,13 +31,13 @@ type Kind struct {
 	Description string  `json:"description"`
 	Fields      []Field `json:"-"` // the kind's own members, in order
 
-	// Examples are a complete resource as it is sent, and a change of it.
+	// Examples holds a complete resource, as clients send it, and an update of it.
 	Examples []json.RawMessage `json:"examples,omitempty"`
 
 	Meta `json:"x-kind"`
 
-	// schemas returns the compiled schema of each field, by name. It compiles them on first
-	// use, because compiling would dominate the startup time and most runs need one kind at most.
+	// schemas returns the compiled schema of each field, by name. It compiles them on first use:
+	// compiling all kinds would dominate the startup time, and most runs need one kind at most.
 	schemas func() (map[string]*jsonschema.Schema, error)
 }
 
@@ -55,11 +55,13 @@ type Meta struct {
 	Create   string            `json:"create,omitempty"`   // "command" if only the operator creates it
 	Versions bool              `json:"versions,omitempty"` // has versions that are deployed
 
-	// AddressName is the member that names its first address; "" means the display name.
+	// AddressName is the member that names the resource's first address; "" means the display name.
 	AddressName string `json:"addressName,omitempty"`
-	// AddressesUnder replaces Path in the routes of its addresses and versions; "" means Path.
+	// AddressesUnder replaces Path in the routes for the resource's addresses and versions; ""
+	// means Path.
 	AddressesUnder string `json:"addressesUnder,omitempty"`
-	// Flat puts the kind's own members at the top level of documents requested by Path.
+	// Flat puts the kind's own members at the top level of the documents that the routes under Path
+	// return.
 	Flat bool `json:"flat,omitempty"`
 	// EnvelopeName adds a name to documents, in addition to their display_name.
 	EnvelopeName bool `json:"envelopeName,omitempty"`
@@ -126,8 +128,8 @@ func Load(dir string) (*Catalog, error) {
 	return c, nil
 }
 
-// read adds the kinds of a folder. If try is set, it compiles each schema and checks its
-// defaults immediately. The kinds of an operator need that, the built-in ones are tested.
+// read adds the kinds in a folder. If try is set, read immediately compiles each schema and checks
+// its defaults. Operators' kinds are tried; for the built-in ones, tests do it.
 func (c *Catalog) read(files fs.FS, try bool) error {
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
@@ -158,7 +160,8 @@ func (c *Catalog) read(files fs.FS, try bool) error {
 	return nil
 }
 
-// readParts reads the schemas of things that belong to resources but are not resources.
+// readParts reads the schemas of SIP addresses and credentials, which belong to resources but are
+// not resources.
 func (c *Catalog) readParts() error {
 	names, err := fs.Glob(builtin, "parts/*.json")
 	for _, name := range names {
@@ -194,7 +197,7 @@ func (c *Catalog) ByType(typ string) *Kind { return c.byType[typ] }
 // word matches valid types, paths and keys.
 var word = regexp.MustCompile(`^[a-z][a-z0-9_]{0,49}$`)
 
-// check validates the x-kind part of the schema. The error joins everything that is wrong.
+// check validates the x-kind part of the schema. It returns all errors joined.
 func (k *Kind) check() error {
 	var errs []error
 	need := func(ok bool, format string, args ...any) {
@@ -218,7 +221,7 @@ func (k *Kind) check() error {
 			"x-kind.channels must be from audio, messaging and video; one is %q", ch)
 	}
 
-	// Members that x-kind names must be properties of the schema.
+	// The members named in x-kind must be properties of the schema.
 	need(len(k.Name) > 0, "x-kind.name must name the member for the display name")
 	for _, name := range k.Name {
 		need(k.Field(name) != nil, "x-kind.name has %q, which is not a property", name)
@@ -244,7 +247,7 @@ func (k *Kind) Field(name string) *Field {
 	return nil
 }
 
-// Under returns the path segment for requests of addresses and versions.
+// Under returns the path segment of the routes for addresses and versions.
 func (k *Kind) Under() string {
 	if k.AddressesUnder != "" {
 		return k.AddressesUnder
@@ -252,5 +255,5 @@ func (k *Kind) Under() string {
 	return k.Path
 }
 
-// url returns the URL by which the compiler knows the kind's schema.
+// url returns the URL that identifies the kind's schema to the compiler.
 func (k *Kind) url() string { return "kind:" + path.Clean("/"+k.Path) }

@@ -101,7 +101,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestWrongTypes shows that every field with a wrong type is reported, all in one error.
+// TestWrongTypes shows that one error reports every field with a wrong type.
 func TestWrongTypes(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		sent, want := make(Values), []string(nil)
@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestNumbers shows that numbers that are short to write but slow to compare are rejected.
+// TestNumbers shows that numbers that are short to write but slow to process are rejected.
 func TestNumbers(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		for _, f := range k.Fields {
@@ -219,8 +219,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestLoad shows that operators add kinds as files, and that a wrong file is refused with the
-// reason.
+// TestLoad shows that operators can add kinds as files, and that an invalid file is refused with
+// the reason.
 func TestLoad(t *testing.T) {
 	const fax = `{"title":"Fax",
 		"x-kind":{"type":"fax_line","path":"fax_lines","key":"fax_line","update":"PUT",
@@ -270,7 +270,7 @@ func FuzzNew(f *testing.F) {
 	f.Add(`{"name":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`)
 	f.Add(`{"members":[` + strings.Repeat(`"a",`, 1<<13) + `"a"]}`)
 
-	// Each of about twenty kinds checks the values.
+	// About twenty kinds each check the values.
 	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 10 * time.Microsecond,
 		Heap: 1 << 20, PerByte: 4 << 10}
 	f.Fuzz(func(t *testing.T, text string) {

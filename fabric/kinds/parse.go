@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// parse parses and checks the file of a kind.
+// parse parses and validates the file that defines a kind.
 func parse(text []byte) (*Kind, error) {
 	k := &Kind{}
 	if err := json.Unmarshal(text, k); err != nil {
@@ -77,7 +77,7 @@ func (nowhere) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a kind cannot refer to %s", url)
 }
 
-// webURL validates a URL that telephony can request: http or https, without credentials.
+// webURL validates a URL to which telephony can send requests: http or https, without credentials.
 func webURL(v any) error {
 	text, ok := v.(string)
 	if !ok {
@@ -197,8 +197,8 @@ func (p property) field(name string) (Field, error) {
 	return f, nil
 }
 
-// inside sets the members of an object or the items of an array, for forms. If their schema
-// has an unsupported type, they stay unset, and a form edits the value as JSON.
+// inside sets the members of an object or the items of an array, for forms. If the schema of a
+// member or item has an unsupported type, both stay unset, and forms edit the value as JSON.
 func (f *Field) inside(p property, raw json.RawMessage) {
 	if p.Properties != nil {
 		f.Members, _ = fields(raw)

@@ -31,9 +31,9 @@ func (v Values) Text(name string) string {
 	return strings.TrimSpace(text)
 }
 
-// New returns the values of a new resource: the members sent, and the defaults of members
-// not sent. Unknown and read-only members are ignored. The error joins everything that is
-// wrong, each a problem.Invalid with the member in Param.
+// New returns the values of a new resource: the members sent, and the defaults of members not sent.
+// Unknown and read-only members are ignored. The error joins a problem.Invalid for each wrong
+// member, named in its Param.
 func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
 	v, errs := k.taken(sent)
 	for _, f := range k.Fields {
@@ -49,8 +49,8 @@ func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
 	return v, errors.Join(errs...)
 }
 
-// Change returns the old values, replaced by the members sent. Members that were not sent
-// are left unchanged.
+// Change returns a copy of old with the values of the members in sent. The other members are
+// unchanged.
 func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, error) {
 	changed, errs := k.taken(sent)
 	for name, value := range old {
@@ -61,7 +61,7 @@ func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, erro
 	return changed, errors.Join(errs...)
 }
 
-// taken returns the members of sent that may be set, and the errors of their values.
+// taken returns those members of sent that a caller may set, and the errors in their values.
 func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 	v = make(Values)
 	for _, f := range k.Fields {
@@ -79,7 +79,7 @@ func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 	return v, errs
 }
 
-// sent returns the member of all with this name or an alias of it.
+// sent returns the member of all with this name, or with an alias of this name.
 func (k *Kind) sent(name string, all map[string]json.RawMessage) (json.RawMessage, bool) {
 	if raw, ok := all[name]; ok {
 		return raw, true
@@ -92,7 +92,7 @@ func (k *Kind) sent(name string, all map[string]json.RawMessage) (json.RawMessag
 	return nil, false
 }
 
-// isBlank reports whether a value is null or a string of nothing but space.
+// isBlank reports whether a value is null or a string with nothing but space.
 func isBlank(raw json.RawMessage) bool {
 	var text string
 	return string(raw) == "null" || json.Unmarshal(raw, &text) == nil && strings.TrimSpace(text) == ""
@@ -125,9 +125,9 @@ func (k *Kind) checkField(f Field, raw json.RawMessage) error {
 	return nil
 }
 
-// isBounded reports whether all numbers in a value roughly fit a double (RFC 8259, section
-// 6). The schema library compares numbers as fractions: for 1e999999 with its million
-// digits, that takes a tenth of a second each time.
+// isBounded reports whether all numbers in a value roughly fit a double (RFC 8259, section 6). The
+// schema library compares numbers as fractions. For 1e999999, with its million digits, each
+// comparison takes a tenth of a second.
 func isBounded(value any) bool {
 	switch v := value.(type) {
 	case json.Number:
@@ -150,7 +150,7 @@ func isBounded(value any) bool {
 // isControl reports whether r is a control character other than a line break or a tab.
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
-// leaf follows the first cause of e down to an error that has no cause.
+// leaf follows the first cause of e repeatedly, and returns the error that has no further cause.
 func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
