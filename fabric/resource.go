@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Resources manages everything that can be called.
+// Resources manages everything that can be called, except subscribers.
 type Resources struct {
 	*core
 	store       ResourceStore
@@ -28,14 +28,15 @@ type ResourceStore interface {
 	CreateResource(ctx context.Context, r Resource, a Address, tell Teller) error
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
-	// UpdateResource writes a resource whose last change was at old and renames its
-	// addresses. It returns problem.Conflict if the resource was changed or deleted
-	// since, and on "name" as CreateResource does.
+	// UpdateResource writes a resource and renames its addresses. It returns problem.Conflict if
+	// the resource was changed or deleted since old, the time of the change that the caller has
+	// read, and on "name" as CreateResource does.
 	UpdateResource(ctx context.Context, r Resource, old time.Time, tell Teller) error
-	// DeleteResource also deletes the resource's addresses. It returns problem.Conflict if
-	// the resource is assigned as a handler. tell receives the deleted resource.
+	// DeleteResource also deletes the resource's addresses. It returns problem.Conflict if the
+	// resource is assigned as a handler. It calls tell with the deleted resource.
 	DeleteResource(ctx context.Context, projectID, typ, id string, tell Teller) error
-	// FindThings returns the resources and subscribers that exist, in the order of ids.
+	// FindThings returns the resources and subscribers with these ids, in the order of ids. Missing
+	// ones are skipped.
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
 	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
 
@@ -45,21 +46,21 @@ type ResourceStore interface {
 	ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[Version], error)
 }
 
-// A Resource is anything that can be called, except a [Subscriber]. Its [kinds.Kind]
-// defines its members.
+// A Resource is anything that can be called, except a [Subscriber]. Its [kinds.Kind] determines its
+// members.
 type Resource struct {
 	ID          string
 	ProjectID   string
-	Type        string // type of its kind
+	Type        string // the type of its kind
 	DisplayName string
 	NameDigest  string // see [nameDigest]; unique per kind, except ""
 	Fields      kinds.Values
-	Secrets     string // sealed members that are never shown
+	Secrets     string // sealed values of the write-only members
 	Created     time.Time
 	Updated     time.Time
 }
 
-// A Thing is a resource or a subscriber; the other field is nil.
+// A Thing is either a resource or a subscriber; the other field is nil.
 type Thing struct {
 	Resource   *Resource
 	Subscriber *Subscriber
@@ -76,8 +77,8 @@ func (t Thing) ID() string {
 // Kinds returns the kinds of resources.
 func (rs *Resources) Kinds() *kinds.Catalog { return rs.c.Kinds }
 
-// Create creates a resource of a kind, with its first address. It returns all errors of
-// the members at once; see [kinds.Kind.New].
+// Create creates a resource of a kind, with its first address. The error joins those of all invalid
+// members; see [kinds.Kind.New].
 func (rs *Resources) Create(
 	ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage,
 ) (Resource, error) {
@@ -96,8 +97,8 @@ func (rs *Resources) Create(
 	})
 }
 
-// joinNames adds the errors of invalid names among the values to err, except for unchanged
-// names.
+// joinNames adds errors for invalid names in values to err. A name that equals the one in old is
+// not checked.
 func joinNames(err error, k *kinds.Kind, values, old kinds.Values) error {
 	for _, member := range k.Name {
 		if name := values.Text(member); name != old.Text(member) {
@@ -134,8 +135,8 @@ func (rs *Resources) checkMembers(ctx context.Context, projectID string, values 
 	return noHandler(err)
 }
 
-// handlerGone turns the error for a missing row into an error on the handler, which was deleted
-// after it was checked.
+// handlerGone turns the error for a missing row into an error on the handler, because the handler
+// was deleted after it was checked.
 func handlerGone(r Resource, err error) error {
 	if r.Fields.Text(handlerField) == "" {
 		return err
@@ -143,7 +144,8 @@ func handlerGone(r Resource, err error) error {
 	return noHandler(err)
 }
 
-// titleOf returns the name to show for a resource, by default its kind's title.
+// titleOf returns the name that lists show for a resource: its display name or else its kind's
+// title.
 func titleOf(k *kinds.Kind, values kinds.Values) string {
 	if name := k.DisplayName(values); name != "" {
 		return name
@@ -197,10 +199,10 @@ func (rs *Resources) Update(
 	return r, err
 }
 
-// tries is the most times that a change is merged again because of concurrent changes.
+// tries is the most attempts at a change that conflicts with concurrent changes.
 const tries = 10
 
-// again repeats a change until it does not conflict with a concurrent one.
+// again calls change until it does not conflict with a concurrent change.
 func again(change func() error) error {
 	for range tries {
 		if err := change(); !errors.Is(err, problem.Conflict) || isTaken(err) {
@@ -213,8 +215,8 @@ func again(change func() error) error {
 	}
 }
 
-// isTaken reports whether a conflict is about a value in use rather than a concurrent
-// change.
+// isTaken reports whether err is a conflict about a value that is in use, rather than about a
+// concurrent change.
 func isTaken(err error) bool {
 	p := problem.First(err)
 	return p != nil && p.Param != ""
@@ -223,8 +225,8 @@ func isTaken(err error) bool {
 // versionField counts the changes of a resource with versions.
 const versionField = "document_version"
 
-// change merges what was sent into old. For a kind with versions, the caller must name the next
-// version, so that it cannot overwrite a change that it has not seen.
+// change merges sent into old. For a kind with versions, the caller must name the next version, so
+// that it cannot overwrite a change that it has not seen.
 func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (kinds.Values, error) {
 	values, err := k.Change(old, sent)
 	if err != nil || !k.Versions {

@@ -12,23 +12,25 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Rights are the most that a caller who manages API keys may pass on to a key: the caller's own
-// scopes and expiry. Otherwise a key that may only manage keys could create one for everything, and
-// an expiring key one that never expires. A nil *Rights means the operator with all rights.
+// Rights limit what a caller that manages API keys can pass on to a key: the caller's own scopes
+// and expiry. Without this limit, a key with only Management could create a key with all scopes,
+// and an expiring key could create one that never expires. A nil *Rights means the operator with
+// all rights.
 type Rights struct {
 	Scopes  []Scope
 	Expires time.Time // zero for never
 
-	// The credentials that the rights were read from. A change that passes rights on checks in its
-	// transaction that they are still valid; see [Rights.HeldBy] and [Rights.EndedBy].
+	// These identify the credentials that the rights were read from. A change that passes rights on
+	// checks in its transaction that they are still valid; see [Rights.HeldBy] and
+	// [Rights.EndedBy].
 	KeyID      string // the API key, or "" for a service token
 	secretHash string
 	Since      int64 // the last revocation that was known when the service token was checked
 	token      Token
 }
 
-// Rights returns the rights of a caller that presents this secret of the key. The previous secret
-// expires on its own, and keys created with it cannot outlive it.
+// Rights returns the rights of a caller that presents this secret of the key. If it is the previous
+// secret, the rights end when that secret expires, so that keys created with it cannot outlive it.
 func (k APIKey) Rights(secret string) *Rights {
 	r := &Rights{Scopes: k.Scopes, Expires: k.Expires, KeyID: k.ID, secretHash: hashKey(secret)}
 	if r.secretHash == k.OldHash && isLater(r.Expires, k.OldUntil) {
@@ -37,7 +39,7 @@ func (k APIKey) Rights(secret string) *Rights {
 	return r
 }
 
-// HeldBy reports whether the row of the API key still has the rights that were read from it.
+// HeldBy reports whether k, the current row of the API key, still has these rights.
 func (r *Rights) HeldBy(k APIKey, now time.Time) bool {
 	if !k.opens(r.secretHash, now) {
 		return false
@@ -55,8 +57,9 @@ func (r *Rights) EndedBy(rev revocation.Revocation) bool {
 		slices.Contains(r.token.subjects(), revocation.Subject{Kind: rev.Kind, ID: rev.ID})
 }
 
-// Rights returns the rights of a service's token. since is the last revocation that was known when
-// the token was checked. The token's expiry is no bound, since its client can get another token.
+// Rights returns the rights of a service token. since is the last revocation that was known when
+// the token was checked. The rights do not expire with the token, since its client can get another
+// token.
 func (t Token) Rights(since int64) *Rights {
 	r := &Rights{token: t, Since: since}
 	for _, name := range t.Scope {
@@ -78,10 +81,10 @@ func (r *Rights) end() time.Time {
 // Cover reports whether the rights include all scopes and never expire.
 func (r *Rights) Cover(scopes []Scope) bool { return r.permit(scopes, time.Time{}) == nil }
 
-// Has reports whether the rights include a scope, whenever they expire.
+// Has reports whether the rights include a scope, regardless of their expiry.
 func (r *Rights) Has(s Scope) bool { return r == nil || slices.Contains(r.Scopes, s) }
 
-// permit returns an error for the scopes and the end that exceed the rights.
+// permit returns an error if the scopes or the expiry exceed the rights.
 func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 	if r == nil {
 		return nil
@@ -108,15 +111,15 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 	return errors.Join(errs...)
 }
 
-// changed returns the revocation that tells nodes to read a key again. It is valid a
-// little longer for nodes whose clocks are ahead; until then they read the row.
+// changed returns the revocation that makes nodes read a key's row again. It applies until a little
+// after the time at, because nodes' clocks may be ahead; until then, nodes do not cache the key.
 func changed(id string, at time.Time) revocation.Revocation {
 	return revocation.Revocation{Kind: revocation.KeyChange, ID: id, Until: at.Add(skew),
 		Expires: at.Add(2 * (skew + rememberFor))}
 }
 
-// Update changes the name, scopes and expiry of a key. Whatever it adds must be within the rights
-// in by. Every node applies the change within a second.
+// Update changes the name, scopes and expiry of a key. Added scopes and a later expiry must be
+// within the rights in by. Every node applies the change within a second.
 func (ks *APIKeys) Update(
 	ctx context.Context, projectID, id string, in APIKeyInput, by *Rights,
 ) (APIKey, error) {
@@ -135,7 +138,7 @@ func (ks *APIKeys) Update(
 	return k, ks.c.Revocations.Sync(ctx)
 }
 
-// permitChange returns an error if a change adds to a key more than the rights allow.
+// permitChange returns an error if a change adds rights to a key that exceed r.
 func (r *Rights) permitChange(k APIKey, in APIKeyInput) error {
 	added := slices.DeleteFunc(slices.Clone(in.Scopes), func(s Scope) bool { return slices.Contains(k.Scopes, s) })
 	expires := r.end()
@@ -188,7 +191,7 @@ func (ks *APIKeys) Rotate(
 	return k, secret, ks.c.Revocations.Sync(ctx)
 }
 
-// A Scope is what a key or a token may be used for.
+// A Scope permits the holder of a key or token to use a part of the API.
 type Scope string
 
 // The scopes, shared by API keys and OAuth.
@@ -206,7 +209,7 @@ const (
 	Pubsub     Scope = "Pubsub"
 )
 
-// scopes has every accepted spelling, in lower case.
+// scopes maps every accepted spelling, in lower case, to its scope.
 var scopes = map[string]Scope{
 	"voice": Voice, "calling": Voice, "messaging": Messaging, "fax": Fax, "video": Video,
 	"management": Management, "numbers": Numbers, "chat": Chat, "storage": Storage,
@@ -220,8 +223,8 @@ func ParseScope(name string) (Scope, bool) {
 	return s, ok
 }
 
-// Identifier returns the scope's name in the vendor's API of keys: "calling" for Voice,
-// otherwise its name in lower case.
+// Identifier returns the scope's name in the vendor's API for keys: "calling" for Voice, otherwise
+// its name in lower case.
 func (s Scope) Identifier() string {
 	if s == Voice {
 		return "calling"

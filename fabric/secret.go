@@ -8,9 +8,9 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// sealSecrets removes the secret members, such as a SIP password, from values and returns them
-// sealed for the resource with this id. Secrets that were not sent are kept from sealed, the result
-// of an earlier call.
+// sealSecrets removes the secret members, such as a SIP password, from values. It returns them
+// sealed for the resource with this id. A secret that was not sent keeps its value in sealed, the
+// result of an earlier call.
 func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string) (string, error) {
 	sent := make(kinds.Values)
 	for _, field := range k.Fields {
@@ -42,6 +42,6 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 	return c.c.Ring.SealSecret(secretName(id), raw)
 }
 
-// secretName returns the name to which the secrets of a resource are bound, so that they cannot be
-// opened for another resource.
+// secretName returns the name that the sealed secrets of a resource are bound to, so that they
+// cannot be opened for another resource.
 func secretName(id string) string { return "resource:" + id }

@@ -28,8 +28,9 @@ type SIPStore interface {
 	CreateSIPAddress(ctx context.Context, a SIPAddress) error
 	FindSIPAddress(ctx context.Context, projectID, id string) (SIPAddress, error)
 	ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error)
-	// UpdateSIPAddress writes an address whose last change was at old. It returns
-	// problem.Conflict if it was changed since, and on "name" if the name is taken.
+	// UpdateSIPAddress writes an address. It returns problem.Conflict if the address was changed
+	// since old, the time of the change that the caller has read, and on "name" if the name is
+	// taken.
 	UpdateSIPAddress(ctx context.Context, a SIPAddress, old time.Time) error
 	DeleteSIPAddress(ctx context.Context, projectID, id string) error
 
@@ -40,12 +41,12 @@ type SIPStore interface {
 	// NamedSIPCredentials returns at most the given number of credentials with a username, of any
 	// project, oldest first.
 	NamedSIPCredentials(ctx context.Context, username string, most int) ([]SIPCredential, error)
-	// UpdateSIPCredential is like UpdateSIPAddress, with "username" for the name.
+	// UpdateSIPCredential is like UpdateSIPAddress, with "username" instead of "name".
 	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time) error
 	DeleteSIPCredential(ctx context.Context, subscriberID, id string) error
 }
 
-// A SIPAddress is where SIP systems reach a resource or subscriber.
+// A SIPAddress is the address at which SIP systems reach a resource or subscriber.
 type SIPAddress struct {
 	ID         string
 	ProjectID  string
@@ -67,10 +68,10 @@ type SIPCredential struct {
 	Updated      time.Time
 }
 
-// Name returns the name in the address's host.
+// Name returns the member "name", the first label of the address's host.
 func (a SIPAddress) Name() string { return a.Fields.Text("name") }
 
-// User returns the user of the address; * is any.
+// User returns the user of the address; "*" means any user.
 func (a SIPAddress) User() string { return a.Fields.Text("user") }
 
 // Username returns the name that the phone registers with.
@@ -88,7 +89,7 @@ func (sip *SIP) URI(a SIPAddress) string {
 	return "sip:" + a.User() + "@" + a.Name() + "." + domain
 }
 
-// handlerField names the resource that receives the calls.
+// handlerField is the member that holds the id of the resource that receives the calls.
 const handlerField = "calling_handler_resource_id"
 
 // CreateAddress creates a SIP address for a resource of the project.
@@ -160,7 +161,7 @@ func (sip *SIP) ListAddresses(
 	return sip.store.ListSIPAddresses(ctx, projectID, q)
 }
 
-// UpdateAddress changes the members that were sent.
+// UpdateAddress changes the members that were sent and leaves the others unchanged.
 func (sip *SIP) UpdateAddress(
 	ctx context.Context, projectID, id string, sent map[string]json.RawMessage,
 ) (a SIPAddress, err error) {
@@ -240,7 +241,7 @@ func (sip *SIP) ListCredentials(
 	return sip.store.ListSIPCredentials(ctx, s.ID, q)
 }
 
-// UpdateCredential changes the members that were sent.
+// UpdateCredential changes the members that were sent and leaves the others unchanged.
 func (sip *SIP) UpdateCredential(
 	ctx context.Context, projectID, subscriberID, id string, sent map[string]json.RawMessage,
 ) (c SIPCredential, err error) {

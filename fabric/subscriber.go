@@ -28,24 +28,24 @@ type Subscribers struct {
 
 // A SubscriberStore keeps subscribers; see [Stores].
 type SubscriberStore interface {
-	// CreateSubscriber writes a subscriber with its first address. It returns
-	// problem.Conflict on "email" if the project has another subscriber with the same
-	// reference or e-mail (one of any number of concurrent callers succeeds), and on
-	// "address" if the address name is taken. It returns problem.NotFound if the project
-	// is unknown.
+	// CreateSubscriber writes a subscriber with its first address. It returns problem.Conflict on
+	// "email" if the project has another subscriber with the same reference or e-mail, and on
+	// "address" if the address name is taken. One of any number of concurrent callers succeeds. It
+	// returns problem.NotFound if the project is unknown.
 	CreateSubscriber(ctx context.Context, s Subscriber, a Address, by ...Proof) error
 	FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error)
-	// FindSubscriberByEmail expects an e-mail as [NormalizeEmail] returns it.
+	// FindSubscriberByEmail finds the subscriber with an e-mail, which must be in the form that
+	// [NormalizeEmail] returns.
 	FindSubscriberByEmail(ctx context.Context, projectID, email string) (Subscriber, error)
 	FindSubscriberByReference(ctx context.Context, projectID, reference string) (Subscriber, error)
 	ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error)
-	// SearchSubscribers lists subscribers whose e-mail, reference or names begin with the
-	// text, or with each of its words. Its page tokens hold more than an id. A page that
-	// takes long to fill is returned short.
+	// SearchSubscribers lists subscribers whose e-mail, reference or names begin with the text, or
+	// with each of its words. Its page tokens hold more than an id. If filling a page takes too
+	// long, a shorter page is returned.
 	SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error)
-	// UpdateSubscriber writes the fields that are not nil, renames the subscriber's
-	// addresses and returns the new row. A revocation also ends the subscriber's logins
-	// and grants. An e-mail that is taken is problem.Conflict.
+	// UpdateSubscriber writes the fields that are not nil, renames the subscriber's addresses and
+	// returns the new row. A revocation also ends the subscriber's logins and grants. If the e-mail
+	// is taken, UpdateSubscriber returns problem.Conflict.
 	UpdateSubscriber(ctx context.Context, projectID, id string, c SubscriberChange, at time.Time,
 		r *revocation.Revocation) (Subscriber, error)
 	// QueueLetter queues a letter to be sent.
@@ -76,15 +76,15 @@ type Subscriber struct {
 	CompanyName  string
 	Region       string
 	Claims       StandardClaims
-	Verified     bool  // the e-mail was proven to be the subscriber's
+	Verified     bool  // the e-mail address was proven to be the subscriber's
 	Disabled     bool  // cannot sign in, is not listed, has no valid token
-	Epoch        int64 // grows with each new password; invalidates known devices
+	Epoch        int64 // incremented by each new password; invalidates known devices
 	RecordCalls  RecordCalls
 	Created      time.Time
 	Updated      time.Time
 }
 
-// FullName returns the name that others see, or "".
+// FullName returns the name that other people see, or "".
 func (s Subscriber) FullName() string {
 	if s.DisplayName != "" {
 		return s.DisplayName
@@ -92,8 +92,8 @@ func (s Subscriber) FullName() string {
 	return strings.TrimSpace(s.FirstName + " " + s.LastName)
 }
 
-// Title returns the name that the project sees: the full name, or otherwise what
-// identifies the subscriber.
+// Title returns the name that the project sees: the full name or, if that is empty, another text
+// that identifies the subscriber.
 func (s Subscriber) Title() string {
 	for _, title := range []string{s.FullName(), s.Email, s.Reference} {
 		if title != "" {
@@ -121,8 +121,8 @@ type SubscriberInput struct {
 	Email    *string
 	Verified *bool // see [Subscriber]; a new e-mail is unverified unless set
 	Password *string
-	// PasswordHash imports the password of a new subscriber; see
-	// [password.CheckHash]. It is replaced when the subscriber signs in.
+	// PasswordHash sets the password of a new subscriber to one imported from another system; see
+	// [password.CheckHash]. The hash is replaced when the subscriber signs in.
 	PasswordHash *string
 	Disabled     *bool
 	Claims       *StandardClaims // replaces all claims
@@ -137,7 +137,7 @@ type SubscriberInput struct {
 type Proof struct {
 	Hash    string
 	Purpose string
-	Ends    bool // end all logins and tokens, whatever else changes
+	Ends    bool // end all logins and tokens, whether or not the password changes
 }
 
 // Check returns everything that is wrong with the input of an update or, if isNew, of a
@@ -173,9 +173,9 @@ func (in SubscriberInput) Check(isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// Create creates a subscriber with its private address. Without a password, no password is accepted
-// until one is set. If in.RecordCalls is set to anything but RecordInherit and in.Rights do not
-// include Management, Create returns problem.Unauthenticated.
+// Create creates a subscriber with its private address. If no password is given, the subscriber
+// cannot sign in with a password until one is set. If in.RecordCalls is set to anything but
+// RecordInherit and in.Rights do not include Management, Create returns problem.Unauthenticated.
 func (ss *Subscribers) Create(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
@@ -198,7 +198,7 @@ func (ss *Subscribers) Draft(ctx context.Context, projectID string, in Subscribe
 	return ss.newSubscriber(ctx, projectID, in)
 }
 
-// newSubscriber returns the row of a checked input.
+// newSubscriber returns the new row for input that was checked.
 func (ss *Subscribers) newSubscriber(
 	ctx context.Context, projectID string, in SubscriberInput,
 ) (Subscriber, error) {
@@ -238,7 +238,7 @@ func (ss *Subscribers) newSubscriber(
 	return s, nil
 }
 
-// insert writes a new subscriber with an address whose name is free.
+// insert writes a new subscriber with an address whose name is not taken.
 func (ss *Subscribers) insert(ctx context.Context, s Subscriber, by *Proof) error {
 	var proofs []Proof
 	if by != nil {
@@ -279,15 +279,15 @@ func (ss *Subscribers) Search(
 	return ss.store.SearchSubscribers(ctx, projectID, norm.NFC.String(strings.Join(strings.Fields(text), " ")), q)
 }
 
-// An Info holds the data about themselves that subscribers may read.
+// An Info holds the data that subscribers can read about themselves with a SAT.
 type Info struct {
 	Subscriber  Subscriber
 	Addresses   []Address
-	Application *Application // nil if the SAT was issued for none
+	Application *Application // nil if the SAT was issued for no application
 }
 
-// Info returns the data about themselves that subscribers may read with a SAT. A deleted or
-// disabled subscriber gets problem.Unauthenticated.
+// Info returns the data that the subscriber of a SAT can read about itself. If the subscriber was
+// deleted or disabled, Info returns problem.Unauthenticated.
 func (ss *Subscribers) Info(ctx context.Context, sat Token) (Info, error) {
 	s, err := ss.reachable(ctx, sat.ProjectID, sat.SubscriberID)
 	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {

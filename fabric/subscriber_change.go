@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// A SubscriberChange holds new values for a [SubscriberStore] to write; nil fields are left
-// unchanged.
+// A SubscriberChange holds the fields of a subscriber that a [SubscriberStore] writes; nil fields
+// are left unchanged.
 type SubscriberChange struct {
 	Email        *string
 	Verified     *bool
@@ -23,13 +23,13 @@ type SubscriberChange struct {
 	RecordCalls  *RecordCalls
 	Proof        *Proof
 	Letters      []mail.Letter // letters queued together with the change
-	By           *Rights       // rights that the change needs; nil if it needs none, or all were given
+	By           *Rights       // rights that the change requires; nil if none, or if the caller has all rights
 	Profile
 }
 
-// Update changes the fields that are set. A new password, or disabling, ends the subscriber's
-// logins and tokens. If in.Rights do not include Management, it returns problem.Unauthenticated for
-// a new password, e-mail or RecordCalls.
+// Update changes the fields that are set. Setting a new password or disabling the subscriber ends
+// its logins and tokens. If in.Rights do not include Management, Update returns
+// problem.Unauthenticated for a new password, e-mail or RecordCalls.
 func (ss *Subscribers) Update(
 	ctx context.Context, projectID, id string, in SubscriberInput,
 ) (Subscriber, error) {
@@ -43,7 +43,7 @@ func (ss *Subscribers) Update(
 	return ss.update(ctx, s, in)
 }
 
-// update applies a checked input to a subscriber. If nothing differs, it writes nothing.
+// update applies input that was checked to a subscriber. If nothing differs, it writes nothing.
 func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberInput) (Subscriber, error) {
 	hash, err := ss.newHash(ctx, s, in.Password)
 	if err != nil {
@@ -95,23 +95,24 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.RecordCalls != nil || c.Profile.differs(s)
 }
 
-// needsManagement reports whether the change sets whether calls are recorded, or lets somebody else
-// sign in as the subscriber, through a new password or a link sent to a new e-mail.
+// needsManagement reports whether the change requires Management. It does if it changes whether
+// calls are recorded, or lets somebody else sign in as the subscriber, with a new password or
+// through a link sent to a new e-mail.
 func (c SubscriberChange) needsManagement(s Subscriber) bool {
 	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email
 }
 
-// Begins reports whether the change starts a new epoch of the subscriber.
+// Begins reports whether the change increments the subscriber's Epoch.
 func (c SubscriberChange) Begins() bool {
 	return c.PasswordHash != nil || c.Proof != nil && c.Proof.Ends
 }
 
-// disablingTakes is longer than a commit takes, so that disabling a subscriber also
-// revokes a token that is being issued.
+// disablingTakes is longer than the duration of a commit. Adding it to a revocation ensures that
+// disabling a subscriber also revokes a token that is being issued.
 const disablingTakes = 5 * time.Second
 
-// ends returns the revocation of what the change ends, or nil. A first password ends nothing if
-// nobody can have signed in before.
+// ends returns the revocation that the change makes necessary, or nil. entered reports whether
+// anyone can have signed in before. If not, a first password revokes nothing.
 func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
 	var r revocation.Revocation
 	switch {
@@ -138,8 +139,8 @@ func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
 	return ss.c.Revocations.Sync(ctx)
 }
 
-// Revoke ends everything that a subscriber holds: its logins and grants, its tokens whether stored
-// or not, the guest tokens that it requested, and their sockets. The subscriber may get new ones
+// Revoke ends a subscriber's logins and grants, all its tokens, stored or not, the guest tokens
+// that it requested, and the sockets of all these tokens. The subscriber may get new tokens
 // immediately.
 func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
 	s, err := ss.Find(ctx, projectID, id)

@@ -18,8 +18,8 @@ func (ss *Subscribers) PasswordLength() (least, most int) {
 	return max(password.MinLength, ss.c.MinPassword), password.MaxLength
 }
 
-// hashPassword returns the hash of a subscriber's new password, or an error if it is too
-// easy to guess from what many people know about the subscriber.
+// hashPassword returns the hash of a subscriber's new password. It returns an error if the password
+// is too easy to guess from what others may know about the subscriber.
 func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret string) (string, error) {
 	if ss.c.Weak != nil {
 		said := []string{s.Email, s.FirstName, s.LastName, s.DisplayName, s.Reference, s.CompanyName}
@@ -37,8 +37,8 @@ func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret st
 	return hash, nil
 }
 
-// newHash returns the hash to write for a password. It returns nil if no password is given, or if
-// the subscriber already has this one.
+// newHash returns the hash to write for a password. It returns nil if secret is nil or already is
+// the subscriber's password.
 func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
 	if secret == nil || *secret == "" {
 		return nil, nil
@@ -56,8 +56,7 @@ func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string
 	return &hash, err
 }
 
-// ListFactors returns a subscriber's factors in addition to its password. They always fit
-// one page.
+// ListFactors returns a subscriber's factors other than the password. They always fit on one page.
 func (ss *Subscribers) ListFactors(
 	ctx context.Context, projectID, id string, _ page.Query,
 ) (page.Page[factor.Factor], error) {
@@ -69,7 +68,8 @@ func (ss *Subscribers) ListFactors(
 	return page.Page[factor.Factor]{Items: all}, err
 }
 
-// RemoveFactor removes a factor from a subscriber, by the id that ListFactors returns.
+// RemoveFactor removes a factor from a subscriber. id is the factor's id in the result of
+// ListFactors.
 func (ss *Subscribers) RemoveFactor(ctx context.Context, projectID, subscriberID, id string) error {
 	s, err := ss.Find(ctx, projectID, subscriberID)
 	if err != nil {
@@ -86,8 +86,8 @@ func (ss *Subscribers) RemoveFactor(ctx context.Context, projectID, subscriberID
 	return ss.c.Factors.Remove(ctx, factor.Owner{Kind: factor.Subscriber, ID: s.ID}, id)
 }
 
-// canEnter reports whether anyone can have signed in to the account before a change: with a
-// password, or with a passkey if the change sets the first password.
+// canEnter reports whether anyone can have signed in to the account before change c. Someone can if
+// there is a password, or if there is a passkey and c sets the first password.
 func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberChange) (bool, error) {
 	if s.PasswordHash != "" {
 		return true, nil
@@ -99,10 +99,10 @@ func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberC
 	return set.Passkeys, err
 }
 
-// notices returns the letters that tell the subscriber about a change: that the password was
-// changed, or set where there were only passkeys, or that mail now goes to another address. A
-// subscriber whose address was never verified is told only about changes that it requested through
-// a link.
+// notices returns the letters that inform the subscriber of a change. There is one if the password
+// was changed or, in an account with only passkeys, set for the first time, and one if the e-mail
+// was changed. The latter is sent only to a verified e-mail, or if the subscriber requested the
+// change through a link.
 func (c SubscriberChange) notices(
 	s Subscriber, now time.Time, entered bool, from audit.Origin,
 ) (all []mail.Letter) {
@@ -128,8 +128,8 @@ func (c SubscriberChange) notices(
 	return all
 }
 
-// Verify sends a subscriber a link to verify its e-mail. It returns an error for a
-// subscriber without an e-mail, with a verified one, or disabled.
+// Verify sends a subscriber a link to verify its e-mail. It returns an error if the subscriber has
+// no e-mail, has a verified one, or is disabled.
 func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
@@ -151,9 +151,9 @@ func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscr
 	})
 }
 
-// Invite sends a subscriber a link to set its first password, in the name of an inviter;
-// "" is the project. It returns an error for a subscriber with a password, without an
-// e-mail, or disabled.
+// Invite sends a subscriber a link to set its first password. The letter names the inviter or, if
+// that is "", the project. Invite returns an error if the subscriber has a password, has no e-mail,
+// or is disabled.
 func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {

@@ -27,11 +27,11 @@ type Tokens struct {
 // A TokenStore records a family of refresh tokens once one of its tokens has been used; see
 // [Stores].
 type TokenStore interface {
-	// RotateFamily marks the refresh token of a generation as used. Only one of several concurrent
-	// callers gets used = true. Any other use revokes the family: RotateFamily commits the
-	// revocation and returns used = false without an error.
+	// RotateFamily marks a family's refresh token of one generation as used. Only one of several
+	// concurrent callers gets used = true. Any other use revokes the family: the revocation is
+	// committed, and RotateFamily returns used = false without an error.
 	RotateFamily(ctx context.Context, u FamilyUse) (used bool, err error)
-	// ListFamilies returns a subscriber's refresh tokens that were used, newest first.
+	// ListFamilies returns the families of a subscriber's refresh tokens, newest first.
 	ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Family], error)
 	// RevokeFamily revokes a family of a subscriber. A family that is already revoked is
 	// left unchanged.
@@ -59,28 +59,28 @@ type Token struct {
 	Issuer       string
 	ProjectID    string
 	SubscriberID string
-	ClientID     string // the OAuth client or application it was made for
-	SessionID    string // sid: the login it came from
-	GrantID      string // the OAuth grant
-	FamilyID     string // a refresh token and everything issued from it
-	KeyID        string // the API key, or the operator, that issued it
-	IssuerID     string // the OAuth client that issued it, if not ClientID
-	ParentID     string // the family of the SAT that issued it
+	ClientID     string // the OAuth client or application that the token was issued for
+	SessionID    string // sid: the login that the token came from
+	GrantID      string // the OAuth grant that the token came from
+	FamilyID     string // shared by a refresh token and everything issued from it
+	KeyID        string // the API key or operator that issued the token
+	IssuerID     string // the OAuth client that issued the token, if not ClientID
+	ParentID     string // the family of the SAT that was used to issue the token
 	Generation   int64  // for refresh tokens: how many times the family was refreshed before
 	Scope        []string
-	Claims       []string // claims userinfo returns in addition to those of the scope
-	AddressIDs   []string // addresses a guest or invite token may reach
+	Claims       []string // claims that userinfo returns in addition to those of the scope
+	AddressIDs   []string // addresses that a guest or invite token may reach
 	Fingerprint  string   // cnf.jkt: the thumbprint of the holder's key (RFC 7638)
-	Embedded     bool     // KeyID is an embed key's id; embed keys are public
+	Embedded     bool     // KeyID is the id of an embed key, which is public
 	IssuedAt     time.Time
-	RootedAt     time.Time // when its first ancestor was issued; zero if none
+	RootedAt     time.Time // when the token's first ancestor was issued; zero if it has none
 	ExpiresAt    time.Time
 
-	SealedBy string // key of the ring; "" if not sealed
+	SealedBy string // id of the ring's key; "" if not sealed
 }
 
-// Caller returns the id against which uses of the token are counted: the id of the subscriber or
-// the client or, for guest and invite tokens, of the token itself.
+// Caller returns the id for which uses of the token are counted: the id of its subscriber or client
+// or, for guest and invite tokens, of the token itself.
 func (t Token) Caller() string {
 	switch t.Kind {
 	case SAT, Access:
@@ -91,7 +91,7 @@ func (t Token) Caller() string {
 	return t.ID
 }
 
-// skew is the most the clocks of two nodes may differ.
+// skew is the maximum difference between the clocks of two nodes.
 const skew = time.Minute
 
 // newSealers returns a sealer with its own keys for each kind. The header shows only
@@ -105,8 +105,8 @@ func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 	return sealers
 }
 
-// Seal returns the token in the form in which clients get it. It fills in an empty ID, Issuer or
-// IssuedAt.
+// Seal returns the token in the sealed form that clients present. It fills in an empty ID, Issuer
+// or IssuedAt.
 func (ts *Tokens) Seal(t Token) (string, error) {
 	sealer := ts.sealers[t.Kind]
 	if sealer == nil {
@@ -163,9 +163,9 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	return Token{}, false
 }
 
-// Open returns the claims of a sealed token of one of the kinds if it is valid: issued by this
-// issuer, not expired, not revoked, and its login not ended. For any other text it returns
-// problem.Unauthenticated, without a reason.
+// Open returns the claims of a sealed token of one of the kinds. The token must be from this
+// issuer, not expired and not revoked, and its login must not have ended. In all other cases, Open
+// returns problem.Unauthenticated, without a reason.
 func (ts *Tokens) Open(ctx context.Context, raw string, kinds ...TokenKind) (Token, error) {
 	t, ok := ts.Inspect(raw, kinds...)
 	if !ok || ts.expired(t) {
@@ -179,8 +179,8 @@ func (ts *Tokens) expired(t Token) bool {
 	return t.Issuer != ts.c.Issuer || !now.Before(t.ExpiresAt) || t.IssuedAt.After(now.Add(skew))
 }
 
-// Check returns an error if anything that a token depends on was revoked or has ended since it was
-// issued. It checks nothing else, so that it also works for tokens that were not sealed here.
+// Check returns an error if anything on which the token depends was revoked or has ended since the
+// token was issued. It checks nothing else, so it also works for tokens that were not sealed here.
 func (ts *Tokens) Check(ctx context.Context, t Token) error {
 	if err := ts.Revoked(t); err != nil || t.SessionID == "" {
 		return err
@@ -188,13 +188,13 @@ func (ts *Tokens) Check(ctx context.Context, t Token) error {
 	return ts.c.Live(ctx, t.SessionID)
 }
 
-// Heard returns a number that changes whenever this node learns of a revocation or of the end of a
-// key. Callers that hold many tokens for a long time, such as those of open sockets, call
-// [Tokens.Revoked] again when the number changes.
+// Heard returns a number that changes whenever this node learns of a revocation or of a key that
+// was retired. Callers that keep tokens for a long time, such as open sockets, must call
+// [Tokens.Revoked] again when it changes.
 func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.Heard() }
 
-// Revoked is the part of [Tokens.Check] that reads only memory. Because ending a login is also a
-// revocation, Revoked is sufficient for a token that has passed Check before.
+// Revoked is the part of [Tokens.Check] that reads only memory. It is sufficient for a token that
+// Check has accepted before, because the end of a login is a revocation too.
 func (ts *Tokens) Revoked(t Token) error {
 	if t.SealedBy != "" && !ts.c.Ring.Trusts(t.SealedBy) {
 		return problem.NoCredentials()
@@ -203,7 +203,7 @@ func (ts *Tokens) Revoked(t Token) error {
 	return ts.c.Revocations.Check(t.root(), t.subjects()...)
 }
 
-// subjects returns everything whose revocation ends the token. Some ids may be empty.
+// subjects returns the subjects whose revocation also revokes the token. Some ids may be empty.
 func (t Token) subjects() []revocation.Subject {
 	return []revocation.Subject{
 		{Kind: revocation.Token, ID: t.ID},
@@ -219,13 +219,12 @@ func (t Token) subjects() []revocation.Subject {
 	}
 }
 
-// Known returns the number of the latest revocation that this node has seen.
+// Known returns the number of the latest revocation that this node has read.
 func (ts *Tokens) Known() int64 { return ts.c.Revocations.Known() }
 
-// root returns the time to compare with revocations: when the first ancestor of the token was
-// issued, or the token itself if it has no ancestor. A node may issue a token from one that is
-// already revoked, if it has not heard of the revocation yet; the new token is then revoked as
-// well.
+// root returns the time to compare with revocations: when the token's first ancestor was issued or,
+// if it has none, the token itself. A node that has not yet read a revocation may issue a token
+// from a revoked one. Because of the root, the new token is revoked as well.
 func (t Token) root() time.Time {
 	if t.RootedAt.IsZero() {
 		return t.IssuedAt
@@ -233,18 +232,20 @@ func (t Token) root() time.Time {
 	return t.RootedAt
 }
 
-// reaches reports whether the token may see an address of its project. A SAT may see all of them.
+// reaches reports whether the token may reach an address of its project. A SAT may reach all of
+// them.
 func (t Token) reaches(addressID string) bool {
 	return t.Kind == SAT || slices.Contains(t.AddressIDs, addressID)
 }
 
-// RevokeByHand revokes the tokens that an operator has created manually or is creating, and
-// everything that came from them; see [Issuer].
+// RevokeByHand revokes all tokens that an operator has created manually, is creating, or that came
+// from such tokens; see [Issuer].
 func (ts *Tokens) RevokeByHand(ctx context.Context, operatorID string) error {
 	return ts.c.Revocations.Revoke(ctx, ended(revocation.Key, operatorID, ts.now().Add(disablingTakes)))
 }
 
-// Revoke revokes a token immediately. A refresh token is revoked with all tokens that came from it.
+// Revoke revokes a token immediately. Revoking a refresh token also revokes all tokens that came
+// from it.
 func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	kind, id := revocation.Token, t.ID
 	if t.Kind == Refresh {
@@ -253,9 +254,8 @@ func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	return ts.c.Revocations.Revoke(ctx, gone(kind, id, ts.now()))
 }
 
-// RevokeRaw revokes a token of the project that a caller presents. A refresh token is revoked with
-// all tokens that came from it, an embed key with all tokens issued for it, and any other token by
-// itself.
+// RevokeRaw revokes the token raw, which must belong to the project. Revoking a refresh token also
+// revokes all tokens that came from it, and revoking an embed key all tokens issued for it.
 func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	if raw == "" {
 		return problem.Missing("token")

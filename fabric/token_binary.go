@@ -8,15 +8,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// claims is a Token in its sealed form: binary, each member in its place, so that tokens
-// are short and quick to read.
+// claims is a Token that is sealed in a binary form with fixed positions, so that sealed tokens are
+// short and quick to read.
 type claims struct{ Token }
 
-// claimsVersion is the first byte; other versions are not read. A new member needs a new
-// version. A list that most tokens lack comes last and is announced by a flag.
+// claimsVersion is the first byte of the binary form; other versions are rejected. A new member
+// requires a new version. Claims, a list that most tokens lack, comes last and is present only if a
+// flag is set.
 const claimsVersion = 1
 
-// The flags of a token in binary form.
+// The flags in the binary form.
 const (
 	flagEmbedded = 1 << iota
 	flagClaims
@@ -24,7 +25,7 @@ const (
 
 var errClaims = errors.New("reading claims: unknown format")
 
-// texts returns the members that are text, in order.
+// texts returns pointers to the text members, in the order of the binary form.
 func (c *claims) texts() [12]*string {
 	return [...]*string{
 		&c.ID, &c.Issuer, &c.ProjectID, &c.SubscriberID, &c.ClientID, &c.SessionID, &c.GrantID,
@@ -32,7 +33,7 @@ func (c *claims) texts() [12]*string {
 	}
 }
 
-// MarshalBinary writes the claims.
+// MarshalBinary encodes the claims.
 func (c *claims) MarshalBinary() ([]byte, error) {
 	b := append(make([]byte, 0, 256), claimsVersion)
 	b = appendText(b, string(c.Kind))
@@ -44,7 +45,7 @@ func (c *claims) MarshalBinary() ([]byte, error) {
 		b = appendList(b, list)
 	}
 
-	// Microseconds, so that a revocation can tell tokens of one second apart.
+	// Use microseconds, so that a revocation can distinguish tokens issued within the same second.
 	for _, n := range []int64{c.Generation, toMicros(c.IssuedAt), toMicros(c.RootedAt), toMicros(c.ExpiresAt)} {
 		b = binary.AppendVarint(b, n)
 	}
@@ -60,7 +61,7 @@ func (c *claims) MarshalBinary() ([]byte, error) {
 	return appendList(append(b, flags|flagClaims), c.Claims), nil
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote.
+// UnmarshalBinary decodes the output of MarshalBinary.
 func (c *claims) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 || b[0] != claimsVersion {
 		return errClaims
@@ -103,7 +104,7 @@ func fromMicros(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// A list is its length and its texts.
+// appendList appends the length of a list and its texts.
 func appendList(b []byte, list []string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, text := range list {
@@ -112,7 +113,8 @@ func appendList(b []byte, list []string) []byte {
 	return b
 }
 
-// A text is its length and one, and its bytes; a UUID is 1 and its sixteen bytes.
+// appendText appends a text. A UUID is encoded as the byte 1 and its sixteen bytes, any other text
+// as its length plus one and its bytes, and "" as 0.
 func appendText(b []byte, text string) []byte {
 	if u, ok := plainUUID(text); ok {
 		return append(append(b, 1), u[:]...)
@@ -123,7 +125,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))+1), text...)
 }
 
-// plainUUID parses a UUID in the form that we write: in lower case.
+// plainUUID parses a UUID in lower case, the form that we write.
 func plainUUID(text string) (u uuid.UUID, ok bool) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return u, false
@@ -140,7 +142,7 @@ func plainUUID(text string) (u uuid.UUID, ok bool) {
 
 const noDigit = 0xff
 
-// smallDigits are the values of hexadecimal digits with small letters.
+// smallDigits maps hexadecimal digits in lower case to their values.
 var smallDigits = func() (values [256]byte) {
 	for c := range values {
 		values[c] = noDigit
@@ -151,8 +153,7 @@ var smallDigits = func() (values [256]byte) {
 	return values
 }()
 
-// A claimsReader reads claims from their beginning. Claims that are cut short make it
-// bad.
+// A claimsReader reads claims from front to back. It becomes bad if the claims are truncated.
 type claimsReader struct {
 	rest []byte
 	bad  bool
@@ -194,7 +195,8 @@ func (r *claimsReader) text() string {
 	}
 }
 
-// list reads texts, and returns nil if there are none. Each text takes at least a byte.
+// list reads a list of texts. It returns nil if the list is empty. Each text takes at least one
+// byte.
 func (r *claimsReader) list() (all []string) {
 	n := r.size()
 	if r.bad = r.bad || n > uint64(len(r.rest)); r.bad {

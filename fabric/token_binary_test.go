@@ -36,12 +36,12 @@ func whole(t *testing.T) Token {
 		}
 	}
 
-	token.SealedBy = "" // MarshalBinary leaves it out: Open finds it in the seal
+	token.SealedBy = "" // set by opening a token, and not part of its claims
 	return token
 }
 
-// TestClaims shows that sealing keeps every member of a token, and that truncated or extended
-// data is rejected.
+// TestClaims shows that encoding and decoding keep every member of a token, and that truncated or
+// extended data is rejected.
 func TestClaims(t *testing.T) {
 	ids := Token{ID: newID(), ProjectID: strings.ToUpper(newID()), FamilyID: "{" + newID()[:34] + "}",
 		KeyID: strings.Repeat("k", 300)}

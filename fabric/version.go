@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Version is a resource as it was deployed.
+// A Version is a copy of a resource, made when it was deployed.
 type Version struct {
 	ID              string
 	ProjectID       string
@@ -53,7 +53,7 @@ func (rs *Resources) Deploy(
 	return rs.store.CreateVersion(ctx, v)
 }
 
-// deployCurrent deploys the current document if its version is the one that was meant.
+// deployCurrent deploys the current document if its version equals meant.
 func deployCurrent(r Resource, meant int64, v *Version) error {
 	var is int64
 	if err := json.Unmarshal(r.Fields[versionField], &is); err != nil {

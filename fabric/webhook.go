@@ -24,21 +24,21 @@ type WebhookStore interface {
 	CreateWebhook(ctx context.Context, w Webhook, most int) error
 	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
 	ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error)
-	// UpdateWebhook writes a webhook whose last change was at old, and returns
-	// problem.Conflict if it was changed since.
+	// UpdateWebhook writes a webhook. It returns problem.Conflict if the webhook was changed since
+	// old, the time of the change that the caller has read.
 	UpdateWebhook(ctx context.Context, w Webhook, old time.Time) error
 	// DeleteWebhook also deletes the webhook's deliveries.
 	DeleteWebhook(ctx context.Context, projectID, id string) error
 	// QueueDelivery queues an event for only this webhook.
 	QueueDelivery(ctx context.Context, webhookID string, e Event) (Delivery, error)
 
-	// CreateSigningKey returns problem.Conflict if the project has a key with the same
-	// start. Of any number of concurrent callers one succeeds.
+	// CreateSigningKey returns problem.Conflict if the project has a key with the same start time.
+	// Only one of several concurrent callers succeeds.
 	CreateSigningKey(ctx context.Context, k SigningKey) error
-	// ListSigningKeys returns all signing keys of a project, ordered by their start.
+	// ListSigningKeys returns all signing keys of a project, ordered by their start times.
 	ListSigningKeys(ctx context.Context, projectID string) ([]SigningKey, error)
-	// RotateSigningKey adds a key and deletes those that started before current. If alone
-	// is set, it deletes all others.
+	// RotateSigningKey adds a key and deletes those that started before current. If alone is set,
+	// it deletes all other keys.
 	RotateSigningKey(ctx context.Context, k SigningKey, current time.Time, alone bool) error
 }
 
@@ -66,7 +66,7 @@ type WebhookInput struct {
 	Enabled *bool
 }
 
-// maxURL bounds the URL of a webhook.
+// maxURL is the maximum length of a webhook's URL.
 const maxURL = 2048
 
 // maxWebhooks is the most webhooks of a project, since each adds a row for every event.
@@ -115,7 +115,7 @@ func (in WebhookInput) apply(w *Webhook) {
 	}
 }
 
-// Create creates a webhook, and the project's signing key with its first one.
+// Create creates a webhook. Creating a project's first webhook also creates its signing key.
 func (ws *Webhooks) Create(ctx context.Context, projectID string, in WebhookInput) (Webhook, error) {
 	if err := ws.Check(in, true); err != nil {
 		return Webhook{}, err
@@ -144,8 +144,8 @@ func (ws *Webhooks) List(ctx context.Context, projectID string, q page.Query) (p
 	return ws.store.ListWebhooks(ctx, projectID, q)
 }
 
-// Update changes the fields that are set. Waiting deliveries go to the new URL. A webhook
-// that is enabled or gets a new URL no longer rests.
+// Update changes the fields that are set. Queued deliveries are sent to the new URL. Enabling a
+// webhook or changing its URL ends its pause.
 func (ws *Webhooks) Update(
 	ctx context.Context, projectID, id string, in WebhookInput,
 ) (w Webhook, err error) {
@@ -168,7 +168,7 @@ func (ws *Webhooks) Update(
 	return w, err
 }
 
-// Delete deletes a webhook and its waiting deliveries.
+// Delete deletes a webhook and its queued deliveries.
 func (ws *Webhooks) Delete(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
@@ -177,8 +177,8 @@ func (ws *Webhooks) Delete(ctx context.Context, projectID, id string) error {
 	return ws.store.DeleteWebhook(ctx, projectID, id)
 }
 
-// A SigningKey signs deliveries to a project's webhooks. Receivers have it too, so it is stored
-// sealed and shown to callers with permission to read it.
+// A SigningKey signs deliveries to a project's webhooks. Receivers need it to verify signatures, so
+// it is stored sealed and shown to callers that have permission to read it.
 type SigningKey struct {
 	ID        string
 	ProjectID string
@@ -187,14 +187,14 @@ type SigningKey struct {
 	Starts    time.Time // when it starts signing; zero for a project's first key
 }
 
-// SigningKeys are the keys that a receiver must know: the one that signs and, after a
-// rotation, the one that follows.
+// SigningKeys are the keys that a receiver must know: the current key and, after a rotation, the
+// next one.
 type SigningKeys struct {
 	Current, Next             *SigningKey // Next is nil if no rotation is pending
 	CurrentSecret, NextSecret string
 }
 
-// SigningKeys returns the signing keys of a project. It creates the first one.
+// SigningKeys returns the signing keys of a project. If there are none, it creates the first one.
 func (ws *Webhooks) SigningKeys(ctx context.Context, projectID string) (SigningKeys, error) {
 	projectID, ok := canonical(projectID)
 	if !ok {
@@ -233,8 +233,8 @@ func (ws *Webhooks) newSigningKey(projectID string, starts time.Time) (k Signing
 
 func signingName(id string) string { return "signing:" + id }
 
-// openSigningKeys opens the current and the next of the keys, which are ordered by their
-// start.
+// openSigningKeys opens the current and the next of the keys, which are ordered by their start
+// times.
 func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error) {
 	now := ws.now()
 	for i, k := range all {
@@ -260,9 +260,9 @@ func (ws *Webhooks) openSigningKey(k SigningKey) (string, error) {
 	return string(secret), err
 }
 
-// RotateSigningKey creates a key that starts signing after an overlap. If the overlap is 0, as for
-// a leaked key, it starts immediately. If an earlier next key has not started yet, the new key
-// replaces it.
+// RotateSigningKey creates a key that starts signing after an overlap. If the overlap is 0, for
+// example because a key has leaked, the new key starts immediately. It replaces an earlier next key
+// that has not started yet.
 func (ws *Webhooks) RotateSigningKey(
 	ctx context.Context, projectID string, overlap time.Duration,
 ) (SigningKeys, error) {
@@ -290,7 +290,8 @@ func (ws *Webhooks) RotateSigningKey(
 	return ws.SigningKeys(ctx, projectID)
 }
 
-// SigningKey returns the secret that signs a project's deliveries, as of the last 300 ms.
+// SigningKey returns the secret that signs a project's deliveries. The result may be up to 300 ms
+// old.
 func (ws *Webhooks) SigningKey(ctx context.Context, projectID string) (string, error) {
 	return ws.caches.signing.Load(projectID, func() (string, error) {
 		k, err := ws.SigningKeys(ctx, projectID)

@@ -65,7 +65,7 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 			"this socket is already connected; use signalwire.reauthenticate to change its token"}
 	}
 
-	// Read this before the token is checked, so that the watch notices any later revocation.
+	// Read this before checking the token, so that the watch notices every later revocation.
 	heard := s.relay.fabric.Tokens.Heard()
 	token, err := s.openToken(ctx, "signalwire.connect", in.authentication)
 	if err != nil {
@@ -123,7 +123,8 @@ func (s *socket) setAuthenticated(caller, id string, token fabric.Token, heard i
 func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
 
 // reauthenticate serves signalwire.reauthenticate. It replaces the token with a newer one for the
-// same holder. Any other token is refused and changes nothing.
+// same holder. If the new token is invalid or has another holder, it is refused and nothing
+// changes.
 func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in authentication
 	if err := params(raw, &in); err != nil {
@@ -141,7 +142,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 		return nil, notValid()
 	}
 
-	// A token from another embed key counts as a new socket of that key.
+	// A socket whose token comes from another embed key counts as a new socket of that key.
 	if token.KeyID != old.KeyID {
 		if err := s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token); err != nil {
 			return nil, err
@@ -163,8 +164,8 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	return s.showConnection(s.id, token), nil
 }
 
-// openToken validates the token of an authentication and returns its claims. A token that is bound
-// to a key needs a proof for method.
+// openToken validates the token of an authentication and returns the token's claims. A token that
+// is bound to a key needs a proof made for method.
 func (s *socket) openToken(ctx context.Context, method string, in authentication) (fabric.Token, error) {
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
@@ -180,8 +181,8 @@ func (s *socket) openToken(ctx context.Context, method string, in authentication
 }
 
 // retryable returns err if the token or the request caused it. For any other error it returns a
-// farewell, which closes the socket. SDKs then reconnect by themselves, whereas they would give up
-// after an error.
+// farewell, which closes the socket. SDKs reconnect after their socket is closed, but give up after
+// an error.
 func (s *socket) retryable(err error) error {
 	if errors.Is(err, problem.Unauthenticated) {
 		return err
@@ -193,12 +194,12 @@ func (s *socket) retryable(err error) error {
 	return &farewell{code: websocket.StatusTryAgainLater, reason: "try again later"}
 }
 
-// protocolOf returns the name of a socket that SDKs remember. They compare its second part
-// with the token's id, and send all of it when they reconnect.
+// protocolOf returns the protocol, the name by which SDKs remember a socket. They compare its
+// second part with the token's id, and send the whole name when they reconnect.
 func protocolOf(t fabric.Token, id string) string { return "signalwire_" + t.ID + "_" + id }
 
-// socketOf returns the id of the socket that a protocol names, or "" for an empty protocol.
-// ours reports whether the protocol is empty or has the form of protocolOf.
+// socketOf returns the id of the socket that protocol names, or "" for an empty protocol. ours
+// reports whether protocol is empty or was returned by protocolOf.
 func socketOf(protocol string) (id string, ours bool) {
 	if protocol == "" {
 		return "", true

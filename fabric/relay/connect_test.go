@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// These are the error codes that clients get.
+// The error codes that clients receive.
 const (
 	parseError           = -32700
 	invalidRequest       = -32600
@@ -110,8 +110,8 @@ func TestConnectRefused(t *testing.T) {
 	}
 }
 
-// TestConnectLater connects to a node that receives no revocations. The node closes the socket,
-// because clients would never reconnect after an error.
+// TestConnectLater connects to a node that receives no revocations. The node closes the socket
+// instead of returning an error, after which clients would never reconnect.
 func TestConnectLater(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)

@@ -34,7 +34,7 @@ func (r *Relay) Tell(to calls.Socket, e calls.Event) {
 	}))
 }
 
-// show returns an event in the form that SDKs know. kind is "" if the event is unknown.
+// show converts an event to the form that SDKs expect. kind is "" if the event's kind is unknown.
 func show(e calls.Event) (kind string, content any) {
 	switch e.Kind {
 	case calls.Invited:
@@ -51,7 +51,7 @@ func show(e calls.Event) (kind string, content any) {
 	case calls.StateChanged:
 		return "call.state", showState(e)
 	case calls.Lost:
-		e.State = "lost" // SDKs pass states that they do not know on to their apps
+		e.State = "lost" // SDKs pass unknown states to their apps
 		return "call.state", showState(e)
 	case calls.Joined:
 		return "call.joined", showJoined(e)
@@ -64,7 +64,7 @@ func show(e calls.Event) (kind string, content any) {
 	}
 
 	if e.Member == nil {
-		return "", nil // a kind of event that a later version sends
+		return "", nil // a kind of event that only later versions know
 	}
 	return memberEvents[e.Kind], inRoom{roomRef: refOf(e), Member: showMember(*e.Member, e.Updated, refOf(e), e.Node)}
 }
@@ -75,7 +75,7 @@ var memberEvents = map[calls.EventKind]string{
 	calls.MemberTalking: "member.talking", calls.MemberLeft: "member.left",
 }
 
-// vertoRequest returns a message of the verto protocol, as an event carries it.
+// vertoRequest returns a message of the verto protocol in the form in which events carry it.
 func vertoRequest(method string, params any) (kind string, content any) {
 	return "webrtc.message", struct {
 		Version string `json:"jsonrpc"`
@@ -106,7 +106,7 @@ type byeJSON struct {
 	Code   int    `json:"causeCode"`
 }
 
-// A roomRef identifies a room. SDKs accept an event if one of its ids is theirs.
+// A roomRef identifies a room. SDKs accept an event if one of the ids is that of their room.
 type roomRef struct {
 	RoomID      string `json:"room_id"`
 	RoomSession string `json:"room_session_id"`
@@ -200,7 +200,7 @@ func showRoom(e calls.Event) *roomJSON {
 	}
 }
 
-// layoutName is the only layout of a room: one member at a time, who fills the picture.
+// layoutName names the only layout of a room: it shows one member at a time, filling the picture.
 const layoutName = "full-screen"
 
 type layoutJSON struct {
@@ -213,7 +213,7 @@ type layoutJSON struct {
 	} `json:"layout"`
 }
 
-// A layerJSON is where a member is seen, in percent of the picture.
+// A layerJSON is the position of a member in the picture, in percent.
 type layerJSON struct {
 	MemberID    string  `json:"member_id"`
 	Index       int     `json:"layer_index"`
@@ -238,7 +238,8 @@ func showLayout(e calls.Event) (l layoutJSON) {
 	return l
 }
 
-// A memberJSON is a member in the form that SDKs know. The sensitivity is the one that SDKs assume.
+// A memberJSON is a member in the form that SDKs expect. The sensitivity is the value that SDKs
+// assume.
 type memberJSON struct {
 	roomRef
 	ID          string   `json:"member_id"`
@@ -262,8 +263,8 @@ type memberJSON struct {
 	Updated     []string `json:"updated,omitempty"`
 }
 
-// showMember returns the JSON of a member. If the event is about a change, updated names what
-// changed; SDKs then stop or start the microphone.
+// showMember returns the JSON of a member. If the event reports a change, updated names the changed
+// fields. SDKs use it to stop or start the microphone.
 func showMember(m calls.Member, updated []string, in roomRef, node string) *memberJSON {
 	return &memberJSON{
 		roomRef: in, ID: m.ID, CallID: m.Leg, NodeID: node, Name: m.Name, Type: string(m.Type), ParentID: m.Parent,

@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// watchEvery and the interval at which revocations are read are so short that a revocation takes
-// effect well within a second. refreshers is the number of goroutines that renew presence, and
-// refreshing is how many sockets may wait for them.
+// watchEvery and the interval for reading revocations are short enough that a revocation closes its
+// sockets well within a second. refreshers is the number of goroutines that renew presence, and
+// refreshing the number of sockets that can wait for them.
 const (
 	watchEvery = 250 * time.Millisecond
 	refreshers = 4
@@ -28,7 +28,7 @@ const (
 const (
 	deadAnswers = 250 * time.Millisecond // after its token expired or was revoked
 	stopAnswers = 2 * time.Second        // while the server stops
-	stopCloses  = time.Second            // after stopAnswers, to close its end
+	stopCloses  = time.Second            // after stopAnswers, until the client closes its side
 )
 
 // These are our own close codes (RFC 6455, section 7.4.2): 4000 plus the HTTP status.
@@ -63,7 +63,7 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 }
 
-// all appends the open sockets to to.
+// all appends the open sockets to the slice to.
 func (r *Relay) all(to []*socket) []*socket {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -74,8 +74,9 @@ func (r *Relay) all(to []*socket) []*socket {
 	return to
 }
 
-// watch closes the socket if its time has run out. Otherwise it pings the client and renews its
-// presence when due. heard is the current result of Tokens.Heard.
+// watch closes the socket if it has reached a time limit or its token is no longer valid. Otherwise
+// it pings the client and renews its presence when due. heard is the current result of
+// Tokens.Heard.
 func (s *socket) watch(now time.Time, heard int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +100,8 @@ func (s *socket) watch(now time.Time, heard int64) {
 	}
 }
 
-// isRevoked checks the token after something was revoked. If the node cannot tell because it
-// receives no revocations, isRevoked returns false and is called again at the next tick.
+// isRevoked checks the token again after a revocation. If the node receives no revocations and
+// therefore cannot tell, isRevoked returns false and is called again at the next tick.
 func (s *socket) isRevoked(heard int64) bool {
 	err := s.relay.fabric.Tokens.Revoked(s.token)
 	if errors.Is(err, problem.Unauthenticated) {
@@ -127,8 +128,8 @@ func (s *socket) pingAndRenew(now time.Time) {
 	}
 }
 
-// leave asks the client to disconnect, for the reason in f. s.mu is held. A socket that has not
-// authenticated is only closed, by the time f.by.
+// leave asks the client to disconnect, for the reason in f. A client that has not authenticated is
+// not asked; its socket is only closed by the time f.by. s.mu must be held.
 func (s *socket) leave(f farewell) {
 	f.id = uuid.NewString()
 	s.leaving = &f

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// TestRevoked revokes, on another node, each thing that a token depends on.
+// TestRevoked revokes everything on which a token depends, one after the other, on another node.
 func TestRevoked(t *testing.T) {
 	w := newWorld(t)
 	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
@@ -49,8 +49,8 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestKeyEnded shows that retiring a sealing key for good closes only sockets with tokens under
-// that key.
+// TestKeyEnded shows that permanently retiring a sealing key closes only sockets whose tokens are
+// sealed with that key.
 func TestKeyEnded(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(relay.Limits{})

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// WatchAt watches all sockets as if the time were now.
+// WatchAt calls watch for all sockets with the time now.
 func (r *Relay) WatchAt(now time.Time) {
 	for _, s := range r.all(nil) {
 		s.watch(now, r.fabric.Tokens.Heard())
 	}
 }
 
-// Panic makes a method panic. Call it before anything is served.
+// Panic makes a method panic. Call it before the relay serves any socket.
 func (r *Relay) Panic(name string) {
 	r.methods[name] = func(context.Context, *socket, json.RawMessage) (any, error) { panic("for a test") }
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // held delays call events while a request from the same socket is being answered. A client learns
-// of its call from the answer; events that came earlier would find no call.
+// of its new call from the response, so it could not assign earlier events to a call.
 type held struct {
 	mu      sync.Mutex
 	on      bool
@@ -41,7 +41,8 @@ func (s *socket) releaseEvents() {
 	s.events.on, s.events.waiting = false, nil
 }
 
-// forget drops later events for a closed socket, and tells package calls that the socket is closed.
+// forget drops later events for a closed socket, and tells package calls that the socket was
+// closed.
 func (r *Relay) forget(s *socket, id string) {
 	r.mu.Lock()
 	if r.named[id] == s {

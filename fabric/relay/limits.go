@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// Limits bound the cost of sockets. 0 means the default, a negative value no limit.
+// Limits bound the cost of sockets. 0 means the default, shown after the semicolon; a negative value
+// means no limit.
 type Limits struct {
 	PerCaller  int // sockets per subscriber, guest token or invite token on this node; 100
 	PerNetwork int // unauthenticated sockets per IPv4 address or IPv6 /64; 200
 
 	Authenticate time.Duration // how long a socket may stay unauthenticated; 10 s
-	Ping         time.Duration // how often clients are pinged; 10 s, since SDKs give up after 15
+	Ping         time.Duration // how often clients are pinged; 10 s, since SDKs disconnect after 15 s without a ping
 	Silence      time.Duration // how long a client may send nothing; 45 s
 }
 
-// never is longer than any socket lives.
+// never is longer than the lifetime of any socket.
 const never = 10 * 365 * 24 * time.Hour
 
 func (l Limits) orDefaults() Limits {
@@ -47,26 +48,26 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// These bound the size of a client's message. The longest is an offer with a description of
-// media (SDP). Before authentication, a client only has to send its token.
+// These bound the size of a client's message. The longest messages are offers with a media
+// description (SDP). Before authentication, a client only has to send its token.
 const (
 	maxMessage = 64 << 10
 	maxConnect = 8 << 10
 )
 
-// These bound the rate of a client's messages. Messages above it are read later.
+// These bound the rate of a client's messages. Reading pauses while a client exceeds it.
 const (
 	messageRate  = 20.0 // a second
 	messageBurst = 100.0
 )
 
-// A bucket is the token bucket of a client's messages.
+// A bucket is the token bucket that limits the rate of a client's messages.
 type bucket struct {
 	tokens float64
 	filled time.Time
 }
 
-// take removes one message and returns how long to wait before it may be handled.
+// take counts one message and returns how long to wait before it may be handled.
 func (b *bucket) take(now time.Time) time.Duration {
 	if b.filled.IsZero() {
 		b.tokens = messageBurst
@@ -81,8 +82,8 @@ func (b *bucket) take(now time.Time) time.Duration {
 	return time.Duration(-b.tokens / messageRate * float64(time.Second))
 }
 
-// admit counts a new unauthenticated socket. It returns http.StatusOK or the status to
-// refuse it with.
+// admit counts a new unauthenticated socket from a network. It returns http.StatusOK or, if the
+// socket must be refused, the status of the response.
 func (r *Relay) admit(from string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,8 +104,8 @@ func (r *Relay) release(from string) {
 	decrement(r.unauthenticated, from)
 }
 
-// countCaller counts a socket for caller and no longer for before, which may be "". It reports
-// false and changes nothing if caller has too many sockets.
+// countCaller counts a socket for caller and stops counting it for before, which may be "". It
+// returns false and changes nothing if caller has too many sockets.
 func (r *Relay) countCaller(caller, before string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // memberParams are the parameters of the call.* methods: the member that sends the command, and the
-// member to whom the command applies.
+// member that the command applies to.
 type memberParams struct {
 	Channels []calls.Kind `json:"channels"`
 	Volume   float64      `json:"volume"`
@@ -34,8 +34,8 @@ type memberRef struct {
 	NodeID   string `json:"node_id"`
 }
 
-// memberMethods maps the call.* methods to their operations. SDKs know further methods, which would
-// require processing audio or composing video. The capabilities of a call exclude them, so SDKs do
+// memberMethods maps the call.* methods to their operations. SDKs also know methods that would
+// require processing audio or composing video. The capabilities of a call exclude these, so SDKs do
 // not send them.
 var memberMethods = map[string]calls.Op{
 	"call.mute": calls.Mute, "call.unmute": calls.Unmute, "call.deaf": calls.Deaf, "call.undeaf": calls.Undeaf,
@@ -45,8 +45,8 @@ var memberMethods = map[string]calls.Op{
 	"call.microphone.volume.set": calls.SetMicrophone, "call.speaker.volume.set": calls.SetSpeaker,
 }
 
-// listLayouts serves call.layout.list, which needs no capability. Rooms have one layout, and calls
-// between two have it, too.
+// listLayouts serves call.layout.list, which needs no capability. There is only one layout, for
+// rooms and for calls between two people.
 func listLayouts(context.Context, *socket, json.RawMessage) (any, error) {
 	return struct {
 		Code    string   `json:"code"`

@@ -19,8 +19,8 @@ type message struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// These are the error codes. Those below -32099 are defined by JSON-RPC. SDKs know
-// authenticationFailed and validationFailed.
+// The error codes. The codes below -32099 are defined by JSON-RPC. SDKs handle authenticationFailed
+// and validationFailed specially.
 const (
 	parseError           = -32700
 	invalidRequest       = -32600
@@ -29,7 +29,7 @@ const (
 	internalError        = -32603
 	validationFailed     = -32003
 	authenticationFailed = -32002
-	refused              = -32000 // temporary: a limit, or an unavailable dependency
+	refused              = -32000 // temporary: a limit was exceeded, or a dependency is unavailable
 )
 
 // A fault is an error as it is sent to a client.
@@ -40,8 +40,8 @@ type fault struct {
 
 func (f *fault) Error() string { return f.Message }
 
-// notValid returns the error that makes SDKs forget their former sockets and connect again.
-// They recognize its exact message.
+// notValid returns the error that makes SDKs forget their former sockets and connect again. SDKs
+// recognize the exact message.
 func notValid() error { return &fault{validationFailed, "Requester validation failed"} }
 
 func badParams(format string, args ...any) error {
@@ -70,7 +70,7 @@ func faultOf(err error) (f *fault, ok bool) {
 	return &fault{refused, p.Message}, true
 }
 
-// label returns the code as the result passed to Observe.
+// label returns the code as text, as passed to Observe.
 func (f *fault) label() string { return strconv.Itoa(f.Code) }
 
 // parse parses a message. Any error is a fault.

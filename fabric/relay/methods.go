@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// patience is the most time a request may take.
+// patience is the maximum duration of a request.
 const patience = 5 * time.Second
 
-// A method answers one kind of request. If its error is a farewell, the socket is closed and
-// the client gets no response.
+// A method serves one kind of request. If its error is a farewell, the socket is closed and the
+// client gets no response.
 type method func(ctx context.Context, s *socket, raw json.RawMessage) (result any, err error)
 
-// served returns the methods by name.
+// served returns all methods, by name.
 func served() map[string]method {
 	all := map[string]method{
 		"signalwire.connect":        connect,
@@ -46,11 +46,11 @@ func checked(m method) method {
 	}
 }
 
-// unknown is the name under which requests for unserved methods are observed.
+// unknown is the method name passed to Observe for requests that name no method of served.
 const unknown = "unknown"
 
-// receive answers a message. It does so in a separate goroutine, so that the reading
-// goroutine keeps its small stack while it waits. It reports false after a panic.
+// receive handles a message. It does so in a separate goroutine and waits, so that the reading
+// goroutine keeps its small stack. It returns false after a panic.
 func (s *socket) receive(text []byte) (whole bool) {
 	done := make(chan struct{})
 	go func() {
@@ -87,8 +87,8 @@ func (s *socket) handle(text []byte) {
 	}
 }
 
-// heardOf records a sign of life. If the client was asked to disconnect, it returns the farewell,
-// otherwise nil.
+// heardOf records a sign of life from the client. If the client was asked to disconnect, it returns
+// the farewell, otherwise nil.
 func (s *socket) heardOf() (leaving *farewell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *socket) answer(m message) {
 		name, serve = unknown, noSuchMethod
 	}
 
-	// Events that the request causes follow its answer.
+	// Hold back events that the request causes until it is answered.
 	s.events.hold()
 	defer s.releaseEvents()
 
@@ -149,8 +149,8 @@ var done = struct {
 	Message string `json:"message"`
 }{"200", "OK"}
 
-// ping serves signalwire.ping, by which a client asks whether the server is alive. It echoes
-// the client's timestamp, if there is one.
+// ping serves signalwire.ping, with which a client checks that the server is alive. It echoes the
+// client's timestamp, if there is one.
 func ping(_ context.Context, _ *socket, raw json.RawMessage) (any, error) {
 	var in struct {
 		Timestamp json.RawMessage `json:"timestamp"`
@@ -177,7 +177,7 @@ func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	defer s.presence.Unlock()
 	token, online := s.attendance()
 	if online {
-		return done, nil // Run renews it
+		return done, nil // Run renews the presence
 	}
 	if err := s.relay.fabric.Presence.Online(ctx, token, s.id); err != nil {
 		return nil, err

@@ -8,15 +8,15 @@ import (
 	"github.com/coder/websocket"
 )
 
-// These bound how many messages may be queued for a client, and how long sending one may take.
+// These bound the number of messages queued for a client, and the duration of sending one.
 const (
 	maxWaiting      = 64
 	maxWaitingBytes = 256 << 10
 	writeTimeout    = 10 * time.Second
 )
 
-// An outbox holds the messages that a socket has to send. Its goroutine runs only while there are
-// any.
+// An outbox queues the messages that a socket has to send. Its goroutine runs only while the queue
+// is not empty.
 type outbox struct {
 	mu      sync.Mutex
 	waiting [][]byte
@@ -25,8 +25,8 @@ type outbox struct {
 	last    *farewell // how to close the socket once the queue is empty
 }
 
-// send appends a message to the queue. If the queue is too long because the client does not read,
-// send closes the socket.
+// send appends a message to the queue. If the queue is full because the client does not read, send
+// closes the socket.
 func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

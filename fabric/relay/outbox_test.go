@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// pair returns the two ends of a WebSocket.
+// pair returns both sides of a WebSocket.
 func pair(t *testing.T) (server, client *websocket.Conn) {
 	t.Helper()
 	accepted := make(chan *websocket.Conn, 1)
@@ -95,8 +95,8 @@ func TestOutboxFull(t *testing.T) {
 	<-gone
 }
 
-// FuzzParse shows that parse returns a message or a fault for any input, and that the response
-// to it is JSON.
+// FuzzParse shows that parse returns either a message or a fault for any input, and that the
+// response is valid JSON.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":"1","method":"signalwire.ping","params":{}}`,
 		`{"jsonrpc":"2.0","id":-0,"result":{}}`, `[]`, `{"id":"\ud800"}`, "\x00",

@@ -68,8 +68,8 @@ func TestOnline(t *testing.T) {
 	}
 }
 
-// TestReconnect loses a socket and reconnects on another node. A subscriber that was online
-// stays online, and no other becomes online.
+// TestReconnect loses a socket and reconnects to another node. The subscriber is then online if and
+// only if it was online before.
 func TestReconnect(t *testing.T) {
 	w := newWorld(t)
 	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})

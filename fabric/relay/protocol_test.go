@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// TestMessages sends valid and invalid JSON-RPC. After each message the socket still answers.
+// TestMessages sends valid and invalid JSON-RPC. After each message, the socket must still answer.
 func TestMessages(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	c, _ := n.connect(n.seal(nil))
@@ -67,7 +67,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestFrames sends frames that close a socket.
+// TestFrames sends frames for which the server must close the socket.
 func TestFrames(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	ping := func(size int) string {

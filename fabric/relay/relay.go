@@ -1,13 +1,13 @@
-// Package relay serves the WebSocket that browser SDKs open before they do anything else. It speaks
-// JSON-RPC 2.0, with one message per text frame.
+// Package relay serves the WebSockets that browser SDKs open before they do anything else. The
+// protocol is JSON-RPC 2.0, with one message per text frame.
 //
-// A socket presents its fabric token in its first request, signalwire.connect, and lives no longer
-// than the token. When the token expires or is revoked on any node, the client is asked to
+// A client presents its fabric token in the first request, signalwire.connect, and its socket does
+// not outlive the token. When the token expires or is revoked on any node, the client is asked to
 // disconnect (signalwire.disconnect) and the socket is closed. Each request is answered. A socket
-// is closed if it does not authenticate, falls silent or does not read.
+// is closed if its client does not authenticate, falls silent or does not read.
 //
 // An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may do
-// and records who is online. Package calls handles the calls of the socket's client.
+// and records who is online. Package calls handles the calls that its client makes and receives.
 package relay
 
 import (
@@ -32,12 +32,13 @@ type Config struct {
 	Limits Limits
 	Node   string // the name of this node, in events and in sockets' presence
 
-	// Confirm returns problem.Unauthenticated unless proof, made for method, is by the key with
-	// this thumbprint, to which a token is bound. If Confirm is nil, proofs are not checked.
+	// Confirm returns problem.Unauthenticated unless proof was made for method with the key that
+	// has this thumbprint. Tokens can be bound to such a key. If Confirm is nil, proofs are not
+	// checked.
 	Confirm func(ctx context.Context, method, proof, thumbprint string) error
 
-	// Observe is called after each answered request. method is "unknown" if it is not served;
-	// result is "ok" or the code of the error. Nil means no observer.
+	// Observe is called after each answered request. method is "unknown" if the relay does not
+	// serve it; result is "ok" or the error code. If Observe is nil, it is not called.
 	Observe func(method, result string)
 
 	Log *slog.Logger // nil means slog.Default()
@@ -53,7 +54,7 @@ type Relay struct {
 	log     *slog.Logger
 	methods map[string]method
 	node    string
-	calls   *calls.Calls // nil if the server carries none; set before the first socket
+	calls   *calls.Calls // nil if the server serves no calls; set before the first socket
 
 	iceServers func(fabric.Token) []ICEServer // may be nil; set before the first socket
 	refresh    chan *socket                   // sockets due to renew their presence
@@ -90,30 +91,30 @@ func New(c Config) *Relay {
 	return r
 }
 
-// Carry makes the relay carry calls. Call it before the first socket opens.
+// Carry makes the relay serve calls. Call it before the first socket opens.
 func (r *Relay) Carry(c *calls.Calls) { r.calls = c }
 
-// An ICEServer is a server that clients may send media through, as RTCPeerConnection takes it (W3C
-// WebRTC, section 4.2.4).
+// An ICEServer is a STUN or TURN server, in the form that RTCPeerConnection expects (W3C WebRTC,
+// section 4.2.4).
 type ICEServer struct {
 	URLs       []string `json:"urls"`
 	Username   string   `json:"username"`
 	Credential string   `json:"credential"`
 }
 
-// OfferICE makes the relay tell clients about the servers that the function returns for their
-// token. Call it before the first socket opens. The SDK's calls fail if one of the servers does not
-// work.
+// OfferICE makes the relay send clients the list of servers that the function returns for their
+// token. Call it before the first socket opens. If one of the servers does not work, the SDK's
+// calls fail.
 func (r *Relay) OfferICE(servers func(fabric.Token) []ICEServer) { r.iceServers = servers }
 
-// Stats holds the numbers of sockets.
+// Stats counts sockets.
 type Stats struct {
 	Sockets   int // all open sockets
 	Connected int // open sockets that have authenticated
 	Online    int // open sockets whose subscriber is online through them
 }
 
-// Stats returns the current numbers of sockets.
+// Stats returns the current counts.
 func (r *Relay) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,11 +129,11 @@ func Wanted(r *http.Request) bool {
 		})
 }
 
-// ServeHTTP opens a socket. It accepts pages from any origin, since it reads no cookie and a socket
-// can do nothing without a token.
+// ServeHTTP opens a socket. It accepts requests from pages of any origin, since it reads no cookie
+// and a socket can do nothing without a token.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	// Accept overwrites this header unless it refuses the upgrade. Some proxies take any response
-	// to an upgrade request for success, and would not see further requests on the connection.
+	// Accept overwrites this header unless it refuses the upgrade. Some proxies treat any response
+	// to an upgrade request as success, and would then miss further requests on the connection.
 	w.Header().Set("Connection", "close")
 
 	from := web.Network(req)

@@ -13,30 +13,30 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A socket is one WebSocket. Its goroutine reads and answers one message after the other;
-// meanwhile Run watches it.
+// A socket is one WebSocket. Its goroutine reads and answers one message after the other, while Run
+// watches it.
 type socket struct {
 	relay  *Relay
 	conn   *websocket.Conn
-	from   string // the client's network, counted until it authenticates
-	name   string // the id of the request that opened it, for logs
+	from   string // the client's network; the socket is counted for it until it authenticates
+	name   string // the id of the HTTP request that opened the socket, for logs
 	opened time.Time
 	rate   bucket
 	out    outbox
-	events held // events held back until a request is answered
+	events held // events delayed until a request is answered
 
 	presence sync.Mutex // held while presence is read or changed
 
 	mu       sync.Mutex
 	caller   string       // the token's holder; "" before authentication
-	id       string       // identifies it among its subscriber's sockets
+	id       string       // identifies the socket among those of the same subscriber
 	token    fabric.Token // set once there is a caller
-	heard    int64        // Tokens.Heard when the token was last checked
+	heard    int64        // the result of Tokens.Heard when the token was last checked
 	online   bool
 	spoke    time.Time // the client's last sign of life
 	pingAt   time.Time
 	onlineAt time.Time // when to renew presence
-	leaving  *farewell // set once the client was asked to disconnect
+	leaving  *farewell // set once the client has been asked to disconnect
 	over     bool
 }
 
@@ -108,8 +108,8 @@ func (s *socket) control(context.Context, []byte) bool {
 // pace slows down a client that sends too much, by delaying the next read.
 func (s *socket) pace() { time.Sleep(s.rate.take(time.Now())) }
 
-// end removes a closed socket from the counts. If the client said goodbye, its presence ends.
-// If the connection was lost, presence stays, so that the client can resume it.
+// end removes a closed socket from the counts. If the client closed it, its presence ends. If the
+// connection was lost, the presence remains for a while so that the client can resume the socket.
 func (s *socket) end(err error) {
 	s.mu.Lock()
 	caller, token := s.caller, s.token
@@ -148,8 +148,8 @@ func (s *socket) end(err error) {
 	}
 }
 
-// isGoodbye reports whether the client will not resume the socket: it closed the socket
-// itself, or its token is no longer valid.
+// isGoodbye reports whether the client will not resume the socket, because the client closed it or
+// because its token is no longer valid.
 func isGoodbye(code websocket.StatusCode) bool {
 	switch code {
 	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd, tokenDead:
@@ -158,22 +158,22 @@ func isGoodbye(code websocket.StatusCode) bool {
 	return false
 }
 
-// authenticated returns the token of the socket. ok is false before authentication.
+// authenticated returns the socket's token. ok is false before authentication.
 func (s *socket) authenticated() (token fabric.Token, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token, s.caller != ""
 }
 
-// client returns the socket as package calls knows it.
+// client returns the socket in the form that package calls uses.
 func (s *socket) client() calls.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return calls.Client{Token: s.token, Socket: calls.Socket{Node: s.relay.node, ID: s.id}}
 }
 
-// attendance returns the token of the socket and whether its subscriber is online through
-// it. s.presence is held.
+// attendance returns the socket's token, and whether its subscriber is online through this socket.
+// s.presence must be held.
 func (s *socket) attendance() (token fabric.Token, online bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

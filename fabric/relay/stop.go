@@ -7,9 +7,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Shutdown stops accepting sockets and asks all clients to disconnect, so that they connect
-// elsewhere. It waits until all sockets are closed, for at most three seconds or until ctx is done.
-// Then it closes the rest.
+// Shutdown stops accepting sockets and asks all clients to disconnect, so that they connect to
+// another node. It waits until all sockets are closed, for at most three seconds or until ctx is
+// done. Then it closes the rest.
 func (r *Relay) Shutdown(ctx context.Context) {
 	r.mu.Lock()
 	r.stopping = true
@@ -42,14 +42,14 @@ func (r *Relay) Shutdown(ctx context.Context) {
 		case <-tick.C:
 		case <-ctx.Done():
 			for _, s := range open {
-				go func() { _ = s.conn.CloseNow() }() // does not block: the process ends
+				go func() { _ = s.conn.CloseNow() }() // not awaited, since the process is about to exit
 			}
 			return
 		}
 	}
 }
 
-// stopped is the farewell of sockets when the server stops.
+// stopped is the farewell to all clients when the server stops.
 var stopped = farewell{code: websocket.StatusServiceRestart, reason: "the server is stopping; connect again"}
 
 // disconnect asks the client to disconnect by the given time, because the server stops.

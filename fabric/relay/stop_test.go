@@ -100,7 +100,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestShutdownLate stops a node whose client does not even read.
+// TestShutdownLate stops a node with a client that does not read.
 func TestShutdownLate(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	n.connect(n.seal(nil))

@@ -42,7 +42,8 @@ type dialogParams struct {
 	} `json:"userVariables"`
 }
 
-// A vertoResult answers webrtc.verto. Result is the answer to the message in it.
+// A vertoResult is the result of webrtc.verto. Result is the response to the message in the
+// envelope.
 type vertoResult struct {
 	Code    string       `json:"code"`
 	Message string       `json:"message"`
@@ -102,12 +103,12 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	return vertoReply(in, reply.Node, outcome), nil
 }
 
-// vertoReply returns the answer of the node that has the call.
+// vertoReply returns the result of webrtc.verto, with the outcome on the node that has the call.
 func vertoReply(in vertoParams, node string, o vertoOutcome) vertoResult {
 	return vertoResult{"200", "OK", node, &vertoAnswer{"2.0", in.Message.ID, o}}
 }
 
-// refusalCode returns the code with which an SDK's start() is rejected.
+// refusalCode returns the code with which an SDK rejects the promise of start().
 func refusalCode(p *problem.Error) string {
 	switch p.Kind {
 	case problem.RateLimited:
@@ -120,8 +121,8 @@ func refusalCode(p *problem.Error) string {
 	return "400"
 }
 
-// command returns the command in the message, and the beginning of its outcome. ok is false if
-// the message has none.
+// command returns the command in the message, and an outcome with the fields that are already
+// known. ok is false if the message contains no command.
 func (v vertoParams) command() (cmd calls.Command, o vertoOutcome, ok bool) {
 	p := v.Message.Params
 	cmd = calls.Command{Leg: v.CallID, Node: v.NodeID, SDP: p.SDP}
@@ -147,7 +148,7 @@ func (v vertoParams) command() (cmd calls.Command, o vertoOutcome, ok bool) {
 	return cmd, vertoOutcome{Message: text}, text != ""
 }
 
-// readInvite reads the dialog of verto.invite.
+// readInvite copies the parameters of verto.invite to cmd.
 func (v vertoParams) readInvite(cmd *calls.Command) {
 	d := v.Message.Params.Dialog
 	cmd.Op, cmd.To, cmd.From = calls.Invite, d.To, d.FromAddress

@@ -27,10 +27,10 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// deadline bounds every wait of these tests.
+// deadline is the longest that these tests wait for anything.
 const deadline = time.Minute
 
-// A world is the stores that nodes share, and a clock that tests set.
+// A world holds the stores that nodes share and a clock that tests set.
 type world struct {
 	t        *testing.T
 	rows     *store.Store
@@ -76,8 +76,8 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// node starts a node that ends with the test. Time limits that are not set are longer than any
-// test waits.
+// node starts a node and stops it when the test ends. Time limits that are not set never expire
+// during the test.
 func (w *world) node(limits relay.Limits) *node {
 	w.t.Helper()
 	limits.Authenticate, limits.Silence = cmp.Or(limits.Authenticate, deadline), cmp.Or(limits.Silence, 2*deadline)
@@ -145,7 +145,7 @@ func (n *node) seal(change func(*fabric.Token)) string {
 	return must[string](n.t)(n.fabric.Tokens.Seal(n.token(change)))
 }
 
-// A client is the other end of a socket. It answers pings unless it is deaf.
+// A client is the client's side of a socket. It answers pings unless deaf is set.
 type client struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -167,7 +167,7 @@ type frame struct {
 	} `json:"error,omitempty"`
 }
 
-// dial opens a socket as a page of another site would.
+// dial opens a socket in the same way as a page of another site.
 func (n *node) dial() *client {
 	n.t.Helper()
 	c, status := n.tryDial()

@@ -44,7 +44,7 @@ func showAddress(a fabric.Address) addressResponse {
 	}
 }
 
-// addressAPI serves the addresses that the holder of a token may see.
+// addressAPI serves the addresses that a token may reach.
 type addressAPI struct{ addresses *fabric.Addresses }
 
 func (a addressAPI) routes(by *credentials) []route {

@@ -171,8 +171,8 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestInfoOfApplication shows that a SAT keeps its application and its key through refreshes,
-// and that subscriber info shows both.
+// TestInfoOfApplication shows that a refreshed SAT keeps its application and its bound key, and
+// that subscriber info shows both.
 func TestInfoOfApplication(t *testing.T) {
 	w := newWorld(t)
 	app, jkt := w.application(w.project.ID), strings.Repeat("k", 43)

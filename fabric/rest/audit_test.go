@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestAudit shows that the audit trail of a project is listed page by page for its managers,
-// and for no one else.
+// TestAudit shows that the audit trail of a project is listed page by page for credentials with
+// Management, and for no others.
 func TestAudit(t *testing.T) {
 	type event struct {
 		ID, Action, Outcome string

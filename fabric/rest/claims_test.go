@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// whole is a set of all standard claims, as the API prints it.
+// whole holds all standard claims in the format of the API.
 const whole = `{"email_verified":true,"middle_name":"Brewster","nickname":"Amazing Grace",` +
 	`"preferred_username":"grace","profile":"https://example.com/grace",` +
 	`"picture":"https://example.com/grace.png","website":"http://example.com","gender":"female",` +

@@ -168,8 +168,8 @@ func (a clientAPI) redeliverLogout(r *http.Request, by fabric.Issuer) (fabric.Lo
 	return a.deliveries.RedeliverLogout(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("session"))
 }
 
-// redeliverDeadLogouts serves POST /api/fabric/clients/{id}/logouts/redeliver. It queues all
-// notifications again that were given up.
+// redeliverDeadLogouts serves POST /api/fabric/clients/{id}/logouts/redeliver. It queues all dead
+// letters of the client again.
 func (a clientAPI) redeliverDeadLogouts(r *http.Request, by fabric.Issuer) (int, error) {
 	return a.deliveries.RedeliverDeadLogouts(r.Context(), by.ProjectID, r.PathValue("id"))
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// credentials authenticates requests, before their handlers run.
+// credentials authenticates requests before their handlers are called.
 type credentials struct {
 	fabric *fabric.Fabric
 	access func(ctx context.Context, raw string) (fabric.Token, error) // see Config
@@ -29,11 +29,11 @@ const (
 	bearerChallenge = `Bearer`
 )
 
-// anyScope lists the scopes of which an API key or a service token needs at least one.
-// Routes wrapped by manager need Management instead.
+// anyScope lists the scopes of which the handlers under project require at least one. Handlers
+// under manager require Management instead.
 var anyScope = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
 
-// project requires an API key by HTTP Basic or a service token, with one of anyScope.
+// project requires an API key, sent with HTTP Basic, or a service token, with one of anyScope.
 func (c *credentials) project(h handler[fabric.Issuer]) web.Handler { return c.scoped(h, anyScope...) }
 
 // manager requires the same credentials as project, but with the Management scope.
@@ -54,8 +54,8 @@ func (c *credentials) scoped(h handler[fabric.Issuer], scopes ...fabric.Scope) w
 	})
 }
 
-// challenging adds the challenge to every 401 response. That includes valid credentials
-// whose owner no longer exists.
+// challenging adds the challenge to every 401 response, even if the credentials are valid and only
+// their owner no longer exists.
 func challenging(challenge string, h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
@@ -96,8 +96,8 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights(since)}, err
 }
 
-// allowed returns problem.NoCredentials unless ok is true. If the request tries to make a change
-// that requires Management, the attempt is counted by admit and recorded in the audit log.
+// allowed returns problem.NoCredentials unless ok is true. If the request attempted a change that
+// requires Management, admit counts the attempt, and the audit trail records it.
 func (c *credentials) allowed(r *http.Request, projectID, who string, ok bool, scopes []fabric.Scope) error {
 	if ok {
 		return nil
@@ -113,8 +113,8 @@ func (c *credentials) allowed(r *http.Request, projectID, who string, ok bool, s
 	return problem.NoCredentials()
 }
 
-// refused handles an error from the fabric. If err refuses a change that requires Management, the
-// attempt is counted and recorded; see allowed.
+// refused handles an error from package fabric. If err refuses a change that requires Management,
+// the attempt is counted and recorded; see allowed.
 func (c *credentials) refused(r *http.Request, by fabric.Issuer, err error) error {
 	if !errors.Is(err, problem.Unauthenticated) {
 		return err

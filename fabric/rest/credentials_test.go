@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// operations holds one request for each route, by the credentials that may make it.
+// operations holds one request for each route, grouped by the credentials that the route accepts.
 var operations = map[string][][2]string{
 	"project": {
 		{"POST", guests},
@@ -169,7 +169,7 @@ func TestRevokedKey(t *testing.T) {
 		t.Fatalf("before the revocation: got %d", r.status)
 	}
 
-	// Foreign and unknown keys cannot be revoked.
+	// Keys of other projects and unknown keys cannot be revoked.
 	for _, id := range []string{"nonsense", w.project.ID} {
 		if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, id); err == nil {
 			t.Errorf("RevokeAPIKey(%s): no error", id)
@@ -187,8 +187,8 @@ func TestRevokedKey(t *testing.T) {
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))
 }
 
-// TestStaleRevocations shows that a node that receives no revocations accepts no token. An API
-// key can still be checked against its row.
+// TestStaleRevocations shows that a node that receives no revocations accepts no tokens. It still
+// accepts API keys, because it can check their rows.
 func TestStaleRevocations(t *testing.T) {
 	w := newWorld(t)
 	sat := w.tokens(`{"reference":"ada"}`).Token

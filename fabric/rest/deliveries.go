@@ -23,7 +23,7 @@ func showDelivery(d fabric.Delivery) deliveryResponse {
 		progressResponse: showProgress(d.Progress)}
 }
 
-// showDeliveryBody is showDelivery with the body that was sent.
+// showDeliveryBody is like showDelivery, but includes the body that was sent.
 func showDeliveryBody(d fabric.Delivery) deliveryResponse {
 	shown := showDelivery(d)
 	shown.Body = d.Body
@@ -76,8 +76,8 @@ func (a webhookAPI) redeliver(r *http.Request, by fabric.Issuer) (fabric.Deliver
 	return a.deliveries.Redeliver(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
 }
 
-// redeliverDead serves POST /api/fabric/webhooks/{id}/deliveries/redeliver. It queues every
-// dead letter of the webhook again.
+// redeliverDead serves POST /api/fabric/webhooks/{id}/deliveries/redeliver. It queues all dead
+// letters of the webhook again.
 func (a webhookAPI) redeliverDead(r *http.Request, by fabric.Issuer) (int, error) {
 	return a.deliveries.RedeliverDead(r.Context(), by.ProjectID, r.PathValue("id"))
 }

@@ -23,8 +23,8 @@ type deviceResponse struct {
 	PushKey    string `json:"push_notification_key"`
 }
 
-// A deviceSummary is a device as its project sees it. It leaves out the push token and key,
-// which belong to the device alone.
+// A deviceSummary describes a device to its project. It omits the push token and key, which only
+// the device may see.
 type deviceSummary struct {
 	ID         string `json:"id"`
 	Type       string `json:"device_type"`

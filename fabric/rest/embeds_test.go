@@ -12,8 +12,8 @@ import (
 
 const embeds = "/api/fabric/embeds/tokens"
 
-// TestEmbeds shows that an embed key issues tokens for its address only, until it is revoked.
-// Revoking the key also revokes its tokens.
+// TestEmbeds shows that an embed key gets tokens for its address only, until it is revoked.
+// Revoking the key also revokes these tokens.
 func TestEmbeds(t *testing.T) {
 	w := newWorld(t)
 	sat := w.tokens(`{"reference":"ada"}`).Token

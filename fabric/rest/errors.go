@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// moreInfo is the URL in every validation error.
+// moreInfo is the URL that every validation error contains.
 const moreInfo = "https://signalwire.com/docs/apis/error-codes"
 
 // A plainError is the body of every error except validation errors.
@@ -30,7 +30,7 @@ type validationError struct {
 	URL       string  `json:"url"`
 }
 
-// statuses maps the kinds of problems whose response is only the name of their status.
+// statuses holds the kinds of problems whose response contains only the name of their status.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Unauthenticated: http.StatusUnauthorized,
@@ -83,7 +83,7 @@ func validation(all []*problem.Error) (body validationErrors) {
 	return body
 }
 
-// notAllowed serves the methods that a path does not support.
+// notAllowed returns a handler for the methods that a path does not support.
 func notAllowed(allow string) web.Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", allow)
@@ -92,9 +92,9 @@ func notAllowed(allow string) web.Handler {
 	}
 }
 
-// also adds errors about the members that could be read to the errors from reading the body, so
-// that the client sees all of them at the same time. It does not repeat a member that is in
-// reading.
+// also joins the errors from reading a body with the errors in its values, so that the client sees
+// all of them at the same time. It skips errors in values about members that reading already
+// reports.
 func also(reading, values error) error {
 	if !errors.Is(reading, problem.Invalid) {
 		return reading
@@ -111,8 +111,8 @@ func also(reading, values error) error {
 	return reading
 }
 
-// respelled returns err with the parameter from renamed to to, the spelling of this body.
-// An error that does not concern from is returned unchanged, with its cause.
+// respelled returns err with the parameter from renamed to to, its name in this API. An error on
+// any other parameter is returned unchanged, with its cause.
 func respelled(err error, from, to string) error {
 	if !slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == from }) {
 		return err
@@ -129,7 +129,7 @@ func respelled(err error, from, to string) error {
 	return errors.Join(all...)
 }
 
-// faults joins the errors of a body. Of each member it keeps only the error found first.
+// faults joins the errors found in a body. It keeps only the first error for each member.
 func faults(found ...error) (all error) {
 	for _, err := range found {
 		if all == nil {

@@ -75,8 +75,8 @@ func (l factorList) want(types ...string) reply {
 	return got
 }
 
-// TestListFactors shows that second factors are listed without their secrets, and for their
-// project only.
+// TestListFactors shows that second factors are listed without their secrets, and only to their
+// project.
 func TestListFactors(t *testing.T) {
 	l, id := newFactorList(t)
 	got := l.call(l.reader, "GET", l.path, "")
@@ -101,8 +101,8 @@ func TestListFactors(t *testing.T) {
 	}
 }
 
-// TestRemoveFactors shows that managers of the project can remove a subscriber's factors, one by
-// one, and that nobody else can.
+// TestRemoveFactors shows that credentials with Management can remove a subscriber's factors, one
+// by one, and that others cannot.
 func TestRemoveFactors(t *testing.T) {
 	l, id := newFactorList(t)
 	l.factorsOf(id)

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzBodies sends arbitrary bodies to every route that reads one. No response may be a 5xx,
-// and credentials of one project must change nothing in the other.
+// FuzzBodies sends arbitrary bodies to every route that reads a body. No response may be a 5xx, and
+// credentials of one project must change nothing in another project.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
 		`{"reference":"ada","scope":["sat:refresh"],"expire_at":1,"password":""}`,
@@ -32,7 +32,8 @@ func FuzzBodies(f *testing.F) {
 		}
 	}
 
-	// A hostile request costs 50 ms and 5 MiB at most; checking the answer takes some of it.
+	// A hostile request costs at most 50 ms and 5 MiB, part of which is the test's own check of the
+	// response.
 	bound := fuzzcost.Bound{CPU: 50 * time.Millisecond, CPUPerByte: 100 * time.Nanosecond, Heap: 5 << 20, PerByte: 16}
 	w := newWorld(f)
 	go w.revoked.Run(f.Context())

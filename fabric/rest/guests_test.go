@@ -144,8 +144,8 @@ func TestInvite(t *testing.T) {
 	}
 }
 
-// TestGuestBySubscriber shows that a subscriber can issue guest tokens for addresses it can
-// reach itself. Other fabric tokens can issue none.
+// TestGuestBySubscriber shows that a subscriber can issue guest tokens for the addresses that it
+// can reach. Holders of other fabric tokens cannot issue any.
 func TestGuestBySubscriber(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)

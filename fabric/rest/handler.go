@@ -8,9 +8,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A handler serves an authenticated request. C is what its credentials prove: a
-// fabric.Issuer for a backend that acts on behalf of its project, a fabric.Token for the
-// holder of a fabric token.
+// A handler serves an authenticated request. The type C represents the credentials: a fabric.Issuer
+// for a backend that acts on behalf of its project, or a fabric.Token for the holder of a fabric
+// token.
 type handler[C any] func(w http.ResponseWriter, r *http.Request, by C) error
 
 // ok returns a handler that calls do and responds with the result, formatted by show.
@@ -23,7 +23,7 @@ func created[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) 
 	return answer(http.StatusCreated, do, show)
 }
 
-// accepted is like ok, with status 202, since the work is only queued.
+// accepted is like ok, with status 202, for work that is only queued.
 func accepted[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
 	return answer(http.StatusAccepted, do, show)
 }
@@ -38,7 +38,7 @@ func answer[C, T, U any](status int, do func(*http.Request, C) (T, error), show 
 	}
 }
 
-// same is a show function for a value that already is a document.
+// same is a show function for values that are already in the format of the API.
 func same[T any](v T) T { return v }
 
 // noContent returns a handler that responds with 204 if do succeeds.
@@ -52,7 +52,7 @@ func noContent[C any](do func(*http.Request, C) error) handler[C] {
 	}
 }
 
-// list returns a handler that responds with the requested page from find.
+// list returns a handler that responds with the requested page, which it gets from find.
 func list[C, T, U any](
 	find func(*http.Request, C, page.Query) (page.Page[T], error), show func(T) U,
 ) handler[C] {
@@ -61,7 +61,7 @@ func list[C, T, U any](
 	}
 }
 
-// filters are the query parameters that select a list. Links to other pages keep them.
+// filters are the query parameters that filter or sort a list. Links to other pages keep them.
 var filters = []string{"type", "display_name", "name", "sort_by", "sort_order", "state", "action", "outcome",
 	"actor_id", "target_id", "since", "until", "room_id"}
 
@@ -80,7 +80,7 @@ func paged[T, U any](
 	return web.AnswerPage(w, r, asked, p, show, filters...)
 }
 
-// iso formats t as every time of the API: RFC 3339, in UTC.
+// iso formats t in the format of this API: RFC 3339, in UTC.
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func isoOrNull(t time.Time) *string {

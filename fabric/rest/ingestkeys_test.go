@@ -62,7 +62,7 @@ func TestIngestKeys(t *testing.T) {
 }
 
 // TestIngestKeyRights shows that only a key with Management and Voice can create ingest keys, and
-// that these expire with it.
+// that ingest keys do not outlive the key that creates them.
 func TestIngestKeyRights(t *testing.T) {
 	w := newWorld(t)
 	_, voice := w.newKey(time.Time{}, fabric.Voice)

@@ -95,7 +95,7 @@ type keyResponse struct {
 	Previous    *oldSecret `json:"previous"`
 }
 
-// An oldSecret describes the previous secret while it is still accepted.
+// An oldSecret describes the previous secret of a key while it is still accepted.
 type oldSecret struct {
 	ExpiresAt  string  `json:"expires_at"`
 	LastUsedAt *string `json:"last_used_at"`
@@ -113,7 +113,7 @@ func showKey(k fabric.APIKey) keyResponse {
 	return body
 }
 
-// keyFault renames the scopes parameter to permissions, its name in this API.
+// keyFault renames the scopes parameter in err to permissions, its name in this API.
 func keyFault(err error) error { return respelled(err, "scopes", "permissions") }
 
 // keyAPI serves the API keys of a project. Its routes need the Management scope.
@@ -195,8 +195,8 @@ func (a keyAPI) rotate(r *http.Request, by fabric.Issuer) (body keyResponse, err
 	return body, err
 }
 
-// readOverlap reads how long the old secret is accepted after a rotation. The body is
-// optional.
+// readOverlap reads the overlap of a rotation, the time for which the old secret is still accepted.
+// The body is optional.
 func readOverlap(r *http.Request) (time.Duration, error) {
 	if r.ContentLength == 0 {
 		return fabric.UsualOverlap, nil
@@ -207,6 +207,6 @@ func readOverlap(r *http.Request) (time.Duration, error) {
 	if err != nil || in.Overlap == nil {
 		return fabric.UsualOverlap, err
 	}
-	// The fabric rejects values out of range. Clamping only prevents an overflow here.
+	// Package fabric rejects values that are out of range. Clamping only prevents an overflow here.
 	return time.Duration(max(-1, min(*in.Overlap, seconds(fabric.MaxOverlap.Seconds())+1))) * time.Second, nil
 }

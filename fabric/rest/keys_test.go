@@ -28,7 +28,7 @@ type keyBody struct {
 	} `json:"previous"`
 }
 
-// newKey creates a key of the world's first project.
+// newKey creates a key for the world's first project.
 func (w *world) newKey(expires time.Time, scopes ...fabric.Scope) (fabric.APIKey, authorization) {
 	w.t.Helper()
 	k, secret, err := w.fabric.APIKeys.Create(context.Background(), w.project.ID,
@@ -130,7 +130,7 @@ func TestKeyRefusals(t *testing.T) {
 		{`{"name":"x","permissions":["calling"],"subproject_id":"` + w.other.ID + `"}`,
 			"subproject_id:invalid_parameter"},
 		{`{"name":"x","permissions":["calling","video","fax"]}`,
-			"permissions:invalid_parameter"}, // more than the caller has
+			"permissions:invalid_parameter"}, // more than the caller's own scopes
 	}
 
 	for _, tt := range tests {
@@ -205,8 +205,8 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	}
 }
 
-// TestKeysOfOthers shows that keys without Management cannot manage any key, not even
-// themselves. Keys of other projects are reported as unknown.
+// TestKeysOfOthers shows that keys without Management cannot manage any key, including themselves.
+// Keys of other projects are reported as unknown.
 func TestKeysOfOthers(t *testing.T) {
 	w := newWorld(t)
 	k, boss := w.newKey(time.Time{}, fabric.Management)
@@ -331,8 +331,8 @@ func TestRotation(t *testing.T) {
 	w.wants(fifth, http.StatusOK, "the fifth secret")
 }
 
-// TestOldSecretEnds shows that a previous secret cannot create a key or a secret that would
-// outlive it.
+// TestOldSecretEnds shows that a caller with a previous secret cannot create a key or a secret that
+// would outlive the previous secret.
 func TestOldSecretEnds(t *testing.T) {
 	w := newWorld(t)
 	k, old := w.newKey(time.Time{}, fabric.Management, fabric.Voice)

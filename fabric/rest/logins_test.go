@@ -93,7 +93,7 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	}
 }
 
-// TestRevokeSubscriber shows that revoking a subscriber also ends tokens that no list shows.
+// TestRevokeSubscriber shows that revoking a subscriber also revokes tokens that appear in no list.
 func TestRevokeSubscriber(t *testing.T) {
 	w := newWorld(t)
 	one, two, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
@@ -240,8 +240,7 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 	}
 }
 
-// TestRevokeToken shows that a backend can revoke any token it holds, if the token belongs to
-// its project.
+// TestRevokeToken shows that a backend can revoke any token of its project that it knows.
 func TestRevokeToken(t *testing.T) {
 	w := newWorld(t)
 	const path = "/api/fabric/tokens/revoke"
@@ -308,8 +307,8 @@ func TestRevokeToken(t *testing.T) {
 	}
 }
 
-// TestTokensOfDeadTokens shows that tokens issued from a revoked token are refused as well,
-// even if the issuing node had not read the revocation yet.
+// TestTokensOfDeadTokens shows that tokens issued from a revoked token are refused as well, even if
+// the issuing node had not yet read the revocation.
 func TestTokensOfDeadTokens(t *testing.T) {
 	ctx := context.Background()
 	password := "another horse"

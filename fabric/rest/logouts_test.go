@@ -22,7 +22,8 @@ type logoutBody struct {
 
 const firstLogin, secondLogin = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
 
-// A logoutWorld has a client that is notified of logouts, and a subscriber with two logins at it.
+// A logoutWorld has an OAuth client that receives logout notifications, and a subscriber with two
+// logins from which the client has tokens.
 type logoutWorld struct {
 	*world
 	boss authorization
@@ -73,7 +74,7 @@ func (w logoutWorld) end() {
 	}
 }
 
-// TestLogouts shows that each login that ends is listed as a logout of its client, newest first.
+// TestLogouts shows that the end of each login is listed as a logout of its client, newest first.
 func TestLogouts(t *testing.T) {
 	w := newLogoutWorld(t)
 	if got := w.list(""); len(got) != 0 {
@@ -92,8 +93,8 @@ func TestLogouts(t *testing.T) {
 	}
 }
 
-// TestRedeliverLogouts shows that logouts whose delivery has failed for good are delivered again on
-// request, one or all of them.
+// TestRedeliverLogouts shows that logouts that were given up are delivered again on request, one or
+// all of them.
 func TestRedeliverLogouts(t *testing.T) {
 	w := newLogoutWorld(t)
 	w.end()

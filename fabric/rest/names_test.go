@@ -21,8 +21,8 @@ var spoofs = []string{
 	"Supp\u043ert", "\u0391dmin", "ada\u3164", strings.Repeat("long ", 2048),
 }
 
-// TestSpoofedNames shows that deceptive names are refused wherever a name is accepted, and
-// that the error names the parameter.
+// TestSpoofedNames shows that deceptive names are refused in every request with a name, and that
+// the error identifies the parameter.
 func TestSpoofedNames(t *testing.T) {
 	w := newWorld(t)
 	subscriber := w.tokens(`{"reference":"ada"}`).SubscriberID
@@ -65,8 +65,8 @@ func TestSpoofedNames(t *testing.T) {
 	}
 }
 
-// TestEqualNames shows that two resources of a kind cannot have names that look the same. Other
-// projects and kinds do not matter.
+// TestEqualNames shows that two resources of a kind cannot have names that look the same. The names
+// in other projects and kinds do not matter.
 func TestEqualNames(t *testing.T) {
 	w := newWorld(t)
 	rooms := resources + "/conference_rooms"
@@ -111,7 +111,7 @@ func TestEqualNames(t *testing.T) {
 	}
 }
 
-// TestRename shows that an update may use a free name or the resource's own, but no other.
+// TestRename shows that an update can set a free name or the resource's own name, but no other.
 func TestRename(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")

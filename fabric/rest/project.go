@@ -26,8 +26,8 @@ func (p projectAPI) routes(by *credentials) []route {
 	}
 }
 
-// A brandRequest is how a project or a client appears to people. Members that are not sent
-// are left unchanged.
+// A brandRequest sets the appearance of a project or a client on pages and in emails. Members that
+// are not sent are left unchanged.
 type brandRequest struct {
 	Name       *string         `json:"name"`
 	Color      *string         `json:"color"`
@@ -61,7 +61,7 @@ func (in brandRequest) logo(ctx context.Context) (l brand.Logo, given bool, err 
 	return l, err == nil, err
 }
 
-// logoURL returns the URL of the picture called name at the issuer, or nil if there is none.
+// logoURL returns the URL of the logo called name at the issuer, or nil if name is "".
 func logoURL(issuer, name string) *string {
 	if name == "" {
 		return nil

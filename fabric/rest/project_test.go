@@ -13,7 +13,8 @@ type projectBody struct {
 	RecordCalls string `json:"record_calls"`
 }
 
-// TestProjectRecordCalls shows that managers see and change whether calls are recorded.
+// TestProjectRecordCalls shows that credentials with Management can read and change whether calls
+// are recorded.
 func TestProjectRecordCalls(t *testing.T) {
 	const path = "/api/project"
 	w := newWorld(t)
@@ -48,7 +49,8 @@ func TestProjectRecordCalls(t *testing.T) {
 	}
 }
 
-// TestSubscriberRecordCalls shows that a key without Management cannot decide who is recorded.
+// TestSubscriberRecordCalls shows that a key without Management cannot change whether a
+// subscriber's calls are recorded.
 func TestSubscriberRecordCalls(t *testing.T) {
 	w := newWorld(t)
 	one := subscribers + "/" + w.create(`{"email":"ada@example.com","record_calls":"inherit"}`).ID

@@ -23,7 +23,7 @@ func (w *world) refresh(token string) tokens {
 	return as[tokens](w.t, r)
 }
 
-// refused returns the error code of a refused refresh.
+// refused refreshes a token, which must fail, and returns the error code.
 func (w *world) refused(auth authorization, token string) string {
 	w.t.Helper()
 	return w.call(auth, "POST", refreshPath, `{"refresh_token":"`+token+`"}`).faults(w.t)
@@ -109,8 +109,8 @@ func TestRefreshRefusals(t *testing.T) {
 	}
 }
 
-// TestUsedTokenStaysUsed shows that a used refresh token with a long life stays used after its
-// short-lived successors have expired.
+// TestUsedTokenStaysUsed shows that a long-lived refresh token that was used cannot be used again
+// after its short-lived successors have expired.
 func TestUsedTokenStaysUsed(t *testing.T) {
 	w := newWorld(t)
 	body := `{"reference":"ada","expire_at":` + itoa(time.Now().Add(20*24*time.Hour).Unix()) + `}`

@@ -51,8 +51,8 @@ func (a resourceAPI) delete(r *http.Request, by fabric.Issuer) error {
 	return a.fabric.Resources.DeleteThing(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// listPart serves GET /api/fabric/resources/{id}/addresses. The last segment is a wildcard
-// because the routes of kinds have an id in its place.
+// listPart serves GET /api/fabric/resources/{id}/addresses. The last segment of the pattern is a
+// wildcard, because the routes for kinds have an id in its place.
 func (a resourceAPI) listPart(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if r.PathValue("what") != "addresses" {
 		return problem.NoSuch("path")
@@ -137,7 +137,7 @@ func (a kindAPI) routes(by *credentials) []route {
 	return all
 }
 
-// show returns the document of a resource in the form that its kind uses, flat or nested.
+// show returns the document of a resource in its kind's form, flat or nested.
 func (a kindAPI) show(r fabric.Resource) json.RawMessage {
 	if a.kind.Flat {
 		return fabric.FlatDocument(a.kind, r)
@@ -145,8 +145,8 @@ func (a kindAPI) show(r fabric.Resource) json.RawMessage {
 	return fabric.Document(a.kind, r)
 }
 
-// maxResource is the most bytes of a resource in a request. A text costs several times its size, since
-// the schema of its kind checks a copy.
+// maxResource is the maximum size in bytes of a request body with a resource. Handling it takes
+// several times as much memory, since the schema of its kind checks a copy.
 const maxResource = 512 << 10
 
 // create serves POST /api/fabric/resources/{kind}.
@@ -225,7 +225,8 @@ func showDeployedVersion(v fabric.Version) json.RawMessage {
 	return showVersion(v, kinds.Member{Name: "document_version", Value: number})
 }
 
-// showVersion returns the document of a version: its deployed fields and the member more.
+// showVersion returns the document of a version: its deployed fields and the additional member
+// more.
 func showVersion(v fabric.Version, more kinds.Member) json.RawMessage {
 	all := []kinds.Member{kinds.Text("id", v.ID), more, kinds.Text("created_at", iso(v.Created)),
 		kinds.Text("updated_at", iso(v.Created))}

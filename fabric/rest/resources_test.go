@@ -23,7 +23,7 @@ func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessa
 		switch {
 		case f.ReadOnly:
 			continue
-		case f.Name == "calling_handler_resource_id": // must exist, or be null
+		case f.Name == "calling_handler_resource_id": // must be the id of a resource, or null
 		case f.Name == k.Name[0]:
 			v = name
 		case f.Default != nil:
@@ -57,8 +57,8 @@ func encode(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// make creates a resource and returns its id. It uses HTTP, or for kinds that only the operator
-// creates, what the operator's command uses.
+// make creates a resource and returns its id. It sends a request, but for kinds that only the
+// operator can create, it calls the function that the operator's command calls.
 func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	t.Helper()
 	doc := document(t, k, name)
@@ -80,7 +80,7 @@ func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	return as[struct{ ID string }](t, r).ID
 }
 
-// own returns the kind's own members of a document.
+// own returns the members of a document that the kind defines itself.
 func own(t *testing.T, k *kinds.Kind, r reply) map[string]json.RawMessage {
 	t.Helper()
 	doc := as[map[string]json.RawMessage](t, r)
@@ -108,8 +108,8 @@ func wantOwn(t *testing.T, what string, k *kinds.Kind, got, want map[string]json
 	}
 }
 
-// TestKinds shows for each kind that a complete document is returned as sent, that an update of
-// one member keeps the others, and that a deleted resource is removed with its address.
+// TestKinds shows for each kind that a complete document is returned as sent, that an update of one
+// member keeps the others, and that deleting a resource also deletes its address.
 func TestKinds(t *testing.T) {
 	w := newWorld(t)
 	for _, k := range w.fabric.Resources.Kinds().All() {
@@ -228,8 +228,8 @@ func TestThings(t *testing.T) {
 	}
 }
 
-// TestVersions shows that an update of a flow names the next version. Of many concurrent
-// updates, one succeeds.
+// TestVersions shows that an update of a flow must name the next version, and that one of many
+// concurrent updates succeeds.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByType("call_flow")

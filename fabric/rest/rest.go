@@ -1,8 +1,8 @@
-// Package rest serves three JSON APIs: the fabric's under /api/fabric, the project's API
-// keys under /api/project, and the subscribers' own under /subscriber.
+// Package rest serves three JSON APIs: the fabric API under /api/fabric, the management of a
+// project's API keys under /api/project, and the subscribers' own API under /subscriber.
 //
-// Paths, statuses, member names, pages and errors match the Call Fabric API exactly, so
-// that its clients work unchanged. Package fabric decides what is allowed and what happens.
+// Paths, statuses, member names, pages and errors match the Call Fabric API exactly, so that its
+// clients work unchanged. Package fabric decides what is allowed and what happens.
 package rest
 
 import (
@@ -25,21 +25,22 @@ type Config struct {
 	Rooms   *calls.Rooms
 
 	// Access opens any access token of the issuer, sealed or JWT. It returns
-	// problem.Unauthenticated for everything else. Nil opens sealed tokens only.
+	// problem.Unauthenticated for anything else. If Access is nil, only sealed tokens are accepted.
 	Access func(ctx context.Context, raw string) (fabric.Token, error)
 
 	// Confirm returns problem.Unauthenticated unless a request proves possession of the key to
 	// which its access token is bound. If Confirm is nil, bound tokens need no proof.
 	Confirm func(r *http.Request, raw string, t fabric.Token) error
 
-	// Admit counts a request from an authenticated caller under the name who. It returns
-	// problem.RateLimited if there are too many. Nil admits all requests.
+	// Admit counts a request from an authenticated caller, identified by who. It returns
+	// problem.RateLimited if the caller has sent too many. If Admit is nil, all requests are
+	// admitted.
 	Admit func(r *http.Request, who string) error
 
 	Log *slog.Logger // nil means slog.Default()
 }
 
-// An API serves the fabric. Make one with [New].
+// An API serves the APIs of this package. Create one with [New].
 type API struct {
 	credentials *credentials
 	routes      []route
@@ -72,7 +73,7 @@ type route struct {
 	handler      web.Handler
 }
 
-// routes returns every route of the API. Each noun lists its own.
+// routes returns every route of the API. Each file defines its own.
 func routes(c Config, by *credentials) []route {
 	f := c.Fabric
 	resources := resourceAPI{f}

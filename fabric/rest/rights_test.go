@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestRights shows that only managers of the project can export and erase a subscriber's data.
+// TestRights shows that only credentials with Management can export and erase a subscriber's data.
 func TestRights(t *testing.T) {
 	w := newWorld(t)
 	made := w.tokens(`{"reference":"canary@example.com","password":"correct horse battery","first_name":"Canary"}`)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/openapi/openapitest"
 )
 
-// TestScopes calls every route with API keys and services of one scope each. Only the scopes that
-// the OpenAPI document names open a route; all others get the same 401.
+// TestScopes calls every route with API keys and service tokens of one scope each. A route accepts
+// only the scopes that the OpenAPI document names; with all others, the response is the same 401.
 func TestScopes(t *testing.T) {
 	w := newWorld(t)
 	by := make(map[fabric.Scope][]authorization)

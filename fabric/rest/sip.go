@@ -46,8 +46,8 @@ func (a sipAPI) showAddress(s fabric.SIPAddress) json.RawMessage {
 	}, s.Fields)
 }
 
-// showApplication formats a SIP address as the domain application that clients know.
-// Members that the original API sets elsewhere are null here.
+// showApplication formats a SIP address as a domain application, the form that clients know.
+// Members that the original API sets for other applications are null.
 func showApplication(s fabric.SIPAddress) json.RawMessage {
 	null := json.RawMessage("null")
 	member := func(name string) kinds.Member { return kinds.Member{Name: name, Value: s.Fields[name]} }

@@ -58,7 +58,7 @@ func TestSIPAddresses(t *testing.T) {
 		t.Errorf("DELETE of a resource that handles calls = %s", got)
 	}
 
-	// Once the address is assigned to another resource, the first can be deleted.
+	// Once the address is assigned to another resource, the first resource can be deleted.
 	r = w.call(w.basic(), "POST", resources+"/"+other+"/domain_applications",
 		`{"domain_application_id":"`+made.ID+`"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+other+`"`) ||

@@ -14,7 +14,7 @@ import (
 const (
 	subscribers   = "/api/fabric/resources/subscribers"
 	oneSubscriber = subscribers + "/{id}"
-	ofSubscriber  = subscribers + "/{subscriber}" // what belongs to a subscriber
+	ofSubscriber  = subscribers + "/{subscriber}" // prefix of the routes for objects that belong to a subscriber
 )
 
 // subscriberAPI serves subscribers to their project.
@@ -128,17 +128,18 @@ func (a subscriberAPI) listAddresses(
 	return a.subscribers.ListAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
 }
 
-// claimsResponse holds the claims that logins carry in addition to a subscriber's profile.
+// claimsResponse holds the OpenID Connect claims that are not in a subscriber's profile.
 type claimsResponse struct {
 	EmailVerified bool `json:"email_verified"`
 	fabric.StandardClaims
 }
 
-// showClaims also serves GET /api/fabric/resources/subscribers/{id}/claims, with find.
+// showClaims formats the claims of a subscriber. Together with find, it serves GET
+// /api/fabric/resources/subscribers/{id}/claims.
 func showClaims(s fabric.Subscriber) claimsResponse { return claimsResponse{s.Verified, s.Claims} }
 
-// putClaims serves PUT /api/fabric/resources/subscribers/{id}/claims. It replaces all claims.
-// Only email_verified is left unchanged if it is not sent.
+// putClaims serves PUT /api/fabric/resources/subscribers/{id}/claims. It replaces all claims,
+// except that email_verified is left unchanged if it is not sent.
 func (a subscriberAPI) putClaims(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	members, err := web.Members(r)
 	if err != nil {

@@ -55,7 +55,8 @@ func (s *seconds) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// words is a list of words, sent as an array of strings or as one string with spaces.
+// words is a list of words, sent as an array of strings or as one string in which spaces separate
+// the words.
 type words []string
 
 // UnmarshalJSON reads "a b" or ["a", "b"].
@@ -83,7 +84,7 @@ func showTokens(t fabric.TokenPair) tokenResponse { return tokenResponse{t.Acces
 
 func showToken(access string) tokenResponse { return tokenResponse{Token: access} }
 
-// A tokenRequest names a token by its value.
+// A tokenRequest contains the embed key to use, or the token to revoke.
 type tokenRequest struct {
 	Token string `json:"token"`
 }
@@ -171,8 +172,8 @@ func (a tokenAPI) createInvite(r *http.Request, sat fabric.Token) (token string,
 	return a.tokens.IssueInvite(r.Context(), sat, in.input())
 }
 
-// createForEmbed serves POST /api/fabric/embeds/tokens. The key in the body is the only
-// credential it needs.
+// createForEmbed serves POST /api/fabric/embeds/tokens. The embed key in the body is the only
+// credential required.
 func (a tokenAPI) createForEmbed(w http.ResponseWriter, r *http.Request) error {
 	in, err := web.Decode[tokenRequest](r)
 	if err != nil {

@@ -32,7 +32,7 @@ import (
 
 const host = "puc.localhost:8443"
 
-// A world is the API on real storage, with two projects, a key for each, and a clock that
+// A world is the API on real storage, with two projects, an API key for each, and a clock that
 // tests set.
 type world struct {
 	factors *factor.Factors
@@ -147,7 +147,7 @@ func (w *world) pass(d time.Duration) {
 	w.sync()
 }
 
-// dies marks a pending delivery as given up.
+// dies turns a pending delivery into a dead letter.
 func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -163,8 +163,8 @@ func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int)
 	}
 }
 
-// poll reads revocations as a server does, until deafen is called. On a slow machine, a test can
-// take longer than the age at which revocations become stale.
+// poll reads revocations regularly, as a server does, until deafen is called. On a slow machine, a
+// test can take longer than the age at which revocations become stale.
 func (w *world) poll() {
 	ctx, stop := context.WithCancel(context.Background())
 	var polls sync.WaitGroup
@@ -206,7 +206,7 @@ func (w *world) revokeConsent(_ context.Context, subscriberID, clientID string) 
 	return nil
 }
 
-// A reply is a response of the API.
+// A reply is a response from the API.
 type reply struct {
 	status int
 	header http.Header
@@ -259,7 +259,8 @@ func (w *world) basic() authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
 }
 
-// administrator returns credentials that may use the fabric and manage the project.
+// administrator returns credentials with the Management scope and the scopes that the other routes
+// require.
 func (w *world) administrator() authorization {
 	w.t.Helper()
 	_, auth := w.newKey(time.Time{}, fabric.Voice, fabric.Management)
@@ -270,7 +271,7 @@ func (w *world) stranger() authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.other.ID, w.foreign) }
 }
 
-// call sends a request with a JSON body, if there is one.
+// call sends a request. If body is not empty, it is sent as JSON.
 func (w *world) call(auth authorization, method, path, body string) reply {
 	w.t.Helper()
 	return w.callAs(auth, method, path, "application/json", body)
@@ -306,7 +307,7 @@ type tokens struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
-// tokens requests a subscriber's tokens.
+// tokens requests tokens for a subscriber.
 func (w *world) tokens(body string) tokens {
 	w.t.Helper()
 	r := w.call(w.basic(), "POST", "/api/fabric/subscribers/tokens", body)
