@@ -59,7 +59,7 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 	w := where{conditions: []string{reachable}}
 	if f.ResourceID == "" {
 		w.and(`project_id = $%d`, projectID)
-	} else { // without an index, because SQLite could prefer it to that of the resource
+	} else { // checked without an index, because SQLite could prefer it to the index by resource
 		w.and(`project_id || '' = $%d`, projectID)
 	}
 	for _, c := range []struct{ condition, value string }{
@@ -77,8 +77,8 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 	return w
 }
 
-// maxSought is longer than any text that is searched. A longer part cannot match, and SQLite
-// rejects a pattern of 50,000 bytes.
+// maxSought is longer than any text that is searched, so a longer part cannot match. SQLite rejects
+// a pattern of 50,000 bytes.
 const maxSought = 8 << 10
 
 // contains returns a LIKE pattern that matches lower-case text containing part, or "" if part is

@@ -14,15 +14,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Audit holds the audit trail: lanes of events, each chained to the one before it.
+// Audit holds the audit trail. It consists of lanes, in which each event is chained to the previous
+// one.
 type Audit struct{ *core }
 
-// AuditBy sets the key of the audit trail. Before this, every change that needs an event fails. The
-// key is not in Config because it is known only after the database was opened, which shows whether
-// there is a master key.
+// AuditBy sets the key of the audit trail. Before AuditBy is called, every change that needs an
+// event fails. The key is not in Config because it becomes known only after the database was
+// opened, which shows whether there is a master key.
 func (s *Audit) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
 
-// Record writes the event of a decision that changes no row.
+// Record writes the event for a decision that changes no row.
 func (s *Audit) Record(ctx context.Context, e audit.Event) error {
 	return s.change(ctx, e, func(tx) error { return nil })
 }
@@ -99,8 +100,8 @@ type place struct {
 }
 
 // laneEnd returns the end of the lane to which a transaction writes. On SQLite, this is the end
-// that the previous change in this process has remembered. Otherwise laneEnd reads and locks the
-// lane's row.
+// that the previous change in this process remembered, if there is one. Otherwise laneEnd reads and
+// locks the lane's row.
 func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	key := c.auditKey.Load()
 	if key == nil {
@@ -122,9 +123,9 @@ func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	return end, nil
 }
 
-// write updates the lane's row. If the row is not locked, and differs from the remembered one,
-// another process has written to the lane. In that case the changes that relied on the remembered
-// end are undone.
+// write updates the lane's row. If the row is not locked and differs from the remembered one,
+// another process has written to the lane. In that case, write fails, and the changes that relied
+// on the remembered end are undone.
 func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
 	const update = `UPDATE audit_heads SET seq = $2, hash = $3, mac = $4
 		WHERE lane = $1 AND seq = $5 AND hash = $6 AND mac = $7`
@@ -158,8 +159,8 @@ func (c *core) lane() int {
 	return int(c.turn.Add(1) % c.lanes)
 }
 
-// unaudited explains why an event could not be written. If the error comes from a statement that
-// was queued before, such as the INSERT of an existing row, unaudited returns it unchanged.
+// unaudited explains why an event could not be written. If the error comes from an earlier queued
+// statement, such as the INSERT of an existing row, unaudited returns it unchanged.
 func unaudited(err error) error {
 	var known *problem.Error
 	if isUnique(err) || isForeignKey(err) || errors.As(err, &known) {

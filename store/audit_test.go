@@ -187,8 +187,8 @@ func TestAuditCrowd(t *testing.T) {
 	})
 }
 
-// TestAuditTurns shows that if two processes write in turn, each continues the chain where the
-// other has left it. If a change finds that the end has moved, it is still made only once.
+// TestAuditTurns shows that if two processes take turns writing, each continues the chain where the
+// other stopped. A change that finds a moved end is still made only once.
 func TestAuditTurns(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes [2]*Store
@@ -327,8 +327,8 @@ func TestAuditTamperingStays(t *testing.T) {
 	})
 }
 
-// TestAuditOfEarlier shows that if a trail comes from a version that wrote no codes for empty
-// lanes, it gets them once, and remains valid.
+// TestAuditOfEarlier shows that a trail from a version that wrote no codes for empty lanes gets
+// these codes once, and remains valid.
 func TestAuditOfEarlier(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)

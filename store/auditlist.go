@@ -67,8 +67,8 @@ const byActor = `(actor_kind = 'operator' OR ` + showsSecret + `)`
 const showsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR action = 'embed_key.created'` +
 	` OR action = 'client.created' OR action = 'client.secret_rotated'`
 
-// shown is the condition for events that revealed a secret and succeeded. The concatenation keeps
-// SQLite from building its own index.
+// shown is the condition for events that revealed a secret and succeeded. The concatenation with an
+// empty text keeps SQLite from building an index of its own.
 const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
 
 // SecretsShown returns the events that revealed a secret to an operator, or to anyone who acted

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// many is the number of events that manyEvents writes. It is more than the query for two pages
-// reads.
+// many is the number of events that manyEvents writes. It exceeds the number that a query for two
+// pages reads.
 const many = 12_000
 
 // manyEvents fills the trail. Every fortieth event has an operator as its actor. One operator has
@@ -133,8 +133,8 @@ func walk(t *testing.T, list func(audit.Filter, page.Query) (page.Page[audit.Eve
 	return there, back, pages
 }
 
-// TestSecretsShown shows that the secrets an operator saw are found, including those seen with a
-// chain of keys. Secrets that others saw are not found. The query does not read the whole trail.
+// TestSecretsShown shows that the secrets an operator saw are found, including those seen through a
+// chain of keys, and that secrets seen by others are not. The query does not read the whole trail.
 func TestSecretsShown(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)

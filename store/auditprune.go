@@ -12,9 +12,9 @@ import (
 )
 
 // PruneAudit deletes events older than before from the beginning of each lane. It first verifies
-// their chain. Where the chain is broken, it stops, so that the traces of tampering remain. The
-// position and hash of the last deleted event are stored with their own code, so that the lane can
-// be verified from there.
+// their chain, and stops where the chain is broken, so that the traces of tampering remain. It
+// stores the position and hash of the last deleted event with a code of their own, so that the lane
+// can be verified from there.
 func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	key := s.auditKey.Load()
 	if key == nil {

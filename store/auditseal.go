@@ -11,14 +11,14 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// SealAudit writes a code for the end of each lane that is empty from the start. A lane that is
-// emptied later has no valid code.
+// SealAudit writes a code for the end of each lane that never had an event. A lane that is emptied
+// later has no valid code.
 //
-// If no lane was ever written to, and there is no key ring, this is a new installation. In that
-// case the lanes get an unpredictable beginning, and each key that is created from now on is bound
-// to it. The binding reveals an attacker who removes the ring, has an emptied trail sealed as a new
-// one, and restores the ring: that ring is not bound to the new beginning. If there is a ring, an
-// empty trail gets no codes, so that verification finds that it was emptied.
+// If no lane was ever written to and there is no key ring, this is a new installation. The lanes
+// then get an unpredictable beginning, and each key that is created from now on is bound to it. The
+// binding reveals an attacker who removes the ring, has an emptied trail sealed as a new one, and
+// restores the ring, because the restored ring is not bound to the new beginning. If there is a
+// ring, an empty trail gets no codes, so that verification finds that it was emptied.
 func (s *Audit) SealAudit(ctx context.Context) error {
 	key := s.auditKey.Load()
 	heads, err := s.AuditHeads(ctx)
@@ -82,7 +82,7 @@ func (t tx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) error
 	return nil
 }
 
-// A ringBond says to which beginning of the trail a key in the ring is bound.
+// A ringBond names a key in the ring and the beginning of the trail to which it is bound.
 type ringBond struct{ kid, bound string }
 
 func (t tx) ringBonds(ctx context.Context) ([]ringBond, error) {

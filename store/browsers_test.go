@@ -39,7 +39,7 @@ func (s browserStore) newLogin() string {
 }
 
 // want checks which logins a browser holds; nil means that the browser is unknown. It also checks
-// that the browser was last seen at least after the given time since the start.
+// that the browser was last seen no earlier than the given time after the start.
 func (s browserStore) want(doing, browser string, logins map[string]string, after time.Duration) {
 	s.t.Helper()
 	got, seen, err := s.FindBrowser(s.t.Context(), browser)

@@ -29,12 +29,12 @@ func (s *Callbacks) CallbackQueue() deliver.Queue { return s.queue() }
 
 func (s *Callbacks) queue() queue { return queue{s.core, callbackQueue} }
 
-// Each receiver is an origin. So if a host is down, all its callbacks rest, whatever their paths.
+// Each receiver is an origin. If a host is down, all its callbacks rest, regardless of their paths.
 var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
 	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
 	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields")
 
-// callbacksOf has the same statements, but for all deliveries in a project.
+// callbacksOf replaces the same placeholders, but for all deliveries in a project.
 var callbacksOf = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id")
 
 var callbackTable = table[recordings.Delivery]{
@@ -46,8 +46,8 @@ var callbackTable = table[recordings.Delivery]{
 	},
 }
 
-// queueCallback queues the status of a recording for its callback, if the callback wants this
-// status. It must run in the change that gave the recording this status.
+// queueCallback queues the status of a recording for its callback, if the callback receives this
+// status. It must be called in the transaction that sets the status.
 func (t tx) queueCallback(ctx context.Context, r recordings.Recording) error {
 	if !r.Callback.Wants(r.Status) {
 		return nil
@@ -72,7 +72,7 @@ func (t tx) queueCallback(ctx context.Context, r recordings.Recording) error {
 }
 
 // receiveCallbacks ensures that the origin of a URL is a receiver in the project, and returns the
-// receiver's id. If the receiver exists, its row is written, too, so that ForgetCallbacks does not
+// receiver's id. It also writes the row of an existing receiver, so that ForgetCallbacks does not
 // delete it.
 func (t tx) receiveCallbacks(ctx context.Context, projectID, address string, now time.Time) (id string, err error) {
 	u, err := url.Parse(address)
@@ -168,8 +168,8 @@ func (s *Callbacks) ExpireCallbacks(ctx context.Context, before, now time.Time) 
 const idle = time.Hour
 
 // ForgetCallbacks deletes deliveries that ended before the given times, and receivers without
-// pending deliveries. A change that queues a delivery also writes the row of the receiver. So if
-// both happen at the same time, one waits for the other.
+// pending deliveries. A change that queues a delivery also writes the receiver's row, so if both
+// happen concurrently, one waits for the other.
 func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error {
 	err := s.queue().forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
 		micros(delivered), micros(dead))

@@ -67,7 +67,7 @@ func (e *ending) Scan(src any) error {
 
 func (e *ending) value() (any, error) { return int64(0), nil } // for a new call
 
-// partyColumns are the columns of both parties and what was dialed, which an erasure empties.
+// partyColumns are the columns with both parties and the dialed address. An erasure empties them.
 const partyColumns = `from_name, from_address, from_address_id, from_subscriber,
 	to_name, to_address, to_address_id, to_subscriber, dialed`
 
@@ -75,7 +75,8 @@ const partyColumns = `from_name, from_address, from_address_id, from_subscriber,
 // event. If the project already has another call with the same call id, the error is
 // problem.Conflict. If another node has taken over the call, the error is [calls.ErrTaken].
 //
-// The event names the parties as the row does, since one may have been erased during the call.
+// The event names the parties as they are in the row, because a party may have been erased during
+// the call.
 func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 	return s.change(ctx, callEvent(r), func(t tx) error {
 		query, args, err := callTable.insertion(&r)
@@ -110,8 +111,8 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 	})
 }
 
-// SaveControls writes the controls of both sides of a call. If it has ended, or another node has
-// taken it, SaveControls returns [calls.ErrTaken].
+// SaveControls writes the controls of both sides of a call. If the call has ended, or another node
+// has taken it over, the error is [calls.ErrTaken].
 func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {
 	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET caller_controls = $3, callee_controls = $4
@@ -123,8 +124,8 @@ func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {
 	})
 }
 
-// unsavedCall returns the reason why a record was not written. If another node has the call, this
-// is an error. If the call has ended, it is not.
+// unsavedCall explains why a record was not written. If another node has taken over the call, it
+// returns an error; if the call has ended, it returns nil.
 func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 	was, err := callTable.find(ctx, t, `id = $1`, r.Key)
 	if err == nil && was.Node != r.Node {
@@ -312,13 +313,13 @@ func (s *Calls) RunningNodes(ctx context.Context) ([]string, error) {
 		UNION SELECT node FROM room_sessions WHERE ended = 0`)
 }
 
-// The bits of the column asked.
+// The bits in the column asked.
 const (
 	askedHangUp = 1 << iota
 	askedRecord
 )
 
-// AskHangUp marks a running call as to be ended. The node that has the call reads the mark.
+// AskHangUp marks a running call that should end. The node that has the call reads the mark.
 func (s *Calls) AskHangUp(ctx context.Context, projectID, id string) error {
 	return s.ask(ctx, audit.Of("call.hung_up", projectID, "call", id), projectID, id, askedHangUp)
 }

@@ -51,8 +51,8 @@ func (s *Grants) RevokeConsent(
 ) error {
 	e := audit.Of("consent.revoked", "", "subscriber", subscriberID).With("client", clientID)
 	return s.change(ctx, e, func(t tx) error {
-		// If a code is redeemed at the same time, the redemption waits here for this change, and
-		// then finds no consent. If this change has to wait instead, it then finds the new grant.
+		// If a code is redeemed concurrently, the redemption waits here for this change and then
+		// finds no consent. If this change waits instead, it then finds the new grant.
 		var scope string
 		err := checkRow(t.Row(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`,
 			subscriberID, clientID).Scan(&scope), "consent")

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// consents are the consents of ada for three apps, and of bob for the first of them. Ada has two
-// grants for the first app and one for the second, all in the same login.
+// consents holds ada's consents for three apps, and bob's for the first of them. Ada has two grants
+// for the first app and one for the second, all in the same login.
 type consents struct {
 	*store.Store
 	project  fabric.Project

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// settled is a webhook with six deliveries. All but the last have been attempted.
+// settled holds a webhook with six deliveries. All but the last have been attempted.
 type settled struct {
 	*store.Store
 	w    fabric.Webhook

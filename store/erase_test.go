@@ -233,8 +233,8 @@ func testEraseSubscriber(t *testing.T, c Config) {
 
 func TestEraseDuringCall(t *testing.T) { EachDatabase(t, testEraseDuringCall) }
 
-// testEraseDuringCall shows that the end of a call brings nothing back of a party that was erased
-// during it.
+// testEraseDuringCall shows that if a party is erased during a call, the end of the call writes
+// none of its data again.
 func testEraseDuringCall(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	sub := plantCanary(t, s)

@@ -18,15 +18,15 @@ import (
 )
 
 // A Filler writes the rows of another database into this one, unchanged. Until [Filler.Finish] is
-// called, [Open] refuses the database, because it holds only a part of the rows. A Filler that was
-// interrupted can be continued with [Filler.Sync].
+// called, [Open] refuses the database, because it holds only some of the rows. After an
+// interruption, [Filler.Sync] continues the copy.
 type Filler struct{ s *Store }
 
-// The table that marks a database whose rows come from another one. Its one row holds the state.
+// The table that marks a database as a copy of another one. Its one row holds the state.
 const (
 	fillTable  = "selvage_filling"
 	unfinished = "unfinished"
-	finished   = "finished" // and no program has used the database since
+	finished   = "finished" // complete, and no program has used the database since
 )
 
 // FillConfig describes how [OpenFiller] opens a database.
@@ -68,10 +68,10 @@ func (f *Filler) Store() *Store { return f.s }
 // Close closes the database.
 func (f *Filler) Close() error { return f.s.Close() }
 
-// Finish records that all rows are there.
+// Finish records that the copy is complete.
 func (f *Filler) Finish(ctx context.Context) error { return f.mark(ctx, finished) }
 
-// Used records that the database is used from now on, so that no Filler may write to it again.
+// Used records that the database is in use, so that no Filler may write to it again.
 func (f *Filler) Used(ctx context.Context) error {
 	return f.do(ctx, `DROP TABLE IF EXISTS `+fillTable)
 }
@@ -104,8 +104,8 @@ func (f *Filler) do(ctx context.Context, statements ...string) error {
 	})
 }
 
-// checkFilled returns an error if the rows of another database are not all there. If they are, the
-// database is used from now on.
+// checkFilled returns an error if the database is an incomplete copy. If the copy is complete,
+// checkFilled records that it is in use.
 func checkFilled(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	marked, err := dialect.HasTable(ctx, db, fillTable)
 	if err != nil || !marked {
@@ -156,8 +156,8 @@ func (s *Store) requireEmpty(ctx context.Context) error {
 	})
 }
 
-// Load replaces the rows of a table by the given ones. Tables must be loaded in the order of
-// [Snapshot.Tables]. progress is called with the number of rows after each transaction.
+// Load replaces the rows of a table with the given rows. Tables must be loaded in the order of
+// [Snapshot.Tables]. Load calls progress with the number of rows after each transaction.
 func (f *Filler) Load(
 	ctx context.Context, t database.Table, rows iter.Seq2[Row, error], progress func(rows int),
 ) error {
@@ -184,8 +184,9 @@ func (f *Filler) clear(ctx context.Context, t database.Table) error {
 	return nil
 }
 
-// Sync makes the rows of a table equal to those of a snapshot, and returns how many it changed. Tables
-// must be synced in the order of [Snapshot.Tables]. progress is called with numbers of rows.
+// Sync makes the rows of a table equal to those of a snapshot, and returns how many it changed.
+// Tables must be synced in the order of [Snapshot.Tables]. Sync calls progress with numbers of
+// rows.
 func (f *Filler) Sync(
 	ctx context.Context, from *Snapshot, t database.Table, progress func(rows int),
 ) (changed int, err error) {
@@ -193,12 +194,12 @@ func (f *Filler) Sync(
 	if !isUnique(err) {
 		return changed, err
 	}
-	// Rows exchanged values that are unique. Updating them one after another cannot work.
+	// Rows have exchanged unique values, so they cannot be updated one after the other.
 	return changed, f.Load(ctx, t, from.Rows(ctx, t), func(int) {})
 }
 
 // merge reads the rows of both databases in the same order. The first pass deletes rows that the
-// source does not have, so that they are not in the way of rows that the second pass writes.
+// source does not have, so that they cannot conflict with the rows that the second pass writes.
 func (f *Filler) merge(
 	ctx context.Context, from *Snapshot, t database.Table, progress func(rows int),
 ) (changed int, err error) {
@@ -232,7 +233,8 @@ type pass struct {
 	changed, different int // rows that this pass changed, and rows for the next one
 }
 
-// compared handles a row as it should be and as it is. Either may be missing.
+// compared handles one row: want is its content in the source, and have its content here. Either
+// may be nil.
 func (p *pass) compared(ctx context.Context, want, have Row) error {
 	if want != nil && p.deletes {
 		p.progress(1)
@@ -255,8 +257,8 @@ func (p *pass) compared(ctx context.Context, want, have Row) error {
 	return p.w.update(ctx, want)
 }
 
-// compare calls do for each row of a table in either of two databases, in the order of their keys. A
-// row that is missing in one of them is nil there.
+// compare calls do for each row of a table in either of two databases, in the order of their keys.
+// A row that is missing in one database is passed as nil.
 func compare(t database.Table, left, right iter.Seq2[Row, error], do func(left, right Row) error) error {
 	nextLeft, stopLeft := iter.Pull2(left)
 	defer stopLeft()
@@ -328,8 +330,7 @@ func orderOf(t database.Table) func(a, b Row) int {
 	}
 }
 
-// compareValues compares two values of a column that is part of an identity. NULL is like the empty
-// text.
+// compareValues compares two values of a column that identifies rows. NULL equals the empty text.
 func compareValues(a, b any) int {
 	if x, ok := a.(int64); ok {
 		y, _ := b.(int64)
@@ -372,7 +373,7 @@ func (f *Filler) writer(t database.Table, progress func(rows int)) *rowWriter {
 	for _, name := range identity(t) {
 		i := slices.Index(names, name)
 		w.keys = append(w.keys, i)
-		// A NULL identifies its row, too.
+		// NULL can identify a row, too.
 		is := `("%[1]s" = $%[2]d OR "%[1]s" IS NULL AND $%[2]d IS NULL)`
 		if len(t.Key) > 0 {
 			is = `"%[1]s" = $%[2]d`
@@ -432,14 +433,14 @@ func (w *rowWriter) flush(ctx context.Context) error {
 	return nil
 }
 
-// endingYears is how long the revocation of a restore is kept. No token lives longer.
+// endingYears is how long the revocation made by a restore is kept. No token lives longer.
 const endingYears = 10
 
-// EndAll ends all logins, grants, tokens and links that exist. A restored database needs it, because it
-// does not know which of them were used or revoked after the backup. Tokens issued until the given time
-// are revoked.
+// EndAll ends all existing logins, grants, tokens and links, and revokes the tokens issued until
+// the given time. It is called after a restore, because the restored database does not know which
+// of them were used or revoked after the backup.
 //
-// Passwords, API keys and recovery codes stay as they are, and so do codes that were redeemed.
+// Passwords, API keys, recovery codes and redeemed codes are left unchanged.
 func (s *Store) EndAll(ctx context.Context, until time.Time) error {
 	now := micros(until)
 	e := audit.Of("installation.restored", "", "installation", "")
@@ -451,9 +452,10 @@ func (s *Store) EndAll(ctx context.Context, until time.Time) error {
 			{`UPDATE operator_sessions SET ended = $1 WHERE ended = 0`, []any{now}},
 			{`DELETE FROM mail_links`, nil},
 			{`DELETE FROM operator_links`, nil},
-			// A new epoch ends the marks of known devices. Its number is one that no subscriber ever had.
+			// A new epoch invalidates the marks of known devices. Its number was never used for any
+			// subscriber.
 			{`UPDATE subscribers SET epoch = $1`, []any{now}},
-			// The codes of authenticator apps are used once.
+			// The codes of authenticator apps can be used only once.
 			{`UPDATE totps SET step = $1 WHERE step < $1`, []any{until.Unix() / totpSeconds}},
 		} {
 			if err := t.Later(ctx, end.query, end.args...); err != nil {
@@ -468,8 +470,8 @@ func (s *Store) EndAll(ctx context.Context, until time.Time) error {
 // totpSeconds is the length of a step of authenticator apps (RFC 6238, section 4).
 const totpSeconds = 30
 
-// DropMedia marks recordings as deleted, by the keys of their media. Their bytes were deleted while a backup was
-// written.
+// DropMedia marks the recordings with the given media keys as deleted. Their media were deleted
+// while a backup was written.
 func (f *Filler) DropMedia(ctx context.Context, keys []string, at time.Time) error {
 	for some := range slices.Chunk(keys, fillBatch) {
 		err := f.s.db.Change(ctx, func(t database.Tx) error {

@@ -236,8 +236,8 @@ func TestSyncFollowsChanges(t *testing.T) {
 	})
 }
 
-// TestFillGuards shows when a database is refused: to be filled while it is in use, and to be used
-// while it is being filled.
+// TestFillGuards shows that a database in use cannot be filled, and that a database that is being
+// filled cannot be used.
 func TestFillGuards(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		c.Dir = t.TempDir() // the prepared database is not needed
@@ -322,7 +322,7 @@ func TestSnapshotIsStable(t *testing.T) {
 	})
 }
 
-// TestEndAll shows that everything ends that could have been used or revoked after a backup.
+// TestEndAll shows that EndAll ends everything that could have been used or revoked after a backup.
 func TestEndAll(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)

@@ -65,8 +65,8 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 		if err := t.requireConsent(ctx, g, c.Rights); err != nil {
 			return err
 		}
-		// If the login is ended concurrently, that change waits here for this one, and then ends
-		// the new grant, too. If this change has to wait, it finds that the login has ended.
+		// If the login is ended concurrently, that change waits here for this one, and then also
+		// ends the new grant. If this change waits instead, it finds that the login has ended.
 		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = 0 WHERE id = $1 AND ended = 0`, g.SessionID)
 		return requireRow(res, err, "session")
 	})

@@ -17,7 +17,7 @@ var ingestKeyTable = table[fabric.IngestKey]{
 	},
 }
 
-// CreateIngestKey inserts a key, if the rights of its maker still hold.
+// CreateIngestKey inserts a key, unless its creator has lost rights since they were read.
 func (s *Keys) CreateIngestKey(ctx context.Context, k fabric.IngestKey, by *fabric.Rights) error {
 	e := audit.Of("ingest_key.created", k.ProjectID, "ingest_key", k.ID).With("name", k.Name)
 	return s.change(ctx, e, func(t tx) error {
@@ -42,7 +42,7 @@ func (s *Keys) ListIngestKeys(
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeIngestKey ends a key.
+// RevokeIngestKey revokes a key.
 func (s *Keys) RevokeIngestKey(ctx context.Context, projectID, id string, at time.Time) error {
 	return s.once(ctx, audit.Of("ingest_key.revoked", projectID, "ingest_key", id), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE ingest_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END

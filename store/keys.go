@@ -38,8 +38,8 @@ func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey, by *fabric.Rig
 }
 
 // requireRights returns problem.Unauthenticated unless the credentials from which the rights were
-// read still have them. It locks what every change of these credentials writes: the row of an API
-// key, or the counter of revocations. So if there are two concurrent changes, the later one sees
+// read still have them. It locks the row that every change of these credentials writes: the row of
+// the API key, or the counter of revocations. Therefore, the later of two concurrent changes sees
 // the earlier one.
 func (t tx) requireRights(ctx context.Context, by *fabric.Rights, now time.Time) error {
 	if by == nil {
@@ -83,7 +83,7 @@ func (s *Keys) ListAPIKeys(ctx context.Context, projectID string, q page.Query) 
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeAPIKey ends the key that r names.
+// RevokeAPIKey revokes the key that r names.
 func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
@@ -192,7 +192,7 @@ func (s *Keys) ListEmbedKeys(ctx context.Context, projectID string, q page.Query
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeEmbedKey ends a key, and the tokens that were created with it.
+// RevokeEmbedKey revokes a key and the tokens that were created with it.
 func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END

@@ -84,7 +84,8 @@ func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
 	})
 }
 
-// LetterBacklog returns how many emails are waiting, since when, and how many were given up.
+// LetterBacklog returns the number of waiting emails, the time since when they wait, and the number
+// of emails that were given up.
 func (s *Letters) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
 	err = s.read().Row(ctx, `SELECT count(*), COALESCE(MIN(created), 0),
 			(SELECT count(*) FROM mails WHERE state = 'dead') FROM mails WHERE state = 'pending'`).

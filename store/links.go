@@ -38,9 +38,8 @@ func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 }
 
 // bindLink locks the subscriber of a link, if the subscriber still has the properties to which the
-// link is bound. If the subscriber is changed at the same time, that change waits for this one, and
-// then finds the link. If this change has to wait instead, it finds that the subscriber has
-// changed.
+// link is bound. If the subscriber is changed concurrently, that change waits for this one and then
+// finds the link. If this change waits instead, it finds that the subscriber has changed.
 func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
 			AND COALESCE(email, '') = $3 AND disabled = 0 AND (epoch = $4 OR $5 = 0)`,

@@ -95,8 +95,8 @@ func TestUseLink(t *testing.T) {
 	})
 }
 
-// TestLinkBound shows that a link becomes invalid if something changes to which it is bound: the
-// email address, the password, or being the only invitation.
+// TestLinkBound shows that a link becomes invalid if something to which it is bound changes: the
+// email address, the password, or the fact that it is the latest invitation.
 func TestLinkBound(t *testing.T) {
 	eachLinkStore(t, func(s linkStore) {
 		ctx := s.t.Context()

@@ -107,8 +107,8 @@ func idOf(key []any) string {
 }
 
 // A span limits the keys of a listing whose key has one column: keys are at least low and less than
-// high; "" means no limit. It is not part of where, because a database uses only one limit per side
-// of an index. The start of a page is the tighter one.
+// high; "" means no limit. A span is not part of where, because a database uses only one limit per
+// side of an index, and the start of a page is a tighter limit.
 type span struct{ low, high string }
 
 // startAt returns the key of the first row of a page. If the id is outside the span, it belongs to
@@ -245,7 +245,7 @@ type where struct {
 	args       []any
 }
 
-// and adds a condition with one argument, for which $%d stands.
+// and adds a condition. Its one argument replaces $%d.
 func (w *where) and(condition string, arg any) {
 	w.args = append(w.args, arg)
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
@@ -269,8 +269,8 @@ func (w *where) compare(key []string, operator string, with []any) {
 	w.args = append(w.args, with...)
 }
 
-// A check is a condition for which there is no index, so that the rows it excludes are read, too.
-// In it, $%d stands for the argument, or $%[2]d for the second one.
+// A check is a condition without an index, so that the rows it excludes are read, too. $%d is
+// replaced by the number of its argument, and $%[2]d by that of the second one.
 type check struct {
 	condition string
 	args      []any

@@ -38,7 +38,7 @@ func (s *Logins) CreateLogin(
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent", l.UserAgent)
 	return s.change(ctx, e, func(t tx) error {
 		// If the subscriber is changed concurrently, that change waits here for this one, and then
-		// ends the login. If this change has to wait, it finds that the subscriber has changed.
+		// ends the login. If this change waits instead, it finds that the subscriber has changed.
 		var logins int64
 		unchanged, err := t.findRow(ctx, "subscriber", `UPDATE subscribers SET logins = logins + 1
 				WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0 RETURNING logins`,
@@ -236,9 +236,9 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 
 // SweepLogins deletes redeemed codes and used assertions that can no longer be replayed. It also
 // deletes grants that began before began and expired before expired, and logins that began before
-// began and have no grants left. It compares ids with began, because ids sort by time. It also
-// checks the expiry of grants, because a grant may have been created with a longer lifetime than
-// the present configuration allows.
+// began and have no grants left. It compares ids with began, because ids sort by time. The expiry
+// of grants is checked as well, because a grant may have been created with a longer lifetime than
+// the current configuration allows.
 func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
 	return errors.Join(
 		s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (

@@ -87,8 +87,8 @@ func newestSchema(all fs.FS) (known int64, err error) {
 // copyMark separates the file's name from the schema version in the name of a copy.
 const copyMark = ".schema-"
 
-// keptCopies is the number of copies to keep. If a migration is interrupted, the next start resumes
-// it, and copies the intermediate state first. This must not be the only copy.
+// keptCopies is the number of copies to keep. If a migration is interrupted, the next start first
+// copies the intermediate state and then resumes the migration. That copy must not be the only one.
 const keptCopies = 2
 
 // Before returns the name of the copy that was made of an SQLite file before its last schema

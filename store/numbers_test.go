@@ -41,7 +41,8 @@ var numberSpellings = []string{"+1 (415) 555-0134", "+14155550134", "14155550134
 
 func TestSearchByNumber(t *testing.T) { EachDatabase(t, testSearchByNumber) }
 
-// testSearchByNumber shows that a number is found in each spelling, stored in each, and by its end.
+// testSearchByNumber shows that a number is found in any spelling, regardless of the stored
+// spelling, and by its last digits.
 func testSearchByNumber(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	others := []string{"+49 30 5550134", "+14155550135", "1000", "/private/bob"}
@@ -78,7 +79,8 @@ func TestSearchByTooShortEnd(t *testing.T) {
 
 func TestReadNumbers(t *testing.T) { EachDatabase(t, testReadNumbers) }
 
-// testReadNumbers shows that recordings of an earlier version are found by number once they were read.
+// testReadNumbers shows that recordings stored by an earlier version are found by number after
+// ReadNumbers.
 func testReadNumbers(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	for range numbersBatch + 1 {

@@ -21,7 +21,7 @@ var operatorLinkTable = table[operator.Link]{
 }
 
 // CreateOperatorLink inserts a link. If alone is set, it fails if there is an operator or another
-// invitation. The change is serialized with changes to the rights of the link's maker.
+// invitation. Concurrent changes to the rights of the link's creator wait for it.
 func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
 	return s.keepOwner(ctx, linkEvent("operator_link.created", l), func(t tx) error {
 		if !alone {
@@ -41,8 +41,8 @@ func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alo
 	})
 }
 
-// insertLink inserts a link if its maker has the right to create it. If the link is for an existing
-// operator, that operator is notified.
+// insertLink inserts a link if its creator has the right to create it. If the link is for an
+// existing operator, that operator is notified.
 func insertLink(ctx context.Context, t tx, l operator.Link) error {
 	if l.MadeBy != "" {
 		by, err := findOperator(ctx, t, `o.email = $1`, l.MadeBy)

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// invitations are the rows of a project to which ann, an owner, invites operators.
+// invitations holds a project and an owner, ann, who invites operators.
 type invitations struct {
 	*store.Store
 	project fabric.Project

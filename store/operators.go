@@ -120,9 +120,8 @@ func (s *Operators) ListOperators(ctx context.Context, q page.Query) (page.Page[
 const countOwners = `SELECT COUNT(*) FROM operators o JOIN operator_roles r ON r.operator_id = o.id
 	WHERE r.project_id IS NULL AND r.role = 'owner' AND o.disabled = 0 AND o.password_hash <> ''`
 
-// keepOwner runs a change that may remove an owner. It fails if no owner would be left. These
-// changes wait for one another, so that each of them counts the owners that the previous one has
-// left.
+// keepOwner runs a change that may remove an owner, and fails if no owner would be left. These
+// changes wait for one another, so that each counts the owners after the previous change.
 func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) error) error {
 	return s.change(ctx, e, func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'operators'`); err != nil {
@@ -190,8 +189,9 @@ func replaceRoles(ctx context.Context, t tx, id string, roles []operator.Members
 	return insertRoles(ctx, t, id, roles)
 }
 
-// endLinksOf makes the links invalid that an operator has created. It is called when the operator
-// loses the right to create links, because the links would let in people chosen by this operator.
+// endLinksOf makes all links invalid that an operator has created. It is called when the operator
+// loses the right to create links, so that people chosen by this operator cannot use them to get
+// access.
 func endLinksOf(ctx context.Context, t tx, email string, at time.Time) error {
 	res, err := t.Exec(ctx, `UPDATE operator_links SET used = $2 WHERE made_by = $1 AND used = 0`, email, micros(at))
 	n, err := countChanged(res, err, "an operator's links")

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Presence holds the presence of subscribers as webhooks last received it.
+// Presence holds the reported presence of subscribers, which webhooks last received.
 type Presence struct{ *core }
 
 var presenceTable = table[fabric.ReportedPresence]{
@@ -34,7 +34,8 @@ func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants b
 	return n > 0, nil
 }
 
-// FindReported returns the presence of a subscriber that webhooks last received, or the zero value.
+// FindReported returns the presence of a subscriber that webhooks last received. It returns the
+// zero value if there is none.
 func (s *Presence) FindReported(ctx context.Context, subscriberID string) (fabric.ReportedPresence, error) {
 	t, err := presenceTable.find(ctx, s.read(), `subscriber_id = $1`, subscriberID)
 	if errors.Is(err, problem.NotFound) {
@@ -69,7 +70,7 @@ func (s *Presence) ReportPresence(
 func (s *Presence) DuePresences(
 	ctx context.Context, now, next time.Time, most int,
 ) ([]fabric.ReportedPresence, error) {
-	// Usually nothing is due, and a read shows this without a lock.
+	// Usually nothing is due. This read finds out without taking a lock.
 	_, err := scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
 		micros(now)))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -16,17 +16,17 @@ import (
 // A queue holds the work of one deliverer: receivers with leases, and their deliveries.
 type queue struct {
 	*core
-	// names inserts the names of the tables, the condition for active receivers, and the columns
-	// that identify a delivery and its receiver.
+	// names replaces the placeholders in queries: the names of the tables, the condition for active
+	// receivers, and the columns that identify a delivery and its receiver.
 	names *strings.Replacer
 }
 
 var _ deliver.Queue = queue{}
 
 // DueReceivers returns receivers with due deliveries, limited to most. It reads one index entry per
-// receiver, no matter how many deliveries are waiting. Projects take turns: if a project already
-// has receivers that are held or come first, its other receivers come after those of other
-// projects.
+// receiver, no matter how many deliveries are waiting. Projects take turns: a project's first
+// receiver comes before the second receivers of other projects, and so on. Receivers that are held
+// count as well.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1
@@ -35,8 +35,7 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]str
 			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
 }
 
-// HoldReceiver leases a receiver, or renews its lease. If the holder is a new one, the mark woken
-// is removed.
+// HoldReceiver leases a receiver, or renews its lease. A new holder removes the mark woken.
 func (q queue) HoldReceiver(
 	ctx context.Context, id, holder string, now, until time.Time,
 ) (r deliver.Receiver, err error) {
@@ -96,7 +95,7 @@ func (q queue) ReleaseReceiver(
 	})
 }
 
-// Backlog returns how many deliveries are waiting, and since when.
+// Backlog returns the number of waiting deliveries, and the time since when the oldest has waited.
 func (q queue) Backlog(ctx context.Context) (n int, oldest time.Time, err error) {
 	err = q.read().Row(ctx, q.names.Replace(`SELECT count(*), COALESCE(MIN(queued), 0)
 		FROM {deliveries} WHERE state = 'pending'`)).Scan(&n, target(&oldest))
@@ -144,8 +143,8 @@ func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time
 // receives returns the kind of the receivers: webhook or client.
 func (q queue) receives() string { return strings.TrimSuffix(q.names.Replace("{receiver}"), "_id") }
 
-// woken is a value of the column rests. It means that the receiver must not rest, not even if its
-// present holder wants it to when it releases the receiver. The next holder removes it.
+// woken is a value of the column rests. It means that the receiver must not rest, even if its
+// current holder releases it with a rest. The next holder removes the mark.
 const woken = -1
 
 // wake ends the rest of a receiver.

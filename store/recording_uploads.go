@@ -21,8 +21,8 @@ func (s *Recordings) AddRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
 	// A change fails if the recording that prevented its insert is deleted before it is read, or if
-	// two waiting recordings are completed with the same identity. Each such failure means that
-	// another change has succeeded, which does not happen this many times in a row.
+	// two waiting recordings are completed with the same identity. Each failure means that a
+	// concurrent change succeeded, which does not happen this many times in a row.
 	for range 50 {
 		kept, added, err = s.addRecording(ctx, r, a)
 		if !errors.Is(err, errOvertaken) {
@@ -114,7 +114,7 @@ func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identit
 
 // completeRecording completes the recording that is waiting for an arrival, or returns
 // problem.NotFound if there is none. Values from the sender replace the known ones. The row keeps
-// its id, so media_key names the media.
+// its id, so the key of the media is stored in media_key.
 func (t tx) completeRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (recordings.Recording, error) {

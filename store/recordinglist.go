@@ -34,12 +34,12 @@ func (s *Recordings) ListRecordings(
 	return l.page(ctx, s.read(), q)
 }
 
-// maxNumbers is the most numbers with the same end that a search combines.
+// maxNumbers is the most numbers with the same last digits that one search combines.
 const maxNumbers = 30
 
-// tailsOf returns the tails of the numbers that a filter's party may be: those in the project that
-// end with its digits, and those that it is with a country code in front. It returns nil if the
-// party is not a number.
+// tailsOf returns the tails of the project's numbers that match the party of a filter: numbers that
+// end with the party's digits, and numbers that equal the party without its country code. It
+// returns nil if the party is not a number.
 func (s *Recordings) tailsOf(ctx context.Context, f recordings.Filter) ([]string, error) {
 	tail := recordings.Tail(f.Party)
 	if tail == "" {
@@ -67,8 +67,8 @@ func (s *Recordings) tailsOf(ctx context.Context, f recordings.Filter) ([]string
 	return append(found, recordings.NationalTails(tail)...), nil
 }
 
-// numbersEnding selects the tails in a column that begin with one. It looks into the index once for
-// each, however many recordings have it.
+// numbersEnding returns a query for the tails in a column that begin with a given tail. It reads
+// one index entry per tail, no matter how many recordings have it.
 func numbersEnding(column string) string {
 	return strings.ReplaceAll(`WITH RECURSIVE t (tail) AS (
 			SELECT (SELECT MIN({tail}) FROM recordings
@@ -99,7 +99,7 @@ func (s span) startAtCall(call, id string) []any {
 
 // recordingListing returns the listing of the recordings that match a filter. It reads an index in
 // order, so that the cost of a page does not depend on the number of recordings. Fields of the
-// filter that are not in the index become checks. tails are those of tailsOf.
+// filter that are not in the index become checks. tails is the result of tailsOf.
 func recordingListing(f recordings.Filter, from string, tails []string) listing[recordings.Recording] {
 	l := recordingTable.listing(from)
 	l.within, l.desc = created(f), true
@@ -126,8 +126,8 @@ func recordingListing(f recordings.Filter, from string, tails []string) listing[
 	return ofSubscriber(l, f)
 }
 
-// byCall changes the listing to list recordings by call, in the order of the index. So the cost of
-// a page does not depend on how short the prefix of the call is.
+// byCall changes the listing to list recordings by call, in the order of the index, so that a page
+// costs the same even if the prefix of the call is short.
 func byCall(
 	l listing[recordings.Recording], f recordings.Filter, tails []string,
 ) listing[recordings.Recording] {
@@ -175,7 +175,8 @@ func partyIn(party string, tails []string) (from, to string, values []string) {
 	return "from_address", "to_address", []string{party}
 }
 
-// parties returns the ways to the recordings of calls from or to a party. No recording is on two.
+// parties returns the ways to find the recordings of calls from or to a party. No recording is
+// found in two ways.
 func (w *where) parties(party string, tails []string) (ways []string) {
 	from, to, values := partyIn(party, tails)
 	var names []string
@@ -190,7 +191,7 @@ func (w *where) parties(party string, tails []string) (ways []string) {
 	return ways
 }
 
-// hasParty checks that a call is from or to a party.
+// hasParty returns the check that a call is from or to a party.
 func hasParty(party string, tails []string) (c check) {
 	from, to, values := partyIn(party, tails)
 	var in []string
@@ -203,11 +204,11 @@ func hasParty(party string, tails []string) (c check) {
 	return c
 }
 
-// numbersBatch is how many older recordings ReadNumbers changes in one transaction.
+// numbersBatch is how many older recordings ReadNumbers updates in one transaction.
 const numbersBatch = 200
 
-// ReadNumbers writes the tails of the recordings that are older than these columns. A transaction
-// changes few, so that no other change waits long.
+// ReadNumbers writes the tails for recordings that were stored before these columns existed. It
+// updates few recordings per transaction, so that other changes do not wait long.
 func (s *Recordings) ReadNumbers(ctx context.Context) error {
 	type unread struct{ id, from, to string }
 	for {
@@ -237,8 +238,9 @@ func (s *Recordings) ReadNumbers(ctx context.Context) error {
 	}
 }
 
-// ofDuration restricts a listing to recordings of the filter's durations, in whole milliseconds. A
-// party has few recordings; those of others are checked page by page.
+// ofDuration restricts a listing to recordings with the filter's durations, in whole milliseconds.
+// If the filter has a party, it reads all of the party's recordings, of which there are few.
+// Otherwise it checks recordings page by page.
 func ofDuration(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	add := func(condition string, d time.Duration) {
 		if f.Party != "" && f.CallBegins == "" {

@@ -33,7 +33,8 @@ var recordingTable = table[recordings.Recording]{
 	},
 }
 
-// partyTail is the reversed number of a party, by which the recording is found. It is only written.
+// partyTail is the reversed number of a party, used to find the recording. It is only written,
+// never read.
 type partyTail struct{ party *string }
 
 func (partyTail) Scan(any) error { return nil }

@@ -96,7 +96,7 @@ func (s *Rooms) RunningRooms(ctx context.Context, node string) ([]calls.RoomSess
 	return roomTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id`, node)
 }
 
-// AskEndRoom marks a session as to be ended. The node that carries it reads the mark.
+// AskEndRoom marks a session that should end. The node that hosts the session reads the mark.
 func (s *Rooms) AskEndRoom(ctx context.Context, projectID, id string) error {
 	return s.once(ctx, audit.Of("room.hung_up", projectID, "room_session", id), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET asked = 1

@@ -14,8 +14,8 @@ import (
 
 func TestRoomSessions(t *testing.T) { EachDatabase(t, testRoomSessions) }
 
-// testRoomSessions shows that a room has one session at a time, that its members are calls, and which
-// webhook events they cause.
+// testRoomSessions shows that a room has one session at a time, that the session's members are
+// calls, and which webhook events they cause.
 func testRoomSessions(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, at := t.Context(), time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)

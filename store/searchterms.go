@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A searchKey is a text by whose beginning subscribers are found, in the order of an index.
+// A searchKey is a text that is indexed, so that subscribers are found by its beginning.
 type searchKey struct {
 	value     string   // the expression of the index, as SQL
 	order     []string // the columns of the index; emails are unique in a project, names are not

@@ -14,11 +14,11 @@ import (
 // or nil.
 type Row = []any
 
-// A Snapshot reads all tables as they were at one time, in the same form and order from SQLite and
-// from PostgreSQL. Rows are read one at a time, and one table at a time.
+// A Snapshot reads all tables as they were at one point in time. The rows from SQLite and from
+// PostgreSQL have the same form and order. Only one table can be read at a time, row by row.
 type Snapshot struct{ *database.Snapshot }
 
-// Snapshot runs do on a snapshot of the database. Changes can be made meanwhile.
+// Snapshot calls do with a snapshot of the database. The database can be changed meanwhile.
 func (s *Store) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	return s.db.Snapshot(ctx, func(d *database.Snapshot) error { return do(&Snapshot{d}) })
 }
@@ -32,14 +32,14 @@ func (s *Snapshot) Schema(ctx context.Context) (version int64, err error) {
 	return version, nil
 }
 
-// identities are the columns by which rows of tables without a primary key are told apart.
+// identities lists the columns that identify rows in tables without a primary key.
 var identities = map[string][]string{
 	"audit":          {"lane", "seq", "id"},
 	"logos":          {"project_id", "client_id"},
 	"operator_roles": {"operator_id", "project_id"},
 }
 
-// identity returns the columns by which the rows of a table are told apart.
+// identity returns the columns that identify the rows of a table.
 func identity(t database.Table) []string {
 	if len(t.Key) > 0 {
 		return t.Key
@@ -72,7 +72,7 @@ func (s *Snapshot) Count(ctx context.Context, tables []database.Table) (rows int
 	return rows, nil
 }
 
-// ordering returns the columns that identify a row, with NULL as the empty text.
+// ordering returns the columns that identify a row, with NULL replaced by the empty text.
 func ordering(t database.Table) string {
 	var columns []string
 	for _, name := range identity(t) {

@@ -1,10 +1,10 @@
-// Package store keeps the rows of a database: everything that an owner would be angry to lose.
+// Package store keeps the rows of a database: everything that must survive a restart.
 //
 // Queries are written once, in the SQL that SQLite and PostgreSQL share: $1 parameters, ON
-// CONFLICT, RETURNING, and times as BIGINT microseconds. The database decides what is unique and
-// what happens only once; the Go code does not check first. This package contains no rules. These
-// are in packages such as fabric, idp and recordings, whose interfaces the parts of a [Store]
-// implement.
+// CONFLICT, RETURNING, and times as BIGINT microseconds. Constraints of the database ensure that
+// values are unique and that things happen only once; the Go code does not check first. This
+// package contains no rules. The rules are in packages such as fabric, idp and recordings, whose
+// interfaces the parts of a [Store] implement.
 package store
 
 import (
@@ -29,9 +29,9 @@ type Config struct {
 	Dir   string           // the directory to which a relative FILE is relative
 	Pool  int              // maximum number of connections to PostgreSQL; 0 means 16
 	Now   func() time.Time // nil means time.Now
-	Check time.Duration    // maximum time to check a file for damage before it is used
+	Check time.Duration    // maximum duration of the check of an SQLite file for damage before it is used
 
-	Patience time.Duration // maximum time of a query on PostgreSQL; 0 means 5 s
+	Patience time.Duration // maximum duration of a query on PostgreSQL; 0 means 5 s
 
 	Audit *audit.Key // authenticates the audit trail; if nil, AuditBy must be called before the first change
 
@@ -42,9 +42,9 @@ type Config struct {
 	filling    bool  // the database is opened by a Filler
 }
 
-// A Store is a database whose schema is up to date. Each part holds the rows of one noun. All
-// methods are safe for concurrent use. When a method that changes something has returned, the
-// change is on disk.
+// A Store is a database whose schema is up to date. Each part holds the rows of one kind of object.
+// All methods are safe for concurrent use. When a method that changes something returns, the change
+// is on disk.
 type Store struct {
 	*core
 	known int64 // the version of the schema that this binary creates
@@ -138,7 +138,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 }
 
 // database returns the configuration for opening or describing the database. The database may also
-// contain sessions, which may have been there first.
+// contain the session store, whose tables may have been created first.
 func (c Config) database() (d database.Config, err error) {
 	if c.migrations == nil {
 		c.migrations = migrations
@@ -180,7 +180,7 @@ func (s *Store) Close() error { return s.db.Close() }
 // Clock returns the current time on the database's machine.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.clock(ctx) }
 
-// Stats returns how busy the database is.
+// Stats returns figures about the load of the database.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }
 
 // SchemaVersion returns the current version of the schema, and the version that this binary

@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A table maps values of T to rows. It is the only place that lists the columns of a noun.
+// A table maps values of T to rows. It is the only place that lists the columns of its database
+// table.
 type table[T any] struct {
 	name    string // in SQL
 	thing   string // the name of a row in errors
@@ -100,8 +101,8 @@ func (tb table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, con
 	return requireInserted(res, err, tb.thing, conflict)
 }
 
-// insertLater inserts a row along with the next statement or the commit, which fails if the
-// insertion fails.
+// insertLater queues the insertion of a row. It is sent together with the next statement or the
+// commit, which fails if the insertion fails.
 func (tb table[T]) insertLater(ctx context.Context, t tx, v *T) error {
 	query, args, err := tb.insertion(v)
 	if err != nil {

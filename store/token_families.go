@@ -16,8 +16,8 @@ import (
 type Families struct{ *core }
 
 // RotateFamily advances a family by one generation. Each generation can be used once. The first use
-// of the first generation inserts the family's row. A use that comes too late revokes the family.
-// In that case used is false and err is nil, because an error would undo the revocation.
+// of the first generation inserts the family's row. Using a generation again revokes the family. In
+// that case used is false and err is nil, because an error would undo the revocation.
 func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
 	err = s.once(ctx, audit.None("a use that replaces tokens"), func(t tx) (err error) {
 		used, err = t.rotate(ctx, u)

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// families are the rows of ada and her two families of refresh tokens, the first of which was used
-// twice. A guest and an unknown subscriber have one family each.
+// families holds ada and her two families of refresh tokens, the first of which was used twice. A
+// guest and an unknown subscriber have one family each.
 type families struct {
 	*store.Store
 	project       fabric.Project

@@ -134,8 +134,8 @@ func insertedReturning(err error, thing string, conflict error) error {
 	return fmt.Errorf("inserting %s: %w", thing, err)
 }
 
-// queueEvent queues an event for each webhook that wants it, in the transaction of the change that
-// the event describes. The statement is sent along with the next one or the commit.
+// queueEvent queues an event for each webhook that receives it, in the transaction of the change
+// that the event describes. The statement is sent along with the next one or the commit.
 func (t tx) queueEvent(ctx context.Context, e fabric.Event) error {
 	err := t.Later(ctx, `INSERT INTO webhook_deliveries
 			(webhook_id, id, event, subject, body, state, created, queued, due)
