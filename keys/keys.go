@@ -1,11 +1,12 @@
-// Package keys is the key ring: the keys that sign ID and access tokens, and those that seal fabric
-// tokens. All nodes share it.
+// Package keys implements the key ring: the keys that sign ID and access tokens, and the keys that
+// seal fabric tokens. All nodes share the ring.
 //
 // Each use has one current key, one next key and any number of retired keys. The next key is
-// published before it is used to sign, so that verifiers that cache the JWKS know it in time. A
-// retired key is kept while anything that it signed or sealed may still be valid. A key that is no
-// longer trusted is revoked; from then on, everything that it signed or sealed is refused. Nodes
-// agree through the [Store], in which each step is a compare-and-swap. There is no leader.
+// published before it is used to sign, so that verifiers that cache the JWKS learn about it in
+// time. A retired key is kept while anything that it signed or sealed may still be valid. A key
+// that is no longer trusted is revoked; from then on, everything that it signed or sealed is
+// refused. Nodes agree through the [Store], in which each step is a compare-and-swap. There is no
+// leader.
 //
 // The Store holds the private parts of keys, sealed with a master key that is kept elsewhere.
 // Private signing keys may also be kept outside the Store: see [Custody]. Sealing keys are never
@@ -70,7 +71,7 @@ type Store interface {
 	Clock(ctx context.Context) (time.Time, error)
 }
 
-// Kept is how long a retired key is kept. No token is valid for so long.
+// Kept is how long a retired key is kept. It exceeds the lifetime of any token.
 const Kept = 31 * 24 * time.Hour
 
 // Config sets where a ring is stored, and how often its keys rotate.
@@ -124,8 +125,7 @@ type Ring struct {
 }
 
 // Open reads the ring and creates missing keys. If the current key for any use cannot be opened,
-// Open changes nothing and returns an error. This happens, for example, if the master key is a
-// different one.
+// for example because the master key is wrong, Open changes nothing and returns an error.
 func Open(ctx context.Context, c Config) (*Ring, error) {
 	r, err := newRing(c)
 	if err != nil {

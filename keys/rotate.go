@@ -15,9 +15,8 @@ import (
 )
 
 // Rotate makes the next key of a use current, retires the current key, and creates a new next key.
-// It returns the new current key. If another node changes the ring at the same time, Rotate returns
-// problem.Conflict. It also does so if the next key has not been published for long enough, unless
-// atOnce is set.
+// It returns the new current key. It returns problem.Conflict if another node changes the ring at
+// the same time, or, unless atOnce is set, if the next key has not been published for long enough.
 func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error) {
 	if err := r.Sync(ctx); err != nil {
 		return Record{}, err
@@ -127,7 +126,7 @@ func (r *Ring) promoted(next Record) Move {
 	return Move{Next, next}
 }
 
-// ended returns the move that makes a key Retired or Revoked, as end says.
+// ended returns the move that changes a key's state to end, which is Retired or Revoked.
 func (r *Ring) ended(rec Record, end State) Move {
 	from := rec.State
 	rec.State, rec.Retired = end, r.c.Now()

@@ -34,10 +34,10 @@ func newSigner(rec Record, key crypto.Signer) *signer {
 	return s
 }
 
-// deterministic is a signer that derives the nonce of a signature only from the key and the
-// message (RFC 6979), as RFC 8725, section 3.2 recommends. This takes a quarter less time than
-// mixing in randomness. Randomness would only protect a message that is signed twice, once by a
-// faulty machine.
+// deterministic is a signer that derives the nonce of a signature only from the key and the message
+// (RFC 6979), as RFC 8725, section 3.2 recommends. This takes a quarter less time than adding
+// randomness. Randomness would only protect against a faulty machine that signs the same message
+// twice.
 type deterministic struct{ *ecdsa.PrivateKey }
 
 func (d deterministic) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {

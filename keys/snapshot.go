@@ -15,7 +15,7 @@ type snapshot struct {
 	records []Record
 	signers map[string]*signer // by kid
 	roots   map[string][]byte  // sealing keys by kid
-	makers  map[Use]Record     // the keys in use for signing and sealing
+	makers  map[Use]Record     // the keys used for signing and sealing
 	jwks    Document
 	closed  map[string]error // errors for keys that could not be opened, by kid
 }

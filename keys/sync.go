@@ -47,8 +47,8 @@ func (r *Ring) sync(ctx context.Context) error {
 }
 
 // lookAgain reads the ring because a token has an unknown kid: another node may have just created
-// this key. It reads at most once a second, so that made-up kids do not cause queries. If several
-// callers call it at the same time, one of them reads, and the others wait for it.
+// this key. It reads at most once a second, so that invented kids do not cause queries. If there
+// are several callers at the same time, one of them reads, and the others wait for it.
 func (r *Ring) lookAgain() {
 	r.strangers.Lock()
 	defer r.strangers.Unlock()
@@ -68,7 +68,7 @@ func (r *Ring) Trusts(kid string) bool {
 	return s.signers[kid] != nil || s.roots[kid] != nil
 }
 
-// Heard returns a number that changes whenever this node reads a change of the ring.
+// Heard returns a number that changes whenever this node has read a change of the ring.
 func (r *Ring) Heard() int64 { return r.latest.Load().version }
 
 // A Status describes the health of a ring.

@@ -2,7 +2,8 @@ package keys
 
 import "sync"
 
-// maxOpened is the most opened tokens that are remembered. If there are more, all are forgotten.
+// maxOpened is the most opened tokens that are remembered. When this number is reached, all of them
+// are forgotten.
 const maxOpened = 4096
 
 // opened remembers the contents of valid tokens that a Sealer has opened, for callers that

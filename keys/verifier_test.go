@@ -17,7 +17,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A verifier checks tokens with the JWKS from a node. It caches the JWKS for as long as it may.
+// A verifier verifies tokens with the JWKS from a node. It caches the JWKS for as long as the
+// response allows.
 type verifier struct {
 	set   jose.JSONWebKeySet
 	until time.Time
@@ -61,7 +62,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		}
 
 		verifiers := make([]verifier, 20)
-		busy := 0 // the node that rotates keys; changes, so that one node creates a key and another promotes it
+		busy := 0 // the node that rotates keys; it changes, so that one node creates a key and another promotes it
 		for second := 0; second < 2*60*60; second += 2 {
 			for i, r := range nodes {
 				check(t, r.Sync(t.Context()))

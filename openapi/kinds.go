@@ -24,8 +24,8 @@ var kindTemplate = sync.OnceValue(func() *template.Template {
 type kindView struct {
 	*kinds.Kind
 	Name            string // name of its schema, such as "VideoRoom"
-	One, Many, A    string // "conference room", "conference rooms", "a"
-	Plural          string // "Conference rooms"
+	One, Many, A    string // such as "conference room", "conference rooms", "a"
+	Plural          string // such as "Conference rooms"
 	About           string
 	ChannelList     string
 	Creatable       bool
@@ -67,7 +67,8 @@ func (b *builder) addKinds(all *kinds.Catalog) error {
 	return nil
 }
 
-// described returns one of our members: a string or, if typ is "", the constant about.
+// described returns a member that all resources have: a string or, if typ is "", the constant
+// about.
 func described(name, typ, format, about string) *yaml.Node {
 	if typ == "" {
 		return mapping(name, mapping("const", about))
@@ -90,7 +91,7 @@ func described(name, typ, format, about string) *yaml.Node {
 	return mapping(name, m)
 }
 
-// addKind adds a kind. It returns the name of the schema that stands for the kind in a list of all
+// addKind adds a kind. It returns the name of the schema that represents the kind in a list of all
 // resources.
 func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 	v, src, err := b.describe(k)

@@ -27,8 +27,8 @@ type Operation struct {
 	Servers              []string
 	Summary, Description string
 	Who                  []string // accepted security schemes; "none" means no credentials
-	Scopes               []string // one of these is needed
-	Also                 []string // all of these are needed in addition
+	Scopes               []string // one of these scopes is needed
+	Also                 []string // all of these scopes are needed in addition
 	Parameters           []Parameter
 	Bodies               []Body
 	Responses            []Response

@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/openapi.yaml")
 
-// committed is the copy of the document in the repository.
+// committed is the path of the document's copy in the repository.
 const committed = "../docs/openapi.yaml"
 
 func build(t testing.TB, c Config) []byte {

@@ -174,7 +174,7 @@ func pointerTo(path, method string, status int, ref string) string {
 	return fmt.Sprintf("/paths/%s/%s/responses/%d", escape(path), strings.ToLower(method), status)
 }
 
-// escape escapes a key for use in a JSON Pointer in the fragment of a URL.
+// escape escapes a key for a JSON Pointer in the fragment of a URL.
 func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "+", "%2B", " ", "%20").Replace(key)
 }

@@ -27,14 +27,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 	res, err := next.RoundTrip(r)
 	if err != nil || res.StatusCode == http.StatusSwitchingProtocols || res.Header.Get("X-Request-Id") == "" {
-		return res, err // no request ID: net/http answered before our handlers ran, such as to malformed HTTP
+		return res, err // no request ID: net/http answered before our handlers ran, as it does to malformed HTTP
 	}
 
 	var body []byte
 	if isJSON(res.Header) {
 		body, err = io.ReadAll(res.Body)
 		_ = res.Body.Close() // the body was read to its end, or failed
-		// Callers get the same bytes, and the same error after them.
+		// Callers get the same bytes, followed by the same error.
 		res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
 		if err != nil {
 			return res, nil
