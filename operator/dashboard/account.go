@@ -212,7 +212,7 @@ func (a *accountPages) newCodes(v *visit) error {
 	if err != nil {
 		return err
 	}
-	// Recovery codes need another factor, and the operator must have shown it in this session.
+	// Recovery codes require another factor, which the operator must have used in this session.
 	if !has.Any() || !v.session.TwoFactors() {
 		return v.redirect(Prefix + "/account")
 	}

@@ -9,8 +9,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A liveHint is a sentence below an input about the address that a new row will get. While somebody
-// types in one of the inputs in Names, the page replaces the sentence with the response of Path.
+// A liveHint is a sentence below an input that names the address of the row to be created. While
+// the operator types in one of the inputs in Names, the page replaces the sentence with the
+// response from Path.
 type liveHint struct {
 	Text, Path string
 	Names      string // separated by spaces
@@ -51,7 +52,7 @@ func (v *visit) addAddressHint(k *kinds.Kind, all []input) {
 }
 
 // previewAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address. It responds with a
-// sentence that names the address a resource with these names would get.
+// sentence that contains the address that a resource with these names would get.
 func (a *resourcePages) previewAddress(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {

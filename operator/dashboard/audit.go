@@ -22,7 +22,7 @@ type auditPages struct {
 	Clients *idp.Provider
 }
 
-// An auditFilter holds the filter of an audit page, as its URL spells it.
+// An auditFilter holds the filter of an audit page, with the values as written in the URL.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
 
 // Any reports whether the filter restricts anything.
@@ -103,8 +103,8 @@ func (a *auditPages) listAudit(v *visit) error {
 	return a.pageWith(v, options, title, "audit", p)
 }
 
-// auditQuery returns the filter from the URL. It replaces an email by the id of its account: a
-// subscriber of the project, or an operator on the page of the installation.
+// auditQuery returns the filter from the URL. It replaces an email with the id of the account that
+// has it: a subscriber of the project or, on the page of the installation, an operator.
 func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
 	if f.Actor != "" { // the kind of the actor lets the store use an index

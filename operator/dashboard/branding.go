@@ -63,7 +63,8 @@ func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 // preview, which shows the form again with a preview of its values and saves nothing.
 func (a *brandPages) showBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
 
-// showClientBranding serves the same for a client, below /dashboard/projects/{project}/clients/{id}.
+// showClientBranding does the same as showBranding for a client, below
+// /dashboard/projects/{project}/clients/{id}.
 func (a *brandPages) showClientBranding(v *visit) error {
 	c, err := a.clients.client(v)
 	if err != nil {

@@ -107,7 +107,7 @@ func (a *callPages) recordingsOf(v *visit, r calls.Record) (rows []recordingRow,
 // maxRecordingsOfCall is the most recordings that the page of a call shows.
 const maxRecordingsOfCall = 20
 
-// findCall returns the call that the path names.
+// findCall returns the call named in the path.
 func (a *callPages) findCall(v *visit) (calls.Record, error) {
 	if a.Calls == nil {
 		return calls.Record{}, problem.NoSuch("call")

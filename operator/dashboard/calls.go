@@ -110,7 +110,7 @@ func qualityOf(mos float64) string {
 	return "Poor"
 }
 
-// A callFilter holds the filter of the list of calls, as its URL spells it.
+// A callFilter holds the filter of the list of calls, with the values as written in the URL.
 type callFilter struct {
 	From, To, Subscriber, After, Before string
 	Results                             []choice

@@ -208,7 +208,8 @@ func TestCallSnippets(t *testing.T) {
 	}
 }
 
-// TestNoCalls shows that if the server carries no calls, the code for calling an address says so.
+// TestNoCalls shows that if the server serves no calls, the page says so instead of showing code
+// for calling an address.
 func TestNoCalls(t *testing.T) {
 	for _, none := range []bool{true, false} {
 		w := newWorldOf(&world{TB: t, noCalls: none})

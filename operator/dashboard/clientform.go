@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// The settings of a client, for people.
+// The settings of a client, with their titles.
 var (
 	profileTitles = []choice{
 		{Value: string(idp.Default), Title: "Default",

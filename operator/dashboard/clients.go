@@ -43,7 +43,7 @@ func (a *clientPages) listClients(v *visit) error {
 	return a.page(v, http.StatusOK, "OAuth clients", "clients", listOf(v, found, v.clientRow))
 }
 
-// client returns the client that the path names, if it belongs to the project.
+// client returns the client named in the path, if it belongs to the project.
 func (a *clientPages) client(v *visit) (idp.Client, error) {
 	c, err := a.Clients.Clients.Find(v.r.Context(), v.r.PathValue("id"))
 	if err == nil && c.ProjectID != v.project.ID {

@@ -38,7 +38,7 @@ func (a *factorPages) confirmPage(v *visit, status int, next string, wrong []str
 }
 
 // confirm serves POST /dashboard/confirm. It verifies either a passkey, or the password and then a
-// code, and raises the session. With a wrong password, the code is not used up.
+// code, and raises the session. A code that is sent with a wrong password remains unused.
 func (a *factorPages) confirm(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	if v.form.Has("credential") {

@@ -73,7 +73,7 @@ func (i input) sent(posted url.Values) []string {
 	return []string{normalize(posted.Get(i.Name))}
 }
 
-// normalize undoes the changes that a browser makes to text.
+// normalize undoes the changes that browsers make to submitted text.
 func normalize(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }

@@ -35,7 +35,7 @@ type Config struct {
 	Clients    *idp.Provider
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
 	Calls      *calls.Records         // nil hides all calls
-	NoCalls    bool                   // clients of this server cannot call
+	NoCalls    bool                   // this server serves no calls
 	PublicURL  string                 // {base_url}: the URL under which browsers reach the server
 	Factors    *factor.Factors        // nil if second factors are not supported
 
@@ -48,9 +48,9 @@ type Config struct {
 	// Audit returns a page of the audit trail, newest first. If it is nil, pages show no events.
 	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
-	// SecretsShown returns the events in which an operator saw a secret, newest first. They include
-	// events in which an API key or client whose secret the operator saw got another secret, and so
-	// on. If SecretsShown is nil, pages list no secrets.
+	// SecretsShown returns the events in which an operator saw a secret, newest first. If such a
+	// secret was used to get further secrets, it also returns those events, and so on. If
+	// SecretsShown is nil, pages list no secrets.
 	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error)
 
 	// Health returns the state of the services that the server depends on. If it is nil, pages show
@@ -76,7 +76,7 @@ type API struct {
 	routes []route
 }
 
-// New returns an API that serves the pages of c.
+// New returns an API with the services in c.
 func New(c Config) (*API, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -200,7 +200,7 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 	return "", nil
 }
 
-// reasons explain why a login was refused, and how to resolve it.
+// reasons explains why logins are refused, and how to resolve it.
 var reasons = map[string]string{
 	"unknown account": "No account here has this email. It may be misspelled, belong to another project, or " +
 		"still have to be added under Subscribers.",

@@ -30,7 +30,7 @@ func (a *factorPages) factorSet(v *visit) (factor.Set, error) {
 	return a.Factors.Has(v.r.Context(), ownerOf(v.operator))
 }
 
-// needsFactor reports whether an operator has to show a second factor or set one up.
+// needsFactor reports whether an operator has to use a second factor or set one up.
 func (a *factorPages) needsFactor(v *visit, o operator.Operator) (bool, error) {
 	if a.Factors == nil {
 		return false, nil
@@ -142,8 +142,8 @@ func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, err
 	return key.AMR(), err
 }
 
-// checkCode verifies the code in a form, either from the app or a recovery code, and returns its
-// authentication method. A rejected code is recorded. Recovery codes are the ones with letters.
+// checkCode verifies the code in a form and returns its authentication method. A code with letters
+// is a recovery code; any other code must come from the app. A rejected code is recorded.
 func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string, err error) {
 	code := v.form.Get("code")
 	check, method := a.Factors.CheckTOTP, "otp"
@@ -189,7 +189,7 @@ func (a *factorPages) raiseAndContinue(v *visit, next string, methods ...string)
 	return v.redirect(orFront(next))
 }
 
-// raise replaces the session with one that has shown the given authentication methods.
+// raise replaces the session with one that records the given authentication methods.
 func (a *factorPages) raise(v *visit, methods ...string) error {
 	s, cookie, err := a.Operators.Raise(v.r.Context(), v.account, v.session, visitor(v.r), methods...)
 	if err != nil {
@@ -253,8 +253,8 @@ func (a *factorPages) showEnrol(v *visit) error {
 	})
 }
 
-// ifNoFactor runs do if the operator has no second factor yet. Otherwise the operator must show the
-// existing factor, and cannot set up another.
+// ifNoFactor runs do if the operator has no second factor yet. Otherwise the operator must use the
+// existing factor and cannot set up another.
 func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {

@@ -74,8 +74,8 @@ type form struct {
 // A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".
 type fault struct{ Text, ID string }
 
-// blame assigns the parts of an error to the inputs that caused them. ok is false if different
-// input would not resolve the error.
+// blame assigns the parts of an error to the inputs that caused them. ok is false if the operator
+// cannot resolve the error by changing the input.
 func (f *form) blame(err error) (ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {

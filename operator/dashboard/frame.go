@@ -107,8 +107,7 @@ func (a *site) nav(v *visit, projectID string) (all []templates.FrameLink) {
 	return all
 }
 
-// isWithin reports whether path is the page of, or lies below it. If alone is set, only the page
-// itself counts.
+// isWithin reports whether path equals of or lies below it. If alone is set, path must equal of.
 func isWithin(path, of string, alone bool) bool {
 	if of == Prefix+"/projects" {
 		alone = true

@@ -33,7 +33,7 @@ func (v *visit) ingestKeyRow(k fabric.IngestKey) ingestKeyRow {
 // An ingestKeysPage lists ingest keys, and has a form that creates one.
 type ingestKeysPage struct {
 	list[ingestKeyRow]
-	Made   string // URL with the key that was just created
+	Made   string // URL that contains the key that was just created
 	Name   string
 	Faults []string
 }

@@ -112,7 +112,7 @@ func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, e
 	return t, t.ProjectID == v.project.ID, nil
 }
 
-// isMissing reports whether err only means that something was not found.
+// isMissing reports whether err means that a token or key is unknown or not valid.
 func isMissing(err error) bool {
 	p := problem.First(err)
 	return p != nil && (p.Kind == problem.NotFound || p.Kind == problem.Forbidden ||

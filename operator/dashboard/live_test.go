@@ -98,7 +98,7 @@ func TestFollow(t *testing.T) {
 }
 
 // TestFollowNeedsFactor shows that a stream ends when its operator gets a role that requires a
-// second factor, if that session has not shown one.
+// second factor, if none was used in that session.
 func TestFollowNeedsFactor(t *testing.T) {
 	w := newWorldThat(t, operator.Owner)
 	in := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}

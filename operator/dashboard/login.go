@@ -147,7 +147,7 @@ func (a *loginPages) logOut(v *visit) error {
 	return v.redirect(Prefix + "/login")
 }
 
-// A setupPage is the form to which a link for an invitation or a password reset leads.
+// A setupPage is the form that an invitation link or a password reset link opens.
 type setupPage struct {
 	Token     string
 	Email     string // from the link, or as typed

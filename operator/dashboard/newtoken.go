@@ -128,9 +128,9 @@ func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
 }
 
-// isNewSubscriber reports whether the form asks for a token for an unknown subscriber, and the
-// operator has not confirmed that yet. As in the API, the token would create the subscriber; the
-// confirmation prevents this for a mistyped reference.
+// isNewSubscriber reports whether the form requests a token for an unknown subscriber and the
+// operator has not confirmed that yet. As in the API, issuing the token creates the subscriber. The
+// confirmation prevents this if the reference was mistyped.
 func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
 	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||
@@ -144,7 +144,7 @@ func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	return false, err
 }
 
-// mint creates the token that the form asks for, and records it in the audit trail.
+// mint creates the token that the form requests, and records it in the audit trail.
 func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 	made.Expires = v.now.Add(fabric.TokenLifetime)
 	var end *int64

@@ -76,8 +76,8 @@ func TestNoticesName(t *testing.T) {
 	}
 }
 
-// TestAddressForeseen shows that the form for a new resource shows its future address, and that the
-// edit form says that the address will not change.
+// TestAddressForeseen shows that the form for a new resource shows the address that the resource
+// will get, and that the edit form says that the address will not change.
 func TestAddressForeseen(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -59,7 +59,7 @@ func TestOperatorsAreNotified(t *testing.T) {
 	w.browser().signIn(anns)
 	want("another sign-in from there", anns)
 
-	// Owners are told about a new operator, and operators about the factors they set up.
+	// Owners are notified of a new operator, and operators of the factors they set up.
 	bob, b := w.operator(bobs, operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	for _, d := range want("a new operator", anns, mail.OperatorAdded) {
 		if d.Facts["new"] != bobs || d.Facts["role"] != "admin" {
@@ -70,7 +70,7 @@ func TestOperatorsAreNotified(t *testing.T) {
 	b.passkey()
 	want("a passkey", bobs, mail.OperatorFactor)
 
-	// The operator is also told about a link made by another operator, and about a password set
+	// The operator is also notified of a link created by another operator, and of a password set
 	// with it.
 	page := "/dashboard/operators/" + bob.ID
 	link := a.post(page, page+"/link", nil).find(t, `id="link"><span class="copy"><code>([^<]+)<`)

@@ -286,8 +286,9 @@ func TestEnrolByPasskey(t *testing.T) {
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
 }
 
-// TestFirstFactor shows that a session that began before the second factor was set up must show the
-// factor before anything else. The network from which that session signed in is not a known place.
+// TestFirstFactor shows that in a session that began before the second factor was set up, the
+// factor must be used before anything else. The network from which that session signed in is not a
+// known place.
 func TestFirstFactor(t *testing.T) {
 	for name, add := range map[string]func(browser){"app": func(b browser) { b.app() },
 		"passkey": func(b browser) { b.passkey() }} {
@@ -320,7 +321,7 @@ func TestFirstFactor(t *testing.T) {
 }
 
 // TestRequiredByRole shows that a viewer needs no second factor if only owners and admins do. When
-// the viewer becomes an admin, existing sessions must show one.
+// the viewer becomes an admin, existing sessions require one.
 func TestRequiredByRole(t *testing.T) {
 	w := newWorldThat(t, operator.Owner, operator.Admin)
 	role := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
@@ -344,7 +345,7 @@ func TestRequiredByRole(t *testing.T) {
 		t.Errorf("Caller for the session of an admin without a second factor = %v", err)
 	}
 
-	// Once a second factor is set up, the session continues. A new session must show the factor.
+	// Once a second factor is set up, the session continues. A new session requires the factor.
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
 	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
 	b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {factortest.Code(secret, w.now())}})

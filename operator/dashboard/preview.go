@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A preview shows the login page with a branding, in frames.
+// A preview shows the login page with a given branding, in frames.
 type preview struct {
 	Page     string // URL of the preview; each frame adds its theme
 	Real     string // URL of the actual login page

@@ -94,7 +94,8 @@ func (a *recordingPages) recordingSnippets(r recordings.Recording) []snippet {
 	}
 }
 
-// startAt returns the position in a link in seconds. It accepts seconds and times such as 1:02:03.
+// startAt returns the start position, in seconds, that a link specifies as seconds or as a time
+// such as 1:02:03.
 func startAt(text string, whole time.Duration) string {
 	var seconds float64
 	for part := range strings.SplitSeq(text, ":") {

@@ -113,7 +113,8 @@ func formatSize(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// A recordingFilter holds the filter of the list of recordings, as its URL spells it.
+// A recordingFilter holds the filter of the list of recordings, with the values as written in the
+// URL.
 type recordingFilter struct {
 	Call, Party, Conference, Subscriber, After, Before string
 	Longer, Shorter                                    string // seconds
