@@ -88,7 +88,7 @@ const (
 // A Target is the thing that was acted on.
 type Target struct{ Kind, ID string }
 
-// Of returns the event of an action on a target.
+// Of returns an event that records an action on a target.
 func Of(action, projectID, kind, id string) Event {
 	return Event{Action: action, Outcome: Done, ProjectID: projectID, Target: Target{kind, id}}
 }
@@ -117,7 +117,7 @@ func (e Event) With(facts ...string) Event {
 // Add adds facts to the event itself, like [Event.With].
 func (e *Event) Add(facts ...string) { *e = e.With(facts...) }
 
-// Refuse returns e as the event of a refused action. reason is why it was refused.
+// Refuse returns e changed to record a refused action, with the reason for the refusal.
 func (e Event) Refuse(reason string) Event {
 	e.Outcome = Refused
 	return e.With("reason", reason)

@@ -64,7 +64,7 @@ func (q *Queue) next(done string) (j job, ok bool) {
 	return j, true
 }
 
-// Wait waits until every queued job has ended, or until the context ends.
+// Wait waits until every queued job has ended, or until ctx is done.
 func (q *Queue) Wait(ctx context.Context) error {
 	q.mu.Lock()
 	idle := q.idle

@@ -1,7 +1,7 @@
 // Package backup writes and reads backups: the rows of a database, and the media of recordings.
 //
-// A backup is a tar archive that is encrypted with age (https://age-encryption.org/v1). Stock tools
-// open it:
+// A backup is a tar archive that is encrypted with age (https://age-encryption.org/v1). Standard
+// tools can open it:
 //
 //	age --decrypt --identity key.txt FILE | tar --extract
 //
@@ -13,14 +13,17 @@
 //	objects/000000.jsonl.gz      one Object a line for each of these files, after its bytes
 //	manifest.json                the number of rows and the SHA-256 of each table and of the objects
 //
-// Rows and objects are cut into parts of about a megabyte, so that neither side holds a table in
-// memory. The SHA-256 of a table is that of all its lines; it is the same for the same rows in SQLite
-// and in PostgreSQL. The manifest comes last: an archive without it is not complete.
+// Rows and objects are split into parts of about a megabyte, so that neither the writer nor the
+// reader holds a table in memory. The SHA-256 of a table covers all its lines; it is the same for
+// the same rows in SQLite and in PostgreSQL. The manifest comes last: an archive without it is
+// incomplete.
 //
-// In a [Dir], the media lies outside the archive, in media/ab/SHA256.age: each file encrypted by
-// itself, and named after the SHA-256 of its bytes. Further backups share these files.
+// In a [Dir], media files are stored outside the archive, in media/ab/SHA256.age. Each file is
+// encrypted separately and named after the SHA-256 of its bytes, so that later backups can share
+// it.
 //
-// The master key is never part of a backup. Without it, the sealed secrets in the rows stay sealed.
+// The master key is never part of a backup. Without it, the sealed secrets in the rows cannot be
+// opened.
 package backup
 
 import (
@@ -57,7 +60,7 @@ type Header struct {
 	Tables  []Table   `json:"tables"`
 }
 
-// A Table has the columns of a table, in the order of the values in its rows.
+// A Table describes a table. Its columns have the order of the values in its rows.
 type Table struct {
 	Name    string   `json:"name"`
 	Columns []Column `json:"columns"`
@@ -88,7 +91,7 @@ type Object struct {
 	Missing bool   `json:"missing,omitempty"` // the recording exists, but its bytes do not
 }
 
-// name returns the name of the entry with the bytes.
+// name returns the name of the entry with the object's bytes.
 func (o Object) name() string {
 	if o.Part == "" {
 		return mediaPrefix + o.Key
@@ -96,10 +99,10 @@ func (o Object) name() string {
 	return mediaPrefix + o.Key + "." + o.Part
 }
 
-// absent reports whether there are no bytes.
+// absent reports whether the backup has no bytes of the object.
 func (o Object) absent() bool { return o.Deleted || o.Missing }
 
-// The names of the entries of an archive.
+// The names of the entries in an archive.
 const (
 	headerName    = "header.json"
 	manifestName  = "manifest.json"
@@ -108,13 +111,14 @@ const (
 	mediaPrefix   = "media/"
 )
 
-// A Manifest is the last entry of an archive, with which everything before it is compared.
+// A Manifest is the last entry of an archive. Readers compare everything before it with the
+// manifest.
 type Manifest struct {
 	Tables []Sum `json:"tables"`
 	Media  Media `json:"media"`
 }
 
-// Rows returns the number of rows of all tables.
+// Rows returns the total number of rows in all tables.
 func (m Manifest) Rows() (n int64) {
 	for _, t := range m.Tables {
 		n += t.Rows
@@ -162,7 +166,7 @@ type Digest struct {
 	enc  *json.Encoder
 }
 
-// NewDigest returns the Digest of a table without rows.
+// NewDigest returns the Digest of an empty table.
 func NewDigest() *Digest {
 	d := &Digest{hash: sha256.New()}
 	d.enc = json.NewEncoder(&d.line)
@@ -170,7 +174,7 @@ func NewDigest() *Digest {
 	return d
 }
 
-// Add adds a row, and returns its line. The line is valid until the next call.
+// Add adds a row and returns its line, which is valid until the next call.
 func (d *Digest) Add(row any) ([]byte, error) {
 	d.line.Reset()
 	if err := d.enc.Encode(row); err != nil {

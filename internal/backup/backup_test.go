@@ -44,7 +44,7 @@ func newInstallation() *installation {
 		listed: []string{"k1", "k2"},
 		now:    time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
 	}
-	for n := range 1200 { // several parts of the archive
+	for n := range 1200 { // enough for several parts in the archive
 		i.rows["children"] = append(i.rows["children"],
 			[]any{fmt.Sprint("child ", n), int64(1)<<62 - int64(n), strings.Repeat("ü<\u2028>\n\"", 100)})
 	}
@@ -97,7 +97,7 @@ func (i *installation) source() Source {
 	}
 }
 
-// contentsOf returns what an archive contains.
+// contentsOf returns the contents of an archive.
 func contentsOf(t *testing.T, a Archive, id age.Identity) (*installation, error) {
 	t.Helper()
 	got := &installation{rows: make(map[string][][]any), media: make(map[string]string)}
@@ -203,7 +203,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStockTools reads an archive as age, tar and gunzip do.
+// TestStockTools shows that age, tar and gunzip can read an archive.
 func TestStockTools(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")
@@ -250,7 +250,7 @@ func TestStockTools(t *testing.T) {
 	}
 }
 
-// TestIncremental shows that a further backup writes only new media, and that Prune removes media
+// TestIncremental shows that a later backup writes only new media, and that Prune removes media
 // that no remaining backup uses.
 func TestIncremental(t *testing.T) {
 	id, dir, i := newKey(t), t.TempDir(), newInstallation()
@@ -290,7 +290,7 @@ func TestIncremental(t *testing.T) {
 	}
 }
 
-// TestMediaThatDiffers shows what happens to media that the rows name and that is not there, or is
+// TestMediaThatDiffers shows how a backup treats media that rows name but that is missing or
 // different.
 func TestMediaThatDiffers(t *testing.T) {
 	id, i := newKey(t), newInstallation()
@@ -329,8 +329,8 @@ func TestMediaThatDiffers(t *testing.T) {
 	}
 }
 
-// TestDamage changes each kind of entry, and cuts off the end. The archive is encrypted again, so
-// that it is not the encryption that finds the damage.
+// TestDamage shows that changes to each kind of entry, and a truncated archive, are found. The
+// damaged archive is encrypted again, so that the damage is not found by the decryption.
 func TestDamage(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")
@@ -389,7 +389,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDamagedMedia damages files of media that are outside the archive.
+// TestDamagedMedia shows that damage to media files outside the archive is found.
 func TestDamagedMedia(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	a, _ := create(t, dir, newInstallation(), id.Recipient(), "")
@@ -450,8 +450,8 @@ func decrypted(t *testing.T, file string, id age.Identity) []byte {
 	return plain
 }
 
-// rewrite writes an archive whose entries damage has changed. An entry with an empty name is left
-// out.
+// rewrite writes an archive whose entries were changed by damage. An entry whose name is then empty
+// is left out.
 func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
 	damage func(string, []byte) (string, []byte)) {
 	t.Helper()

@@ -32,7 +32,7 @@ const (
 	timeFormat    = "20060102T150405.000Z"
 )
 
-// A Summary describes a backup without revealing what is in it. A Dir has one for each archive, in
+// A Summary describes a backup without revealing its contents. A Dir has one for each archive, in
 // plain text.
 type Summary struct {
 	Name       string    `json:"name"`
@@ -46,16 +46,16 @@ type Summary struct {
 	SHA256     string    `json:"sha256,omitempty"` // of the archive, in hex
 }
 
-// A Report describes what a backup holds, and what was written for it.
+// A Report describes what a backup contains, and what was written for it.
 type Report struct {
 	Summary
 	Manifest   Manifest
-	Added      int64 // files of the media that no earlier backup had
+	Added      int64 // media files that no earlier backup had
 	AddedBytes int64
 }
 
-// Create writes a backup. If the media differs from the rows' description of it, the error is a
-// [Mismatch], and the backup has everything else.
+// Create writes a backup. If the media differs from what the rows describe, the error is a
+// [Mismatch], and the backup contains everything else.
 func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report, err error) {
 	name := archivePrefix + s.Now().UTC().Format(timeFormat) + archiveSuffix
 	beside := func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
@@ -120,7 +120,7 @@ func compareSHA256(r io.Reader, name, want string) error {
 	return nil
 }
 
-// counted counts and hashes what is written.
+// counted counts and hashes the bytes that are written.
 type counted struct {
 	w    io.Writer
 	hash interface {
@@ -137,7 +137,7 @@ func (c *counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// mediaFile returns the name of the file with the given bytes.
+// mediaFile returns the name of the media file with the given SHA-256.
 func mediaFile(sha string) string { return mediaPrefix + sha[:2] + "/" + sha + archiveSuffix }
 
 // store stores the bytes of an object, unless an earlier backup has them.
@@ -157,7 +157,7 @@ func (d Dir) store(ctx context.Context, to []age.Recipient, o Object, open func(
 	}
 	defer content.Close()
 
-	// The name depends on the bytes: if they differ from the row, so does the name.
+	// The name is derived from the bytes that were read, even if they differ from the row.
 	sum := sha256.New()
 	if o.Bytes, err = io.Copy(sum, content); err != nil {
 		return o, false, err
@@ -209,7 +209,8 @@ func (d Dir) List() (all []Summary, err error) {
 	return all, nil
 }
 
-// summary reads the summary of an archive. If there is none, it returns what the name reveals.
+// summary reads the summary of an archive. If there is none, it returns only the facts in the
+// archive's name.
 func (d Dir) summary(s Summary) (Summary, error) {
 	file, err := d.files.Open(s.Name + summarySuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -227,7 +228,7 @@ func (d Dir) summary(s Summary) (Summary, error) {
 	return read, nil
 }
 
-// slack is the time by which clocks may differ between the file system and this machine.
+// slack is the maximum difference between the clocks of the file system and of this machine.
 const slack = time.Hour
 
 // Prune removes all but the newest backups, and the media that only they used. It returns the names
@@ -244,8 +245,8 @@ func (d Dir) Prune(keep int) (removed []string, err error) {
 		removed = append(removed, s.Name)
 	}
 
-	// Each backup marks the media that it uses. Media last used before the oldest remaining
-	// backup is used by none.
+	// Each backup marks the media that it uses. Media last used before the oldest remaining backup
+	// is no longer needed.
 	oldest := all[keep-1].Created.Add(-slack)
 	return removed, d.files.Files(strings.TrimSuffix(mediaPrefix, "/"), func(f File) error {
 		if f.Used.Before(oldest) {
@@ -280,13 +281,13 @@ func CreateFile(ctx context.Context, file string, to []age.Recipient, s Source) 
 	return r, errors.Join(Dir{files}.check(name, r.SHA256), w.mismatch())
 }
 
-// An Archive is a backup to read.
+// An Archive is a backup that can be read.
 type Archive struct {
 	dir  Dir
 	Name string
 }
 
-// Find returns the archive in a file, or the newest one in a directory.
+// Find returns the archive in a file, or the newest archive in a directory.
 func Find(file string) (Archive, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -328,8 +329,8 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 	return read(file, identities, v)
 }
 
-// Bytes passes the bytes of an object that are outside the archive to do. If they differ from the
-// list, it returns a [Mismatch] after do has read them.
+// Bytes passes the bytes of an object that are outside the archive to do. If the bytes differ from
+// the archive's list, it returns a [Mismatch] after do has read them.
 func (a Archive) Bytes(o Object, identities []age.Identity, do func(io.Reader) error) error {
 	if !isSHA256(o.SHA256) {
 		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)
@@ -359,8 +360,8 @@ func (a Archive) Bytes(o Object, identities []age.Identity, do func(io.Reader) e
 	return nil
 }
 
-// Verify reads the archive and all its media, and compares them with the manifest. progress is
-// called for each table and each file of the media.
+// Verify reads the archive and all its media, and compares them with the manifest. It calls
+// progress for each table and each media file.
 func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress func(done string),
 ) (Header, Manifest, error) {
 	var h Header

@@ -17,23 +17,24 @@ import (
 	"filippo.io/age"
 )
 
-// A Visitor receives the contents of an archive while it is read. What it received is only proven
-// intact when reading ends without an error.
+// A Visitor receives the contents of an archive while it is read. The contents are proven to be
+// intact only when reading ends without an error.
 type Visitor struct {
 	Header func(Header) error
-	// Rows is called for each table with rows, in the order of the header. It must read all rows.
+	// Rows is called for each table that has rows, in the order of the header. It must read all
+	// rows.
 	Rows func(t Table, rows iter.Seq2[[]any, error]) error
-	// Bytes is called for the bytes of an object that are inside the archive. The object is the
-	// one that the archive lists later; only its key and part are known yet.
+	// Bytes is called for the bytes of each object that are inside the archive. Only the object's
+	// key and part are set, because the archive lists the objects after their bytes.
 	Bytes func(o Object, content io.Reader) error
-	// Object is called for each object of the list.
+	// Object is called for each object in the archive's list.
 	Object func(Object) error
 }
 
-// The limits on reading an archive, which anyone may have written, into memory.
+// These limit what is read into memory, since anyone may have written the archive.
 const (
 	maxJSON = 16 << 20  // header and manifest
-	maxLine = 256 << 20 // the lines of one entry
+	maxLine = 256 << 20 // all lines of one entry
 )
 
 // read reads an archive and compares it with its manifest.
@@ -47,21 +48,21 @@ func read(in io.Reader, identities []age.Identity, v Visitor) (Header, Manifest,
 	if err != nil {
 		return r.header, m, err
 	}
-	// The last bytes of the encryption prove that nothing was cut off.
+	// Reading to the end of the encrypted data proves that the archive was not truncated.
 	if _, err := io.Copy(io.Discard, decrypted); err != nil {
 		return r.header, m, fmt.Errorf("decrypting: %w", err)
 	}
 	return r.header, m, nil
 }
 
-// A reader reads an archive, one entry ahead.
+// A reader reads an archive. It has always read the header of the current entry already.
 type reader struct {
 	Visitor
 	tar    *tar.Reader
-	entry  *tar.Header // nil after the last
+	entry  *tar.Header // nil after the last entry
 	header Header
 	found  Manifest
-	inside map[string]Object // bytes that were read and are not yet listed, by the name of the entry
+	inside map[string]Object // objects whose bytes were read but that were not listed yet, by the name of the entry
 }
 
 func (r *reader) advance() (err error) {
@@ -120,7 +121,7 @@ func (r *reader) read() (want Manifest, err error) {
 	return want, r.compare(want)
 }
 
-// compare compares what was read with the manifest.
+// compare returns an error if what was read differs from the manifest.
 func (r *reader) compare(want Manifest) error {
 	err := Compare(r.found.Tables, want.Tables)
 	if r.found.Media != want.Media {
@@ -135,7 +136,7 @@ func (r *reader) compare(want Manifest) error {
 	return nil
 }
 
-// readJSON reads the current entry, and advances to the next.
+// readJSON decodes the current entry and advances to the next one.
 func (r *reader) readJSON(v any) error {
 	text, err := io.ReadAll(io.LimitReader(r.tar, maxJSON))
 	if err == nil {
@@ -209,7 +210,7 @@ func parseRow(t Table, text json.RawMessage) ([]any, error) {
 	return row, nil
 }
 
-// readMedia reads the bytes and the list of the objects.
+// readMedia reads the bytes of the objects and their list.
 func (r *reader) readMedia() error {
 	l := &lineReader{r: r, prefix: objectsPrefix, hash: sha256.New()}
 	for r.entry != nil && r.entry.Name != manifestName {
@@ -253,7 +254,7 @@ func (r *reader) readBytes() error {
 	return r.advance()
 }
 
-// readObject compares an object of the list with its bytes, if they are inside.
+// readObject compares an object in the list with its bytes, if these are inside the archive.
 func (r *reader) readObject(text json.RawMessage) error {
 	var o Object
 	if err := json.Unmarshal(text, &o); err != nil {
@@ -270,7 +271,7 @@ func (r *reader) readObject(text json.RawMessage) error {
 	return r.Object(o)
 }
 
-// A lineReader reads lines from consecutive entries with a prefix.
+// A lineReader reads the lines of consecutive entries whose names have a prefix.
 type lineReader struct {
 	r      *reader
 	prefix string
@@ -279,8 +280,8 @@ type lineReader struct {
 	next   int // number of the next entry
 }
 
-// all returns the lines of all entries with the prefix that follow each other, and advances past
-// them.
+// all returns the lines of all consecutive entries with the prefix, and advances past these
+// entries.
 func (l *lineReader) all() iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		for l.r.entry != nil && strings.HasPrefix(l.r.entry.Name, l.prefix) {

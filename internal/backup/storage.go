@@ -12,20 +12,20 @@ import (
 	"time"
 )
 
-// A Storage holds the files of backups by name, such as media/ab/abcd.age. [OpenFolder] returns one
-// in a directory; a bucket of an object store could be another. Files do not change once they are
-// written.
+// A Storage holds the files of backups by name, such as media/ab/abcd.age. [OpenFolder] returns a
+// Storage in a directory; another implementation could use a bucket of an object store. Files do
+// not change after they were written.
 type Storage interface {
-	// Write creates a file with the content that write writes. The file appears when it is complete
-	// and on disk.
+	// Write creates a file and calls write to fill it. The file appears once it is complete and on
+	// disk.
 	Write(name string, write func(io.Writer) error) error
-	// Open opens a file. The error for an absent file is fs.ErrNotExist.
+	// Open opens a file. If the file does not exist, the error is fs.ErrNotExist.
 	Open(name string) (io.ReadCloser, error)
 	// Use reports whether a file exists, and records that it was used now.
 	Use(name string) (exists bool, err error)
 	// Files calls do for each file whose name begins with the folder and a slash.
 	Files(folder string, do func(f File) error) error
-	// Remove deletes a file. An absent file is not an error.
+	// Remove deletes a file. If the file does not exist, Remove returns nil.
 	Remove(name string) error
 }
 
@@ -51,7 +51,7 @@ func OpenFolder(dir string) (Storage, error) {
 	return folder{root}, nil
 }
 
-// partMark ends the names of files that are being written.
+// partMark is the suffix in the names of files that are being written.
 const partMark = ".part"
 
 func (f folder) Write(name string, write func(io.Writer) error) (err error) {
@@ -76,7 +76,7 @@ func (f folder) Write(name string, write func(io.Writer) error) (err error) {
 	return f.sync(path.Dir(name))
 }
 
-// sync makes the names in a directory durable.
+// sync makes the file names in a directory durable.
 func (f folder) sync(name string) error {
 	dir, err := f.root.Open(name)
 	if err != nil {
@@ -99,14 +99,14 @@ func (f folder) Use(name string) (bool, error) {
 func (f folder) Files(prefix string, do func(File) error) error {
 	err := fs.WalkDir(f.root.FS(), prefix, func(name string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed meanwhile
+			return nil // removed in the meantime
 		}
 		if err != nil {
 			return err
 		}
 		if e.IsDir() {
 			if prefix == "." && name != "." {
-				return fs.SkipDir // only the files at the top
+				return fs.SkipDir // list only the files at the top level
 			}
 			return nil
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// A Source holds the data to back up.
+// A Source provides the data to back up.
 type Source struct {
 	Program string // the version of selvage
 	Schema  int64
@@ -34,14 +34,14 @@ type Source struct {
 	Exists   func(ctx context.Context, key string) (bool, error)
 
 	Now      func() time.Time
-	Progress func(done string) // called for each part of a table and for each file of the media
+	Progress func(done string) // called for each part of a table and for each media file
 }
 
-// partSize is the size at which rows continue in another entry of the archive.
+// partSize is the size after which rows continue in another entry of the archive.
 const partSize = 1 << 20
 
-// A bytesStore stores the bytes of an object outside the archive, unless they are there already. It
-// returns the object with the number and the SHA-256 of the bytes.
+// A bytesStore stores the bytes of an object outside the archive, unless they are already stored.
+// It returns the object with the number and the SHA-256 of the bytes.
 type bytesStore func(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error)
 
 // A writer writes an archive.
@@ -55,7 +55,7 @@ type writer struct {
 	wrong    []error // differences between the rows and the media; the archive is complete nonetheless
 }
 
-// write writes an archive. If the media differs from the rows' description of it, the error is a
+// write writes an archive. If the media differs from what the rows describe, the error is a
 // [Mismatch], and the archive is complete.
 func write(ctx context.Context, out io.Writer, to []age.Recipient, s Source, beside bytesStore) (*writer, error) {
 	encrypted, err := age.Encrypt(out, to...)
@@ -232,13 +232,13 @@ func (w *writer) addRecording(ctx context.Context, o Object, list func(Object) e
 	return nil
 }
 
-// memory is bytes in memory, used like a file.
+// memory holds bytes in memory and is used like a file.
 type memory struct{ *bytes.Reader }
 
 func (memory) Close() error { return nil }
 
-// addAbsent lists a recording without bytes. If it was deleted after the snapshot, that is no
-// fault.
+// addAbsent lists a recording without bytes. It records a mismatch unless the recording was deleted
+// after the snapshot.
 func (w *writer) addAbsent(ctx context.Context, o Object, list func(Object) error) error {
 	exists, err := w.Exists(ctx, o.Key)
 	if err != nil {
@@ -250,7 +250,7 @@ func (w *writer) addAbsent(ctx context.Context, o Object, list func(Object) erro
 	return list(Object{Key: o.Key, Deleted: !exists, Missing: exists})
 }
 
-// store stores the bytes of an object in the archive or outside.
+// store stores the bytes of an object inside or outside the archive.
 func (w *writer) store(ctx context.Context, o Object, open func() (io.ReadCloser, error)) (Object, error) {
 	if w.beside != nil {
 		return w.beside(ctx, o, open)

@@ -171,8 +171,8 @@ func (d *Dir) sync(folder string) error {
 	return nil
 }
 
-// Restore writes a file of a backup: the bytes of a key, or one of its parts if part is not "". The
-// directory must not be in use. The file is durable once the caller has called [Dir.Settle].
+// Restore writes a file from a backup: the bytes of a key or, if part is not "", one of its parts.
+// The directory must not be in use. The file is durable after the caller has called [Dir.Settle].
 func (d *Dir) Restore(key, part string, write func(f *os.File) error) (err error) {
 	name, err := nameOf(key)
 	if part != "" {
@@ -191,5 +191,5 @@ func (d *Dir) Restore(key, part string, write func(f *os.File) error) (err error
 	return errors.Join(write(f), f.Close())
 }
 
-// Settle writes everything that Restore wrote to disk.
+// Settle makes everything that Restore has written durable.
 func (d *Dir) Settle() { syscall.Sync() }

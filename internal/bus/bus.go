@@ -118,7 +118,7 @@ func (b *Bus) Alone() bool { return len(b.transports) == 0 }
 func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
 
 // Refused returns how many messages were refused since the process started. A message is refused if
-// no other node has sealed it for this one, or if it came too late or twice.
+// it was not sealed by another node for this one, is too old, or was received before.
 func (b *Bus) Refused() uint64 { return b.refused.Load() }
 
 // Send queues a message to a node and returns without waiting for it to be sent.

@@ -46,7 +46,7 @@ type sealer struct {
 	senders map[string]*sender // at least those heard from within freshFor
 }
 
-// A sender is what a sealer knows about another node that has sent it messages.
+// A sender holds what a sealer remembers about another node that has sent it messages.
 type sender struct {
 	aead   cipher.AEAD
 	number uint64    // the number of its last message

@@ -96,13 +96,13 @@ type DB interface {
 	// transaction, so an error from do undoes nothing.
 	Once(ctx context.Context, do func(Tx) error) error
 
-	// Snapshot runs do on a read-only transaction, which sees the database as it is now.
+	// Snapshot calls do with a read-only transaction, which sees the database as it is now.
 	Snapshot(ctx context.Context, do func(*Snapshot) error) error
 
 	// Clock returns the current time on the database's machine.
 	Clock(ctx context.Context) (time.Time, error)
 
-	// Stats returns how busy the database is.
+	// Stats returns figures about the load of the database.
 	Stats() Stats
 
 	// Close commits the waiting changes and closes the database.

@@ -309,8 +309,8 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// FuzzProof verifies any header value. What is accepted is by the key in its header, which the
-// seeds of another process need not share with this one.
+// FuzzProof verifies any header value. An accepted proof must be signed with the key in its own
+// header. Seeds from another process may have a key other than that of this process.
 func FuzzProof(f *testing.F) {
 	w, h := newWorld(f), newHolder(f)
 	for _, proof := range []string{
