@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestRooms shows that three subscribers meet in a room, with the oldest and the newest version of
+// TestRooms shows that three subscribers meet in a room with an old and with the newest version of
 // the stock browser SDK.
 func TestRooms(t *testing.T) {
 	harness.NotStorage(t)
@@ -95,7 +95,7 @@ func roomModerator(alice, bob, carol *phone) {
 	address := newRoom(alice, "moderated", map[string]any{"max_members": 2})
 	enterRoom(address+"?channel=audio", false, alice, bob)
 	hear(alice, bob)
-	alice.do("call.audioMute({ memberId: 'all' })", nil)
+	alice.do("call.getMembers().then(m => call.audioMute({ memberId: m.members.at(-1).member_id }))", nil)
 	bob.do("until(() => microphone() === 0)", nil)
 	alice.do("hear(0)", nil)
 
@@ -116,6 +116,6 @@ func roomModerator(alice, bob, carol *phone) {
 	alice.do("until(() => states.includes('member.joined'))", nil)
 	alice.do("call.getMembers().then(m => call.removeMember({ memberId: m.members.at(-1).member_id }))", nil)
 	carol.do("until(() => states.includes('destroy'))", nil)
-	alice.do("call.end()", nil)
+	alice.do("call.end ? call.end() : call.hangup()", nil) // 3.28 has no end
 	alice.do("until(() => states.includes('destroy'))", nil)
 }
