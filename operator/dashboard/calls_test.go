@@ -193,7 +193,8 @@ func TestCallSnippets(t *testing.T) {
 		w.fabric.Resources.Kinds().ByPath("conference_rooms"), kinds.Values{"name": []byte(`"lobby"`)})
 	must(t, err)
 	app, err := w.fabric.Resources.Create(t.Context(), w.one.ID,
-		w.fabric.Resources.Kinds().ByPath("relay_applications"), kinds.Values{"name": []byte(`"app"`), "topic": []byte(`"office"`)})
+		w.fabric.Resources.Kinds().ByPath("relay_applications"),
+		kinds.Values{"name": []byte(`"app"`), "topic": []byte(`"office"`)})
 	must(t, err)
 
 	for path, answers := range map[string]bool{"/subscribers/" + alice.ID: true, "/resources/" + room.ID: true,
