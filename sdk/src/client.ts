@@ -412,6 +412,6 @@ function prune(key: string): void {
 
 /** Removes the response to a login from the address bar. */
 function clean(url: URL): void {
-  for (const name of ["code", "state", "iss", "error", "error_description"]) url.searchParams.delete(name)
+  for (const name of ["code", "state", "iss", "session_state", "error", "error_description"]) url.searchParams.delete(name)
   history.replaceState(history.state, "", url)
 }
