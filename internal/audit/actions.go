@@ -36,6 +36,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"link.created":                {"Mail link created", ""},
 	"login":                       {"Signed in", "Sign-in refused"},
 	"login.raised":                {"Identity confirmed", ""},
+	"installation.restored":       {"Restored from a backup", ""},
 	"ingest_key.created":          {"Ingest key created", ""},
 	"ingest_key.revoked":          {"Ingest key revoked", ""},
 	"logout.redelivered":          {"Logout notification retried", ""},
