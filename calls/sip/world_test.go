@@ -161,7 +161,6 @@ type message string
 var (
 	methodIn = regexp.MustCompile(`^(?:SIP/2\.0 (\d+)|([A-Z]+) )`)
 	nonceIn  = regexp.MustCompile(`nonce="([^"]+)"`)
-	tagIn    = regexp.MustCompile(`(?m)^(From|To):.*;tag=([^;\s]+)`)
 	portIn   = regexp.MustCompile(`m=audio (\d+) `)
 )
 
@@ -182,16 +181,6 @@ func (m message) header(name string) (lines []string) {
 		}
 	}
 	return lines
-}
-
-// tag returns the tag in From or To.
-func (m message) tag(header string) string {
-	for _, match := range tagIn.FindAllStringSubmatch(string(m), -1) {
-		if match[1] == header {
-			return match[2]
-		}
-	}
-	return ""
 }
 
 func (m message) body() string {
