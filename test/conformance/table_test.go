@@ -21,7 +21,8 @@ var (
 )
 
 // readTables returns the tables of docs/openid.md by plan. A heading of the third level begins a
-// group of plans whose modules have the same states. A line without a state means "passes".
+// group of plans whose modules have the same states. A line without a state means "passes". Items
+// may be wrapped: the continuation is indented.
 func readTables(t *testing.T) map[string]table {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/openid.md")
@@ -31,7 +32,7 @@ func readTables(t *testing.T) map[string]table {
 
 	tables := map[string]table{}
 	var group []string
-	for _, line := range strings.Split(string(text), "\n") {
+	for _, line := range strings.Split(strings.ReplaceAll(string(text), "\n  ", " "), "\n") {
 		if strings.HasPrefix(line, "#") {
 			group = nil
 			continue
