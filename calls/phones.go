@@ -11,7 +11,7 @@ import (
 // A Phone is a registered phone.
 type Phone struct {
 	Socket Socket
-	Codecs []string // that it supports, by their names in SDP
+	Codecs []string // the codecs that it supports, by their names in SDP
 }
 
 // phonesOf returns the phones that ring for a party.
@@ -22,12 +22,12 @@ func (c *Calls) phonesOf(ctx context.Context, projectID string, to Party) ([]Pho
 	return c.phones(ctx, projectID, to.SubscriberID)
 }
 
-// phoneCodecs are the codecs in the order in which calls to phones prefer them. The codecs of a
-// phone are unknown before it answers, but nearly every phone supports PCMU. The caller's SDK needs
-// its answer earlier, and cannot change the codec later.
+// phoneCodecs lists the codecs for calls to phones, in order of preference. It is unknown which
+// codecs a phone supports before it answers, but nearly every phone supports PCMU. The caller's SDK
+// needs its answer earlier, and cannot change the codec later.
 var phoneCodecs = []string{"PCMU", "PCMA", "G722", "opus"}
 
-// commonCodecs returns the codecs that all phones support. It is nil if there are no phones.
+// commonCodecs returns the codecs that all phones support, or nil if there are no phones.
 func commonCodecs(phones []Phone) (common []string) {
 	if len(phones) == 0 {
 		return nil
@@ -40,7 +40,8 @@ func commonCodecs(phones []Phone) (common []string) {
 	return common
 }
 
-// ringing returns the connections of the callee's clients: the newest sockets, then the phones.
+// ringing returns the connections of the callee's clients: first the newest sockets, then the
+// phones.
 func (k *call) ringing(ctx context.Context) ([]Socket, error) {
 	online, err := k.calls.fabric.Presence.Sockets(ctx, k.project, k.record.To.SubscriberID)
 	if err != nil {
@@ -58,8 +59,8 @@ func (k *call) ringing(ctx context.Context) ([]Socket, error) {
 
 // ringSocket rings one client of the callee.
 func (k *call) ringSocket(s Socket) {
-	// This token represents the client's real one, which is unknown until the client answers.
-	// Revocations from before now do not end the leg.
+	// This token stands for the client's real one, which is unknown until the client answers.
+	// Revocations before IssuedAt do not end the leg.
 	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID,
 		IssuedAt: time.Now()}
 	l := k.newLeg(newID(), Client{Token: token, Socket: s}, k.record.To, true)

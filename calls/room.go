@@ -31,11 +31,12 @@ type roomKey struct{ project, id string }
 
 func (r *room) key() roomKey { return roomKey{r.session.ProjectID, r.session.RoomID} }
 
-// errRoomOver is returned to a caller that dialed a room when its last member was leaving.
+// errRoomOver is the error for a client that dials a room while its last member is leaving.
 var errRoomOver = errors.New("the room session has ended")
 
-// dialRoom makes a client a member of a room, which it opens if it is the first. If another node
-// has the room, that node does it, unless here is true.
+// dialRoom makes a client a member of a room. The first client opens the room. If another node has
+// the room, dialRoom forwards the command to that node. If here is true, it does not forward: the
+// room must be on this node.
 func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, to Party, here bool) (Reply, error) {
 	settings, err := c.roomSettings(ctx, client.Token.ProjectID, to.RoomID)
 	if err != nil {
@@ -65,7 +66,7 @@ func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, 
 	return Reply{}, fmt.Errorf("joining a room: %w", errRoomOver)
 }
 
-// admit begins the call of a new member, or ends it with the reason why it cannot join.
+// admit begins the call of a new member. If the client cannot join, the call ends with the reason.
 func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings) error {
 	if r.over {
 		k.ring.Stop()
@@ -214,7 +215,8 @@ func (r *room) tell(e Event) {
 	}
 }
 
-// link makes the members of a call hear the others, except while they are on hold.
+// link makes the members of a call hear the others. While the call is on hold, they do not hear the
+// others.
 func (r *room) link(k *call) {
 	for _, l := range k.legs {
 		switch {

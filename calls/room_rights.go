@@ -7,9 +7,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// What members of a room may do, in the SDK's terms. Subscribers are moderators. Holders of guest,
-// invite and embed tokens are guests. Positions, layouts and flags of the microphone are missing:
-// the server shows one member at a time, and does not process audio.
+// guestRights and moderatorRights list what members of a room may do, in the SDK's terms.
+// Subscribers are moderators. Holders of guest, invite and embed tokens are guests. There are no
+// rights for positions, layouts and microphone flags, because the server shows one member at a time
+// and does not process audio.
 var (
 	guestRights = []string{
 		"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "self.microphone.volume",
@@ -37,7 +38,7 @@ func (l *leg) isModerator() bool { return l.client.Token.Kind == fabric.SAT }
 
 var errNotModerator = problem.New(problem.Forbidden, "not_permitted", "only moderators may do this to others")
 
-// actInRoom carries out a command that exists only in rooms. handled is false for others.
+// actInRoom executes a command that exists only in rooms. handled is false for other commands.
 func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 	r := l.call.in
 	switch cmd.Op {
@@ -82,8 +83,8 @@ func (r *room) remove(memberID string) {
 	}
 }
 
-// changeInRoom applies a change to the client's own leg or, for moderators, to another one or to
-// all.
+// changeInRoom applies a change to the member that cmd.Target names, or to the client itself if it
+// is "". "all" stands for all members. Only moderators may change other members.
 func (l *leg) changeInRoom(cmd Command) error {
 	r, target := l.call.in, cmd.Target
 	own := target == "" || target == l.member.ID || l.call.findSource(l, target) != nil
@@ -110,11 +111,11 @@ func (l *leg) changeInRoom(cmd Command) error {
 	return nil
 }
 
-// mostVolume limits what a client sends.
+// mostVolume is the largest volume that a client can set. The smallest is -mostVolume.
 const mostVolume = 50
 
-// setVolume sets how loud the leg is, or how loud it hears the others, and returns the names of
-// what changed.
+// setVolume sets how loud the leg is, or how loud it hears the others. It returns the names of the
+// changed fields.
 func (l *leg) setVolume(cmd Command) []string {
 	volume := min(max(cmd.Volume, -mostVolume), mostVolume)
 	names := []string{"input_volume"}
@@ -128,7 +129,7 @@ func (l *leg) setVolume(cmd Command) []string {
 	return names
 }
 
-// raiseHand remembers when a hand was raised.
+// raiseHand raises or lowers a hand. It records when the hand was raised.
 func (l *leg) raiseHand(raised bool) {
 	if raised && !l.member.HandRaised {
 		l.handRaised = time.Now()

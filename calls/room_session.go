@@ -13,19 +13,19 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A RoomSession is the time from the first member of a room to its last. Its members are the calls
-// with its id in Record.RoomSession. They joined when their calls were answered.
+// A RoomSession lasts from when a room's first member joins until its last member leaves. Its
+// members are the calls whose Record.RoomSession is its ID. Each joined when its call was answered.
 type RoomSession struct {
 	ID        string // sorts by Started
 	ProjectID string
 	RoomID    string // the id of the conference room
 	Address   string // /<context>/<name>
-	Name      string // to be shown
-	Node      string // that carries it
+	Name      string // for display
+	Node      string // the node that carries it
 	Started   time.Time
 	Ended     time.Time // zero while it runs
 	Most      int       // the largest number of members at the same time
-	Ending    bool      // a backend or an operator has ended it; set by the store alone
+	Ending    bool      // a backend or an operator has asked to end it; set only by the store
 }
 
 // A RoomStore keeps room sessions. It is safe for concurrent use.
@@ -43,8 +43,8 @@ type RoomStore interface {
 	ListRooms(ctx context.Context, projectID string, f RoomFilter, q page.Query) (page.Page[RoomSession], error)
 	// RunningRooms returns the node's sessions that have not ended.
 	RunningRooms(ctx context.Context, node string) ([]RoomSession, error)
-	// AskEndRoom requests that a session ends. It returns problem.NotFound if the project has no
-	// such session, or it has ended.
+	// AskEndRoom requests the end of a session. It returns problem.NotFound if the project has no
+	// such session, or if the session has ended.
 	AskEndRoom(ctx context.Context, projectID, id string) error
 	// PruneRooms deletes the sessions that ended before the given time, in short transactions.
 	PruneRooms(ctx context.Context, before time.Time) error
@@ -56,7 +56,7 @@ type RoomFilter struct {
 	Running bool // only sessions that have not ended
 }
 
-// Duration returns how long the session has lasted at now.
+// Duration returns how long the session lasted, or has lasted at now if it has not ended.
 func (s RoomSession) Duration(now time.Time) time.Duration {
 	if s.Ended.IsZero() {
 		return now.Sub(s.Started)
@@ -132,11 +132,12 @@ func (r Record) MemberEvent() (fabric.Event, error) {
 	if !r.Ended.IsZero() {
 		name, at = fabric.MemberLeft, r.Ended
 	}
-	return fabric.NewEvent(name, r.ProjectID, r.ID, at, r.Member()) // by its id, an erasure finds it
+	return fabric.NewEvent(name, r.ProjectID, r.ID, at, r.Member()) // erasures find the event by r.ID
 }
 
-// openRoom returns the open room of an address on this node, which it opens if no node has it. If
-// another node has it, room is nil.
+// openRoom returns the room at an address. If no node has the room, openRoom opens it on this node.
+// If another node has it, r is nil and node names that node. If here is true, openRoom returns only
+// a room that is already open on this node.
 func (c *Calls) openRoom(ctx context.Context, projectID string, to Party, settings roomSettings, here bool) (
 	r *room, node string, err error,
 ) {
@@ -185,7 +186,7 @@ func (c *Calls) newRoom(s RoomSession, settings roomSettings) *room {
 	return r
 }
 
-// findRoom returns an open room of this node, or nil.
+// findRoom returns the open room with this key on this node, or nil.
 func (c *Calls) findRoom(key roomKey) *room {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,7 +201,7 @@ func (c *Calls) forgetRoom(r *room) {
 	}
 }
 
-// endLostRoom closes the record of a session whose node is lost.
+// endLostRoom writes the end of a session whose node is lost.
 func (c *Calls) endLostRoom(ctx context.Context, s RoomSession) error {
 	s.Ended = time.Now().UTC()
 	if err := c.roomStore.EndRoom(ctx, s); !errors.Is(err, problem.NotFound) {
@@ -209,7 +210,7 @@ func (c *Calls) endLostRoom(ctx context.Context, s RoomSession) error {
 	return nil // another node was faster
 }
 
-// endRequestedRooms ends the rooms of this node that a backend or an operator has ended.
+// endRequestedRooms ends the rooms on this node that a backend or an operator has asked to end.
 func (c *Calls) endRequestedRooms(ctx context.Context) error {
 	c.mu.Lock()
 	idle := len(c.rooms) == 0
@@ -229,7 +230,7 @@ func (c *Calls) endRequestedRooms(ctx context.Context) error {
 	return nil
 }
 
-// joinElsewhere lets another node make the client a member of a room that it has.
+// joinElsewhere asks the node that has a room to make the client a member.
 func (c *Calls) joinElsewhere(ctx context.Context, node string, client Client, cmd Command) (r Reply, err error) {
 	if err := c.nodes.Ask(ctx, node, joinMessage, forwarded{client, cmd}, &r); err != nil {
 		return Reply{}, err

@@ -11,11 +11,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// roomKind is the type of the resources that are rooms.
+// roomKind is the type of conference rooms among the resources.
 const roomKind = "video_room"
 
-// roomSettings are those members of a conference room that calls honor. Their names are those of
-// the schema in fabric/kinds.
+// roomSettings holds the fields of a conference room that affect its calls. The JSON names are
+// those in fabric/kinds.
 type roomSettings struct {
 	MaxMembers    int        `json:"max_members"` // 0 means any number
 	JoinFrom      *time.Time `json:"join_from"`
@@ -28,8 +28,8 @@ type roomSettings struct {
 	HandsFirst    bool       `json:"prioritize_handraise"`
 }
 
-// roomSettings returns the present settings of a room. A room that was deleted since its address
-// was found is problem.NotFound.
+// roomSettings returns the current settings of a room. If the room has been deleted since its
+// address was found, it returns problem.NotFound.
 func (c *Calls) roomSettings(ctx context.Context, projectID, id string) (s roomSettings, err error) {
 	k := c.fabric.Resources.Kinds().ByType(roomKind)
 	resource, err := c.fabric.Resources.Find(ctx, projectID, k, id)
@@ -57,7 +57,7 @@ func (s roomSettings) refuse(now time.Time) Cause {
 	return Cause{}
 }
 
-// limitStay makes the call of a new member end when the settings say so.
+// limitStay ends the call of a new member after the time that the settings allow.
 func (s roomSettings) limitStay(k *call) {
 	stay := k.calls.limits.Most
 	if s.RemoveAfter != nil && *s.RemoveAfter > 0 {
@@ -70,7 +70,7 @@ func (s roomSettings) limitStay(k *call) {
 	k.longest = time.AfterFunc(stay, func() { k.post(func() { k.end(Removed, nil) }) })
 }
 
-// joinsWithoutVideo reports whether a new member's video is off until it unmutes it.
+// joinsWithoutVideo reports whether a new member joins with its video muted.
 func (s roomSettings) joinsWithoutVideo(l *leg) bool {
 	return s.VideoOff || s.SubscriberOff && l.client.Token.Kind == fabric.SAT
 }
@@ -93,7 +93,7 @@ func (c *Calls) roomAt(ctx context.Context, a fabric.Address) (id string, err er
 	k := c.fabric.Resources.Kinds().ByType(roomKind)
 	_, err = c.fabric.Resources.Find(ctx, a.ProjectID, k, a.ResourceID)
 	if errors.Is(err, problem.NotFound) {
-		return "", nil // an operator's own kind
+		return "", nil // the resource is of a kind that an operator has defined
 	}
 	return a.ResourceID, err
 }

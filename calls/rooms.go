@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Rooms gives access to the stored room sessions of all nodes, running and past. Like [Records], it
-// also works in a process that carries no calls, and is safe for concurrent use.
+// Rooms gives access to the stored room sessions of all nodes, both running and ended. Like
+// [Records], it also works in a process that carries no calls, and is safe for concurrent use.
 type Rooms struct {
 	store RoomStore
 	calls Store
@@ -34,7 +34,7 @@ func (r *Rooms) List(
 	return r.store.ListRooms(ctx, projectID, f, q)
 }
 
-// Members returns a page of the members of a room session, the last one to join first.
+// Members returns a page of the members of a room session. The member that joined last comes first.
 func (r *Rooms) Members(ctx context.Context, projectID, id string, q page.Query) (page.Page[Record], error) {
 	s, err := r.Find(ctx, projectID, id)
 	if err != nil {

@@ -2,17 +2,17 @@ package calls
 
 import "time"
 
-// minShown is how long a speaker is seen before somebody else is shown.
+// minShown is the minimum time between two changes of the speaker.
 const minShown = 2 * time.Second
 
-// A stage holds which member the members of a room see. The member who is seen sees who was seen
-// before.
+// A stage determines whose video the members of a room see. The member that is shown sees the
+// member that was shown before.
 type stage struct {
 	speaker *leg // the person who speaks, or spoke last
-	shown   *leg // the source that the others see
-	before  *leg // the source that was seen before
+	shown   *leg // the leg whose video the others see
+	before  *leg // the leg that was shown before
 	since   time.Time
-	waiting *time.Timer // until the speaker may change
+	waiting *time.Timer // runs until the speaker may change
 }
 
 // stop ends the timer.
@@ -22,15 +22,15 @@ func (s *stage) stop() {
 	}
 }
 
-// choose selects the member whom all others see, and shows that member to them. In this order, it
-// is
+// choose selects the member that all others see, and shows it to them. The member is the first of
+// these that exists:
 //
 //   - the screen that was shared last,
-//   - if the room's settings say so, the member whose hand was raised first,
+//   - the member whose hand was raised first, if the room's settings say so,
 //   - the member who speaks, or spoke last,
 //   - the member who joined first.
 //
-// Members without video are never seen.
+// Members without video are never shown.
 func (r *room) choose() {
 	if r.over {
 		return
@@ -55,7 +55,8 @@ func (r *room) choose() {
 	}
 }
 
-// showTo makes a viewer see the right source, and notifies its client of a change.
+// showTo shows a viewer the leg that it should see. If this is a change, showTo notifies the
+// viewer's client.
 func (r *room) showTo(viewer *leg) {
 	source := r.stage.shown
 	if source != nil && (source == viewer || source.member.Parent == viewer.member.ID) {
@@ -81,7 +82,7 @@ func (r *room) showTo(viewer *leg) {
 	viewer.tellLayout()
 }
 
-// preferred returns the source that the members should see, or nil.
+// preferred returns the leg that the members should see, or nil.
 func (r *room) preferred() *leg {
 	legs := r.legs()
 	for i := len(legs) - 1; i >= 0; i-- {
@@ -106,7 +107,8 @@ func (r *room) preferred() *leg {
 	return r.other(nil)
 }
 
-// other returns the source of the first member that can be seen, apart from one source.
+// other returns the video of the first member that has any. It skips the member to which but
+// belongs.
 func (r *room) other(but *leg) *leg {
 	for _, l := range r.legs() {
 		if source := r.sourceOf(l); source != nil && (but == nil || source.call != but.call) {
@@ -116,8 +118,8 @@ func (r *room) other(but *leg) *leg {
 	return nil
 }
 
-// sourceOf returns the leg with a person's video: its newest device with a camera, or its own. It
-// returns nil if the person has no video.
+// sourceOf returns the leg that sends a person's video: the newest device with a camera, or the
+// person's own leg. It returns nil if the person has no video.
 func (r *room) sourceOf(l *leg) (source *leg) {
 	if l == nil || l.member.Type != Person {
 		return nil
@@ -130,14 +132,14 @@ func (r *room) sourceOf(l *leg) (source *leg) {
 	return source
 }
 
-// canBeSeen reports whether a leg is a member's and sends video.
+// canBeSeen reports whether a leg belongs to a member and sends video.
 func (r *room) canBeSeen(l *leg) bool {
 	return l != nil && l.active && !l.over && l.media != nil && l.video && !l.member.VideoMuted &&
 		l.call.state == InCall && !l.call.caller().held
 }
 
-// chooseSpeaker makes a member who speaks the speaker, unless the speaker still speaks or has only
-// just been shown.
+// chooseSpeaker makes the first member who is talking the speaker. It keeps the current speaker if
+// that member is still talking, or became the speaker less than minShown ago.
 func (r *room) chooseSpeaker() {
 	s := &r.stage
 	if s.speaker != nil && s.speaker.over {
@@ -165,10 +167,10 @@ func (r *room) chooseSpeaker() {
 	s.speaker, s.since = next, time.Now()
 }
 
-// tellLayout sends the client the member that it sees.
+// tellLayout sends the client the id of the member that it sees.
 func (l *leg) tellLayout() { l.tell(Event{Kind: LayoutChanged, Seen: l.sees}) }
 
-// noteVideo finds out whether the leg's client sends video.
+// noteVideo records whether the leg's client sends video.
 func (l *leg) noteVideo() {
 	if r := l.call.in; r != nil && l.media != nil {
 		l.video = r.mixer.SendsVideo(l.media)

@@ -19,7 +19,7 @@ import (
 type conversation struct {
 	alice, bob       *phone
 	request          request // of alice
-	answered, invite message // alice's 200, bob's INVITE
+	answered, invite message // the 200 that alice received, and the INVITE that bob received
 }
 
 // converse makes alice call bob, whose phone answers.
@@ -46,7 +46,7 @@ func converse(t *testing.T, w *world) (c conversation) {
 	return c
 }
 
-// hear sends RTP from one phone until the other receives it.
+// hear sends payload over RTP from one phone until the phone at receives it.
 func hear(t *testing.T, from *phone, to *net.UDPAddr, at *phone, payload string) {
 	t.Helper()
 	b := make([]byte, 2048)
@@ -62,7 +62,7 @@ func hear(t *testing.T, from *phone, to *net.UDPAddr, at *phone, payload string)
 	t.Fatalf("%s did not hear %q", at.user, payload)
 }
 
-// isOver waits until no call is left.
+// isOver waits until all calls have ended.
 func (w *world) isOver() {
 	w.t.Helper()
 	eventually(w.t, "the calls to end", func() bool {
@@ -128,7 +128,7 @@ func TestHold(t *testing.T) {
 	}
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "back")
 
-	// Descriptions that cannot be used leave the call as it is.
+	// A description that cannot be used is refused and does not change the call.
 	for name, body := range map[string]string{"garbage": "v=0\r\nm=", "another codec": strings.Replace(
 		c.alice.offer("sendrecv"), "RTP/AVP 0", "RTP/AVP 8", 1), "too much": strings.Repeat("a=x\r\n", 2000)} {
 		r := c.alice.inDialog("INVITE", c.answered)
@@ -162,7 +162,7 @@ func TestDigits(t *testing.T) {
 	for heard := 0; heard < 2; {
 		b := make([]byte, 2048)
 		n := must[int](t)(c.bob.rtp.Read(b))
-		if b[1]&0x7f == 101 && b[n-3]&0x80 != 0 && b[12] == []byte{5, 11}[heard] { // the end of an event
+		if b[1]&0x7f == 101 && b[n-3]&0x80 != 0 && b[12] == []byte{5, 11}[heard] { // the end of a telephone event
 			heard++
 		}
 	}
@@ -240,7 +240,8 @@ func TestNoAnswer(t *testing.T) {
 	bob.respond(bob.expect("CANCEL"), "200 OK", "")
 }
 
-// TestFirstAnswerWins rings two phones and a browser of bob. One phone answers.
+// TestFirstAnswerWins shows that when one of bob's two phones answers, the other one stops ringing
+// and receives the reason.
 func TestFirstAnswerWins(t *testing.T) {
 	w := newWorld(t)
 	alice, desk, cordless := w.newPhone("alice"), w.newPhone("bob"), w.newPhone("bob")
@@ -295,7 +296,8 @@ func TestCallsRefused(t *testing.T) {
 	w.isOver()
 }
 
-// TestStrangers sends requests about a call from another address, and with guessed tags.
+// TestStrangers shows that a BYE from another address does not end a call, whether it has the right
+// tag or a guessed one.
 func TestStrangers(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
@@ -313,8 +315,8 @@ func TestStrangers(t *testing.T) {
 	hear(t, c.alice, c.alice.mediaOf(c.answered), c.bob, "still here")
 }
 
-// TestMalformed sends messages that are not SIP, or lack something. None gets an answer, and the
-// server serves on.
+// TestMalformed shows that messages that are not SIP, or lack a required part, get no answer. The
+// server keeps working.
 func TestMalformed(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -355,7 +357,7 @@ func TestRepeatedAnswer(t *testing.T) {
 	}
 }
 
-// TestHangUpByServer ends a call for both phones, as a backend does.
+// TestHangUpByServer shows that if the server shuts down, both phones get a BYE with the cause.
 func TestHangUpByServer(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
@@ -369,8 +371,7 @@ func TestHangUpByServer(t *testing.T) {
 	}
 }
 
-// TestRoom lets two phones meet in a room. Each hears what the server mixes, which the test takes
-// for the other's voice only if there is no sound before the other speaks.
+// TestRoom shows that phones in a room hear each other: bob hears silence until alice sends sound.
 func TestRoom(t *testing.T) {
 	w := newWorld(t)
 	kind := w.fabric.Resources.Kinds().ByPath("conference_rooms")

@@ -16,20 +16,20 @@ import (
 // random, so that only the receiver of our messages knows it.
 type dialogKey struct{ callID, tag string }
 
-// A dialog is a phone's part in a call: a leg of package calls. Its client is the phone.
+// A dialog is a phone's part in a call. In package calls it is a leg, whose client is the phone.
 type dialog struct {
 	server *Server
 	key    dialogKey
 	leg    string       // id of the leg
-	client calls.Client // holds the commands of the phone
+	client calls.Client // represents the phone in package calls
 	flow   flow
-	from   sip.Header // of our requests
-	uri    string     // of the phone, for To
+	from   sip.Header // the From header of our requests
+	uri    string     // the phone's URI in the To header of our requests
 
 	mu        sync.Mutex
-	node      string // that carries the call
+	node      string // the node that carries the call
 	remoteTag string
-	remote    sip.Uri // where our requests go
+	remote    sip.Uri // where our requests are sent
 	routes    []sip.Header
 	seq       uint32
 	theirSeq  uint32
@@ -38,13 +38,13 @@ type dialog struct {
 	over      bool
 
 	invite   *sip.Request // the INVITE that began the dialog
-	received *serverTx    // of invite, if the phone sent it
+	received *serverTx    // the transaction of invite, if the phone sent it
 	heard    bool         // the phone has responded to our INVITE
-	reason   sip.Header   // of a CANCEL that waits for the phone's first response
-	reTx     *serverTx    // of a later INVITE from the phone
+	reason   sip.Header   // for a CANCEL that must wait for the phone's first response
+	reTx     *serverTx    // the transaction of the phone's latest re-INVITE
 }
 
-// add makes a dialog known. It reports false while the server is stopping.
+// add adds a dialog to the server. It returns false if the server is closed.
 func (s *Server) add(d *dialog) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,19 +55,19 @@ func (s *Server) add(d *dialog) bool {
 	return true
 }
 
-// remove forgets a dialog.
+// remove deletes a dialog from the server.
 func (s *Server) remove(d *dialog) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.dialogs, d.key)
 	delete(s.legs, d.leg)
 	if d.received != nil {
-		go d.received.acknowledge() // an ACK would no longer find the dialog
+		go d.received.acknowledge() // an ACK can no longer find the dialog
 	}
 }
 
-// dialogOf returns the dialog that a request from a phone belongs to, or nil. It must come from the
-// address of the phone.
+// dialogOf returns the dialog that a request belongs to. It returns nil if the dialog is unknown,
+// or if the request does not come from the address of the dialog's phone.
 func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
 	s.mu.Lock()
 	d := s.dialogs[dialogKey{r.CallID().Value(), tagOf(r.To().Params)}]
@@ -86,7 +86,7 @@ func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
 // doFor limits how long a command may take.
 const doFor = 10 * time.Second
 
-// do sends a command of the phone to package calls.
+// do sends a command from the phone to package calls.
 func (d *dialog) do(cmd calls.Command) (calls.Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), doFor)
 	defer cancel()
@@ -102,7 +102,8 @@ func (d *dialog) do(cmd calls.Command) (calls.Reply, error) {
 	return r, err
 }
 
-// hangUp ends the call because the phone did, or cannot take part in it.
+// hangUp removes the dialog and ends its leg with op and c. Callers use it when the phone has hung
+// up, or cannot take part in the call.
 func (d *dialog) hangUp(op calls.Op, c calls.Cause) {
 	d.server.remove(d)
 	if _, err := d.do(calls.Command{Op: op, Cause: c.Text}); err != nil {
@@ -110,7 +111,7 @@ func (d *dialog) hangUp(op calls.Op, c calls.Cause) {
 	}
 }
 
-// finish marks the dialog as over and reports whether it was not before.
+// finish marks the dialog as over. It reports whether the dialog was not over before.
 func (d *dialog) finish() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,7 +139,7 @@ func (d *dialog) request(method sip.RequestMethod, seq uint32) *sip.Request {
 	return r
 }
 
-// bye ends the dialog at the phone.
+// bye sends the phone a BYE.
 func (d *dialog) bye(c calls.Cause) {
 	d.mu.Lock()
 	d.seq++
@@ -149,7 +150,7 @@ func (d *dialog) bye(c calls.Cause) {
 	d.server.request(r, d.flow, byeEnd, func(*sip.Response) {})
 }
 
-// handleACK handles an ACK, which has no response.
+// handleACK handles an ACK, which gets no response.
 func (s *Server) handleACK(r *sip.Request, f flow) {
 	if t := s.find(r, f); t != nil {
 		t.acknowledge()
@@ -201,7 +202,7 @@ func (s *Server) handleInDialog(r *sip.Request, f flow) {
 	}
 }
 
-// advance checks that a request is newer than the ones before it.
+// advance reports whether a request with the sequence number seq is newer than all earlier ones.
 func (d *dialog) advance(seq uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -212,14 +213,15 @@ func (d *dialog) advance(seq uint32) bool {
 	return true
 }
 
-// byPhone ends the call after a BYE of the phone.
+// byPhone ends the call after the phone has sent a BYE.
 func (d *dialog) byPhone() {
 	if d.finish() {
 		d.hangUp(calls.Hangup, calls.NormalClearing)
 	}
 }
 
-// update handles a re-INVITE or UPDATE: hold, resume, or a phone that has moved to another port.
+// update handles a re-INVITE or an UPDATE, with which a phone holds or resumes the call, or moves
+// to another port.
 func (d *dialog) update(r *sip.Request, t *serverTx) {
 	if r.Method == sip.INVITE {
 		d.mu.Lock()
@@ -249,7 +251,7 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 	t.respond(response(r, 200, "OK", []byte(reply.SDP), contact, allow), nil)
 }
 
-// info handles digits that a phone sends by INFO instead of RTP.
+// info handles a digit that a phone sends in an INFO instead of over RTP.
 func (d *dialog) info(r *sip.Request, t *serverTx) {
 	digit := infoDigit(r)
 	if digit == "" {

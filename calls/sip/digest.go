@@ -24,11 +24,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// realm names the users' database in challenges. It is the same on all hosts, so that phones may
-// use any name or address of the server.
+// realm is the realm in challenges. It is the same on all hosts, so that phones may use any name or
+// address of the server.
 const realm = "selvage"
 
-// algorithms are the digest algorithms (RFC 8760, section 2.4).
+// algorithms maps the names of digest algorithms (RFC 8760, section 2.4) to their hash functions.
 var algorithms = map[string]func() hash.Hash{"SHA-256": sha256.New, "MD5": md5.New}
 
 // digest returns the hash of texts joined by colons, in hexadecimal.
@@ -38,15 +38,16 @@ func digest(sum func() hash.Hash, texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Credentials are the answer to a challenge (RFC 7616, section 3.4).
+// credentials holds the fields of an Authorization header, which answers a challenge (RFC 7616,
+// section 3.4).
 type credentials struct {
 	username, realm, nonce, uri, response, algorithm, qop, nc, cnonce string
 }
 
-// maxField limits the bytes of each field.
+// maxField is the maximum length of a field, in bytes.
 const maxField = 512
 
-// parseCredentials reads an Authorization header. ok is false if it is malformed.
+// parseCredentials parses an Authorization header. ok is false if it is malformed.
 func parseCredentials(header string) (c credentials, ok bool) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(header), " ")
 	if !strings.EqualFold(scheme, "Digest") {
@@ -71,7 +72,8 @@ func parseCredentials(header string) (c credentials, ok bool) {
 	return c, c.username != "" && c.nonce != "" && c.response != ""
 }
 
-// parseField reads a token or a quoted string, and the comma after it.
+// parseField parses a token or a quoted string, and skips the comma after it. rest is the text that
+// follows.
 func parseField(text string) (value, rest string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		value, rest, _ = strings.Cut(text, ",")
@@ -94,7 +96,7 @@ func parseField(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// proves reports whether the response was made with a password, for a request with this method.
+// proves reports whether the response was computed from password, for a request with this method.
 func (c credentials) proves(password, method string) bool {
 	sum := algorithms[c.algorithm]
 	if sum == nil {
@@ -105,8 +107,8 @@ func (c credentials) proves(password, method string) bool {
 	return subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(c.response))) == 1
 }
 
-// Nonces are valid only at the address that they were sent to, so that an address proves itself by
-// using one. Each use needs a higher count.
+// A nonce is valid only if it comes from the address to which it was sent. So a phone that uses a
+// nonce proves that it receives messages at its address. Each use needs a higher count.
 const (
 	nonceFor  = 5 * time.Minute
 	maxNonces = 100_000 // nonces that were used and have not expired
@@ -125,7 +127,8 @@ type nonceUse struct {
 	until time.Time
 }
 
-// issue returns a nonce for an address: the time, random bits and a signature. Nothing is stored.
+// issue returns a nonce for the address to: the time, random bits and a signature. The server does
+// not store it.
 func (n *nonces) issue(to netip.Addr, now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], uint64(now.UnixNano()))
@@ -140,7 +143,8 @@ func (n *nonces) sign(b [16]byte, to netip.Addr) []byte {
 	return mac.Sum(nil)[:16]
 }
 
-// open returns the signed part of a nonce. ok is false unless it was issued for this address.
+// open returns the signed part of a nonce. ok is false unless the nonce was issued for the address
+// from.
 func (n *nonces) open(text string, from netip.Addr) (b [16]byte, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(raw) != 32 {
@@ -150,8 +154,8 @@ func (n *nonces) open(text string, from netip.Addr) (b [16]byte, ok bool) {
 	return b, hmac.Equal(raw[16:], n.sign(b, from))
 }
 
-// use counts a use of a nonce. It returns false if the nonce has expired, or if count is not higher
-// than before.
+// use counts a use of a nonce. It returns false if the nonce has expired, if count is not higher
+// than before, or if too many nonces are in use.
 func (n *nonces) use(b [16]byte, count string, now time.Time) bool {
 	issued := time.Unix(0, int64(binary.BigEndian.Uint64(b[:])))
 	c, err := strconv.ParseUint(count, 16, 32)
@@ -171,7 +175,7 @@ func (n *nonces) use(b [16]byte, count string, now time.Time) bool {
 	return true
 }
 
-// sweep forgets expired nonces.
+// sweep deletes expired nonces.
 func (n *nonces) sweep(now time.Time) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -182,16 +186,18 @@ func (n *nonces) sweep(now time.Time) {
 	}
 }
 
-// A blockKey is what gets no answer: a username from a network, or a network.
+// A blockKey identifies senders that get no answer: those that use a username from a network or, if
+// username is "", the whole network.
 type blockKey struct {
 	network  netip.Prefix
 	username string
 }
 
-// maxBlocks limits how many blocks a server remembers.
+// maxBlocks is the maximum number of blocks that a server keeps.
 const maxBlocks = 50_000
 
-// blocks holds who has failed to authenticate too often.
+// blocks holds the senders that failed to authenticate too many times, and until when they are
+// blocked.
 type blocks struct {
 	mu    sync.Mutex
 	until map[blockKey]time.Time
@@ -225,15 +231,15 @@ func (b *blocks) sweep(now time.Time) {
 	}
 }
 
-// Results of authenticate that are not errors of the server.
+// The errors that authenticate returns for requests that it does not accept.
 var (
 	errChallenge = errors.New("the request needs credentials")
 	errStale     = errors.New("the request needs credentials with another nonce")
 	errSilence   = errors.New("the request gets no answer")
 )
 
-// authenticate returns the account whose password the sender of a request has proved. An unknown
-// username costs as much as a wrong password, and has the same result.
+// authenticate returns the account whose password the credentials prove. An unknown username takes
+// as long as a wrong password, and has the same result.
 func (s *Server) authenticate(ctx context.Context, method string, c credentials, from netip.Addr) (
 	fabric.SIPAccount, error,
 ) {
@@ -264,8 +270,8 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 	return fabric.SIPAccount{}, s.deny(ctx, key, now)
 }
 
-// deny counts wrong credentials. It blocks the username on this network, or the network, if there
-// were too many.
+// deny counts wrong credentials. If there were too many, it blocks the username on this network, or
+// the whole network. It returns the error that authenticate returns.
 func (s *Server) deny(ctx context.Context, key blockKey, now time.Time) error {
 	network := key.network.String()
 	for _, l := range []struct {

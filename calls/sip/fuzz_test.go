@@ -17,8 +17,8 @@ const registration = "REGISTER sip:selvage.test SIP/2.0\r\nVia: SIP/2.0/UDP 127.
 	"Contact: <sip:a@192.0.2.1:5060;transport=udp>;expires=60, <sip:b@192.0.2.1>\r\nExpires: 600\r\n" +
 	"Content-Length: 0\r\n\r\n"
 
-// FuzzMessage looks for messages that break the parser or our use of it, and for responses that are
-// not messages themselves.
+// FuzzMessage shows that no message breaks the parser or the functions that use its result, and
+// that the responses can be parsed.
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(registration))
 	f.Add([]byte(strings.Replace(registration, "Contact: ",
@@ -62,7 +62,8 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// FuzzCredentials looks for headers that break the parser of credentials.
+// FuzzCredentials shows that no header breaks the parser of credentials, and that accepted fields
+// have a limited length.
 func FuzzCredentials(f *testing.F) {
 	f.Add(`Digest username="a", realm="selvage", nonce="n", uri="sip:x", response="r", algorithm=MD5, qop=auth, nc=1`)
 	f.Add(`Digest username="a\"b\\", nonce=,response="`)
@@ -80,7 +81,8 @@ func FuzzCredentials(f *testing.F) {
 	})
 }
 
-// FuzzStream looks for streams that break the framing of messages, or that make a message too long.
+// FuzzStream shows that no stream breaks the framing of messages, and that messages have a limited
+// length.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte("\r\n\r\n" + registration + registration))
 	f.Add([]byte("INFO sip:x SIP/2.0\r\nl: 3\r\n\r\nabcd"))

@@ -14,11 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// handleInvite handles the INVITE of a phone that calls. It
-//
-//   - authenticates the phone, for each call,
-//   - begins the call with the offer in the request,
-//   - leaves all further responses to the events of the call.
+// handleInvite handles an INVITE with which a phone begins a call. It authenticates the phone, for
+// each call, and begins the call with the offer in the request. Events of the call cause all further
+// responses.
 func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	if t := s.find(r, f); t != nil {
 		t.repeat()
@@ -71,7 +69,7 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 func (s *Server) inboundDialog(
 	r *sip.Request, f flow, a fabric.SIPAccount, t *serverTx, contact *sip.ContactHeader,
 ) *dialog {
-	r.To().Params.Add("tag", newTag()) // in all responses from now on
+	r.To().Params.Add("tag", newTag()) // part of all responses from now on
 	d := &dialog{server: s, key: dialogKey{r.CallID().Value(), tagOf(r.To().Params)}, leg: uuid.NewString(), flow: f,
 		client: clientOf(a.SIPCredential, calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()}),
 		uri:    "<" + r.From().Address.String() + ">", remoteTag: tagOf(r.From().Params), remote: contact.Address,
@@ -81,14 +79,14 @@ func (s *Server) inboundDialog(
 	return d
 }
 
-// clientOf returns the client that a phone is to package calls.
+// clientOf returns the client that represents a phone in package calls.
 func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
 	return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.SAT, ProjectID: c.ProjectID,
 		SubscriberID: c.SubscriberID, IssuedAt: time.Now()}}
 }
 
-// addressOf returns the address that a phone dials as user: a private one if there is one, or else
-// a public one.
+// addressOf returns the address that a phone means by user: the private address with this name if
+// it exists, and otherwise the public one.
 func (s *Server) addressOf(ctx context.Context, projectID, user string) (string, error) {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain
@@ -119,7 +117,8 @@ func (s *Server) refusal(r *sip.Request, err error) *sip.Response {
 	return response(r, 500, "Server Internal Error", nil)
 }
 
-// handleCancel handles a phone that gives up a call before it is answered (RFC 3261, section 9.2).
+// handleCancel handles a CANCEL, with which a phone gives up a call before it is answered (RFC
+// 3261, section 9.2).
 func (s *Server) handleCancel(r *sip.Request, f flow) {
 	t := s.find(r, f)
 	if t == nil {
@@ -142,7 +141,7 @@ func (s *Server) handleCancel(r *sip.Request, f flow) {
 	}
 }
 
-// callingWith returns the dialog whose INVITE has this transaction, or nil.
+// callingWith returns the dialog whose INVITE has the transaction t, or nil.
 func (s *Server) callingWith(t *serverTx) *dialog {
 	s.mu.Lock()
 	defer s.mu.Unlock()

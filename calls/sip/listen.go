@@ -15,20 +15,20 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Sizes of messages. Those of phones have one to two kilobytes.
+// The maximum sizes of a message. Messages from phones usually have one to two kilobytes.
 const (
 	maxHead = 8 << 10
 	maxBody = 16 << 10
 )
 
-// A flow is the way on which a message came, and on which others go back to the phone.
+// A flow is the path of messages from a phone, and of the messages back to it.
 type flow struct {
 	udp    *net.UDPConn // nil for TCP
 	tcp    *stream
 	remote netip.AddrPort
 }
 
-// network returns the name of the transport as in Via headers.
+// network returns the name of the transport for Via headers.
 func (f flow) network() string {
 	if f.tcp != nil {
 		return "TCP"
@@ -36,8 +36,8 @@ func (f flow) network() string {
 	return "UDP"
 }
 
-// write sends a message. It does not wait. A message that cannot be sent is repeated, or its
-// transaction times out.
+// write sends a message without waiting. If the message cannot be sent, it is repeated later, or
+// its transaction times out.
 func (f flow) write(b []byte) {
 	if f.tcp != nil {
 		f.tcp.send(b)
@@ -46,11 +46,11 @@ func (f flow) write(b []byte) {
 	_, _ = f.udp.WriteToUDPAddrPort(b, f.remote)
 }
 
-// source returns the address that proves itself by this flow.
+// source returns the address of the phone. Nonces and dialogs are bound to it.
 func (f flow) source() netip.Addr { return f.remote.Addr() }
 
-// networkOf returns the network that limits apply to: an IPv4 address, or the /64 of an IPv6
-// address, which one machine can use entirely.
+// networkOf returns the network that limits count as one: an IPv4 address, or the /64 of an IPv6
+// address, because a single machine may use a whole /64.
 func networkOf(a netip.Addr) netip.Prefix {
 	bits := 32
 	if a.Is6() {
@@ -76,7 +76,7 @@ func (s *Server) readUDP() {
 	}
 }
 
-// isPing reports whether a packet only keeps the way through a NAT open.
+// isPing reports whether a packet only keeps a NAT mapping alive.
 func isPing(b []byte) bool { return len(bytes.Trim(b, "\r\n\x00")) == 0 }
 
 // admits counts a message from an address, and reports whether it may be handled.
@@ -101,7 +101,7 @@ func (s *Server) acceptTCP() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of file descriptors, for example: other connections may end
+		if err != nil { // such as too many open files: other connections may end
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -117,10 +117,10 @@ func (s *Server) acceptTCP() {
 }
 
 const (
-	streamQueue  = 64               // messages to a slow connection
-	writeTimeout = 10 * time.Second // of one message
-	strangerFor  = 32 * time.Second // until a connection has to authenticate
-	idleFor      = 15 * time.Minute // without a message or a ping; longer than a registration
+	streamQueue  = 64               // messages queued for a slow connection
+	writeTimeout = 10 * time.Second // for one message
+	strangerFor  = 32 * time.Second // how long a connection may remain without authentication
+	idleFor      = 15 * time.Minute // how long a connection may remain without a message; longer than a registration
 )
 
 // A stream is a TCP connection from a phone.
@@ -129,10 +129,10 @@ type stream struct {
 	queue  chan []byte
 	done   chan struct{}
 	once   sync.Once
-	proven atomic.Bool // its client has authenticated
+	proven atomic.Bool // the client has authenticated
 }
 
-// send queues a message. A connection that is too slow is closed.
+// send queues a message. If the queue is full, send closes the connection.
 func (t *stream) send(b []byte) {
 	select {
 	case t.queue <- b:
@@ -209,7 +209,7 @@ func (s *Server) removeStream(t *stream, remote netip.AddrPort) {
 var errTooLong = errors.New("a SIP message is too long or has no length")
 
 // readMessage reads a message from a stream (RFC 3261, section 18.3). It calls pong for each ping
-// before the message (RFC 5626, section 3.5.1).
+// that precedes the message (RFC 5626, section 3.5.1).
 func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
 	var head []byte
 	length, empty := -1, 0
@@ -245,7 +245,8 @@ func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
 	return b, err
 }
 
-// contentLength reads a Content-Length header, which may have its compact form.
+// contentLength parses a Content-Length header, including its compact form. It returns false for
+// other headers. For an invalid value, it returns a length that is too long.
 func contentLength(line []byte) (int, bool) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	name = bytes.TrimSpace(name)
@@ -259,7 +260,8 @@ func contentLength(line []byte) (int, bool) {
 	return int(n), true
 }
 
-// Messages per second from one network, and at once. An office may have hundreds of phones.
+// The limits on messages from one network: the rate per second and the burst. An office with
+// hundreds of phones may be one network.
 const (
 	messagesPerSecond = 1000
 	messagesAtOnce    = 3000
@@ -272,7 +274,8 @@ type rates struct {
 	networks map[netip.Prefix]*rate.Limiter
 }
 
-// allow counts a message. If too many networks send at the same time, further ones share a limit.
+// allow counts a message, and reports whether it is within the limit. If too many networks send at
+// the same time, additional networks share one limit.
 func (r *rates) allow(n netip.Prefix, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -291,7 +294,7 @@ func (r *rates) allow(n netip.Prefix, now time.Time) bool {
 	return l.AllowN(now, 1)
 }
 
-// sweep forgets networks that have been silent.
+// sweep deletes networks that have been silent.
 func (r *rates) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

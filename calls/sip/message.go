@@ -14,10 +14,10 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// parser reads messages. It is safe for concurrent use.
+// parser parses messages. It is safe for concurrent use.
 var parser = sip.NewParser()
 
-// Headers of our messages.
+// Headers of the server's messages.
 var (
 	allow     = sip.NewHeader("Allow", "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE")
 	userAgent = sip.NewHeader("User-Agent", "selvage")
@@ -26,7 +26,8 @@ var (
 
 var errIncomplete = errors.New("the message lacks a required header")
 
-// parse parses a message and requires the headers that every message has (RFC 3261, section 8.1.1).
+// parse parses a message. It returns an error if the message lacks a header that every message must
+// have (RFC 3261, section 8.1.1), or if an identifier is too long.
 func parse(b []byte) (sip.Message, error) {
 	m, err := parser.ParseSIP(b)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *Server) receive(b []byte, f flow) {
 	case s.workers <- struct{}{}:
 	default:
 		s.counters.limited.Add(1)
-		return // the phone repeats it
+		return // the phone repeats the request
 	}
 	go func() {
 		defer func() { <-s.workers }()
@@ -82,8 +83,8 @@ func (s *Server) recoverPanic() {
 	}
 }
 
-// receiveResponse passes a response to the request that it answers, if it comes from where that was
-// sent.
+// receiveResponse passes a response to the transaction of the request that it answers, if the
+// response comes from the address to which the request was sent.
 func (s *Server) receiveResponse(r *sip.Response, f flow) {
 	branch, _ := r.Via().Params.Get("branch")
 	s.mu.Lock()
@@ -120,12 +121,12 @@ func (s *Server) handle(r *sip.Request, f flow) {
 	}
 }
 
-// reply answers a request without a transaction.
+// reply sends a response without creating a transaction.
 func reply(r *sip.Request, f flow, status int, reason string, headers ...sip.Header) {
 	f.write([]byte(response(r, status, reason, nil, headers...).String()))
 }
 
-// response returns a response to a request. A body is a description of media.
+// response returns a response to a request. If body is not nil, it is a description of media.
 func response(r *sip.Request, status int, reason string, body []byte, headers ...sip.Header) *sip.Response {
 	resp := sip.NewResponseFromRequest(r, status, reason, nil)
 	for _, h := range headers {
@@ -138,7 +139,8 @@ func response(r *sip.Request, status int, reason string, body []byte, headers ..
 	return resp
 }
 
-// challenge asks the sender of a request to authenticate, with each algorithm.
+// challenge asks the sender of a request to authenticate with any of the algorithms. If stale is
+// true, only the nonce in the request was no longer valid.
 func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
 	nonce, more := s.nonces.issue(f.source(), time.Now()), ""
 	if stale {
@@ -152,7 +154,8 @@ func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
 	reply(r, f, 401, "Unauthorized", all...)
 }
 
-// answers returns the credentials in a request: those of the best algorithm, if it has several.
+// answers returns the credentials in a request. If there are several, it returns those with the
+// best algorithm.
 func answers(r *sip.Request) (best credentials, ok bool) {
 	for _, h := range r.GetHeaders("authorization") {
 		c, valid := parseCredentials(h.Value())
@@ -163,14 +166,14 @@ func answers(r *sip.Request) (best credentials, ok bool) {
 	return best, ok
 }
 
-// isFor reports whether the URI that was authenticated is that of the request. Phones may leave out
-// parameters.
+// isFor reports whether the credentials are for the URI of the request. Parameters may differ,
+// because phones may leave them out.
 func (c credentials) isFor(r *sip.Request) bool {
 	var u sip.Uri
 	return sip.ParseUri(c.uri, &u) == nil && u.User == r.Recipient.User && strings.EqualFold(u.Host, r.Recipient.Host)
 }
 
-// newRequest returns a request to a phone without the headers of its dialog.
+// newRequest returns a request to a phone, without the headers that identify the dialog.
 func (s *Server) newRequest(method sip.RequestMethod, to sip.Uri, f flow) *sip.Request {
 	r := sip.NewRequest(method, to)
 	r.AppendHeader(&sip.ViaHeader{ProtocolName: "SIP", ProtocolVersion: "2.0", Transport: f.network(),
@@ -181,7 +184,7 @@ func (s *Server) newRequest(method sip.RequestMethod, to sip.Uri, f flow) *sip.R
 	return r
 }
 
-// hostFor returns our address as a phone reaches it.
+// hostFor returns the address at which the phone can reach the server.
 func (s *Server) hostFor(f flow) string {
 	a := s.c.AddressFor(f.source())
 	if !a.IsValid() {
@@ -190,7 +193,8 @@ func (s *Server) hostFor(f flow) string {
 	return a.String()
 }
 
-// contactFor returns our address for requests from a phone in a dialog.
+// contactFor returns a Contact header with the server's address, to which the phone sends requests
+// within a dialog.
 func (s *Server) contactFor(f flow) sip.Header {
 	u := sip.Uri{Scheme: "sip", User: "selvage", Host: s.hostFor(f), Port: s.port}
 	if f.tcp != nil {
@@ -227,7 +231,8 @@ func copyHeaders(from, to *sip.Request, names ...string) {
 	}
 }
 
-// routeSet returns the proxies that requests in a dialog pass (section 12.1).
+// routeSet returns the Route headers for requests within a dialog, which name the proxies between
+// the server and the phone (RFC 3261, section 12.1).
 func routeSet(m sip.Message) (routes []sip.Header) {
 	for _, h := range m.GetHeaders("record-route") {
 		routes = append(routes, sip.NewHeader("Route", h.Value()))
@@ -245,7 +250,7 @@ func contactOf(m sip.Message) *sip.ContactHeader {
 	return nil
 }
 
-// userOf returns the user in the SIP URI of a party: the last part of its address.
+// userOf returns the user in a party's SIP URI: the last part of the party's address.
 func userOf(p calls.Party) string {
 	name := p.Address[strings.LastIndexByte(p.Address, '/')+1:]
 	if name == "" {
@@ -266,7 +271,7 @@ func isAlphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// displayName returns a name for the inside of quotation marks.
+// displayName replaces the characters in name that are not permitted between quotation marks.
 func displayName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == '"' || r == '\\' || r == 0x7f {
@@ -276,7 +281,7 @@ func displayName(name string) string {
 	}, name)
 }
 
-// isSDP reports whether a message has a description of media.
+// isSDP reports whether a message contains a description of media.
 func isSDP(m sip.Message) bool {
 	h := m.GetHeaders("content-type")
 	if len(h) == 0 || len(m.Body()) == 0 {
@@ -286,7 +291,7 @@ func isSDP(m sip.Message) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "application/sdp")
 }
 
-// requires returns an extension that a request needs and we lack, or "".
+// requires returns an extension that a request requires, or "". The server supports none.
 func requires(r *sip.Request) string {
 	for _, h := range r.GetHeaders("require") {
 		for name := range strings.SplitSeq(h.Value(), ",") {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// ring rings the phone of an invitation.
+// ring sends the invitation e to a phone.
 func (s *Server) ring(to calls.Socket, e calls.Event) {
 	subscriber, _, _ := cutSocket(to.ID)
 	d := &dialog{server: s, key: dialogKey{rand.Text() + "@selvage", newTag()}, leg: e.Leg, node: e.Node, sdp: e.SDP,
@@ -23,7 +23,7 @@ func (s *Server) ring(to calls.Socket, e calls.Event) {
 	}
 }
 
-// start sends the INVITE, unless the call has ended meanwhile.
+// start sends the INVITE, unless the call has ended in the meantime.
 func (d *dialog) start(socket string, e calls.Event) {
 	s := d.server
 	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
@@ -33,7 +33,7 @@ func (d *dialog) start(socket string, e calls.Event) {
 	if err == nil {
 		err = sip.ParseUri(b.Contact, &contact)
 	}
-	if err != nil { // it registered with another server, or its connection is gone
+	if err != nil { // the phone registered with another server, or its connection was closed
 		if d.finish() {
 			d.hangUp(calls.Fail, calls.UserNotRegistered)
 		}
@@ -62,7 +62,7 @@ func (d *dialog) start(socket string, e calls.Event) {
 	s.request(r, f, timerEnd/2, d.answered)
 }
 
-// answered handles a response of the phone to our INVITE, or that none came.
+// answered handles the phone's response to the INVITE. r is nil if no response arrived in time.
 func (d *dialog) answered(r *sip.Response) {
 	switch {
 	case r == nil:
@@ -81,7 +81,8 @@ func (d *dialog) answered(r *sip.Response) {
 	}
 }
 
-// ringing sends a CANCEL that waited for the phone's first response (RFC 3261, section 9.1).
+// ringing handles a provisional response. If a CANCEL was waiting for the phone's first response,
+// ringing sends it (RFC 3261, section 9.1).
 func (d *dialog) ringing() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +92,7 @@ func (d *dialog) ringing() {
 	}
 }
 
-// cancel stops the phone from ringing. The caller holds mu.
+// cancel stops the phone from ringing, after its first response if necessary. The caller holds mu.
 func (d *dialog) cancel(c calls.Cause) {
 	d.reason = reasonOf(c)
 	if d.invite != nil && d.heard {
@@ -103,10 +104,10 @@ func (d *dialog) cancel(c calls.Cause) {
 func (d *dialog) sendCancel() {
 	r := cancellation(d.invite, d.reason)
 	d.reason = nil
-	d.flow.write([]byte(r.String())) // if it is lost, the BYE after an answer ends the call
+	d.flow.write([]byte(r.String())) // if it is lost and the phone answers, a BYE ends the call
 }
 
-// accept handles the phone's answer. The phone repeats it until it is acknowledged.
+// accept handles the phone's answer. The phone repeats the answer until it receives an ACK.
 func (d *dialog) accept(r *sip.Response) {
 	d.mu.Lock()
 	first, over := !d.confirmed, d.over

@@ -22,28 +22,28 @@ import (
 
 const (
 	minExpiry     = time.Minute
-	maxExpiry     = 10 * time.Minute // phones that lose their network come back within it
-	maxBindings   = 10               // contacts of one set of credentials
-	maxContacts   = 20               // contacts of one subscriber
+	maxExpiry     = 10 * time.Minute // a phone that loses its network registers again within this time
+	maxBindings   = 10               // contacts for a set of credentials
+	maxContacts   = 20               // contacts for a subscriber
 	maxContactURI = 512              // bytes
-	maxTries      = 50               // attempts at a change that lost a race with another one
+	maxTries      = 50               // attempts at a change, if other changes are made at the same time
 )
 
 // A binding is a registered contact of a phone.
 type binding struct {
 	ID         string         `json:"id"`
 	Credential string         `json:"c"` // id of the SIP credentials
-	Secret     string         `json:"s"` // digest of their sealed password: a changed one ends the binding
+	Secret     string         `json:"s"` // digest of the sealed password; a new password ends the binding
 	Contact    string         `json:"u"`
-	CallID     string         `json:"k"` // of the registration
+	CallID     string         `json:"k"` // from the REGISTER
 	CSeq       uint32         `json:"q"`
 	Node       string         `json:"n"`
 	TCP        bool           `json:"t,omitempty"`
-	Remote     netip.AddrPort `json:"r"` // where the phone is, as we see it
-	Until      int64          `json:"e"` // microseconds
+	Remote     netip.AddrPort `json:"r"` // the phone's address, as the server sees it
+	Until      int64          `json:"e"` // Unix time in microseconds
 }
 
-// A register is the list of a subscriber's bindings, the oldest first.
+// A register lists a subscriber's bindings, oldest first.
 type register struct {
 	Project  string    `json:"p"`
 	Bindings []binding `json:"b"`
@@ -51,8 +51,8 @@ type register struct {
 
 func registerKey(subscriber string) session.Key { return session.Key{Kind: "phones", ID: subscriber} }
 
-// registerOf returns the register of a subscriber without expired bindings, and the bytes that it
-// was read from, or nil.
+// registerOf returns a subscriber's register without expired bindings. old is the stored value, or
+// nil if there is none.
 func (s *Server) registerOf(ctx context.Context, subscriber string) (r register, old []byte, err error) {
 	old, err = s.c.Sessions.Get(ctx, registerKey(subscriber))
 	if errors.Is(err, problem.NotFound) {
@@ -69,7 +69,8 @@ func (s *Server) registerOf(ctx context.Context, subscriber string) (r register,
 	return r, old, nil
 }
 
-// changeRegister applies a change to a subscriber's register, and returns the result.
+// changeRegister applies a change to a subscriber's register, and returns the result. If another
+// caller changes the register at the same time, changeRegister tries again.
 func (s *Server) changeRegister(
 	ctx context.Context, c fabric.SIPCredential, change func(*register) error,
 ) (r register, err error) {
@@ -98,7 +99,8 @@ func (s *Server) changeRegister(
 	return r, errors.New("writing registrations: they change too often")
 }
 
-// isRegistered reports whether a phone that is registered here uses this flow.
+// isRegistered reports whether f leads to a phone that is registered here or, for TCP, has
+// authenticated.
 func (s *Server) isRegistered(f flow) bool {
 	if f.tcp != nil {
 		return f.tcp.proven.Load()
@@ -108,7 +110,8 @@ func (s *Server) isRegistered(f flow) bool {
 	return time.Now().Before(s.pinged[f.remote])
 }
 
-// admit authenticates a request. If it may not be handled, admit answers it and returns false.
+// admit authenticates a request. If the request must not be handled, admit sends the response, if
+// any, and ok is false.
 func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SIPAccount, ok bool) {
 	c, ok := answers(r)
 	if !ok {
@@ -128,7 +131,7 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 		s.log.Error("authenticating a phone", "error", err)
 		reply(r, f, 500, "Server Internal Error")
 	case a.Fields.Text("encryption") == "required":
-		reply(r, f, 403, "Encryption Required") // and this connection has none
+		reply(r, f, 403, "Encryption Required") // this server offers no encryption
 	default:
 		if f.tcp != nil {
 			f.tcp.proven.Store(true)
@@ -160,7 +163,7 @@ func (s *Server) handleRegister(ctx context.Context, r *sip.Request, f flow) {
 	t.respond(resp, nil)
 }
 
-// register changes the bindings of a phone, and returns the response.
+// register changes a phone's bindings as a REGISTER requests, and returns the response.
 func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.SIPCredential) *sip.Response {
 	contacts, wildcard, err := contactsOf(r)
 	switch {
@@ -197,7 +200,7 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 	return response(r, 200, "OK", nil, reg.headers(c.ID)...)
 }
 
-// keepOpen pings an address until the given time.
+// keepOpen makes the server ping an address until the given time.
 func (s *Server) keepOpen(a netip.AddrPort, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +209,7 @@ func (s *Server) keepOpen(a netip.AddrPort, until time.Time) {
 	}
 }
 
-// A contact is a Contact header of a REGISTER.
+// A contact is a Contact header in a REGISTER.
 type contact struct {
 	uri     string
 	expires time.Duration // 0 removes the contact
@@ -214,7 +217,8 @@ type contact struct {
 
 var errContact = errors.New("a contact cannot be used")
 
-// contactsOf returns the contacts in a request. wildcard is true if all are to be removed.
+// contactsOf returns the contacts in a request. wildcard is true if the request removes all
+// contacts.
 func contactsOf(r *sip.Request) (all []contact, wildcard bool, err error) {
 	general := maxExpiry
 	if h := r.GetHeader("expires"); h != nil {
@@ -245,7 +249,8 @@ func contactsOf(r *sip.Request) (all []contact, wildcard bool, err error) {
 	return all, false, nil
 }
 
-// seconds reads a number of seconds. More than maxExpiry, and what is malformed, becomes maxExpiry.
+// seconds parses a number of seconds. It returns maxExpiry for larger numbers and for malformed
+// text.
 func seconds(text string) time.Duration {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 32)
 	if err != nil {
@@ -254,7 +259,7 @@ func seconds(text string) time.Duration {
 	return min(time.Duration(n)*time.Second, maxExpiry)
 }
 
-// binding returns the binding of a contact.
+// binding returns the binding that a REGISTER requests for a contact.
 func (s *Server) binding(r *sip.Request, f flow, c fabric.SIPCredential, to contact) binding {
 	return binding{ID: uuid.NewString(), Credential: c.ID, Secret: session.Digest(c.Secrets), Contact: to.uri,
 		CallID: r.CallID().Value(), CSeq: r.CSeq().SeqNo, Node: s.c.Node, TCP: f.tcp != nil, Remote: f.remote,
@@ -263,7 +268,8 @@ func (s *Server) binding(r *sip.Request, f flow, c fabric.SIPCredential, to cont
 
 var errOutdated = errors.New("a newer request has changed the binding")
 
-// bind adds, renews or removes a binding. The oldest ones give way if there are too many.
+// bind adds or renews a binding, or removes it if expires is 0. If there are too many bindings, it
+// removes the oldest ones. It returns errOutdated if a newer request has changed the binding.
 func (r *register) bind(b binding, expires time.Duration) error {
 	i := slices.IndexFunc(r.Bindings, func(o binding) bool {
 		return o.Credential == b.Credential && o.Contact == b.Contact
@@ -285,7 +291,7 @@ func (r *register) bind(b binding, expires time.Duration) error {
 	return nil
 }
 
-// limit removes the oldest of the matching bindings beyond most.
+// limit removes the oldest matching bindings if there are more than most.
 func (r *register) limit(most int, matches func(binding) bool) {
 	n := 0
 	for _, b := range r.Bindings {
@@ -299,7 +305,7 @@ func (r *register) limit(most int, matches func(binding) bool) {
 	}
 }
 
-// headers lists the bindings of credentials, with the time that is left.
+// headers returns a Contact header for each binding of the credentials, with the remaining time.
 func (r register) headers(credential string) (all []sip.Header) {
 	now := time.Now()
 	for _, b := range r.Bindings {
@@ -311,10 +317,10 @@ func (r register) headers(credential string) (all []sip.Header) {
 	return all
 }
 
-// socketID returns the id of a binding's socket, from which any node finds the binding.
+// socketID returns the id of a binding's socket. Every node can find the binding by this id.
 func socketID(subscriber, binding string) string { return subscriber + "/" + binding }
 
-// Phones returns the phones that ring for a subscriber, for [calls.Config].
+// Phones returns the phones that ring for a subscriber. It serves as Phones in [calls.Config].
 func (s *Server) Phones(ctx context.Context, projectID, subscriberID string) (all []calls.Phone, err error) {
 	r, _, err := s.registerOf(ctx, subscriberID)
 	if err != nil || r.Project != projectID {
@@ -332,7 +338,7 @@ func (s *Server) Phones(ctx context.Context, projectID, subscriberID string) (al
 		}
 
 		if c.ID == "" || session.Digest(c.Secrets) != b.Secret {
-			continue // deleted, disabled or with another password since
+			continue // the credentials were deleted, disabled, or got another password
 		}
 		node := b.Node
 		if s.c.Alone {
@@ -344,7 +350,7 @@ func (s *Server) Phones(ctx context.Context, projectID, subscriberID string) (al
 	return all, nil
 }
 
-// codecsOf returns the codecs of credentials by their names in SDP.
+// codecsOf returns the codecs that the credentials permit, by their names in SDP.
 func codecsOf(c fabric.SIPCredential) (names []string) {
 	for _, name := range c.Codecs() {
 		switch name, _, _ = strings.Cut(name, "@"); name {
@@ -357,7 +363,7 @@ func codecsOf(c fabric.SIPCredential) (names []string) {
 	return names
 }
 
-// findBinding returns the binding of a socket and the way to its phone.
+// findBinding returns the binding of a socket, and the flow to its phone.
 func (s *Server) findBinding(ctx context.Context, id string) (b binding, f flow, err error) {
 	subscriber, name, _ := strings.Cut(id, "/")
 	r, _, err := s.registerOf(ctx, subscriber)

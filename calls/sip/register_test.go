@@ -93,8 +93,8 @@ func TestWrongCredentials(t *testing.T) {
 	}
 }
 
-// TestReplay repeats an authenticated request with another branch, as somebody would who has read
-// it on the way.
+// TestReplay shows that an attacker who intercepts an authenticated request cannot send it again
+// with another branch.
 func TestReplay(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -115,7 +115,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// from returns a socket at another address.
+// from returns a connection to the server from the address ip.
 func (p *phone) from(ip string) net.Conn {
 	p.t.Helper()
 	conn := must[*net.UDPConn](p.t)(net.DialUDP("udp", &net.UDPAddr{IP: net.ParseIP(ip)}, p.udp))
@@ -123,9 +123,8 @@ func (p *phone) from(ip string) net.Conn {
 	return conn
 }
 
-// TestGuessing shows that a username gets no answer after too many wrong passwords, not even with
-// the right one, and that other usernames on the network still do, until it has failed too often as
-// well.
+// TestGuessing shows that a username gets no answer after too many wrong passwords, even with the
+// right password. Other usernames on the same network still get answers.
 func TestGuessing(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -145,7 +144,7 @@ func TestGuessing(t *testing.T) {
 	eventually(t, "the blocked messages to be counted", func() bool { return w.server.Stats().Blocked > 0 })
 }
 
-// askSilently is like ask for a registration, for a server that may not answer.
+// askSilently registers like ask, but returns "" as the response if the server does not answer.
 func (p *phone) askSilently() (string, message) {
 	p.t.Helper()
 	r := p.registration(600)
@@ -181,8 +180,9 @@ func TestManyContacts(t *testing.T) {
 	}
 }
 
-// TestEndedCredentials shows that phones no longer ring after their password was changed or their
-// credentials were deleted, and that encryption cannot be left out.
+// TestEndedCredentials shows that a phone no longer rings after its password is changed or its
+// credentials are deleted. If the credentials require encryption, a phone without encryption cannot
+// register.
 func TestEndedCredentials(t *testing.T) {
 	w := newWorld(t)
 	subscriber, credential := w.subscriber("carol")

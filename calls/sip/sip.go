@@ -1,27 +1,27 @@
 // Package sip connects phones to package calls. Phones register by SIP (RFC 3261) with the SIP
-// credentials of a subscriber, call addresses of its project, and ring when the subscriber is
-// called.
+// credentials of a subscriber. They call addresses in the subscriber's project, and ring when the
+// subscriber is called.
 //
 // To package calls, a phone is a client like a browser: [Server.Tell] turns events into SIP
-// messages, and SIP messages become commands. Descriptions of media pass through unread, so a call
-// between a phone and a browser differs from one between two browsers only in calls.Terms. Any node
-// can carry the call; SIP stays on the node where the phone is registered.
+// messages, and SIP messages become commands. Descriptions of media are passed on without being
+// read, so a call between a phone and a browser differs from one between two browsers only in
+// calls.Terms. Any node can carry the call; SIP stays on the node where the phone is registered.
 //
 //	message.go      SIP messages; the only file that depends on how sipgo represents headers
 //	listen.go       UDP and TCP; limits before anything is parsed
-//	transaction.go  repeats over UDP, and replies to repeats (RFC 3261, section 17)
+//	transaction.go  repeated messages over UDP (RFC 3261, section 17)
 //	digest.go       authentication (RFC 7616, RFC 8760), with SHA-256 or MD5
 //	register.go     registrations, which are kept in the session store
-//	dialog.go       calls; inbound.go is about calls that phones make, outbound.go about their ringing
-//	tell.go         events of package calls
+//	dialog.go       calls; inbound.go handles calls from phones, outbound.go rings phones
+//	tell.go         events from package calls
 //
-// Requests outside a call are answered without keeping anything until they are authenticated. A
-// request with a wrong password and one with an unknown username get the same answer. After too
-// many of them, their sender gets none. What is sent to a phone goes to the address from which it
-// authenticated.
+// The server stores nothing for a request outside a call until the request is authenticated. A
+// wrong password and an unknown username get the same answer. After too many of them, the sender
+// gets no answer. Messages to a phone are sent to the address from which the phone authenticated.
 //
 // Messages are parsed and written by github.com/emiago/sipgo/sip. Its transports and transactions
-// are not used: they keep an entry for every UDP source ever seen, and log what cannot be parsed.
+// are not used: they keep an entry for every UDP source ever seen, and log messages that cannot be
+// parsed.
 package sip
 
 import (
@@ -52,7 +52,7 @@ type Config struct {
 	Alone    bool           // this is the only node
 	Digests  []string       // names of the hash functions for passwords, the best first; nil means all
 
-	// AddressFor returns the address of this machine that a phone can reach.
+	// AddressFor returns the address at which the phone can reach this machine.
 	AddressFor func(phone netip.Addr) netip.Addr
 
 	Log *slog.Logger // nil means slog.Default()
@@ -79,20 +79,20 @@ type Server struct {
 	sent    map[string]*clientTx // by branch
 	dialogs map[dialogKey]*dialog
 	legs    map[string]*dialog
-	pinged  map[netip.AddrPort]time.Time // UDP addresses of phones registered here, and until when
+	pinged  map[netip.AddrPort]time.Time // UDP addresses of phones registered here, and until when to ping them
 	closed  bool
 }
 
-// Limits on what a server keeps.
+// The limits of a server.
 const (
 	maxWorkers      = 128    // requests handled at the same time
 	maxTransactions = 20_000 // authenticated requests whose repeats are recognized
 	maxStreams      = 4_000  // TCP connections
 	maxPerNetwork   = 500    // TCP connections from one network
-	maxPinged       = 50_000 // phones behind NAT
+	maxPinged       = 50_000 // UDP addresses to ping
 )
 
-// New returns a Server that listens on the sockets in c. Both have the same port.
+// New returns a Server that uses the sockets in c. Both must have the same port.
 func New(c Config) *Server {
 	if c.Digests == nil {
 		c.Digests = []string{"SHA-256", "MD5"}
@@ -112,14 +112,14 @@ func New(c Config) *Server {
 	}
 }
 
-// Port returns the number of the UDP and TCP ports.
+// Port returns the port number, which is the same for UDP and TCP.
 func (s *Server) Port() int { return s.port }
 
 // Carry sets the calls that phones take part in. Call it before Run.
 func (s *Server) Carry(c *calls.Calls) { s.calls = c }
 
-// pingEvery is the interval between packets that keep the way through a NAT open. Some forget it
-// after 30 seconds (RFC 4787, section 4.3).
+// pingEvery is the interval between the packets that keep NAT mappings alive. Some NATs drop a
+// mapping after 30 seconds (RFC 4787, section 4.3).
 const pingEvery = 20 * time.Second
 
 // Run serves until ctx ends, and then closes the sockets.
@@ -162,8 +162,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// ping sends a packet to each phone behind NAT that is registered here by UDP (RFC 5626, section
-// 4.4.1), and forgets expired ones.
+// ping sends a packet to each phone that is registered here over UDP, to keep the phone's NAT
+// mapping alive (RFC 5626, section 4.4.1). It deletes expired addresses.
 func (s *Server) ping(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *Server) ping(now time.Time) {
 			delete(s.pinged, a)
 			continue
 		}
-		_, _ = s.c.UDP.WriteToUDPAddrPort([]byte("\r\n\r\n"), a) // the phone repeats its registration
+		_, _ = s.c.UDP.WriteToUDPAddrPort([]byte("\r\n\r\n"), a) // if this fails, the phone registers again later
 	}
 }
 
@@ -185,15 +185,15 @@ type counters struct {
 // Stats holds a server's metrics.
 type Stats struct {
 	Received   uint64 // messages
-	Malformed  uint64 // messages that could not be parsed, or lacked something
-	Limited    uint64 // messages dropped because their network or the server had too many
-	Registered uint64 // accepted registrations, with each renewal
+	Malformed  uint64 // messages that could not be parsed, or lacked a required header
+	Limited    uint64 // messages and connections refused because the network or the server had too many
+	Registered uint64 // accepted registrations, including renewals
 	Denied     uint64 // requests with wrong credentials
 	Blocked    uint64 // requests that got no answer after too many wrong credentials
 	Inbound    uint64 // calls from phones
 	Outbound   uint64 // invitations to phones
-	Dialogs    int    // now
-	Streams    int    // TCP connections now
+	Dialogs    int    // current dialogs
+	Streams    int    // current TCP connections
 }
 
 // Stats returns the current metrics.

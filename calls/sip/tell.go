@@ -47,11 +47,11 @@ func (d *dialog) tell(e calls.Event) {
 	case calls.HungUp:
 		d.tellEnd(e.Cause)
 	case calls.Lost:
-		d.tellEnd(calls.NodeLost) // unlike a browser, a phone cannot attach to another node
+		d.tellEnd(calls.NodeLost) // unlike a browser, a phone cannot connect to another node
 	}
 }
 
-// tellAnswered answers the INVITE of a phone that calls.
+// tellAnswered accepts the INVITE of a phone whose call was answered.
 func (d *dialog) tellAnswered() {
 	d.mu.Lock()
 	wanted := d.received != nil && !d.over && !d.confirmed
@@ -64,8 +64,7 @@ func (d *dialog) tellAnswered() {
 	}
 }
 
-// unacknowledged ends a call whose phone did not acknowledge our answer (RFC 3261, section
-// 13.3.1.4).
+// unacknowledged ends a call whose phone did not acknowledge the 200 (RFC 3261, section 13.3.1.4).
 func (d *dialog) unacknowledged() {
 	if d.finish() {
 		d.bye(calls.RecoveryTimeout)
@@ -73,7 +72,7 @@ func (d *dialog) unacknowledged() {
 	}
 }
 
-// tellEnd ends the dialog at the phone: by BYE, by CANCEL, or by a final response.
+// tellEnd ends the dialog for the phone: by BYE, by CANCEL, or by a final response.
 func (d *dialog) tellEnd(c calls.Cause) {
 	d.mu.Lock()
 	if d.over {
@@ -97,7 +96,7 @@ func (d *dialog) tellEnd(c calls.Cause) {
 	d.server.remove(d)
 }
 
-// refusals are the responses to a phone whose call was not answered, by cause.
+// refusals lists the responses to a phone whose call was not answered, by cause.
 var refusals = map[string]struct {
 	status int
 	reason string
@@ -117,8 +116,8 @@ var refusals = map[string]struct {
 	calls.TemporaryFailure.Text:  {500, "Server Internal Error"},
 }
 
-// refusalOf returns the response for a cause. Causes that are not listed have to do with the load of
-// the server.
+// refusalOf returns the response for a cause. Causes that are not listed mean that the server is
+// too busy.
 func refusalOf(c calls.Cause) (status int, reason string) {
 	if r, ok := refusals[c.Text]; ok {
 		return r.status, r.reason
@@ -126,8 +125,8 @@ func refusalOf(c calls.Cause) (status int, reason string) {
 	return 503, "Service Unavailable"
 }
 
-// reasonOf returns the Reason header for a cause (RFC 3326). Phones do not list a call that another
-// device answered as missed.
+// reasonOf returns the Reason header for a cause (RFC 3326). If another device answered the call,
+// the header keeps phones from listing the call as missed.
 func reasonOf(c calls.Cause) sip.Header {
 	if c == calls.LoseRace {
 		return sip.NewHeader("Reason", `SIP;cause=200;text="Call completed elsewhere"`)
@@ -139,8 +138,9 @@ func reasonOf(c calls.Cause) sip.Header {
 	return sip.NewHeader("Reason", fmt.Sprintf(`Q.850;cause=%d;text="%s"`, code, c.Text))
 }
 
-// failureOf returns the command for a phone's refusal. Responses from 600 are final for all devices
-// (RFC 3261, section 21.6); after others, those ring on.
+// failureOf returns the command and cause for a phone's refusal. A status of 600 or more ends the
+// call on all devices (RFC 3261, section 21.6). For any other status, the callee's other devices
+// keep ringing.
 func failureOf(status int) (calls.Op, calls.Cause) {
 	switch {
 	case status == 600:

@@ -11,13 +11,13 @@ import (
 // The timers of RFC 3261, section 17.
 const (
 	timerT1  = 500 * time.Millisecond // estimate of a round trip
-	timerT2  = 4 * time.Second        // longest pause between repeats
-	timerEnd = 64 * timerT1           // a transaction without an answer ends
-	byeEnd   = 8 * timerT1            // as above, for requests whose answer does not matter
+	timerT2  = 4 * time.Second        // longest interval between repeats
+	timerEnd = 64 * timerT1           // when a transaction without a response ends
+	byeEnd   = 8 * timerT1            // the same, for requests whose response does not matter
 )
 
-// A serverKey identifies a request and its repeats (RFC 3261, section 17.2.3). The source keeps
-// others from canceling a request whose branch they guess.
+// A serverKey identifies a request and its repeats (RFC 3261, section 17.2.3). It includes the
+// source, so that others cannot cancel a request by guessing its branch.
 type serverKey struct {
 	branch, sender, method string
 	source                 netip.Addr
@@ -32,7 +32,8 @@ func keyOf(r *sip.Request, f flow) serverKey {
 	return serverKey{branch, r.Via().SentBy(), method, f.source()}
 }
 
-// A serverTx holds the responses to a request, to answer its repeats.
+// A serverTx is the transaction of a received request. It keeps the last response, to answer
+// repeats of the request.
 type serverTx struct {
 	server *Server
 	key    serverKey
@@ -44,11 +45,11 @@ type serverTx struct {
 	timer  *time.Timer
 	pause  time.Duration
 	since  time.Time
-	unread func() // called if no ACK comes for a final response; nil unless it was an INVITE
+	unread func() // called if nobody acknowledges the final response to an INVITE; may be nil
 }
 
-// serve begins a transaction. fresh is false if the request is a repeat, which serve answers. t is
-// nil if there are too many transactions.
+// serve begins a transaction. If the request is a repeat, serve answers it and fresh is false. t is
+// nil if there are too many transactions, or if the server is closed.
 func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 	key := keyOf(r, f)
 	s.mu.Lock()
@@ -65,10 +66,12 @@ func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 	return t, fresh
 }
 
-// calledFor is how long a request may wait for its final response. Calls ring for a minute.
+// calledFor is how long a request may wait for its final response. By default, calls ring for a
+// minute.
 const calledFor = 15 * time.Minute
 
-// find returns the transaction of a request or of the INVITE that it is about, or nil.
+// find returns the transaction of a request. For an ACK or CANCEL, this is the transaction of the
+// INVITE. It returns nil if there is none.
 func (s *Server) find(r *sip.Request, f flow) *serverTx {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +86,8 @@ func (t *serverTx) repeat() {
 	}
 }
 
-// respond sends a response. A final response to an INVITE is repeated until acknowledge is called;
-// if it never is, unread is called.
+// respond sends a response. It repeats a final response to an INVITE until acknowledge is called.
+// If acknowledge is not called in time, respond calls unread.
 func (t *serverTx) respond(r *sip.Response, unread func()) {
 	b := []byte(r.String())
 	t.mu.Lock()
@@ -106,7 +109,8 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 	t.timer = time.AfterFunc(t.pause, t.tick)
 }
 
-// tick repeats the final response to an INVITE.
+// tick repeats the final response to an INVITE, or ends the transaction if no ACK
+// arrives in time.
 func (t *serverTx) tick() {
 	t.mu.Lock()
 	if time.Since(t.since) >= timerEnd {
@@ -126,7 +130,8 @@ func (t *serverTx) tick() {
 	t.timer = time.AfterFunc(t.pause, t.tick)
 }
 
-// acknowledge stops the repeats of a final response. It is still repeated if the request is.
+// acknowledge stops repeating the final response. Repeats of the request are still answered for a
+// few seconds.
 func (t *serverTx) acknowledge() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,20 +146,21 @@ func (t *serverTx) stop() {
 	t.timer.Stop()
 }
 
-// end forgets the transaction.
+// end deletes the transaction.
 func (t *serverTx) end() {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
 	delete(t.server.served, t.key)
 }
 
-// A clientTx is a request that was sent, and repeated by UDP until a response comes.
+// A clientTx is the transaction of a sent request. Over UDP, the request is repeated until a
+// response arrives.
 type clientTx struct {
 	server  *Server
 	request *sip.Request
 	bytes   []byte
 	flow    flow
-	handle  func(*sip.Response) // nil stands for no response in time
+	handle  func(*sip.Response) // called with nil if no response arrives in time
 
 	mu          sync.Mutex
 	timer       *time.Timer
@@ -165,7 +171,8 @@ type clientTx struct {
 	final       bool
 }
 
-// request sends a request. handle is called with each response, and with nil if none comes.
+// request sends a request. It calls handle with each response, or with nil if none arrives within
+// limit.
 func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle func(*sip.Response)) *clientTx {
 	branch, _ := r.Via().Params.Get("branch")
 	t := &clientTx{server: s, request: r, bytes: []byte(r.String()), flow: f, handle: handle,
@@ -207,12 +214,13 @@ func (t *clientTx) tick() {
 	}
 }
 
-// waits reports whether the request may still be answered after its limit: the phone is ringing.
+// waits reports whether a response may still arrive after the limit, because the phone is ringing.
 func (t *clientTx) waits() bool {
 	return t.provisional && t.request.IsInvite() && time.Since(t.since) < calledFor
 }
 
-// receive handles a response. It acknowledges one that refuses an INVITE (section 17.1.1.3).
+// receive handles a response. It acknowledges a response that refuses an INVITE (RFC 3261, section
+// 17.1.1.3).
 func (t *clientTx) receive(r *sip.Response) {
 	t.mu.Lock()
 	first := !t.final

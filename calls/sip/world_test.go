@@ -32,7 +32,7 @@ import (
 // deadline limits how long tests wait for the network.
 const deadline = 20 * time.Second
 
-// A world is a server for phones with everything that it needs.
+// A world is a server for phones, with everything that the server needs.
 type world struct {
 	t       *testing.T
 	fabric  *fabric.Fabric
@@ -64,8 +64,8 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// newWorld starts a server on loopback, with two subscribers who have a phone each: alice, whose
-// password is secret-alice, and bob.
+// newWorld starts a server on loopback. It creates the subscribers alice and bob, whose passwords
+// for SIP are secret-alice and secret-bob.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
@@ -105,7 +105,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// listen listens on one port by UDP and TCP.
+// listen listens on the same port for UDP and TCP.
 func listen(t *testing.T) (*net.UDPConn, *net.TCPListener) {
 	t.Helper()
 	for range 20 {
@@ -133,7 +133,7 @@ func (w *world) subscriber(name string) (subscriber, credential string) {
 
 func quoted(text string) json.RawMessage { return json.RawMessage(strconv.Quote(text)) }
 
-// A phone is a SIP client that sends the messages that a test writes.
+// A phone is a SIP client that sends messages composed by a test.
 type phone struct {
 	*world
 	user, password string
@@ -142,7 +142,7 @@ type phone struct {
 	algorithm      string
 	callID         string
 	seq            int
-	seen           map[string]bool // messages that arrived, since UDP repeats them
+	seen           map[string]bool // received messages, to skip those that UDP repeats
 }
 
 // newPhone returns a phone with its own sockets.
@@ -196,7 +196,8 @@ func (p *phone) send(text string) {
 	}
 }
 
-// next returns the next message other than a ping and repeats, or "" if none comes in time.
+// next returns the next message that is neither a ping nor a repeat. It returns "" if none arrives
+// in time.
 func (p *phone) next(within time.Duration) message {
 	p.t.Helper()
 	b := make([]byte, 8192)
@@ -217,7 +218,7 @@ func (p *phone) next(within time.Duration) message {
 	}
 }
 
-// expect returns the next message, which must be of a kind.
+// expect returns the next message, and fails unless it is of the given kind.
 func (p *phone) expect(kind string) message {
 	p.t.Helper()
 	m := p.next(deadline)
@@ -227,14 +228,14 @@ func (p *phone) expect(kind string) message {
 	return m
 }
 
-// A request describes a request of a phone.
+// A request describes a request from a phone.
 type request struct {
 	method, uri, to string // to may have a tag
 	from            string // tag
 	headers         string
 	body            string
-	seq             int    // 0 is the next one
-	branch          string // "" is a new one
+	seq             int    // 0 means the next one
+	branch          string // "" means a new one
 }
 
 // write returns the text of a request.
@@ -296,7 +297,7 @@ func (p *phone) acknowledge(r request, m message) string {
 		strings.Replace(m.header("CSeq")[0], "INVITE", "ACK", 1))
 }
 
-// registration is a REGISTER with an expiry.
+// registration returns a REGISTER that expires after the given number of seconds.
 func (p *phone) registration(seconds int) request {
 	return request{method: "REGISTER", uri: "sip:selvage.test", to: "<sip:" + p.user + "@selvage.test>", from: "reg",
 		headers: fmt.Sprintf("Expires: %d\r\n", seconds)}
@@ -312,7 +313,7 @@ func (p *phone) register() message {
 	return m
 }
 
-// offer returns the phone's description of its media.
+// offer returns a description of the phone's media.
 func (p *phone) offer(direction string) string {
 	return fmt.Sprintf("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"+
 		"m=audio %d RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\na=%s\r\n",
@@ -321,14 +322,14 @@ func (p *phone) offer(direction string) string {
 
 const sdpType = "Content-Type: application/sdp\r\n"
 
-// invitation is an INVITE to a user.
+// invitation returns an INVITE to a user.
 func (p *phone) invitation(to string) request {
 	uri := "sip:" + to + "@selvage.test"
 	return request{method: "INVITE", uri: uri, to: "<" + uri + ">", from: "inv", headers: sdpType,
 		body: p.offer("sendrecv")}
 }
 
-// dial calls a user and returns the authenticated request and the dialog's identity.
+// dial calls a user. It returns the request, and the first response other than 100.
 func (p *phone) dial(to string) (request, message) {
 	p.t.Helper()
 	p.callID = fmt.Sprintf("%s-%d", p.user, time.Now().UnixNano())
@@ -340,13 +341,13 @@ func (p *phone) dial(to string) (request, message) {
 	return r, m
 }
 
-// inDialog returns a request within the call that a response answered.
+// inDialog returns a request within a call. answered is the 200 that accepted the call.
 func (p *phone) inDialog(method string, answered message) request {
 	r := request{method: method, uri: "sip:selvage@" + p.udp.String(), to: answered.header("To")[0], from: "inv"}
 	return r
 }
 
-// respond answers a request of the server. A body is a description of media.
+// respond answers a request from the server. If body is not "", it is a description of media.
 func (p *phone) respond(m message, status, body string) {
 	p.t.Helper()
 	to, more := m.header("To")[0], ""
@@ -361,7 +362,7 @@ func (p *phone) respond(m message, status, body string) {
 		m.header("Call-ID")[0], m.header("CSeq")[0], p.user, p.conn.LocalAddr(), more, len(body), body))
 }
 
-// mediaOf returns where the server expects RTP.
+// mediaOf returns the address at which the server expects RTP, as stated in m.
 func (p *phone) mediaOf(m message) *net.UDPAddr {
 	p.t.Helper()
 	match := portIn.FindStringSubmatch(string(m))
