@@ -48,7 +48,7 @@ func TestOpenTogether(t *testing.T) {
 		return err
 	}
 
-	for range 20 { // a starting process rarely finds the file in a state that is hard to read
+	for range 20 { // processes that start together seldom meet in the states that are hard to handle
 		file := filepath.Join(t.TempDir(), "a.db")
 		var wg sync.WaitGroup
 		for range 8 {
@@ -135,8 +135,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestLimitParameter shows that a LIMIT that is a parameter costs little more than a constant one:
-// the query is not planned again each time.
+// TestLimitParameter shows that a query whose LIMIT is a parameter takes little longer than one
+// whose LIMIT is a constant: SQLite does not plan it again each time.
 func TestLimitParameter(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
 	fastest := func(query string, args ...any) time.Duration {

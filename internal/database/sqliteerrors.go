@@ -19,7 +19,7 @@ import (
 // An Unfit explains why a database cannot be used as it is, and what to do about it.
 type Unfit struct{ Found, Remedy string }
 
-// Error returns the finding and the remedy.
+// Error returns Found and Remedy, separated by a semicolon.
 func (u *Unfit) Error() string { return u.Found + "; " + u.Remedy }
 
 func foreign(tables []string) *Unfit {
@@ -33,7 +33,7 @@ func foreign(tables []string) *Unfit {
 	}
 }
 
-// lost returns the Unfit for a file whose log is incomplete, so that acknowledged changes are
+// lost returns the Unfit for a file whose log is incomplete: changes that were acknowledged are
 // missing.
 func lost(name string, whole, were uint32) *Unfit {
 	name = filepath.Base(name)

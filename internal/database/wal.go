@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// An index is the part of FILE-shm that describes FILE-wal: how many frames were written to the
-// log, and how many of them were moved to FILE.
+// An index is the part of FILE-shm that describes FILE-wal: how many frames the log contains, and
+// how many of them have been moved to FILE.
 type index struct {
 	frames, moved uint32
 	pageSize      int64
 	salt          [8]byte
 }
 
-// checkLog compares FILE-wal with the record of it in FILE-shm. If the log was truncated or
-// deleted, SQLite itself would assume that no more changes had been written, and would silently
-// lose changes that it had acknowledged.
+// checkLog compares FILE-wal with what FILE-shm records about it. If the log has been truncated or
+// deleted, SQLite itself assumes that no more changes were written. It would silently lose changes
+// that it had acknowledged.
 //
 // FILE-shm is only a hint: checkLog returns nil if another process has the file open, or if
 // FILE-shm belongs to another log.
@@ -49,8 +49,8 @@ func checkLog(file string) error {
 	return err
 }
 
-// The bytes of FILE-shm that are locked by the writer, and by every process that has the file open
-// (https://sqlite.org/walformat.html, section 2.3).
+// Bytes of FILE-shm (https://sqlite.org/walformat.html, section 2.3). The writer locks writeByte,
+// and every process that has the file open locks openByte.
 const (
 	writeByte = 120
 	openByte  = 128

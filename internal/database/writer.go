@@ -11,11 +11,12 @@ import (
 	"sync/atomic"
 )
 
-// maxBatch is the most changes that share a commit. It limits how long a change waits for the
-// others.
+// maxBatch is the maximum number of changes that share a commit. It limits how long a change waits
+// for the others.
 const maxBatch = 128
 
-// A writer owns the only connection that writes, which one goroutine uses.
+// A writer owns the only connection that writes to the database. A single goroutine uses the
+// connection.
 type writer struct {
 	db     *sql.DB
 	conn   *sql.Conn
@@ -33,7 +34,7 @@ type writer struct {
 // A change is one caller's transaction, which waits for its commit.
 type change struct {
 	do   func(Tx) error
-	once bool // has at most one statement that changes rows; if it fails, SQLite undoes it
+	once bool // do executes at most one statement that changes rows; SQLite undoes it if it fails
 	done chan error
 }
 
@@ -98,8 +99,8 @@ func (w *writer) run() {
 	}
 }
 
-// gather returns a batch of the waiting changes. It yields once, so that callers that are about to
-// write can join the batch.
+// gather returns a batch of waiting changes. It yields once, so that callers that are about to
+// write can add their changes to the batch.
 func (w *writer) gather(first change) []change {
 	runtime.Gosched()
 	batch := []change{first}
@@ -159,8 +160,8 @@ func (w *writer) together(batch []change) (errs []error, err error) {
 	return errs, err
 }
 
-// try runs a batch, one change at a time, with run. again reports that the batch was undone, and
-// may succeed if it is run again.
+// try runs each change of a batch with run. If again is true, the batch was undone and may succeed
+// if it is run again.
 func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (errs []error, again bool, err error) {
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
 		return nil, false, fmt.Errorf("beginning transaction: %w", err)
@@ -262,8 +263,7 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// close commits the waiting changes and closes the connection. Calls after the first do nothing
-// more.
+// close commits the waiting changes and closes the connection. Only the first call has an effect.
 func (w *writer) close() error {
 	w.once.Do(func() {
 		close(w.quit)
@@ -285,8 +285,8 @@ func (w *writer) close() error {
 // Only the writer's goroutine uses it.
 type memory struct {
 	v        any
-	last     func(Tx) error // runs before the commit; nil if no change in this commit remembered anything
-	recalled bool           // whether a change in this commit relies on a value remembered before the commit
+	last     func(Tx) error // runs before the commit; nil if no change in this commit has remembered a value
+	recalled bool           // a change in this commit relies on a value that was remembered before the commit
 }
 
 func (m *memory) recall() any {

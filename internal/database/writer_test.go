@@ -68,9 +68,9 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestRememberTogether shows that among changes that share a commit, each recalls the value that
-// the previous one remembered. A change that fails remembers nothing, and only the last change's
-// function runs before the commit.
+// TestRememberTogether shows that if several changes share a commit, each recalls the value that
+// the previous one remembered. A change that fails remembers nothing. Only the function of the last
+// change runs before the commit.
 func TestRememberTogether(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
 

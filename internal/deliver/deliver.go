@@ -56,7 +56,7 @@ type Write func(ctx context.Context, j Job) (Message, error)
 // A Result is the outcome of an attempt.
 type Result struct {
 	ReceiverID, JobID string
-	Queued            time.Time // of the attempted job, which may have been requested again since
+	Queued            time.Time // copied from the attempted job, which may have been requested again since
 	State             State
 	Attempts          int
 	Status            int       // the status of the response; 0 if there was none
@@ -68,8 +68,9 @@ type Result struct {
 // A Queue keeps jobs for all nodes. Its methods are safe for concurrent use.
 type Queue interface {
 	// DueReceivers returns the ids of receivers that have a due job, are not resting and are not
-	// held by any node. Receivers from the projects with the fewest holds come first, so that no
-	// project occupies all workers. Among these, the receivers held longest ago come first.
+	// held by any node. Receivers in the projects with the fewest holds come first, so that no
+	// project occupies all workers. Among these, the receivers whose last hold is longest ago come
+	// first.
 	DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error)
 	// HoldReceiver reserves a receiver for holder until the given time, so that no other node sends
 	// to it. If holder already holds the receiver, HoldReceiver extends the hold. It returns
@@ -119,7 +120,7 @@ const (
 	receivers = 16 // receivers that a node serves at the same time
 	lanes     = 4  // concurrent requests to a receiver
 	batch     = 64
-	turnFor   = 10 * time.Second // how long new attempts may start within a receiver's turn
+	turnFor   = 10 * time.Second // how long a turn may start new attempts
 	lookEvery = 500 * time.Millisecond
 	holdFor   = 15 * time.Second // how long a hold lasts without being renewed
 	clockFor  = time.Minute      // how often the queue's clock is read
@@ -180,8 +181,8 @@ func (d *Deliverer) Backlog() (n int, age time.Duration) {
 	return int(d.waiting.Load()), age
 }
 
-// Run delivers jobs until Shutdown is called or ctx ends. If ctx is done, running attempts are
-// aborted.
+// Run delivers jobs until Shutdown is called or ctx is done. If ctx is done, Run aborts the running
+// attempts.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer close(d.idle)
 	var work sync.WaitGroup
@@ -210,8 +211,8 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// Shutdown keeps new attempts from starting. It returns when the running attempts have ended, or
-// when ctx is done.
+// Shutdown prevents new attempts. It returns when the running attempts have ended, or when ctx is
+// done.
 func (d *Deliverer) Shutdown(ctx context.Context) {
 	d.once.Do(func() { close(d.quit) })
 	select {
@@ -254,7 +255,7 @@ func (d *Deliverer) lookAround(ctx context.Context) error {
 	return nil
 }
 
-// start serves due receivers, but no more than this node has free workers for.
+// start serves due receivers, up to the number of free workers on this node.
 func (d *Deliverer) start(ctx context.Context, work *sync.WaitGroup) {
 	d.mu.Lock()
 	free := receivers - len(d.busy)

@@ -95,7 +95,7 @@ func (w *world) webhook(h http.HandlerFunc) fabric.Webhook {
 	return hook
 }
 
-// happen creates n subscribers. Each creation causes an event.
+// happen creates n subscribers, each of which causes an event.
 func (w *world) happen(n int) {
 	w.t.Helper()
 	for range n {
@@ -337,7 +337,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestOneHangs shows that a receiver that never answers does not delay other receivers.
+// TestOneHangs shows that a receiver that never responds does not delay other receivers.
 func TestOneHangs(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	hang := make(chan struct{})
@@ -364,7 +364,7 @@ func TestShutdown(t *testing.T) {
 	<-began
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.Shutdown(over) // over has already ended, so Shutdown does not wait
+	d.Shutdown(over) // over is already done, so Shutdown does not wait
 	if n := w.delivered(hook); n != 0 {
 		t.Errorf("%d deliveries succeeded before any was answered", n)
 	}

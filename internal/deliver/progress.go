@@ -36,9 +36,10 @@ type Progress struct {
 	Ended    time.Time // zero while pending
 }
 
-// How long jobs are kept, once they have ended and while they wait.
+// KeepDelivered and KeepDead are how long jobs are kept after they have ended. WaitAtMost is how
+// long jobs may wait.
 const (
 	KeepDelivered = 24 * time.Hour
 	KeepDead      = 30 * 24 * time.Hour
-	WaitAtMost    = 48 * time.Hour // long rests of a receiver may leave few attempts in this time
+	WaitAtMost    = 48 * time.Hour // a receiver that rests for long periods may get few attempts in this time
 )

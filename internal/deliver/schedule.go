@@ -16,8 +16,8 @@ var delays = [...]time.Duration{
 // longestDelay is the longest Retry-After that is respected.
 const longestDelay = 12 * time.Hour
 
-// After restAfter consecutive failures, a receiver rests for firstRest, and longer after each
-// further failure. Without rests, a receiver that is down would be tried for every waiting body.
+// After restAfter consecutive failures, a receiver rests for firstRest. Each further failure makes
+// the rest longer. Without rests, a receiver that is down would be tried for every waiting body.
 const (
 	restAfter   = 3
 	firstRest   = 10 * time.Second

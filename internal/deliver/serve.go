@@ -20,8 +20,8 @@ type visit struct {
 	lost     bool // the hold was lost, so another node may hold the receiver
 }
 
-// maxBatches limits the jobs in a turn, so that other receivers get their turn. With a slow
-// receiver, turnFor ends the turn earlier.
+// maxBatches limits the number of batches in a turn, so that other receivers get a turn. With a
+// slow receiver, turnFor ends the turn earlier.
 const maxBatches = 8
 
 // serve holds a receiver and sends its due jobs.
@@ -87,8 +87,8 @@ func (v *visit) release(ctx context.Context) {
 	}
 }
 
-// over reports whether the turn must end: it has lasted long enough, the receiver is resting, the
-// hold was lost, or the node is stopping.
+// over reports whether the turn must end, because it has lasted long enough, the receiver is
+// resting, the hold was lost, or the node is stopping.
 func (v *visit) over(ctx context.Context) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// The headers for signatures that the vendors' validators read.
+// The signature headers that the vendors' validators read.
 const (
 	SHA1Header   = "X-Signalwire-Signature"
 	SHA256Header = "X-Signalwire-SHA256-Signature"
@@ -48,8 +48,8 @@ func Signature(key, url string, body []byte) http.Header {
 }
 
 // FormSignature returns the headers that prove to a receiver that a holder of the key sent a form.
-// Both are an HMAC over the URL and the fields, sorted by name, in base64. For a GET, the fields are
-// part of the URL, so fields is empty.
+// Each header is an HMAC, in base64, over the URL and the fields, sorted by name. For a GET, the
+// URL contains the fields, so fields is empty.
 func FormSignature(key, address string, fields url.Values) http.Header {
 	text := address
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

@@ -1,9 +1,9 @@
-// Package dpop verifies proofs of possession (RFC 9449): JWTs by which a client shows with each
-// request that it holds the key that its tokens are bound to.
+// Package dpop verifies proofs of possession (RFC 9449). A proof is a JWT that a client sends with
+// a request, to show that it holds the key to which its tokens are bound.
 //
-// A proof is valid once, on all nodes: its jti is kept in the session store for as long as the
-// proof would be accepted. A proof may contain a nonce of ours, which must then be a recent one.
-// Everything about a request is checked before anything is stored.
+// A proof can be used once, on any node: its jti stays in the session store for as long as the
+// proof would be accepted. A proof may contain one of the server's nonces, which must be recent. A
+// Verifier checks everything else about a proof before it stores the jti.
 package dpop
 
 import (
@@ -32,23 +32,25 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// The limits on a proof.
+// The limits on proofs and nonces.
 const (
 	maxProof = 4 << 10
 	maxID    = 256
-	maxAge   = time.Minute      // since its iat
-	maxAhead = 10 * time.Second // of its iat
+	maxAge   = time.Minute      // maximum age of a proof by its iat
+	maxAhead = 10 * time.Second // how far its iat may be in the future
 	skew     = time.Minute      // how far the clocks of two nodes may be apart
-	nonceFor = 5 * time.Minute  // how long a nonce is the current one; then it is the previous one
+	nonceFor = 5 * time.Minute  // how long a nonce is current; for the same time again, it is the previous nonce
 )
 
-// algorithms are those of proofs for HTTP requests (FAPI 2.0 Security Profile, section 5.4).
+// algorithms lists the accepted signature algorithms of proofs for HTTP requests (FAPI 2.0 Security
+// Profile, section 5.4).
 var algorithms = []jose.SignatureAlgorithm{jose.ES256, jose.PS256, jose.EdDSA}
 
-// rpcAlgorithms are those of proofs for the relay. Browser SDKs sign with RS256.
+// rpcAlgorithms lists the accepted signature algorithms of proofs for the relay. Browser SDKs sign
+// with RS256.
 var rpcAlgorithms = append(slices.Clone(algorithms), jose.RS256)
 
-// Algorithms returns the algorithms of proofs, for metadata.
+// Algorithms returns the accepted signature algorithms, for metadata.
 func Algorithms() (names []string) {
 	for _, alg := range algorithms {
 		names = append(names, string(alg))
@@ -58,9 +60,9 @@ func Algorithms() (names []string) {
 
 // Config holds the dependencies and settings of a Verifier.
 type Config struct {
-	Sessions session.Store                          // remembers proofs
-	Key      func(purpose string) [sha256.Size]byte // derives the key of nonces, the same on all nodes
-	Origins  []string                               // where clients reach the server, such as https://id.example:8443
+	Sessions session.Store                          // remembers used proofs
+	Key      func(purpose string) [sha256.Size]byte // derives the key that signs nonces; the same on all nodes
+	Origins  []string                               // origins of the server, such as https://id.example:8443
 	Now      func() time.Time                       // nil means time.Now
 }
 
@@ -86,14 +88,14 @@ func New(c Config) *Verifier {
 
 // A Use describes the request that a proof must be for.
 type Use struct {
-	Method string // of the HTTP request
+	Method string // the method of the HTTP request
 	Path   string
-	RPC    string // of the relay, instead of an HTTP method
-	Token  string // the access token that it comes with, or ""
+	RPC    string // the method of a relay request; "" for HTTP requests
+	Token  string // the access token that the request contains, or ""
 }
 
-// claims are the claims of a proof (RFC 9449, section 4.2), and those of the browser SDK's proofs
-// for the relay.
+// claims holds the claims of a proof (RFC 9449, section 4.2), including those that only proofs for
+// the relay have.
 type claims struct {
 	ID       string           `json:"jti"`
 	Method   string           `json:"htm"`
@@ -110,11 +112,11 @@ func invalid(format string, args ...any) error {
 	return problem.New(problem.Invalid, "invalid_dpop_proof", "the DPoP proof: "+format, args...)
 }
 
-// errNonce asks for a proof with the nonce in the response (RFC 9449, section 8).
+// errNonce asks the client for a proof with the nonce in the response (RFC 9449, section 8).
 var errNonce = problem.New(problem.Invalid, "use_dpop_nonce", "the nonce of the DPoP proof is not a recent one")
 
-// Verify checks the proof of a request, which must be the only one in proofs. It returns the
-// thumbprint (RFC 7638) of the key that signed the proof. The error for an invalid proof is
+// Verify checks the proof for a request. proofs must contain exactly one proof. Verify returns the
+// thumbprint (RFC 7638) of the key that signed it. The error for an invalid proof is
 // problem.Invalid with a code from RFC 9449.
 func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbprint string, err error) {
 	if len(proofs) != 1 || len(proofs[0]) > maxProof {
@@ -139,7 +141,8 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 	return thumbprint, nil
 }
 
-// open verifies the signature of a proof by the key in its header.
+// open verifies the signature of a proof with the key in the proof's header. It returns the
+// thumbprint of the key, and the claims.
 func open(proof string, rpc bool) (thumbprint string, c claims, err error) {
 	accepted := algorithms
 	if rpc {
@@ -169,7 +172,8 @@ func open(proof string, rpc bool) (thumbprint string, c claims, err error) {
 	return base64.RawURLEncoding.EncodeToString(sum), c, nil
 }
 
-// isStrong reports whether a key is one of those that may sign proofs, and not costly to use.
+// isStrong reports whether proofs may be signed with a key. It refuses RSA keys that are weak or
+// expensive to use.
 func isStrong(key any) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:
@@ -218,8 +222,8 @@ func Hash(token string) string {
 
 func sameText(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
 
-// isOurs reports whether a URL, without its query and fragment, is that of a path here. The Host
-// header does not count: an attacker who replays a proof could choose it.
+// isOurs reports whether address, without its query and fragment, is the URL of path on this
+// server. The Host header is not used, because an attacker who replays a proof could choose it.
 func (v *Verifier) isOurs(address, path string) bool {
 	u, err := url.Parse(address)
 	return err == nil && u.User == nil && slices.Contains(v.origins, originOf(u)) && u.Path == path
@@ -244,8 +248,8 @@ func (v *Verifier) nonce(number int64) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// isRecent reports whether a nonce is the current, the previous or, for a node whose clock is
-// ahead, the next one.
+// isRecent reports whether nonce is the current nonce or the previous one. It also accepts the next
+// one, which a node whose clock is ahead may have issued.
 func (v *Verifier) isRecent(nonce string) bool {
 	number := v.c.Now().Unix() / int64(nonceFor.Seconds())
 	return sameText(nonce, v.nonce(number)) || sameText(nonce, v.nonce(number-1)) || sameText(nonce, v.nonce(number+1))
@@ -264,9 +268,10 @@ func (v *Verifier) Offer(next http.Handler) http.Handler {
 // Proofs returns the proofs of a request.
 func Proofs(r *http.Request) []string { return r.Header["Dpop"] }
 
-// Confirm checks that a request uses an access token as its binding requires: one that is bound to
-// the key with the thumbprint needs the scheme DPoP and a proof, one without a binding neither
-// (RFC 9449, sections 7.1 and 7.2). Every failure is problem.Unauthenticated.
+// Confirm checks how a request uses an access token. If thumbprint is not "", the token is bound to
+// that key, and the request needs the scheme DPoP and a proof signed with the key. Otherwise the
+// request must not use the scheme DPoP (RFC 9449, sections 7.1 and 7.2). Every failure is
+// problem.Unauthenticated.
 func (v *Verifier) Confirm(r *http.Request, token, thumbprint string) error {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	proven := strings.EqualFold(scheme, "DPoP")
@@ -284,8 +289,8 @@ func (v *Verifier) Confirm(r *http.Request, token, thumbprint string) error {
 	return refused(err)
 }
 
-// ConfirmRPC checks the proof of a request to the relay with a token that is bound to a key.
-// Every failure is problem.Unauthenticated.
+// ConfirmRPC checks the proof in a relay request whose token is bound to a key. Every failure is
+// problem.Unauthenticated.
 func (v *Verifier) ConfirmRPC(ctx context.Context, method, proof, thumbprint string) error {
 	holder, err := v.Verify(ctx, []string{proof}, Use{RPC: method})
 	if err == nil && holder != thumbprint {
@@ -294,7 +299,7 @@ func (v *Verifier) ConfirmRPC(ctx context.Context, method, proof, thumbprint str
 	return refused(err)
 }
 
-// refused returns the error of an invalid proof as one of credentials.
+// refused converts the error for an invalid proof to an error for invalid credentials.
 func refused(err error) error {
 	p := problem.First(err)
 	if p == nil || p.Kind != problem.Invalid {
@@ -303,8 +308,9 @@ func refused(err error) error {
 	return problem.New(problem.Unauthenticated, p.Code, "%s", p.Message)
 }
 
-// Challenge returns the value of WWW-Authenticate for a request that was refused with err: one of
-// RFC 9449, section 7.1 if it has the scheme DPoP, and other otherwise.
+// Challenge returns the value of WWW-Authenticate for a request that was refused with err. If the
+// request used the scheme DPoP, this is the challenge from RFC 9449, section 7.1. Otherwise it is
+// other.
 func Challenge(r *http.Request, err error, other string) string {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "DPoP") {

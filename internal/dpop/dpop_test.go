@@ -30,7 +30,7 @@ const (
 	token = "an.access.token"
 )
 
-// A world is a verifier with a clock that tests set.
+// A world is a verifier with a clock that tests can set.
 type world struct {
 	*dpop.Verifier
 	now time.Time
@@ -75,8 +75,9 @@ func (h holder) thumbprint(t testing.TB) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// proof returns a valid proof for GET of path with token. pairs change claims, and headers if
-// their name starts with a colon; a nil value removes one.
+// proof returns a valid proof for a GET of path with token. pairs alternates names and values,
+// which replace claims. A name that begins with a colon replaces a header. A nil value removes the
+// claim or header.
 func (h holder) proof(t testing.TB, now time.Time, pairs ...any) string {
 	t.Helper()
 	claims := map[string]any{"jti": rand.Text(), "htm": "GET", "htu": "https://id.example" + path,
@@ -234,7 +235,8 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// TestOnce shows that of many uses of a proof one succeeds.
+// TestOnce shows that if a proof is used several times at once, one use succeeds, and that clients
+// with different keys may use the same jti.
 func TestOnce(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)
 	proof := h.proof(t, w.now)
@@ -261,7 +263,7 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestNonce shows that a nonce works for at least five and at most ten minutes and a little.
+// TestNonce shows that a nonce is accepted for at least five minutes, and for less than eleven.
 func TestNonce(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)
 	nonce := w.Nonce()
@@ -277,8 +279,8 @@ func TestNonce(t *testing.T) {
 	}
 }
 
-// TestConfirm shows that a bound token needs the scheme DPoP and a proof by its key, and that
-// nothing else may use the scheme.
+// TestConfirm shows that a bound token needs the scheme DPoP and a proof signed with its key. A
+// token that is not bound must not be used with this scheme.
 func TestConfirm(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)
 	bound := h.thumbprint(t)
@@ -309,8 +311,8 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
-// FuzzProof verifies any header value. An accepted proof must be signed with the key in its own
-// header. Seeds from another process may have a key other than that of this process.
+// FuzzProof shows that an accepted proof is always signed with the key in its own header. A seed
+// from another process may contain a key that this process does not have.
 func FuzzProof(f *testing.F) {
 	w, h := newWorld(f), newHolder(f)
 	for _, proof := range []string{
@@ -348,7 +350,8 @@ func thumbprintIn(t *testing.T, proof string) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// BenchmarkVerify measures a proof of ES256 with an access token, its row included.
+// BenchmarkVerify measures the verification of an ES256 proof for an access token, including the
+// entry in the session store.
 func BenchmarkVerify(b *testing.B) {
 	w, h := newWorld(b), newHolder(b)
 	proofs := make([]string, b.N)

@@ -35,8 +35,8 @@ func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 	}}
 }
 
-// respond answers a query for an A or AAAA record. The response has an address only if answer
-// returns one of the requested type.
+// respond returns the response to a query for an A or AAAA record. The response contains an address
+// only if answer returns an address of the requested type.
 func respond(query []byte, answer func(name string) net.IP) []byte {
 	var m dnsmessage.Message
 	if m.Unpack(query) != nil || len(m.Questions) != 1 {

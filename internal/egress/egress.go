@@ -1,10 +1,10 @@
 // Package egress sends requests to URLs that others chose, such as the webhook URLs of a project.
 //
-// The author of a URL must not be able to reach hosts that are reachable only from this machine. A
-// name may resolve to one address when it is checked, and to another when it is dialed. So
-// addresses are judged when they are dialed. Checking a URL earlier only reports early that it can
-// never be used. Names that an operator allows may resolve to private addresses. Redirects are not
-// followed, and proxies from the environment are ignored.
+// The author of a URL must not be able to reach hosts that only this machine can reach. A name may
+// resolve to one address when it is checked, and to another when it is dialed. So addresses are
+// checked when they are dialed. An earlier check of a URL only reports URLs that can never be used.
+// Names that an operator allows may resolve to private addresses. Redirects are not followed, and
+// proxies from the environment are ignored.
 package egress
 
 import (
@@ -42,8 +42,8 @@ func bare(host string) string {
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 }
 
-// errUnsafe is the only error that callers get for a refused address. It does not reveal to what
-// address a name resolves in this network.
+// errUnsafe returns the only error that callers get for a refused address. The error does not
+// reveal the address to which a name resolves in this network.
 func errUnsafe() error {
 	return problem.New(problem.Forbidden, "url_is_unsafe",
 		"requests to the host's address are not allowed")
@@ -66,8 +66,8 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.DialContext(ctx, network, address)
 }
 
-// judge returns an error if a connection to address is not permitted. allowed is whether the
-// operator allows the name.
+// judge returns an error if connections to address are not permitted. allowed reports whether the
+// operator allows the name that resolved to address.
 func judge(address string, allowed bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -80,8 +80,8 @@ func judge(address string, allowed bool) error {
 	return errUnsafe()
 }
 
-// isPlainPort reports whether port is one that a web server may use. Other ports below 1024 belong
-// to services that could be tricked into misreading a request.
+// isPlainPort reports whether a web server may use the port. Other ports below 1024 belong to
+// services that could be tricked into misreading a request.
 func isPlainPort(port uint16) bool { return port == 80 || port == 443 || port >= 1024 }
 
 // Client returns a client that connects only as the policy permits. It follows no redirects, and

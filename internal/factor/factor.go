@@ -39,8 +39,8 @@ type Owner struct {
 
 func (o Owner) String() string { return string(o.Kind) + ":" + o.ID }
 
-// A Store keeps the rows of factors. Each method is one transaction. If a row is missing or belongs
-// to another owner, the error is problem.NotFound.
+// A Store stores factors. Each method is one transaction. If a row is missing or belongs to another
+// owner, the error is problem.NotFound.
 //
 // If first is set, a factor is created only if the owner has neither a passkey nor an authenticator
 // app. Otherwise the error is ErrNotFirst. If several callers create a first factor at the same
@@ -70,10 +70,10 @@ type Store interface {
 	ReplaceRecoveryCodes(ctx context.Context, o Owner, hashes []string, at time.Time) error
 	// TakeRecoveryCode deletes a code. If several callers take the same code, one succeeds.
 	TakeRecoveryCode(ctx context.Context, o Owner, hash string) error
-	// FindRecoveryCodes returns how many codes are left.
+	// FindRecoveryCodes returns how many recovery codes are left.
 	FindRecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, error)
 
-	// HasFactors returns which factors an owner has, in one read.
+	// HasFactors returns the types of factors that an owner has, with a single read.
 	HasFactors(ctx context.Context, o Owner) (Set, error)
 }
 
@@ -82,10 +82,10 @@ type Set struct {
 	Passkeys, TOTP bool
 }
 
-// Any reports whether the owner has a factor that a login can ask for.
+// Any reports whether the owner has a factor that a login can require.
 func (s Set) Any() bool { return s.Passkeys || s.TOTP }
 
-// A Sealer seals owners' secrets under names, and derives keys that are the same on all nodes. A
+// A Sealer encrypts owners' secrets under names, and derives keys that are the same on all nodes. A
 // key ring is a Sealer.
 type Sealer interface {
 	Derive(purpose string) [32]byte
@@ -149,7 +149,7 @@ func (f *Factors) Passkeys() bool { return f.web != nil }
 // now returns the time, truncated to microseconds as in rows.
 func (f *Factors) now() time.Time { return f.c.Now().UTC().Truncate(time.Microsecond) }
 
-// Has returns which factors an owner has.
+// Has returns the types of factors that an owner has.
 func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 	s, err := f.c.Store.HasFactors(ctx, o)
 	if err != nil {
@@ -158,7 +158,7 @@ func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 	return s, nil
 }
 
-// The errors of a failed proof. Their messages are shown to the user.
+// The errors for failed proofs. Their messages are shown to the user.
 var (
 	ErrWrong   = problem.New(problem.Invalid, "wrong_code", "The code is wrong.")
 	ErrUsed    = problem.New(problem.Invalid, "code_used", "This code was already used. Wait for the next one.")
@@ -181,9 +181,10 @@ var (
 	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "You already have an authenticator app. Remove it first.")
 )
 
-// A Place is a device or network on which the owner has completed a login. Tries are counted
-// separately for each Place. The zero value stands for all other places together. So attackers who
-// know the password get only a few tries in total, and cannot lock the owner out of known places.
+// A Place is a device or network on which the owner has completed a login. Each Place has its own
+// count of tries. The zero value stands for all unknown places, which share one count. So attackers
+// who know the password get only a few tries in total, and cannot lock the owner out of known
+// places.
 type Place string
 
 // guess counts a try. It is called before the code is checked, so that concurrent tries cannot

@@ -160,7 +160,7 @@ func TestTOTPOnce(t *testing.T) {
 	}
 }
 
-// race calls try fifty times concurrently and returns how many calls succeeded.
+// race runs try fifty times concurrently and returns how many of the runs succeeded.
 func race(try func() error) (won int64) {
 	var all sync.WaitGroup
 	var n atomic.Int64

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzPasskey parses and checks the answers that pages post when passkeys are created and used. The
-// answers contain CBOR, certificates and signatures, so a check may take a few milliseconds.
+// FuzzPasskey parses and checks the answers that pages post when passkeys are created and used.
+// Answers contain CBOR, certificates and signatures, so a check may take a few milliseconds.
 func FuzzPasskey(f *testing.F) {
 	const origin = "https://id.example"
 	factors, err := New(Config{AuthURL: origin})
@@ -48,7 +48,7 @@ func FuzzPasskey(f *testing.F) {
 	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 1 << 20, PerByte: 128}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		if len(answer) > maxResponse {
-			return // answers this long are refused before they are parsed
+			return // the server refuses answers of this length before it parses them
 		}
 		bound.Check(t, len(answer), func() {
 			if made, err := protocol.ParseCredentialCreationResponseBytes(answer); err == nil {

@@ -31,9 +31,9 @@ type Passkey struct {
 	Used       time.Time // zero if never used
 }
 
-// AMR returns the authentication methods of a login that uses only the passkey (RFC 8176). The
-// passkey proves two factors: the user has the device or the account that holds the key, and the
-// device has verified the user.
+// AMR returns the authentication methods (RFC 8176) of a login that uses only the passkey. A
+// passkey proves two factors: the user has the device or account that holds the key, and the device
+// has verified the user.
 func (p Passkey) AMR() []string {
 	if p.Synced {
 		return []string{"swk", "user", "pop", "mfa"}
@@ -126,7 +126,8 @@ func (f *Factors) CreatePasskey(
 	return p, nil
 }
 
-// PasskeyName returns name as valid UTF-8 of at most 60 characters, or "Passkey" if it is empty.
+// PasskeyName returns name as valid UTF-8 with at most 60 characters, or "Passkey" if name is
+// empty.
 func PasskeyName(name string) string {
 	name = strings.TrimSpace(strings.ToValidUTF8(name, ""))
 	if name == "" {

@@ -100,7 +100,7 @@ func TestPasskeyRefused(t *testing.T) {
 		}
 	}
 
-	// A copy of the passkey with an older counter is refused, and the original still works.
+	// A copy of the passkey with an older counter is refused. The original still works.
 	copied := *mine
 	if _, err := w.logIn(t, nil, mine); err != nil {
 		t.Fatalf("the original: %v", err)

@@ -23,7 +23,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A TOTP is an authenticator app that shares a secret with the server.
+// A TOTP is an owner's authenticator app, which shares a secret with the server.
 type TOTP struct {
 	ID      string
 	Owner   Owner
@@ -194,7 +194,7 @@ func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string)
 	return nil
 }
 
-// step returns the time step of code, if code is correct, recent and later than t.Step.
+// step returns the time step of code if the code is correct, recent, and later than t.Step.
 func (f *Factors) step(t TOTP, code string) (int64, error) {
 	secret, err := f.c.Ring.OpenSecret(totpName(t.Owner), t.Sealed)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A Bound is the most that a parser may cost for one input. Bounds leave room for slow machines.
-// They only need to catch parsers whose work is not proportional to the input.
+// A Bound is the maximum cost of one input for a parser. Bounds leave room for slow machines. They
+// only need to catch parsers whose work is not proportional to the length of the input.
 type Bound struct {
 	CPU        time.Duration // for any input
 	CPUPerByte time.Duration // in addition, for each byte of the input
@@ -61,7 +61,7 @@ func (b Bound) Check(t T, n int, parse func()) {
 	}
 }
 
-// countedLate is the most that earlier work may add to a measurement: the runtime counts small
+// countedLate is the maximum that earlier work may add to a measurement. The runtime counts small
 // objects only when their span is full.
 const countedLate = 64 << 10
 

@@ -25,7 +25,7 @@ const (
 	LoginPerAccount       Name = "login_per_account"        // failed passwords for an account, from unknown devices
 	LoginPerDevice        Name = "login_per_device"         // failed passwords from a device that the account knows
 	LoginPerNetwork       Name = "login_per_network"        // failed passwords from a network
-	LoginPerRange         Name = "login_per_range"          // failed passwords from a range of networks, see Range
+	LoginPerRange         Name = "login_per_range"          // failed passwords from a range of networks, see [Range]
 	AuthorizePerNetwork   Name = "authorize_per_network"    // authorization requests from a network
 	TokenPerClient        Name = "token_per_client"         // token requests for a client from a network
 	RegisterPerNetwork    Name = "register_per_network"     // accounts and clients registered from a network
@@ -33,7 +33,7 @@ const (
 	MailPerNetwork        Name = "mail_per_network"         // emails to any address requested from a network
 	APIRequests           Name = "api_requests"             // API requests with a key, a client or a token
 	APIWrites             Name = "api_writes"               // API requests that change something
-	SIPPerUser            Name = "sip_per_user"             // wrong SIP credentials for a username from a network
+	SIPPerUser            Name = "sip_per_user"             // wrong SIP credentials for a username, from a network
 	SIPPerNetwork         Name = "sip_per_network"          // wrong SIP credentials from a network
 	MediaMissesPerNetwork Name = "media_misses_per_network" // requests for unknown recordings from a network
 )
@@ -57,7 +57,7 @@ type Limiter struct {
 	store session.Store
 	rates atomic.Pointer[Rates]
 	meter session.Meter // counts while the store is unavailable
-	seed  maphash.Seed  // hashes callers
+	seed  maphash.Seed  // seed of the hashes of callers
 
 	mu     sync.Mutex
 	shares map[caller]share
@@ -104,7 +104,7 @@ func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 	return l.store.Delete(ctx, keyOf(name, who))
 }
 
-// A Count is an event to count for Who against the limit Name.
+// A Count is an event to count for Who against the limit called Name.
 type Count struct {
 	Name Name
 	Who  string
@@ -143,8 +143,8 @@ func keyOf(name Name, who string) session.Key {
 	return session.Key{Kind: "limit-" + string(name), ID: session.Digest(who)}
 }
 
-// ask counts n events in the store, or in this process if the store fails. If the events are
-// refused, ask returns how long to wait. It returns an error only if ctx has ended.
+// ask takes n events from the store, or from this process's counts if the store fails. If the
+// events are refused, ask returns how long to wait. It returns an error only if ctx is done.
 func (l *Limiter) ask(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
 	wait, err := l.store.Allow(ctx, key, rate, n)
 	if err == nil {
@@ -156,8 +156,8 @@ func (l *Limiter) ask(ctx context.Context, key session.Key, rate session.Rate, n
 	return l.meter.Allow(key, rate, n), nil
 }
 
-// refused returns err if it is not nil, and an error for callers that must wait if wait is
-// positive.
+// refused returns err if it is not nil, and otherwise an error for callers that must wait, if wait
+// is positive.
 func refused(wait time.Duration, err error) error {
 	if wait <= 0 || err != nil {
 		return err

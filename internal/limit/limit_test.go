@@ -72,7 +72,8 @@ func TestTake(t *testing.T) {
 	wantFree(t, "Take of a limit that was turned off", l.Take(ctx, LoginPerAccount, "ada"))
 }
 
-// TestTakeOnce shows that of many concurrent callers on two nodes, only as many succeed as the limit allows.
+// TestTakeOnce shows that the limit holds for concurrent callers on two nodes: exactly as many
+// succeed as it allows.
 func TestTakeOnce(t *testing.T) {
 	store, rates := open(t), Rates{LoginPerAccount: Of(10, time.Hour)}
 	nodes := []*Limiter{New(store, rates), New(store, rates)}
@@ -93,7 +94,7 @@ func TestTakeOnce(t *testing.T) {
 	}
 }
 
-// TestPass shows that the events passed from shares add up to the rate, and that refusing a caller
+// TestPass shows that the events taken from shares add up to the rate, and that refusing a caller
 // repeatedly does not access the store.
 func TestPass(t *testing.T) {
 	ctx := t.Context()

@@ -8,12 +8,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Wide is how many times as many events a [Range] may have as a single network. Without this limit,
-// the owner of a /48 could use the limits of 65,536 networks.
+// Wide is how many times more events a [Range] may have than a single network. Without a limit for
+// ranges, the owner of a /48 could use the limits of 65,536 networks.
 const Wide = 5
 
-// ofRange returns the name under which the range of network is counted, and the rate of the range.
-// ok is false if the limit is off, or if the range is the network itself.
+// ofRange returns the name under which events from the range of network are counted, and the rate
+// of the range. ok is false if the limit is off, or if the range is the network itself.
 func (l *Limiter) ofRange(name Name, network string) (who string, rate session.Rate, ok bool) {
 	wide := Range(network)
 	one, limited := l.rate(name)

@@ -25,8 +25,8 @@ type share struct {
 	closed time.Time // all events are refused until this time
 }
 
-// maxShares is the most shares kept. If there are too many, all are dropped, along with the events
-// left in them.
+// maxShares is the maximum number of shares kept. If there are more, all shares are dropped,
+// including the events left in them.
 const maxShares = 20_000
 
 // Pass counts one event like [Limiter.Take], but at a lower cost. It takes events from the store in
@@ -66,8 +66,8 @@ func (l *Limiter) Unpass(name Name, who string) {
 	}
 }
 
-// use takes one event from a caller's share. If the share cannot decide, known is false and the
-// store must be asked. Otherwise wait is how long the caller is refused, or 0.
+// use takes one event from a caller's share. If known is false, the share cannot decide, and the
+// caller must ask the store. Otherwise wait is how long the caller is refused, or 0.
 func (l *Limiter) use(c caller) (wait time.Duration, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/internal/agent"
 )
 
-// values returns the draft's facts in the form in which the letter shows them, in the given
-// language. Facts that refer to other facts are already resolved.
+// values returns the draft's facts as the letter shows them in the given language. If a fact refers
+// to other facts, the reference is already replaced.
 func (d Draft) values(in tongue) map[string]string {
 	all := map[string]string{"brand": d.Brand.Name, "to": d.To}
 
@@ -32,8 +32,8 @@ func (d Draft) values(in tongue) map[string]string {
 	return all
 }
 
-// replace replaces each {name} in text with the fact of that name. Facts are not searched for
-// names.
+// replace replaces each {name} in text with the fact of that name. It does not replace names within
+// facts.
 func replace(text string, values map[string]string) string {
 	var pairs []string
 	for name, value := range values {
@@ -42,8 +42,8 @@ func replace(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// fill inserts the facts into the words. In a paragraph of several lines, fill drops the lines
-// whose fact is missing.
+// fill replaces the names of facts in the words with the facts. In a paragraph with several lines,
+// fill drops each line whose fact is missing.
 func (w words) fill(values map[string]string) words {
 	filled := words{Subject: oneLine(replace(w.Subject, values)), Title: replace(w.Title, values),
 		Button: w.Button, Note: replace(w.Note, values)}

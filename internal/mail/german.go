@@ -1,6 +1,7 @@
 package mail
 
-// german holds the German words of each kind of letter, with the same facts as the English ones.
+// german holds the German words for each kind of letter. They use the same facts as the English
+// words.
 var german = tongue{
 	words: map[Kind]words{
 		Reset: {

@@ -31,7 +31,7 @@ const (
 	Registration    Kind = "registration"       // a link to create the requested account
 	Registered      Kind = "already_registered" // replaces Registration if the account already exists
 	PasswordChanged Kind = "password_changed"
-	PasswordSet     Kind = "password_set"   // a notice that an account with passkeys got its first password
+	PasswordSet     Kind = "password_set"   // a notice that an account with passkeys has its first password
 	FactorChanged   Kind = "factor_changed" // a notice; the fact "what" names the change, see words.go
 	NewDevice       Kind = "new_device"
 	Test            Kind = "test"
@@ -40,7 +40,7 @@ const (
 	OperatorDevice   Kind = "operator_new_device"
 	OperatorFactor   Kind = "operator_factor_changed" // "what" as in FactorChanged
 	OperatorPassword Kind = "operator_password_changed"
-	OperatorLink     Kind = "operator_link"  // someone created a password link; the letter lacks it
+	OperatorLink     Kind = "operator_link"  // someone created a password link, which the letter does not contain
 	OperatorAdded    Kind = "operator_added" // to each owner: "new" is the new operator, "role" is the role
 )
 
@@ -58,7 +58,7 @@ const (
 // A Letter is an email to be sent, or one that was sent. Its facts are deleted once it is sent.
 type Letter struct {
 	ID           string
-	ProjectID    string // "" for a letter from the installation
+	ProjectID    string // "" if the installation sends the letter
 	SubscriberID string // "" if there is none, or if Write finds the subscriber by address
 	Kind         Kind
 	To           string
@@ -118,7 +118,7 @@ type Picture struct {
 	Plate      string // the theme in which it needs a background, "l" or "d"
 }
 
-// A Draft is the content of a letter, except for the words of its kind.
+// A Draft is the content of a letter, without the words for its kind.
 type Draft struct {
 	Kind     Kind   // may differ from the Kind of the Letter
 	Language string // a BCP 47 tag; English if unsupported
@@ -128,7 +128,8 @@ type Draft struct {
 	Facts    map[string]string
 }
 
-// A Transport sends messages. Errors for which [Refused] returns true must be passed on.
+// A Transport sends messages. If [Refused] is true for an error, the Transport must return that
+// error unchanged.
 type Transport interface {
 	Send(ctx context.Context, m Message) error
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Limits on how many messages a Box keeps, and for how long.
+// The limits of a Box: how many messages it keeps, and for how long.
 const (
 	boxSize = 50
 	boxFor  = 24 * time.Hour

@@ -100,8 +100,8 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 // Lines splits a paragraph into lines.
 func (s sheet) Lines(paragraph string) []string { return strings.Split(paragraph, "\n") }
 
-// oneLine makes one line of text that others chose. It replaces characters that could begin another
-// header, or hide text, with spaces.
+// oneLine returns s as one line. It replaces characters that could begin another header, or hide
+// text, with spaces.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) ||

@@ -128,7 +128,7 @@ func (p *Post) Shutdown(ctx context.Context) {
 	}
 }
 
-// start takes and sends due letters, but no more than there are free workers for.
+// start takes and sends due letters, up to the number of free workers.
 func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct{}) {
 	n := hands - len(busy)
 	if n == 0 || ctx.Err() != nil {

@@ -40,7 +40,7 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 
 	err = s.give(ctx, c, msg)
 
-	// A 5xx response to the recipient or to the content is permanent.
+	// A 5xx response to the recipient or the content is a permanent failure.
 	var failed *gomail.SendError
 	if errors.As(err, &failed) && failed.ErrorCode() >= 500 &&
 		(failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {

@@ -19,8 +19,8 @@ func message(to string) mail.Message {
 	}
 }
 
-// transport returns a transport that connects to s. It is configured by a URL with the given scheme
-// and host, which ends in behind.
+// transport returns a transport that connects to s. Its configuration is a URL that consists of
+// scheme, host, the server's port and behind.
 func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.SMTP {
 	t.Helper()
 	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" +
@@ -113,7 +113,7 @@ func TestSendsNothingReadable(t *testing.T) {
 	})
 }
 
-// TestSendInjects shows that text from others cannot add a header line.
+// TestSendInjects shows that text from users cannot add a header line.
 func TestSendInjects(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
 	to := transport(t, s, "smtp", "localhost", "")

@@ -2,8 +2,8 @@ package mail
 
 import "strings"
 
-// words are the words of one kind of letter. They contain the names of facts, as in {name}. Nothing
-// else in a letter is translated.
+// words holds the words for one kind of letter. They contain the names of facts, as in {name}. No
+// other part of a letter is translated.
 type words struct {
 	Subject string
 	Title   string
@@ -17,7 +17,7 @@ type tongue struct {
 	tag     string // BCP 47
 	words   map[Kind]words
 	changes map[string]string // descriptions of changes to a second factor, by the fact "what"
-	others  string            // how to name the author of a change, if it was not the account's owner
+	others  string            // names the author of a change if this is not the account's owner
 	signed  string            // the footer
 	broken  string            // the sentence before the address of the link
 }
@@ -45,10 +45,10 @@ const (
 	askOwner = "If this was not you, tell an owner of the installation at once. " +
 		"They can sign you out everywhere and create a link for a new password."
 	opFacts = facts + "\nBy: {maker}"
-	others  = "the operators of {brand}" // the author of a change, if it was not the account's owner
+	others  = "the operators of {brand}" // the author of a change if this is not the account's owner
 )
 
-// english holds the English words of each kind of letter.
+// english holds the English words for each kind of letter.
 var english = map[Kind]words{
 	Reset: {
 		Subject: "Set a new password for {brand}", Title: "Set a new password", Button: "Set a new password",

@@ -1,5 +1,5 @@
 // Package page describes one page of a list. A page is found by the id of its first row (keyset
-// paging), so the last page of a long list costs no more than the first.
+// pagination), so the last page of a long list costs no more than the first.
 package page
 
 import (

@@ -10,9 +10,10 @@ import (
 	"os"
 )
 
-// A Breached is a file of passwords found in breaches, as published by Have I Been Pwned, and
-// ordered by hash. Each line has a SHA-1 in hexadecimal, a colon, and a count. The file is searched
-// in place, which takes about thirty reads for forty gigabytes. Its contents are never disclosed.
+// A Breached is a file of passwords found in breaches, as published by Have I Been Pwned and
+// ordered by hash. Each line has a SHA-1 in hexadecimal, a colon and a count. Breached searches the
+// file on disk, with about thirty reads for forty gigabytes. It never discloses the file's
+// contents.
 type Breached struct {
 	file io.ReaderAt
 	size int64
@@ -46,7 +47,7 @@ func (b *Breached) Close() error {
 	return b.end()
 }
 
-// look checks that the first and the last lines are valid, and that their hashes are in order.
+// look checks that the first and last lines are valid, and that their hashes are in order.
 func (b *Breached) look() error {
 	first, _, err := b.line(0)
 	if err == io.EOF {

@@ -42,9 +42,9 @@ func newDictionary(lists map[string][]string) dictionary {
 	return slices.CompactFunc(all, func(a, b entry) bool { return a.word == b.word })
 }
 
-// common returns a dictionary of words that all attackers try, from the library's lists. The lists
-// are read when the first password is rated, so that they do not delay the start of the server. If
-// a list is unreadable, the build is broken, and any test of a password panics.
+// common returns a dictionary of the words that every attacker tries, from the library's lists. The
+// lists are read when the first password is rated, so that they do not delay the start of the
+// server. If a list cannot be read, the build is broken, and every test of a password panics.
 var common = sync.OnceValue(func() dictionary {
 	lists := make(map[string][]string)
 	for list, file := range map[string]string{
@@ -75,13 +75,13 @@ var lookalikes = sync.OnceValue(func() map[byte][]byte {
 	return letters
 })
 
-// maxSteps limits the work of one search. A password of 32 bytes takes a few hundred steps, and the
-// worst known password a tenth of the limit.
+// maxSteps limits the work of one search. A password of 32 bytes takes a few hundred steps. The
+// most expensive known password takes a tenth of the limit.
 const maxSteps = 20_000
 
-// A search finds the words of a dictionary in a text, even if signs replace letters. The number of
-// readings of a text doubles with each sign. So the search does not list all readings, but follows
-// only prefixes of words that are in the dictionary.
+// A search finds the words of a dictionary in a text, even if signs replace letters. Each sign
+// doubles the number of possible readings of the text. So the search does not list all readings,
+// but follows only those that begin a word in the dictionary.
 type search struct {
 	dictionary
 	text  string // in lower case
@@ -90,8 +90,8 @@ type search struct {
 	best  map[[2]int]entry // the entry with the best rank for each part of the text, by its start and end
 }
 
-// find returns the dictionary's words in a password, and how many steps the search took. It stops
-// after maxSteps.
+// find returns the dictionary's words that password contains, and the number of steps of the
+// search. It stops after maxSteps.
 func (d dictionary) find(password string) (found []match.Match, steps int) {
 	s := search{dictionary: d, text: lower(password), best: make(map[[2]int]entry)}
 	for s.start = range s.text {
@@ -130,7 +130,7 @@ func (s *search) follow(low, high, depth int) {
 	}
 }
 
-// try follows the words in dictionary[low:high] whose byte at depth is next.
+// try continues with the words in dictionary[low:high] whose byte at depth is next.
 func (s *search) try(low, high, depth int, next byte) {
 	words := s.dictionary[low:high]
 	from := sort.Search(len(words), func(i int) bool {
@@ -142,7 +142,7 @@ func (s *search) try(low, high, depth int, next byte) {
 	}
 }
 
-// lower returns text in lower case, except for characters whose lower case has another length, so
+// lower returns text in lower case. It keeps characters whose lower case has another length, so
 // that offsets stay the same.
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A hash is a parsed password hash: a function that derives a key from a password, and the key of
-// the right password.
+// A hash is a parsed password hash. It consists of a function that derives a key from a password,
+// and the key of the right password.
 type hash struct {
 	derive func(password []byte) ([]byte, error)
 	want   []byte
@@ -32,8 +32,8 @@ func (h hash) is(password string) (bool, error) {
 	return len(h.want) > 0 && subtle.ConstantTimeCompare(got, h.want) == 1, nil
 }
 
-// Limits on imported hashes. Without them, checking one expensive hash could keep all other users
-// from signing in.
+// Limits on imported hashes. Without them, checking a single expensive hash could prevent all other
+// users from signing in.
 const (
 	maxMemory = 64 << 20 // bytes
 	maxHash   = 512      // characters
@@ -74,7 +74,7 @@ func read(text string) (hash, error) {
 	return hash{}, errForm
 }
 
-// readArgon parses a hash made by argon2id, in the PHC form. The hash may have been imported.
+// readArgon parses an argon2id hash in the PHC form. The hash may have been imported.
 func readArgon(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
@@ -102,8 +102,8 @@ func readArgon(text string) (hash, error) {
 	return hash{derive, want, cost, cost.work()}, nil
 }
 
-// parameters parses NAME=NUMBER pairs separated by commas, in the order of names. It ignores any
-// further pairs.
+// parameters parses NAME=NUMBER pairs that are separated by commas. The names must be in the order
+// of names. Further pairs are ignored.
 func parameters(text string, names ...string) ([]int, error) {
 	parts := strings.Split(text, ",")
 	all := make([]int, len(names))

@@ -19,12 +19,12 @@ import (
 // Limits on the cost of imported hashes. Checking the costliest takes about a second of CPU time.
 const (
 	maxBcrypt = 13
-	maxScrypt = maxMemory / 128 // limits both N·r, the memory, and N·r·p, the work
+	maxScrypt = maxMemory / 128 // limits both N·r, which determines the memory, and N·r·p, the work
 	maxPBKDF2 = 1_500_000
 )
 
-// readBcrypt reads the modular form of bcrypt. bcrypt ignores everything after 72 bytes, so a
-// longer password never matches. Checking it takes as long as any other.
+// readBcrypt reads the modular form of bcrypt. Since bcrypt ignores everything after 72 bytes, a
+// longer password never matches. Checking a longer password takes as long as any other check.
 func readBcrypt(text string) (hash, error) {
 	cost, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != 60 {
@@ -120,8 +120,8 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	}), want, params{}, work{"scrypt", n * r * p}}, nil
 }
 
-// readPBKDF2Modular reads two forms. The first is $pbkdf2-sha256$29000$salt$key, from passlib, with
-// "." for "+"; it means sha1 if it names no digest. The second is
+// readPBKDF2Modular reads two forms. The first is $pbkdf2-sha256$29000$salt$key, from passlib,
+// which writes "." for "+". If it names no digest, the digest is SHA-1. The second form is
 // $pbkdf2-sha256$i=29000,l=32$salt$key.
 func readPBKDF2Modular(text string) (hash, error) {
 	parts := strings.Split(text, "$")
@@ -205,8 +205,8 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 // blocks returns how many digest-sized blocks make up a key. PBKDF2 runs all rounds for each block.
 func blocks(key, digest int) int { return (key + digest - 1) / digest }
 
-// padded keeps passwords that end in NUL from matching. scrypt and PBKDF2 use HMAC, which pads its
-// key with NULs, so appending NULs to a password does not change its hash.
+// padded prevents a match for passwords that end in NUL. scrypt and PBKDF2 use HMAC, which pads its
+// key with NULs, so appending NULs to a password does not change the hash.
 func padded(derive func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(password []byte) ([]byte, error) {
 		key, err := derive(password)

@@ -34,13 +34,15 @@ const (
 )
 
 // patience is how long a caller waits for its turn. queue is how many callers may wait for each
-// task that runs. More callers are refused immediately, because they would wait in vain.
+// task that runs at the same time. Additional callers are refused immediately, because they would
+// wait in vain.
 const (
 	patience = 10 * time.Second
 	queue    = 100
 )
 
-// A Hasher hashes and checks passwords, a limited number at the same time. Create it with [New].
+// A Hasher hashes and checks passwords. It runs a limited number of tasks at the same time. Create
+// it with [New].
 type Hasher struct {
 	cost    params
 	sem     chan struct{}
@@ -64,7 +66,7 @@ func New(parallel int) *Hasher {
 	return &Hasher{cost: params{memoryKiB, passes, lanes}, sem: make(chan struct{}, parallel), pace: newPace()}
 }
 
-// Weak returns a Hasher for tests that are not about passwords. Its hashes cost almost nothing, and
+// Weak returns a Hasher for tests that are not about passwords. Its hashes cost almost nothing and
 // give no protection. Only tests may call it.
 func Weak(parallel int) *Hasher {
 	h := New(parallel)
@@ -121,12 +123,12 @@ func (p params) derive(password, salt []byte, size int) []byte {
 }
 
 // work returns the work of checking a hash with these parameters. Lanes run in parallel, so each
-// number of lanes counts as an algorithm of its own.
+// number of lanes counts as a separate algorithm.
 func (p params) work() work {
 	return work{fmt.Sprintf("argon2id of %d lanes", p.threads), int(p.memory) * int(p.time)}
 }
 
-// nobody returns a hash to use if there is none. It costs as much as a real one, and no password
+// nobody returns a hash for accounts without one. It costs as much as a real hash, and no password
 // matches it.
 func (h *Hasher) nobody() hash {
 	return hash{derive: func(password []byte) ([]byte, error) {
@@ -142,15 +144,16 @@ func (h *Hasher) Stale(text string) bool {
 }
 
 // Verify reports whether password matches a hash, which may have been imported (see [CheckHash]).
-// An empty hash stands for an unknown subscriber or one without a password. It never matches, and
-// takes as long as one of ours. Logins must use [Hasher.Try] instead.
+// An empty hash stands for an unknown subscriber, or a subscriber without a password. It never
+// matches, and checking it takes as long as checking one of our own hashes. Logins must use
+// [Hasher.Try] instead.
 func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error) {
 	a, err := h.Try(ctx, text, password)
 	return a.OK, err
 }
 
 // rate rates a password when it is the caller's turn, because any client can cause this work. If h
-// is nil, it rates the password immediately.
+// is nil, rate does so immediately.
 func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rating, error) {
 	if h == nil {
 		return rate(password, known), nil

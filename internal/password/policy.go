@@ -15,18 +15,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Policy decides which passwords users may choose. The zero value accepts all that [Check]
-// accepts.
+// A Policy decides which passwords users may choose. The zero value accepts every password that
+// [Check] accepts.
 type Policy struct {
-	MinLength int       // in characters after NFC, if greater than the constant
+	MinLength int       // in characters after NFC, if greater than the fixed minimum
 	MinScore  int       // the minimum score from zxcvbn, 0 to 4; 2 means that 10^8 guesses are not enough
 	Breached  *Breached // passwords found in breaches of other sites; nil means none
-	Hasher    *Hasher   // rates passwords when it is their turn; nil rates them immediately
+	Hasher    *Hasher   // rates passwords when it is their turn; nil means immediately
 }
 
 // Weak returns a problem on param if a password that Check accepts is too easy to guess. known
-// lists words that an attacker may know about the user: the email address, names, the project. Weak
-// asks no external service.
+// lists words that an attacker may know about the user, such as the email address, names and the
+// project. Weak uses no external service.
 func (p Policy) Weak(ctx context.Context, param, password string, known ...string) error {
 	password = norm.NFC.String(password)
 	if n := utf8.RuneCountInString(password); n < p.MinLength {
@@ -61,8 +61,8 @@ func weak(param, why string) error {
 		Message: param + " is too easy to guess: " + why}
 }
 
-// Limits on the input of a rating. The work grows at least with the square of the length. If the
-// beginning of a password is strong, so is the whole password.
+// Limits on the input of a rating. Rating a password takes time that grows at least with the square
+// of its length. If the beginning of a password is strong, the whole password is strong.
 const (
 	maxRated    = 32  // bytes of the password
 	maxKnown    = 64  // number of known words
@@ -90,9 +90,9 @@ func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	return scoring.MinimumEntropyMatchSequence(password, found), steps
 }
 
-// words splits each text in known into words. It returns the words and the texts, in lower case. It
-// leaves out those that are shorter than three bytes or longer than maxKnownLen, and returns at
-// most maxKnown.
+// words splits each text in known into words. It returns the words and the texts in lower case. It
+// omits those that are shorter than three bytes or longer than maxKnownLen, and returns at most
+// maxKnown.
 func words(known []string) (all []string) {
 	for _, text := range known {
 		text = strings.ToLower(strings.ToValidUTF8(text[:min(len(text), maxKnown*maxKnownLen)], ""))
@@ -106,7 +106,7 @@ func words(known []string) (all []string) {
 	return all
 }
 
-// advice explains what makes a password easy to guess: its longest recognized part.
+// advice explains why a password is easy to guess, by its longest recognized part.
 func advice(guess scoring.MinEntropyMatch) string {
 	var longest match.Match
 	for _, m := range guess.MatchSequence {

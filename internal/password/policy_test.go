@@ -61,8 +61,8 @@ var hostile = []string{
 	"\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xfe\xff\xfe\xff\xfe\xff\xfe",
 }
 
-// TestWeakBounded shows that only the beginning of an expensive password is rated, in a limited
-// number of steps.
+// TestWeakBounded shows that only the beginning of an expensive password is rated, and that this
+// takes a limited number of steps.
 func TestWeakBounded(t *testing.T) {
 	for _, password := range hostile {
 		guess, steps := estimate(password, []string{password, strings.Repeat("abc ", 5000)})

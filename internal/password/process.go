@@ -13,13 +13,13 @@ import (
 )
 
 // Hashes are computed in a separate process with a lower priority. It runs when other processes do
-// not need the CPU, so that requests with tokens need not wait while someone guesses passwords.
+// not need the CPU, so that requests with tokens are not delayed while someone guesses passwords.
 // Threads with a lower priority in this process would not help: the garbage collector waits for all
 // threads, and each hash allocates 19 MiB.
 
 // linger is how long the separate process remains idle before it is stopped. respite is how long to
-// wait after a failure before the process is started again. answerFor is how long a task may take;
-// after that, the task runs in this process, in case the separate one is starved or suspended.
+// wait after a failure before starting the process again. answerFor is how long a task may take.
+// After that, the task runs in this process, in case the separate process is starved or suspended.
 const (
 	linger    = time.Minute
 	respite   = time.Minute
@@ -67,10 +67,10 @@ func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 	return nil
 }
 
-// Apart makes h run its tasks in a separate process. command returns the command of that process,
-// which must call [Hasher.Serve] on its standard input and output. The process is started for the
-// first task, and stopped after it has been idle for a while. If it fails, tasks run in this
-// process, and broken is called with the reason.
+// Apart makes h run its tasks in a separate process. command returns the command to run, which
+// must call [Hasher.Serve] on its standard input and output. The process is started for the first
+// task, and stopped after it has been idle for a while. If it fails, tasks run in this process, and
+// broken is called with the reason.
 func (h *Hasher) Apart(command func() *exec.Cmd, broken func(error)) {
 	h.apart = &process{command: command, broken: broken, answerFor: answerFor}
 }
@@ -112,7 +112,7 @@ func (p *process) do(t Task) (r Result, ok bool, err error) {
 	return r, false, nil
 }
 
-// take counts a task, and returns the process for it. It starts the process if necessary. It
+// take counts a task and returns the process for it. It starts the process if necessary, and
 // returns nil if the process cannot run.
 func (p *process) take() *worker {
 	p.mu.Lock()
@@ -137,14 +137,14 @@ func (p *process) take() *worker {
 	return p.worker
 }
 
-// leave ends the counting of a task. If the process has died, dead is the process and why is the
+// leave ends the count of a task. If the process has died, dead is the process and why is the
 // reason.
 func (p *process) leave(dead *worker, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if dead != nil && p.worker == dead {
 		_ = dead.Close()
-		_ = dead.Kill() // it may hang without noticing that its input was closed
+		_ = dead.Kill() // the process may hang without noticing that its input was closed
 		p.worker = nil
 		p.broken(fmt.Errorf("the hashing process has ended: %w", why))
 	}
@@ -154,7 +154,7 @@ func (p *process) leave(dead *worker, why error) {
 	}
 }
 
-// end stops the process, unless it has tasks.
+// end stops the process, unless it is running tasks.
 func (p *process) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,7 +164,7 @@ func (p *process) end() {
 	}
 }
 
-// Close stops the process that computes hashes, unless it has tasks.
+// Close stops the separate process, unless it is running tasks.
 func (h *Hasher) Close() {
 	if h.apart != nil {
 		h.apart.end()
@@ -200,8 +200,8 @@ type pipes struct {
 	io.WriteCloser
 }
 
-// start starts a process with a lower priority. The process inherits the priority of the thread
-// that starts it. That thread then ends, because it must not raise its priority again.
+// start starts a process with a lower priority. A process inherits the priority of the thread that
+// starts it. That thread then ends, because it may not raise its priority again.
 func start(cmd *exec.Cmd) (*worker, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

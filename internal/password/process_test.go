@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An apartment is a Hasher that uses a separate process. It runs enough tasks at the same time that
-// callers never wait for a turn.
+// An apartment is a Hasher that uses a separate process. Its limit on concurrent tasks is high
+// enough that callers never wait for a turn.
 type apartment struct {
 	*Hasher
 	started []*exec.Cmd
@@ -50,7 +50,7 @@ func newApartment(t *testing.T, path string) *apartment {
 	return a
 }
 
-// check shows that a hashes and verifies passwords.
+// check shows that the Hasher hashes and verifies passwords.
 func (a *apartment) check(t *testing.T) {
 	t.Helper()
 	hash, err := a.Hash(t.Context(), "fathom lantern")
@@ -125,7 +125,7 @@ func TestApartStopped(t *testing.T) {
 }
 
 // TestApartNot shows that if the separate process cannot be started, or ends immediately, this
-// process computes the hashes, and that the failure is reported.
+// process computes the hashes and the failure is reported.
 func TestApartNot(t *testing.T) {
 	for _, path := range []string{"/nonexistent", "/bin/true"} {
 		a := newApartment(t, path)

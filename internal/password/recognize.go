@@ -14,12 +14,13 @@ import (
 )
 
 // recognize returns the parts of a password that attackers try first. It works like zxcvbn, with
-// the library's lists and formulas. It does not use the library's own matchers. They read their
-// lists at startup, which takes a tenth of a second, and their work is unlimited. For example, a
-// password made of look-alike signs would keep them busy for minutes.
+// the library's lists and formulas, but does not use the library's matchers. The matchers read
+// their lists at startup, which takes a tenth of a second, and the work that they do is not
+// limited. For example, a password that consists of look-alike signs would keep them busy for
+// minutes.
 //
 // known lists words that an attacker may know about the user. steps is the work done in the
-// dictionaries. The other work is linear in the length of the password.
+// dictionaries. All other work is linear in the length of the password.
 func recognize(password string, known []string) (found []match.Match, steps int) {
 	for _, d := range []dictionary{newDictionary(map[string][]string{"user_inputs": known}), common()} {
 		words, n := d.find(password)
@@ -46,7 +47,7 @@ type board struct {
 	degree float64 // average number of neighbors of a key
 }
 
-// boards returns the keyboards. They are prepared once, because the library's formula would parse
+// boards returns the keyboards. It prepares them once, because the library's formula would parse
 // them again for each walk.
 var boards = sync.OnceValue(func() (all []board) {
 	for _, name := range []string{"qwerty", "dvorak", "keypad", "macKeypad"} {
@@ -109,8 +110,8 @@ func (b board) walks(password string) (found []match.Match) {
 	return found
 }
 
-// neighbour returns the direction of key, given the neighbors of another key. direction is -1 if
-// key is not one of them. upper reports whether key requires shift.
+// neighbour returns the direction in which key lies from a key whose neighbors are around.
+// direction is -1 if key is not one of them. upper reports whether key requires shift.
 func neighbour(around []string, key string) (direction int, upper bool) {
 	for i, both := range around {
 		if at := strings.Index(both, key); at >= 0 {
@@ -166,8 +167,8 @@ func sequences(password string) (found []match.Match) {
 	return found
 }
 
-// stride returns how many positions in all are between the first two characters of text. It returns
-// 0 if one of them is missing.
+// stride returns how many positions in all separate the first two characters of text. It returns 0
+// if all lacks one of them.
 func stride(all, text string) int {
 	if len(text) < 2 {
 		return 0

@@ -11,9 +11,9 @@ import (
 	zxcvbn "github.com/ccojocar/zxcvbn-go"
 )
 
-// TestAsZxcvbn compares estimates with those of the library's own matchers. The passwords are
-// random combinations of words, changed words, walks, sequences and noise. Cases in which the
-// library is wrong are left out: dates, and repetitions of characters of several bytes.
+// TestAsZxcvbn compares estimates with those of the library's matchers. The passwords are random
+// combinations of words, changed words, walks, sequences and noise. Cases in which the library is
+// wrong are omitted: dates, and repeated characters of several bytes.
 func TestAsZxcvbn(t *testing.T) {
 	said := []string{"ada.lovelace@example.com", "Ada Lovelace"}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Checking an imported hash may take longer than checking one of ours, or less time. The time that
-// a refused login takes must not reveal what kind of hash an account has, or whether the account
-// exists. So every refusal waits as long as the check of the slowest hash among all accounts would
-// take. The wait costs no CPU time.
+// Checking an imported hash may take more or less time than checking one of our own hashes. The
+// duration of a refused login must not reveal what kind of hash an account has, or whether the
+// account exists. So every refusal waits as long as checking the slowest hash among all accounts
+// would take. The wait costs no CPU time.
 
-// maxWait is the longest wait. maxForms is the most kinds of hashes that are looked up, and
-// formsFor is how long they are remembered.
+// maxWait is the longest wait. maxForms is the maximum number of kinds of hashes that are looked
+// up, and formsFor is how long they are remembered.
 const (
 	maxWait  = 5 * time.Second
 	maxForms = 32
@@ -30,8 +30,8 @@ type Attempt struct {
 	began time.Time
 }
 
-// Try compares a password with a hash, like [Hasher.Verify]. If the login is refused, for whatever
-// reason, the caller must call [Attempt.Wait] before it answers.
+// Try compares a password with a hash, like [Hasher.Verify]. If the login is refused for any
+// reason, the caller must call [Attempt.Wait] before it responds.
 func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error) {
 	of, unread := read(text)
 	if unread != nil {
@@ -56,12 +56,12 @@ func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error
 	return Attempt{OK: r.OK && err == nil, of: h, began: began}, err
 }
 
-// Wait waits as long as it would have taken to check the slowest hash among all accounts. It waits
+// Wait waits as long as checking the slowest hash among all accounts would have taken. It waits
 // until at most five seconds after the check began, or until ctx is done. If no account has an
 // imported hash, it returns immediately. Other callers can run tasks during the wait.
 //
 // The first Wait in a process checks one hash of each kind that the process has not checked yet, to
-// measure how long that takes.
+// measure how long each check takes.
 func (a Attempt) Wait(ctx context.Context) {
 	if a.of == nil {
 		return
@@ -80,7 +80,7 @@ func (h *Hasher) slowest(ctx context.Context) time.Duration {
 		return 0
 	}
 
-	// One caller looks up the hashes and measures them, while the others wait.
+	// One caller looks up and measures the hashes, while the others wait.
 	select {
 	case h.pace.turn <- struct{}{}:
 		defer func() { <-h.pace.turn }()
@@ -117,7 +117,7 @@ func (h *Hasher) estimate(ctx context.Context, w work, text string) time.Duratio
 	return took
 }
 
-// imported returns the costliest imported hash for each algorithm, among all accounts.
+// imported returns the most expensive imported hash among all accounts for each algorithm.
 func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 	most := map[string]int{}
 	texts := map[string]string{}
@@ -145,8 +145,8 @@ func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 }
 
 // form returns a prefix that all hashes with the same algorithm and parameters share. In Django's
-// scrypt hashes, the salt comes before the parameters. So all of them have the same form, and a
-// single one of them represents the others.
+// scrypt hashes, the salt precedes the parameters. So all of them have the same form, and a single
+// one represents the others.
 func form(text string) string {
 	switch {
 	case strings.HasPrefix(text, "$2") && len(text) > 7: // bcrypt: $2b$12$, followed by the salt and key
@@ -156,7 +156,7 @@ func form(text string) string {
 	}
 
 	end := strings.LastIndexByte(text, '$')
-	if end > 0 && !strings.Contains(text[:end], ":") { // Werkzeug joins salt and key
+	if end > 0 && !strings.Contains(text[:end], ":") { // Werkzeug separates fields within a part by colons
 		end = strings.LastIndexByte(text[:end], '$')
 	}
 	return text[:max(end, 0)+1]
@@ -168,7 +168,7 @@ type work struct {
 	amount    int
 }
 
-// A pace knows how long it takes to check hashes on this machine.
+// A pace holds how long checking hashes takes on this machine.
 type pace struct {
 	turn  chan struct{}   // protects forms and read
 	forms map[work]string // one hash of each kind among all accounts
@@ -187,8 +187,8 @@ type speed struct {
 func newPace() *pace { return &pace{turn: make(chan struct{}, 1), speeds: map[string]speed{}} }
 
 // observe records how long a check took. If the check was slower than expected, the estimate
-// changes immediately. If it was faster, the estimate changes slowly, so that it stays valid while
-// the machine is busy. Checks of little work do not affect estimates for much work.
+// changes immediately. If it was faster, the estimate changes slowly, so that it remains valid
+// while the machine is busy. Short checks do not affect the estimates for long ones.
 func (p *pace) observe(w work, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +205,7 @@ func (p *pace) observe(w work, took time.Duration) {
 }
 
 // of returns how long a check of w takes. known is false if all measured checks had less than half
-// the work.
+// as much work.
 func (p *pace) of(w work) (took time.Duration, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

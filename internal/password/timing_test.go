@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// accounts are the hashes of all accounts. Its method next is a NextImported.
+// accounts lists the hashes of all accounts. Its method next serves as NextImported.
 type accounts []string
 
 func (a accounts) next(_ context.Context, after string) (string, error) {
@@ -28,8 +28,8 @@ func (a accounts) next(_ context.Context, after string) (string, error) {
 // bcryptOf returns a distinct bcrypt hash with the given cost for each n.
 func bcryptOf(cost, n int) string { return fmt.Sprintf("$2b$%02d$%053d", cost, n) }
 
-// TestImported shows that imported returns the costliest hash for each algorithm, in as many steps
-// as there are kinds of hashes.
+// TestImported shows that imported returns the most expensive hash for each algorithm, with one
+// step for each kind of hash.
 func TestImported(t *testing.T) {
 	key := strings.Repeat("ab", 32)
 	all := accounts{
@@ -83,9 +83,8 @@ func TestPace(t *testing.T) {
 	want("more work", 4000, 300*time.Millisecond, true)
 }
 
-// TestWait shows that all refused logins take the same time, a quarter more than checking the
-// slowest kind of hash takes. It does not matter which hash was checked, or whether the account
-// exists.
+// TestWait shows that all refused logins take the same time: a quarter more than checking the
+// slowest kind of hash. It does not matter which hash was checked, or whether the account exists.
 func TestWait(t *testing.T) {
 	const took, own = 240 * time.Millisecond, 30 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -109,7 +108,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("the wait of a check that took a second = %v, want none", got)
 		}
 
-		// The wait has a limit, ends with the request, and does not occupy a turn.
+		// The wait has a limit, ends when the request ends, and does not occupy a turn.
 		h.pace.observe(work{"bcrypt", 1 << 12}, time.Hour)
 		if got := took(Attempt{of: h, began: time.Now()}); got != maxWait {
 			t.Errorf("the wait for a hash of an hour = %v, want %v", got, maxWait)

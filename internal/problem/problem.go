@@ -1,8 +1,8 @@
 // Package problem is selvage's only error type.
 //
 // Rules return an [Error] for everything that a client may learn. Each protocol has one function
-// that converts an Error to its own JSON or page. An error without an [Error] in its chain is
-// internal: it is logged with the request id, and clients see only "internal".
+// that converts an Error to the protocol's own JSON or page. An error without an [Error] in its
+// chain is internal: it is logged with the request id, and clients see only "internal".
 package problem
 
 import (
@@ -96,7 +96,8 @@ func NoCredentials() *Error {
 		Message: "credentials are missing, wrong, expired or lack the scope"}
 }
 
-// All returns every [Error] in err's tree, in order, including those joined by errors.Join.
+// All returns every [Error] in err's tree in order, including those in errors joined by
+// errors.Join.
 func All(err error) []*Error {
 	switch e := err.(type) {
 	case nil:

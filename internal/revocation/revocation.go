@@ -1,7 +1,7 @@
 // Package revocation reports, from memory, whether a token was revoked.
 //
-// Revocations are numbered rows. Each node keeps in memory the rows that can still matter. It polls
-// for new ones, so that a revocation takes effect on all nodes within a second. A node that has not
+// Revocations are numbered rows. Each node keeps in memory the rows that still matter. It polls for
+// new ones, so that a revocation takes effect on all nodes within a second. A node that has not
 // been able to poll for a while tries once more, and then refuses to answer.
 package revocation
 
@@ -31,7 +31,7 @@ const (
 	KeyChange = "key-change" // drops cached facts about an API key; its tokens remain valid
 )
 
-// A Revocation makes all tokens invalid that were issued for a thing until a given time.
+// A Revocation invalidates all tokens that were issued for a thing until a given time.
 type Revocation struct {
 	Kind, ID string
 	Until    time.Time // tokens issued until then are revoked
@@ -48,8 +48,8 @@ type Log interface {
 	RevocationsSince(ctx context.Context, seq int64) (rows []Revocation, last int64, err error)
 }
 
-// pollEvery is the interval between polls of the log. staleness is how old a list may become before
-// Check refuses to answer, and patience is how long Check waits for a newer one. pruneEvery is the
+// pollEvery is the interval between polls of the log. staleness is the age at which a list is too
+// old for Check to answer, and patience is how long Check waits for a newer list. pruneEvery is the
 // interval at which expired revocations are deleted.
 const (
 	pollEvery = 250 * time.Millisecond
@@ -145,7 +145,7 @@ func (l *List) next() int64 {
 	return l.seq
 }
 
-// add applies rows from the log. The caller must hold the lock.
+// add adds rows from the log to the list. The caller must hold the lock.
 func (l *List) add(rows []Revocation) {
 	for _, r := range rows {
 		if old, ok := l.dead[r.Kind+":"+r.ID]; !ok || r.Until.After(old.Until) {
@@ -180,7 +180,7 @@ func (l *List) Revoke(ctx context.Context, r Revocation) error {
 }
 
 // Heard returns how many revocations this node has read. A token that was checked need not be
-// checked again until the number changes.
+// checked again until this number changes.
 func (l *List) Heard() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -201,8 +201,8 @@ type Subject struct{ Kind, ID string }
 // revoked at or after issued, the time when the token was issued. It returns problem.Unavailable if
 // this node has not read the log for five seconds. Subjects with an empty ID are skipped.
 //
-// A process that was suspended, or was waiting for its disk, has not read the log either. So Check
-// waits up to a second for the next poll before it refuses, unless reading has failed.
+// A process that was suspended, or was waiting for its disk, has not read the log either. So before
+// it refuses, Check waits up to a second for the next poll, unless reading has failed.
 func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	for _, r := range []revocation.Revocation{
 		{Kind: revocation.Subscriber, ID: "a", Until: began.Add(time.Hour), Expires: began.Add(3 * time.Hour)},
 		{Kind: revocation.Subscriber, ID: "a", Until: began,
-			Expires: began.Add(3 * time.Hour)}, // before the Until of the first, which it must not replace
+			Expires: began.Add(3 * time.Hour)}, // must not replace the first, which is later
 		{Kind: revocation.Token, ID: "b", Until: began.Add(time.Hour), Expires: began.Add(time.Hour)},
 	} {
 		if err := here.Revoke(t.Context(), r); err != nil {
@@ -103,10 +103,8 @@ func (deaf) RevocationsSince(context.Context, int64) ([]revocation.Revocation, i
 	return nil, 0, errors.New("away")
 }
 
-// TestDeaf shows that a node that has never been able to read the log allows nothing, even after
-// many polls.
-// TestInstallation shows that the revocation of an installation ends everything that was issued until
-// then, even tokens without a subject.
+// TestInstallation shows that the revocation of an installation ends everything that was issued
+// before it, even tokens without a subject.
 func TestInstallation(t *testing.T) {
 	log := openLog(t, nil)
 	list := revocation.New(log, nil)
@@ -129,6 +127,8 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
+// TestDeaf shows that a node that has never been able to read the log allows nothing, even after
+// many polls.
 func TestDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := revocation.New(deaf{}, nil)
@@ -163,7 +163,7 @@ func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revo
 }
 
 // TestStoodStill shows that a node whose process was suspended for a long time reads the log again
-// before it refuses. If the log does not answer within a second, the node refuses.
+// before it refuses. If reading takes longer than a second, the node refuses.
 func TestStoodStill(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stands time.Duration
@@ -209,7 +209,7 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 }
 
 // TestSetBack shows that after a database is restored from a backup, the revocations that a node
-// knows remain in force. The node also misses no later ones.
+// knows remain in force, and that the node does not miss later ones.
 func TestSetBack(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// TestMeter shows that a meter allows exactly the events that the rate allows, when the rate allows
-// them.
+// TestMeter shows that a meter allows exactly the events that its rate allows.
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter

@@ -1,9 +1,9 @@
-// Package session keeps state that lives for minutes and that every node must see: live logins,
-// authorization requests and codes, browser sessions.
+// Package session keeps state that lives for minutes and that every node must see: current logins,
+// authorization requests and codes, and browser sessions.
 //
 // A [Store] maps keys to values that expire. Each operation uses one key, so a Store can be spread
 // over a Redis Cluster. State that must survive a flush, such as a refresh token, belongs in
-// package store instead.
+// package store.
 package session
 
 import (
@@ -18,11 +18,11 @@ import (
 // from a client.
 type Key struct{ Kind, ID string }
 
-// String returns the key in the form in which backends store it: v1:<kind>:{<id>}. If a backend has
-// a prefix, it comes before that. The braces make the id the hash tag in a Redis Cluster.
+// String returns the key in the form that backends store: v1:<kind>:{<id>}. If a backend has a
+// prefix, it precedes this form. In a Redis Cluster, the braces make the id the hash tag.
 func (k Key) String() string { return "v1:" + k.Kind + ":{" + k.ID + "}" }
 
-// Digest returns the SHA-256 of a secret in base64url, for use as an ID. It does not reveal the
+// Digest returns the SHA-256 of a secret in base64url, for use as an ID. The ID does not reveal the
 // secret to someone who can read the store.
 func Digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))

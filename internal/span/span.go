@@ -1,4 +1,4 @@
-// Package span parses and formats durations in the form in which people write them, including days.
+// Package span parses and formats durations in the notation that people use, including days.
 package span
 
 import (

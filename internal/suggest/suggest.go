@@ -1,4 +1,4 @@
-// Package suggest finds the known name that is probably meant by an unknown one.
+// Package suggest finds the known name that the author of an unknown name probably meant.
 package suggest
 
 import (
@@ -9,8 +9,7 @@ import (
 // Meant returns `; did you mean "x"?` with the known name that is closest to name, or "" if none is
 // close.
 func Meant(name string, names []string) string {
-	// Ignore leading hyphens: all flags have them, so they say nothing about how close two names
-	// are.
+	// Ignore leading hyphens. All flags have them, so they do not show how close two names are.
 	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) }
 	best, least := "", 1+len(bare(name))/3
 	for _, n := range names {
@@ -24,8 +23,8 @@ func Meant(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// MeantOr returns the suggestion of Meant followed by anyway, or only anyway if there is no
-// suggestion.
+// MeantOr returns the suggestion from Meant followed by anyway. Without a suggestion, it returns
+// only anyway.
 func MeantOr(name string, names []string, anyway string) string {
 	if near := Meant(name, names); near != "" {
 		return near + " " + strings.ToUpper(anyway[:1]) + anyway[1:]
@@ -33,8 +32,8 @@ func MeantOr(name string, names []string, anyway string) string {
 	return "; " + anyway
 }
 
-// distance returns the least number of steps that turn a into b. A step inserts, deletes or
-// replaces a letter, or swaps two neighbors.
+// distance returns the smallest number of steps that turn a into b. A step inserts, deletes or
+// replaces a letter, or swaps two neighboring letters.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	before, last, row := rows[0], rows[1], rows[2]

@@ -15,14 +15,14 @@ import (
 // browser's values under a digest of that id.
 const browserCookie = "selvage"
 
-// Browsers keeps browser sessions between requests. It is a gorilla sessions store based on our
-// session store, which serves as a cache of database rows. If an entry is missing there, Browsers
+// Browsers keeps browser sessions between requests. It implements a gorilla sessions store on top
+// of our session store, which caches database rows. If the session store lacks an entry, Browsers
 // reads the rows. So emptying the session store signs nobody out.
 type Browsers struct {
 	Store   session.Store
 	Rows    BrowserRows
 	Cookies Cookies
-	Idle    func() time.Duration // after this time without a request, a browser is forgotten
+	Idle    func() time.Duration // how long a browser may send no requests before it is forgotten
 	Now     func() time.Time     // nil means time.Now
 }
 
@@ -38,14 +38,13 @@ type BrowserRows interface {
 	SeeBrowser(ctx context.Context, browser string) error
 }
 
-// A Browser holds a few short strings that are remembered for one browser. Changes take effect when
-// they are saved with Save or Renew.
+// A Browser holds a few short values for one browser. Save or Renew makes changes permanent.
 type Browser struct {
 	all *Browsers
 	s   *sessions.Session
 }
 
-// Open returns the browser that sent r. If the browser is unknown, its session has expired or its
+// Open returns the browser that sent r. If the browser is unknown, its session has expired, or its
 // cookie is not ours, Open returns a new browser without values.
 func (b *Browsers) Open(r *http.Request) (*Browser, error) {
 	s, err := b.Get(r, browserCookie)

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// touchEvery is the minimum time between two extensions of a browser's idle limit.
+// touchEvery is the minimum interval between two extensions of a browser's idle limit.
 const touchEvery = 5 * time.Minute
 
 var _ sessions.Store = (*Browsers)(nil)
@@ -109,7 +109,7 @@ func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err 
 }
 
 // restore reads a browser from the rows if its entry is missing or the session store is
-// unavailable, and adds the entry to the session store.
+// unavailable. It then adds the entry to the session store.
 func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, value []byte, err error) {
 	if kept.Values, kept.Seen, err = b.Rows.FindBrowser(ctx, digest(id)); err != nil {
 		return kept, nil, err
@@ -118,8 +118,8 @@ func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, v
 		return kept, nil, err
 	}
 	if left := b.Idle() - b.now().Sub(kept.Seen); left > 0 {
-		// Use Add, not Put: if the id was renewed in the meantime, there is an entry that says so.
-		// If Add fails, the next request reads the rows again.
+		// Use Add, not Put: if the id was renewed in the meantime, an entry records this. If Add
+		// fails, the next request reads the rows again.
 		_ = b.Store.Add(ctx, browserKey(id), value, left)
 	}
 	return kept, value, nil
@@ -138,9 +138,10 @@ func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old 
 	}
 }
 
-// retire invalidates an id by leaving a marker. The marker also stops a concurrent request that
-// read the id's values before the rows changed and is about to write them back. It lives as long as
-// any entry, because a session store that fails over during the write may still have the old entry.
+// retire invalidates an id by storing a marker under it. The marker also stops a concurrent request
+// that read the id's values before the rows changed, and is about to write them back. The marker
+// lives as long as any entry, because a session store that fails over during the write may still
+// have the old entry.
 func (b *Browsers) retire(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
@@ -162,8 +163,8 @@ func newBrowserID() string { return rand.Text() + rand.Text() }
 
 func browserKey(id string) session.Key { return session.Key{Kind: "browser", ID: digest(id)} }
 
-// digest returns the digest by which a browser is known, so that its id is not revealed. The digest
-// of "" is "".
+// digest returns the digest under which a browser is stored, so that the rows do not reveal its id.
+// The digest of "" is "".
 func digest(id string) string {
 	if id == "" {
 		return ""

@@ -10,8 +10,8 @@ import (
 )
 
 // Cookies names cookies and sets their attributes. Over TLS, names begin with __Host- (RFC 6265bis,
-// section 4.1.3.2), so that no other host or path can set these cookies, and they are never sent
-// unencrypted. On loopback, this is also done for browsers that accept Secure cookies there. A
+// section 4.1.3.2). So no other host or path can set these cookies, and browsers never send them
+// unencrypted. On loopback, Cookies does the same for browsers that accept Secure cookies there. A
 // cookie is read only under the name under which it would be set.
 type Cookies struct {
 	PublicURL *url.URL // the URL that browsers use
@@ -91,7 +91,7 @@ func (c Cookies) SetDevice(w http.ResponseWriter, r *http.Request, value string,
 	http.SetCookie(w, ck)
 }
 
-// stateCookie holds the state of a browser's logins. Scripts can read it, also in frames of other
+// stateCookie holds the state of a browser's logins. Scripts can read it, even in frames on other
 // sites.
 const stateCookie = "selvage-state"
 

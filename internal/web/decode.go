@@ -21,16 +21,16 @@ import (
 // Limits on a JSON or form body. Media has its own limits.
 const (
 	maxBody = 1 << 20
-	// maxMembers is the most members in a JSON object. Each costs much more memory than its length,
-	// and bodies are parsed before the client is authenticated.
+	// maxMembers is the maximum number of members in a JSON object. Each member costs much more
+	// memory than its length, and bodies are parsed before the client is authenticated.
 	maxMembers = 256
-	// maxItems is the most items in an array in an object.
+	// maxItems is the maximum number of items in an array in an object.
 	maxItems = 10_000
 )
 
-// Decode reads a JSON object, or a form with the same field names, and stores it in the fields of a
-// T by their json tags. It ignores unknown members. If a member has the wrong type, the error is a
-// problem that names it. All these problems are joined, so that a client gets all of them in one
+// Decode reads a JSON object, or a form with the same field names, into the fields of a T by their
+// json tags. It ignores unknown members. If a member has the wrong type, the error is a problem
+// that names the member. All these problems are joined, so that a client gets all of them in one
 // response. The T contains everything that could be read.
 func Decode[T any](r *http.Request) (T, error) {
 	members, err := Members(r)
@@ -41,8 +41,8 @@ func Decode[T any](r *http.Request) (T, error) {
 	return FromMembers[T](members)
 }
 
-// FromMembers decodes the members of an object like [Decode], for callers whose bodies combine
-// several types.
+// FromMembers decodes the members of an object like [Decode]. It is for callers whose bodies
+// combine several types.
 func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 	var in T
 	var errs []error
@@ -103,7 +103,7 @@ func kindOf(t reflect.Type) string {
 // objects with more than 256 members, repeated names, and data after the object.
 func Members(r *http.Request) (map[string]json.RawMessage, error) { return MembersWithin(r, maxBody) }
 
-// MembersWithin is like [Members], but limits the body to most bytes.
+// MembersWithin is like [Members], but limits the body to most bytes instead of 1 MiB.
 func MembersWithin(r *http.Request, most int64) (map[string]json.RawMessage, error) {
 	kind, err := contentType(r)
 	if err != nil {
@@ -159,12 +159,12 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 	return body, nil
 }
 
-// firstRead is how much memory is allocated for a body before its first byte arrives.
+// firstRead is how much memory is allocated for a body before the first byte arrives.
 const firstRead = 16 << 10
 
 // readAll reads a body. length is the length that the client has stated, or -1. readAll allocates
-// memory as bytes arrive, up to this length, so that a client that states a length and sends
-// nothing does not occupy memory.
+// memory as bytes arrive, up to length. So a client that states a length and sends nothing does not
+// occupy memory.
 func readAll(r io.Reader, length int64) ([]byte, error) {
 	first := int64(firstRead)
 	if length >= 0 {

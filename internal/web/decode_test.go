@@ -117,8 +117,8 @@ func TestDecodeTakesManyMembers(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes bodies of every type. The cost of a body must be proportional to its length,
-// since it is decoded before the client is authenticated.
+// FuzzDecode decodes bodies of every content type. The cost of a body must be proportional to its
+// length, because bodies are decoded before the client is authenticated.
 func FuzzDecode(f *testing.F) {
 	const form, parts = "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
 	for _, seed := range [][2]string{
@@ -147,7 +147,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzBasic parses Authorization headers.
+// FuzzBasic shows that no Authorization header is accepted by both Basic and Bearer, and that two
+// headers are refused.
 func FuzzBasic(f *testing.F) {
 	for _, header := range []string{
 		"Basic YTpi", "basic YTpi", "Basic YTo6Og==", "Basic ====", "Bearer a", "Bearer a b", "Bearer \t", "Basic",

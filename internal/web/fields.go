@@ -11,7 +11,7 @@ import (
 
 // Fields reads the body like [Members], but accepts repeated fields. It returns the fields of a
 // form, or the members of a JSON object as text. An array stands for a repeated field, and null for
-// a missing one. If a body is empty and has no content type, it has no fields.
+// a missing field. An empty body without a content type has no fields.
 func Fields(r *http.Request) (url.Values, error) {
 	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
 		return url.Values{}, nil

@@ -17,8 +17,8 @@ func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 	return decodeMembers(body)
 }
 
-// splitObject is a fast jsonMembers for valid objects. The members share the memory of body. For
-// any other body, ok is false.
+// splitObject is a fast version of jsonMembers for valid objects. The members share the memory of
+// body. For any other body, ok is false.
 func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 	body = bytes.Trim(body, " \t\r\n")
 	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
@@ -48,7 +48,7 @@ func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 }
 
 // nextToken returns the index of the first byte in body[at:] that is not white space. The body must
-// be valid JSON in which such a byte follows.
+// be valid JSON, and must contain such a byte.
 func nextToken(body []byte, at int) int {
 	for body[at] == ' ' || body[at] == '\t' || body[at] == '\r' || body[at] == '\n' {
 		at++
@@ -89,8 +89,8 @@ func valueEnd(body []byte, at int) int {
 	}
 }
 
-// decodeMembers is a slower jsonMembers, which takes more memory, but explains what is wrong with a
-// body.
+// decodeMembers is a slower version of jsonMembers that uses more memory, but explains what is
+// wrong with a body.
 func decodeMembers(body []byte) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {

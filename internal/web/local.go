@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// IsLocal reports whether a request comes from this machine, not through a proxy, and for one of
-// its loopback names. It protects pages that only developers may see.
+// IsLocal reports whether a request comes from this machine directly, without a proxy, and is for
+// one of its loopback names. IsLocal protects pages that only developers may see.
 func IsLocal(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() || forwarded(r.Header) {
@@ -22,9 +22,9 @@ func IsLocal(r *http.Request) bool {
 	return isLoopbackHost(host)
 }
 
-// forwarded reports whether a proxy, trusted or not, forwarded the request. In that case the client
-// may be on another machine. The headers of proxies count even if their first line is empty,
-// because a client can send an empty line.
+// forwarded reports whether a proxy, trusted or not, forwarded the request. If so, the client may
+// be on another machine. The headers of proxies count even if their first line is empty, because
+// clients can send an empty line.
 func forwarded(h http.Header) bool {
 	for name := range h {
 		switch name {

@@ -22,8 +22,8 @@ func RequestID(ctx context.Context) string {
 	return audit.From(ctx).RequestID
 }
 
-// An Observer is called after each request has been answered. route is the registered pattern that
-// matched the request, so that it can be a metric's label.
+// An Observer is called after each response. route is the registered pattern that matched the
+// request, so that it can be a metric's label.
 type Observer func(route string, status int, took time.Duration)
 
 // Outer is the outermost middleware of a listener. It assigns request ids, recovers from panics,
@@ -75,7 +75,7 @@ func agent(r *http.Request) string {
 
 func refuse(w http.ResponseWriter, r *http.Request) bool {
 	// A request with both Content-Length and Transfer-Encoding may hide a second request (RFC 9112,
-	// section 6.3). So close the connection after the response.
+	// section 6.3). Therefore close the connection after the response.
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
@@ -118,23 +118,23 @@ func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, obs
 	}
 }
 
-// LogInternal logs the causes that clients must not see: the cause of an internal error, or of a
-// service being unavailable.
+// LogInternal logs causes that clients must not see: the cause of an internal error, or the reason
+// why a service is unavailable.
 func LogInternal(r *http.Request, log *slog.Logger, err error) {
 	message := "internal error"
 	switch first := problem.First(err); {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
 		return // the client has disconnected
 	case error(first) == err:
-		return // the client gets the whole error
+		return // the client gets the complete error
 	case first != nil && first.Kind == problem.Unavailable:
 		message = "unavailable"
 	}
 	log.ErrorContext(r.Context(), message, "request_id", RequestID(r.Context()), "route", r.Pattern, "error", err)
 }
 
-// LogPage logs that a user saw an error page that shows a request id, so that support can look up
-// the id when the user reports it. cause is what the page does not show, or "".
+// LogPage logs that a user saw an error page with a request id, so that support can look up the id
+// that the user reports. cause is what the page does not show, or "".
 func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string) {
 	told := []any{"request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title}
 	if cause != "" {
@@ -144,7 +144,7 @@ func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string)
 }
 
 // AnyOrigin allows scripts from every origin to call next, without cookies. It is for endpoints
-// that get their credentials only from the request.
+// whose credentials are always part of the request itself.
 func AnyOrigin(next http.Handler, methods ...string) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: []string{"*"},

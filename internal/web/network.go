@@ -5,8 +5,9 @@ import (
 	"net/netip"
 )
 
-// Address returns the IP address from which a request comes. This is the address that a trusted
-// proxy reported (see [Proxies]), or else the peer's. It is "" if the listener does not use TCP.
+// Address returns the IP address from which a request comes. If a trusted proxy reported an address
+// (see [Proxies]), this is the reported one, and otherwise the peer's. It is "" if the listener
+// does not use TCP.
 func Address(r *http.Request) string {
 	ip, ok := addressOf(r.RemoteAddr)
 	if !ok {

@@ -6,8 +6,8 @@ import (
 )
 
 // SameOrigin calls next, unless the request is a form that a page of another origin sent. In that
-// case it calls refuse. origin is the origin that browsers use for this server. The check in
-// net/http compares only hosts; here, another scheme is another origin, too.
+// case it calls refuse. origin is the origin that browsers use for this server. Unlike the check in
+// net/http, which compares only hosts, SameOrigin also compares schemes.
 func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(refuse)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A PageRequest is a request for a page of a list, with the parameters of the vendor's JSON APIs:
-// page_number, page_size and page_token.
+// A PageRequest is a request for a page of a list. Its parameters are those of the vendor's JSON
+// APIs: page_number, page_size and page_token.
 type PageRequest struct {
 	page.Query
 	number int // page number, from 0
@@ -62,7 +62,7 @@ type list[T any] struct {
 	Links links `json:"links"`
 }
 
-// links are paths without a host, so that they lead to the server that the client used. Next is
+// links holds paths without a host, so that they lead to the server that the client used. Next is
 // absent on the last page, and Prev on the first page.
 type links struct {
 	Self  string `json:"self"`
@@ -71,8 +71,8 @@ type links struct {
 	Prev  string `json:"prev,omitempty"`
 }
 
-// AnswerPage writes a page of a list as JSON, with the result of show for each item. Its links keep
-// those parameters of r that filters lists.
+// AnswerPage writes a page of a list as JSON, with show's result for each item. Its links keep the
+// parameters of r that filters lists.
 func AnswerPage[T, U any](
 	w http.ResponseWriter, r *http.Request, asked PageRequest, p page.Page[T], show func(T) U, filters ...string,
 ) error {
@@ -92,7 +92,7 @@ func AnswerPage[T, U any](
 	return JSON(w, http.StatusOK, body)
 }
 
-// linker returns a function that formats links to the pages of the requested list.
+// linker returns a function that returns links to the pages of the requested list.
 func linker(r *http.Request, asked PageRequest, filters []string) func(number int, from string) string {
 	given := r.URL.Query()
 	return func(number int, from string) string {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// Proxies are the proxies that may report the client's address. The zero value trusts no proxy.
+// Proxies holds the proxies that may report the client's address. The zero value trusts no proxy.
 type Proxies struct {
 	trusted atomic.Pointer[[]netip.Prefix]
 }
@@ -31,7 +31,7 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 }
 
 // client returns the client's address: the last address on the request's path that is not a trusted
-// proxy. Earlier addresses may be made up. ok is false if the client is the peer itself, or if no
+// proxy. Earlier addresses may be forged. ok is false if the client is the peer itself, or if no
 // proxy is trusted.
 func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 	if trusted := p.trusted.Load(); trusted == nil || len(*trusted) == 0 {
@@ -47,7 +47,7 @@ func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 	for _, hop := range slices.Backward(hops(r.Header)) {
 		at, ok := parseHop(hop)
 		if !ok {
-			break // unknown or obfuscated: use the hop that reported it
+			break // unknown or obfuscated: use the address of the hop that reported it
 		}
 		if client = at; !p.trusts(at) {
 			break
@@ -65,12 +65,12 @@ func (p *Proxies) trusts(at netip.Addr) bool {
 	return slices.ContainsFunc(*trusted, func(prefix netip.Prefix) bool { return prefix.Contains(at) })
 }
 
-// maxHops is the most hops of a request's path that are read.
+// maxHops is the maximum number of hops that are read of a request's path.
 const maxHops = 32
 
-// hops returns the hops that proxies report for a request, the nearest last. It reads
-// X-Forwarded-For or, if that is missing, Forwarded (RFC 7239). If a proxy sets only one of these
-// headers, the client may have set the other one. So a trusted proxy must not pass on both.
+// hops returns the hops that proxies report for a request. The last one is the nearest. hops reads
+// X-Forwarded-For or, if this header is missing, Forwarded (RFC 7239). If a proxy sets only one of
+// these headers, the client may have set the other. So a trusted proxy must not pass on both.
 func hops(h http.Header) []string {
 	if lines := h.Values("X-Forwarded-For"); len(lines) > 0 {
 		return last(strings.SplitSeq(strings.Join(lines, ","), ","))
@@ -96,7 +96,7 @@ func last(all iter.Seq[string]) []string {
 	return append(ring[n%maxHops:], ring[:n%maxHops]...)
 }
 
-// forwardedFor returns the for parameter of an element of Forwarded, or "".
+// forwardedFor returns the parameter "for" in an element of Forwarded, or "".
 func forwardedFor(element string) string {
 	for pair := range splitQuoted(element, ';') {
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
@@ -126,7 +126,7 @@ func splitQuoted(s string, separator byte) iter.Seq[string] {
 	}
 }
 
-// maxHop is the most bytes of an address with a zone and a port.
+// maxHop is the maximum length in bytes of an address with a zone and a port.
 const maxHop = 100
 
 // parseHop parses an address with or without a port. It accepts 192.0.2.1, 192.0.2.1:80,

@@ -35,8 +35,8 @@ func (w *recorder) ReadFrom(src io.Reader) (int64, error) {
 		w.status = http.StatusOK
 	}
 	if w.Header().Get("Content-Length") != "" {
-		// After the header has been written, io.Copy need not read ahead to detect the content
-		// type.
+		// After the header has been written, io.Copy does not need to read ahead to detect the
+		// content type.
 		_ = http.NewResponseController(w.ResponseWriter).Flush() // optional: some writers cannot flush
 	}
 	n, err := io.Copy(w.ResponseWriter, src) // uses ReadFrom of the wrapped writer if it has one

@@ -50,8 +50,8 @@ func NoStore(w http.ResponseWriter) {
 	w.Header().Set("Pragma", "no-cache")
 }
 
-// Encoded reports whether the body is compressed. Compressed bodies are refused, since a few bytes
-// might expand to a gigabyte.
+// Encoded reports whether the body is compressed. Compressed bodies are refused, because a few
+// bytes could expand to a gigabyte.
 func Encoded(r *http.Request) bool { return r.Header.Get("Content-Encoding") != "" }
 
 // Basic returns the credentials for HTTP Basic (RFC 7617). ok is false unless there is exactly one
@@ -73,8 +73,9 @@ func Bearer(r *http.Request) (token string, ok bool) {
 	return token, true
 }
 
-// AccessToken returns the token that Bearer would, or the one of the scheme DPoP (RFC 9449,
-// section 7.1). Its caller confirms that the request proves what the token is bound to.
+// AccessToken returns the token that Bearer returns or, for the scheme DPoP, the token of that
+// scheme (RFC 9449, section 7.1). The caller must check that the request proves possession of the
+// key to which the token is bound.
 func AccessToken(r *http.Request) (token string, ok bool) {
 	scheme, token, ok := credential(r)
 	if !ok || !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "DPoP") {
@@ -83,7 +84,8 @@ func AccessToken(r *http.Request) (token string, ok bool) {
 	return token, true
 }
 
-// credential returns the scheme and the token of the only Authorization header.
+// credential returns the scheme and token of the Authorization header. ok is false unless there is
+// exactly one such header.
 func credential(r *http.Request) (scheme, token string, ok bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {

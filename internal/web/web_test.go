@@ -95,7 +95,7 @@ func TestOuter(t *testing.T) {
 	}
 }
 
-// TestFlowCookie shows that cookies are Secure, and their names begin with __Host-, wherever the
+// TestFlowCookie shows that cookies are Secure and have names that begin with __Host-, if the
 // browser accepts that.
 func TestFlowCookie(t *testing.T) {
 	const (

@@ -1,8 +1,8 @@
-// Package words holds the words on pages for subscribers, in each supported language. Each language
-// has a file of messages. The reader's preferences select the language.
+// Package words holds the text of the pages for subscribers in each supported language. Each
+// language has a file of messages. The reader's preferences select the language.
 //
-// A message has a key, such as "login.title". Tests ensure that every key is used, and is in every
-// file. Pages name messages by their keys, and pass the values in a message by name.
+// A message has a key, such as "login.title". Tests ensure that every key is used, and that every
+// file contains it. Pages name messages by their keys, and pass the values in a message by name.
 package words
 
 import (
@@ -35,7 +35,7 @@ type Words struct {
 
 var matcher = sync.OnceValue(func() language.Matcher { return language.NewMatcher(tags) })
 
-// read reads the files when they are first used, because most commands show nothing to subscribers.
+// read reads the files when they are first used, because most commands show no pages.
 var read = sync.OnceValue(func() (all []*Words) {
 	bundle := i18n.NewBundle(language.English)
 	bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
@@ -59,7 +59,7 @@ func All() []*Words { return read() }
 // English returns the English words.
 func English() *Words { return read()[0] }
 
-// In returns the words for a BCP 47 tag, or nil if no supported language matches the tag.
+// In returns the words for a BCP 47 tag. It returns nil if the tag matches no supported language.
 func In(tag string) *Words {
 	if asked, err := language.Parse(tag); err == nil {
 		if _, i, sure := matcher().Match(asked); sure >= language.High {
@@ -69,8 +69,8 @@ func In(tag string) *Words {
 	return nil
 }
 
-// Choose returns the words for the first wish that a supported language matches, or the English
-// ones. Each wish is a BCP 47 tag or the value of an Accept-Language header.
+// Choose returns the words for the first wish that matches a supported language, or the English
+// words. Each wish is a BCP 47 tag or the value of an Accept-Language header.
 func Choose(wishes ...string) *Words {
 	for _, wish := range wishes {
 		if len(wish) > 1000 {

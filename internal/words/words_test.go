@@ -109,11 +109,11 @@ func sources(t *testing.T) (templates, programs string) {
 	return pages.String(), code.String()
 }
 
-// prefixes are the beginnings of keys that the code composes. A word from the code follows each
+// prefixes lists the beginnings of keys that the code composes. The code adds a word to each
 // prefix.
 var prefixes = []string{"fault.", "scope.", "passkey.cancelled-"}
 
-// TestUsed shows that each message is used, and that each message that is used exists.
+// TestUsed shows that each message is used, and that every message in use exists.
 func TestUsed(t *testing.T) {
 	english := file(t, "en")
 	pages, code := sources(t)

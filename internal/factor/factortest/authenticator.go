@@ -22,9 +22,9 @@ import (
 type Authenticator struct {
 	Origin     string // the origin of the requesting page
 	RPID       string // "" means the RPID in the options
-	Unverified bool   // leave out the user verification
-	Synced     bool   // say that the key may be on several devices
-	Counts     bool   // count signatures
+	Unverified bool   // omit user verification
+	Synced     bool   // claim that the key may be on several devices
+	Counts     bool   // increment the signature counter
 	Count      uint32 // the signature counter
 	Handle     []byte // the user handle to send; nil means the passkey's
 	ID         []byte // the credential id to send; nil means the passkey's
@@ -63,7 +63,7 @@ func (a *Authenticator) Create(raw []byte) []byte {
 	a.user = decode(o.User.ID)
 	point, _ := a.key.PublicKey.Bytes() // never fails for P-256
 
-	// A COSE key for ES256 (RFC 9053, section 7.1.1), in CBOR.
+	// This is a COSE key for ES256 (RFC 9053, section 7.1.1) in CBOR.
 	cose := concat([]byte{0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20}, point[1:33],
 		[]byte{0x22, 0x58, 0x20}, point[33:])
 

@@ -10,17 +10,17 @@ import (
 
 // The parameters of the breaker; see the package comment.
 const (
-	window     = time.Second // tolerated failures within this time open the breaker
+	window     = time.Second // as many failures as tolerated within this time open the breaker
 	tolerated  = 3
-	fewBad     = 2 // consecutive failed probes also open it; a single one may be due to a busy machine
+	fewBad     = 2 // this many consecutive failed probes also open it; a single one may be due to a busy machine
 	probeAway  = 500 * time.Millisecond
 	probeThere = 5 * time.Second
-	fewGood    = 2 // consecutive successful probes close it
+	fewGood    = 2 // this many consecutive successful probes close it
 	manyGood   = 16
-	flapping   = time.Minute // if it opens again within this time, it takes more successful probes to close it
+	flapping   = time.Minute // if it opens again within this time, more successful probes are needed to close it
 )
 
-// A breaker records what is known about the health of the primary.
+// A breaker holds what is known about the health of the primary.
 type breaker struct {
 	failures     int // failures since began, which is at most one window ago
 	bad          int // consecutive failed probes while the primary is in use
@@ -31,12 +31,12 @@ type breaker struct {
 	good, needed int    // consecutive successful probes since it opened, and how many close it
 }
 
-// State reports whether the primary is unavailable.
+// A State says whether the primary is unavailable, and why.
 type State struct {
 	Away  bool
-	Since time.Time // since when the primary is unavailable; zero if it is available
+	Since time.Time // when the primary became unavailable; zero if it is available
 	Cause string    // why the primary is unavailable, without secrets
-	Until time.Time // until when the fallback lingers; zero if it does not
+	Until time.Time // when the fallback stops lingering; zero if it does not linger
 }
 
 // State returns the current state.
@@ -54,15 +54,14 @@ func (s *Store) State() State {
 	return now
 }
 
-// up reports whether the primary is in use. It also returns the current era.
+// up reports whether the primary is in use, and returns the current era.
 func (s *Store) up() (era uint64, up bool) {
 	era = s.era.Load()
 	return era, era%2 == 0
 }
 
 // answered reports whether the primary answered an operation that returned err. A failure counts
-// against the primary, except if it comes from an earlier era, or if the caller's context has
-// ended.
+// against the primary, unless it comes from an earlier era or the caller's context is done.
 func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 	result := resultOf(err)
 	s.counts[primary][result].Add(1)
@@ -71,7 +70,7 @@ func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 	}
 
 	if left := ctx.Err(); left != nil && errors.Is(err, left) {
-		return true // the primary is not to blame, since the caller's context has ended
+		return true // the primary is not to blame, because the caller's context is done
 	}
 	s.failed(era, err)
 	return false
@@ -95,8 +94,7 @@ func (s *Store) failed(era uint64, err error) {
 	s.probe()
 }
 
-// open opens the breaker, so that the primary is only probed from now on. The caller must hold the
-// lock.
+// open opens the breaker, so that the primary receives only probes. The caller must hold the lock.
 func (s *Store) open(err error) {
 	b := &s.breaker
 	b.opened, b.cause = time.Now(), err.Error()

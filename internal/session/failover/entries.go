@@ -57,7 +57,7 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 	}
 
 	// The primary failed, and the fallback does not have the entry. If the failure was brief, the
-	// primary may still have it.
+	// primary may have it.
 	if now, _ := s.up(); now == era {
 		if value, err := s.primary.Get(ctx, key); s.answered(ctx, era, err) {
 			return value, err
@@ -108,7 +108,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 		switch _, found, err := s.kept(ctx, key); {
 		case found && err == nil:
 			return errConflict()
-		case found: // deleted in the fallback, so the primary's copy is outdated
+		case found: // it was deleted in the fallback, so the primary's copy is outdated
 			return s.addKept(ctx, key, value, ttl)
 		case err != nil:
 			return err
@@ -226,7 +226,7 @@ func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) er
 		return err
 	}
 	if err := s.primary.Delete(ctx, key); !s.answered(ctx, era, err) {
-		return nil // Incr then uses the fallback, where the counter is deleted
+		return nil // Incr then uses the fallback, where the counter is marked as deleted
 	}
 	return s.dropKept(ctx, key)
 }

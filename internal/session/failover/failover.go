@@ -21,13 +21,13 @@
 //
 // After an outage, the fallback may still hold entries that were written during the outage. It is
 // said to linger until the longest lifetime of these entries has passed. While it lingers, it is
-// asked before the primary, because its copy of an entry is newer. If the fallback was not asked
-// first, and the primary does not have an entry, the fallback is asked then.
+// asked before the primary, because its copy of an entry is newer. In other cases the fallback is
+// asked only if the primary does not have an entry.
 //
 // A Put to the primary removes the copy in the fallback. A CompareAndSwap changes this copy, which
 // expires when the lingering ends, if not before. If an entry is deleted or taken during an outage,
 // a mark is left in the fallback. The mark is needed because the primary may still have the entry,
-// or may get it later from a command that was given up but is still running.
+// or may get it later from a command that was abandoned but is still running.
 //
 // So to a single process, the two stores look like one. No matter which of them has an entry, it
 // can be taken only once and added only once, and it is gone once it is deleted. For this, all
@@ -64,11 +64,11 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Primary is a store that may become unavailable.
+// A Primary is a store that can become unavailable.
 type Primary interface {
 	session.Store
-	// Probe checks, within about a second, that every server of the store accepts writes. Its error
-	// may be logged.
+	// Probe checks that every server of the store accepts writes. It takes about a second at most.
+	// Its error may be logged.
 	Probe(ctx context.Context) error
 }
 
@@ -87,8 +87,8 @@ type Store struct {
 	meter    session.Meter // counts rates while the primary is unavailable
 	log      *slog.Logger
 
-	era     atomic.Uint64 // incremented whenever the breaker opens or closes; even while the primary is in use
-	until   atomic.Int64  // until when the fallback lingers, in Unix microseconds; 0 means it does not
+	era     atomic.Uint64 // incremented when the breaker opens or closes; an even number while it is closed
+	until   atomic.Int64  // when the fallback stops lingering, in Unix microseconds; 0 if it does not linger
 	longest atomic.Int64  // the longest lifetime of an entry
 	counts  [backends][results]atomic.Uint64
 
@@ -102,7 +102,7 @@ type Store struct {
 
 var _ session.Store = (*Store)(nil)
 
-// New returns a Store and starts watching the primary. It reads from the fallback whether the
+// New returns a Store and starts watching the primary. It reads from the fallback how long the
 // fallback lingers.
 func New(primary Primary, fallback session.Store, c Config) *Store {
 	if c.Log == nil {

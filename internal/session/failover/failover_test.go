@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A world is a Store whose primary is a Redis of its own, reached through a wire, and whose
-// fallback is a database.
+// A world is a Store whose primary is a separate Redis, reached through a wire, and whose fallback
+// is a database.
 type world struct {
 	*Store
 	redis *redis.Store
@@ -28,8 +28,8 @@ type world struct {
 	log   *lines
 }
 
-// newWorld returns a store whose primary is the Redis at url. patience is the maximum wait for an
-// operation of Redis; 0 means the default.
+// newWorld returns a store whose primary is the Redis at url. patience is how long an operation
+// waits for Redis; 0 means the default.
 func newWorld(t testing.TB, url string, patience time.Duration) *world {
 	t.Helper()
 	r, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: patience})

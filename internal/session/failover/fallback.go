@@ -10,7 +10,7 @@ import (
 )
 
 // deleted is the value of an entry in the fallback that was deleted or taken while the primary was
-// unavailable or may have had another copy. No other entry has this value.
+// unavailable, or while the primary might have had another copy. No other entry has this value.
 var deleted = []byte("\x00selvage: deleted 5Zb1qB0mUuWZ2vJY\x00")
 
 func errConflict() error {
@@ -18,7 +18,7 @@ func errConflict() error {
 }
 
 // kept returns the value of a key in the fallback. If found is true and err is problem.NotFound,
-// the entry was deleted, even if the primary still has it.
+// the entry is marked as deleted, even if the primary still has it.
 func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	value, err = s.fallback.Get(ctx, key)
 	switch s.tally(err); {
@@ -32,7 +32,7 @@ func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found 
 	return value, true, nil
 }
 
-// takeKept takes an entry from the fallback, and leaves the mark that it was deleted.
+// takeKept takes an entry from the fallback and marks it as deleted there.
 func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	for {
 		if value, found, err = s.kept(ctx, key); !found || err != nil {
@@ -49,8 +49,8 @@ func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, fo
 	}
 }
 
-// addKept adds an entry to the fallback, unless the fallback has the entry. An entry marked as
-// deleted counts as absent.
+// addKept adds an entry to the fallback, unless the fallback already has it. An entry that is
+// marked as deleted counts as absent.
 func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	for {
 		s.linger(ttl)
@@ -64,9 +64,9 @@ func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl 
 	}
 }
 
-// swapKept replaces the value of an entry in the fallback. While the primary is available, this
-// does not extend the lingering. Otherwise a caller that keeps swapping an entry would make the
-// fallback linger forever.
+// swapKept replaces the value of an entry in the fallback. While the primary is available, swapKept
+// does not make the fallback linger for longer. Otherwise a caller that keeps swapping an entry
+// would make it linger forever.
 func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if _, up := s.up(); up && s.lingers() {
 		ttl = min(ttl, max(s.lingersFor(), time.Millisecond))

@@ -46,8 +46,8 @@ var faults = []fault{
 	}},
 }
 
-// TestFaults shows that during each kind of outage, no operation fails. After it, all entries are
-// as they were written, deleted, taken or added during the outage.
+// TestFaults shows that no operation fails during any kind of outage. After the outage, all entries
+// are as they were written, deleted, taken or added during it.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	w.wantTake(t, written, "")
 }
 
-// TestSlow shows that if answers arrive too late, entries may seem absent, but no caller gets the
+// TestSlow shows that if responses arrive too late, entries may seem absent, but no caller gets the
 // value of another entry.
 func TestSlow(t *testing.T) {
 	r := servers.OwnRedis(t)
@@ -157,7 +157,7 @@ func TestSlow(t *testing.T) {
 	all.Wait()
 }
 
-// TestFlushed shows that emptying Redis is not an outage, as long as it stays available.
+// TestFlushed shows that emptying Redis does not count as an outage if Redis remains available.
 func TestFlushed(t *testing.T) {
 	r := servers.OwnRedis(t)
 	w := newWorld(t, r.URL, 10*time.Second)
@@ -220,7 +220,7 @@ func TestLostAnswers(t *testing.T) {
 	w := newWorld(t, line.URL, 0)
 	var taken session.Key
 
-	// A slow machine may have to reconnect. In that case the command is never sent, so try again.
+	// A slow machine may have to reconnect. In that case the command is not sent, so try again.
 	for try := 1; ; try++ {
 		line.Deafen()
 		taken = w.put(t, fmt.Sprint("taken", try), "one")
@@ -259,7 +259,7 @@ func TestLostAnswers(t *testing.T) {
 }
 
 // TestTakenOnce shows that no entry is taken twice, even if many callers take entries while the
-// wire is cut, drops answers, or works again.
+// wire is cut, drops responses, or works again.
 func TestTakenOnce(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)

@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// lingerKey is the key of the entry in the fallback that says until when the fallback lingers.
+// lingerKey is the key of the fallback's entry that says until when the fallback lingers.
 var lingerKey = session.Key{Kind: "failover", ID: "until"}
 
 // grain is the precision of the time until which the fallback lingers. It is coarse, so that the
-// time is seldom written, and clocks need not agree exactly.
+// time is rarely written and clocks may differ slightly.
 const grain = time.Minute
 
 // lingers reports whether the fallback may hold entries from an outage.
@@ -45,7 +45,7 @@ func (s *Store) raise(until time.Time) bool {
 	}
 }
 
-// watchLinger reads once a second whether other nodes have made the fallback linger, until the
+// watchLinger reads once a second how long other nodes have made the fallback linger, until the
 // Store is closed.
 func (s *Store) watchLinger() {
 	tick := time.NewTicker(time.Second)
@@ -61,7 +61,7 @@ func (s *Store) watchLinger() {
 }
 
 // readLinger reads the time that is stored in the fallback. If this process knows a later time,
-// readLinger stores that one.
+// readLinger stores the later one.
 func (s *Store) readLinger() error {
 	ctx, cancel := context.WithTimeout(s.done, time.Second)
 	defer cancel()

@@ -25,7 +25,7 @@ var (
 	resultNames  = [results]string{"ok", "absent", "conflict", "failed"}
 )
 
-// A Count is the number of operations on one backend that had the same result.
+// A Count is the number of operations on a backend that had the same result.
 type Count struct {
 	Backend string // primary or fallback
 	Result  string // ok, absent, conflict or failed

@@ -21,7 +21,7 @@ func (c Channel) name(channel string) string { return c.store.at.prefix + "v1:bu
 func (c Channel) Publish(ctx context.Context, channel string, message []byte) error {
 	to := redis.Cmdable(c.store.client)
 	if c.store.cluster != nil {
-		// The client would choose a random server, so that messages could overtake each other.
+		// The client would choose a random server. Then messages could overtake each other.
 		master, err := c.store.cluster.MasterForKey(ctx, c.name(channel))
 		if err != nil {
 			return fmt.Errorf("finding the server to publish at: %w", plain(err))
@@ -34,8 +34,8 @@ func (c Channel) Publish(ctx context.Context, channel string, message []byte) er
 	return nil
 }
 
-// askAlive is how often Listen checks that the server is alive. maxUnread is how many messages it
-// keeps for a slow receiver.
+// askAlive is how often Listen checks that the server is alive. maxUnread is the maximum number of
+// messages that Listen keeps for a slow receiver.
 const (
 	askAlive  = time.Second
 	maxUnread = 4096

@@ -73,15 +73,15 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return time.Duration(wait) * time.Microsecond, wrap("limiting", key, err)
 }
 
-// once is a command that the client must not retry. A Cluster's client sends it again only if a
-// server redirects it to the server that has the key, because then the first server has not run it.
+// once is a command that the client must not retry. The client for a Cluster resends it only if a
+// server redirects it to the server that has the key. In this case the first server has not run it.
 type once struct{ *redis.Cmd }
 
 // NoRetry reports that the client must not retry the command.
 func (once) NoRetry() bool { return true }
 
-// do sends one command. If ctx has ended, do sends nothing. If ctx is done later, the command is
-// still completed: abandoning it would break the connection, and leave it unknown whether the
+// do sends one command. If ctx is done, do sends nothing. If ctx ends later, do still waits for the
+// response. If it did not, it would have to close the connection, and would not know whether the
 // command was run.
 func (s *Store) do(ctx context.Context, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
@@ -115,7 +115,7 @@ func (s *Store) sendScript(ctx context.Context, l *script, key session.Key, args
 }
 
 // isNil reports whether err means that a value is missing. It does not use errors.Is, which would
-// also match the error from a Sentinel that does not know the master.
+// also match the error of a Sentinel that does not know the master.
 func isNil(err error) bool { return err == redis.Nil }
 
 // prefix returns the prefix of all values of the key's kind.
@@ -126,8 +126,8 @@ func mark(key session.Key, value []byte) []byte {
 	return append(append(marked, prefix(key)...), value...)
 }
 
-// unmark returns the value that answer contains. If the value is of another kind, the error is
-// problem.NotFound.
+// unmark returns the value in answer without its prefix. If the value is of another kind, the error
+// is problem.NotFound.
 func unmark(doing string, key session.Key, answer any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, wrap(doing, key, err)
@@ -140,7 +140,7 @@ func unmark(doing string, key session.Key, answer any, err error) ([]byte, error
 	return []byte(value), nil
 }
 
-// millis returns ttl in milliseconds, rounded up, because Redis refuses a lifetime of 0.
+// millis returns ttl in milliseconds. It rounds up, because Redis refuses a lifetime of 0.
 func millis(ttl time.Duration) int64 { return int64((ttl + time.Millisecond - 1) / time.Millisecond) }
 
 func conflict() error {

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// plain returns an error that may be shown. Some errors from a server repeat the arguments of the
-// command, which are keys and values. plain removes these.
+// plain returns an error that may be shown. Some errors from servers repeat the arguments of the
+// command, which are keys and values. plain removes them.
 func plain(err error) error {
 	if text, _, repeats := strings.Cut(err.Error(), ", with args"); repeats {
 		return errors.New(text)
@@ -18,7 +18,7 @@ func plain(err error) error {
 	return err
 }
 
-// wrong explains err if the configuration caused it. Otherwise it returns nil: the server is
+// wrong explains err if the configuration caused it. Otherwise wrong returns nil: the server is
 // unreachable, or cannot serve requests now, and may recover at any time.
 func (l location) wrong(err error) error {
 	var certificate *tls.CertificateVerificationError

@@ -146,7 +146,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestPaused shows that if the server pauses, answers may be lost, but are never mixed up.
+// TestPaused shows that if the server pauses, responses may be lost, but no caller gets the
+// response for another.
 func TestPaused(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL})
@@ -192,8 +193,8 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// TestForeignValue shows that if an entry has a value of another kind, it counts as absent and is
-// not changed.
+// TestForeignValue shows that an entry whose value is of another kind counts as absent and is not
+// changed.
 func TestForeignValue(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL, Patience: patient})

@@ -22,9 +22,9 @@ type Server struct {
 	Replicas int
 	Used     int64  // bytes
 	Max      int64  // in bytes; 0 means no limit
-	Policy   string // how it evicts entries when it is full, such as "noeviction" or "allkeys-lru"
+	Policy   string // how the server evicts entries when it is full, such as "noeviction" or "allkeys-lru"
 	AOF      bool   // whether each change is logged to disk
-	Save     string // when it saves snapshots, such as "3600 1 300 100"; "" means never, "?" unknown
+	Save     string // when the server saves snapshots, such as "3600 1 300 100"; "" means never, "?" means unknown
 }
 
 // Info describes each master. It takes at most two seconds.
@@ -70,7 +70,7 @@ func (m master) info(ctx context.Context) (Server, error) {
 		AOF: fields["aof_enabled"] == "1", Save: "?",
 	}
 
-	// The account may not be permitted to read the configuration, which only this code needs.
+	// The account may lack the permission to read the configuration, which nothing else needs.
 	if config, err := m.client.ConfigGet(ctx, "save").Result(); err == nil {
 		server.Save = config["save"]
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// account holds the ACL rules of an account that may run only the commands listed in docs/redis.md.
+// account holds the ACL rules for an account that may run only the commands listed in
+// docs/redis.md.
 const account = "+get +set +del +incr +pexpire +eval +evalsha +info +time"
 
 func TestOpenRefuses(t *testing.T) {
@@ -40,8 +41,8 @@ func TestOpenRefuses(t *testing.T) {
 	for _, tt := range tests {
 		var err error
 
-		// If the answer is slow, the server counts as unreachable. Open does not return an error in
-		// that case, so try again.
+		// If the server responds slowly, it counts as unreachable, and Open does not return an
+		// error. So try again.
 		eventually(t, "a refusal of "+tt.url, func() error {
 			s, refused := Open(t.Context(), Config{URL: tt.url, Patience: patient})
 			if err = refused; err == nil {
@@ -84,7 +85,7 @@ func TestAccount(t *testing.T) {
 	eventually(t, "the probe of a lean account of a cluster", func() error { return s.Probe(t.Context()) })
 }
 
-// TestOpenAway shows that if Redis cannot be reached, Open succeeds, but Probe fails.
+// TestOpenAway shows that if Redis is unreachable, Open succeeds and Probe fails.
 func TestOpenAway(t *testing.T) {
 	for _, url := range []string{"redis://127.0.0.1:1", "rediss://127.0.0.1:1",
 		"redis-cluster://127.0.0.1:1,127.0.0.1:2", "redis-sentinel://main@127.0.0.1:1"} {

@@ -41,7 +41,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	return nil
 }
 
-// explain returns an error that may be shown. If the cause is known, the error is in selvage's own
+// explain returns an error that may be shown. If the cause is known, the error has selvage's own
 // words.
 func (s *Store) explain(err error) error {
 	if wrong := s.at.wrong(err); wrong != nil {
@@ -50,7 +50,7 @@ func (s *Store) explain(err error) error {
 	return plain(err)
 }
 
-// A master is a server that accepts writes, with a probe key that is stored on it.
+// A master is a server that accepts writes. key is a probe key that is stored on it.
 type master struct {
 	address string
 	client  redis.UniversalClient
@@ -85,7 +85,7 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 		return nil, err
 	}
 
-	// A key's slot determines which master stores it. Try keys until there is one for each master.
+	// A key's slot determines which master stores the key. Try keys until each master has one.
 	all := make([]master, 0, len(found))
 	for i := 0; len(all) < len(found) && i < 100*len(found); i++ {
 		c, err := s.cluster.MasterForKey(ctx, s.name(probeKey(i)))
@@ -102,12 +102,12 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 
 func probeKey(i int) session.Key { return session.Key{Kind: "probe", ID: strconv.Itoa(i)} }
 
-// many is the number of probe keys that rehearse reads. It is large enough to reveal that a server
+// many is the number of probe keys that rehearse reads. It is large enough to detect a server that
 // stores only some of the slots of a Cluster.
 const many = 24
 
-// rehearse runs every operation that a Store needs, so that missing permissions are found at the
-// start. It returns an error only if something is misconfigured.
+// rehearse runs every operation that a Store needs, so that Open finds missing permissions. It
+// returns an error only if the configuration is wrong.
 func (s *Store) rehearse(ctx context.Context) error {
 	key := session.Key{Kind: "probe", ID: rand.Text()}
 	const ttl = 10 * time.Second
@@ -126,7 +126,7 @@ func (s *Store) rehearse(ctx context.Context) error {
 		func() error { return s.Probe(ctx) },
 	}
 
-	// If a node of a Cluster is configured as a single server, it refuses keys that other nodes
+	// If a node of a Cluster is configured as a single server, it refuses the keys that other nodes
 	// store.
 	for i := range many {
 		steps = append(steps, func() error { _, err := s.Get(ctx, probeKey(i)); return err })

@@ -1,15 +1,15 @@
-// Package redis keeps sessions in Redis: a single server, one with Sentinels, or a Cluster.
+// Package redis keeps sessions in Redis: a single server, a server with Sentinels, or a Cluster.
 //
 // Each operation is a single command, or a single script, on one key. So it is atomic no matter
 // where the key is stored. Keys have the form v1:<kind>:{<id>}, after the prefix from the URL. Each
 // value begins with its kind. If a value begins with another kind, its entry counts as absent. So
-// even with a bug in how keys are built, no feature can read what another one wrote. All commands
-// are sent to masters, because a replica may not know yet that an entry was deleted.
+// even if a bug built wrong keys, no feature could read another feature's values. All commands are
+// sent to masters, because a replica may not know yet that an entry was deleted.
 //
-// A command is sent once, and waits at most 250 ms for its answer. Without an answer, it is unknown
-// whether the command was run, and sending it again could count twice, or lose a race against
-// itself. Package failover decides what to do in this case, and handles everything else about an
-// unavailable Redis.
+// A command is sent once, and waits at most 250 ms for its response. Without a response, it is
+// unknown whether the command was run. Sending it again could count twice, or conflict with the
+// first attempt. Package failover decides what to do in this case, and handles everything else
+// about an unavailable Redis.
 package redis
 
 import (
@@ -59,8 +59,8 @@ type Store struct {
 var _ session.Store = (*Store)(nil)
 
 // Open returns a Store after it has tried all operations. It returns an error if credentials are
-// wrong, permissions are missing, or a server is of the wrong kind. An unreachable server, or one
-// that accepts no writes at the moment, is not an error, because it may recover at any time.
+// wrong, permissions are missing, or a server is of the wrong kind. A server that is unreachable,
+// or accepts no writes at the moment, is not an error, because it may recover at any time.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	at, err := parse(c.URL)
 	if err != nil {
@@ -94,11 +94,11 @@ func connect(at location, c Config) *Store {
 		Username: at.user, Password: at.password, SentinelUsername: at.sentinelUser,
 		SentinelPassword: at.sentinelPassword,
 		Dialer:           at.dial,
-		// Version 2 has no push messages. So only answers arrive, and an unexpected answer ends the
-		// connection.
+		// Version 2 has no push messages. So only responses arrive, and an unexpected response ends
+		// the connection.
 		Protocol: 2,
-		// When the answer to CLIENT SETINFO was lost, old clients returned it for the next command
-		// (CVE-2025-29923). This client does not send CLIENT SETINFO.
+		// When the response to CLIENT SETINFO was lost, old clients returned it for the next
+		// command (CVE-2025-29923). This client does not send CLIENT SETINFO.
 		DisableIdentity: true,
 		MaxRetries:      -1, DialerRetries: 1,
 		DialTimeout: 2 * c.Patience, ReadTimeout: c.Patience, WriteTimeout: c.Patience, PoolTimeout: c.Patience,

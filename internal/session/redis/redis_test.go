@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// patient is the Patience of tests that check answers but not times, because the machine may be
+// patient is the Patience for tests that check responses but not times, because the machine may be
 // busy.
 const patient = 10 * time.Second
 

@@ -50,11 +50,11 @@ func (l location) String() string {
 	return s
 }
 
-// encode is appended to errors about URLs, since most wrong URLs contain a password that is not
+// encode is appended to errors about URLs, because most wrong URLs contain a password that is not
 // encoded.
 const encode = "; in a password, write / ? # @ : % as %2F %3F %23 %40 %3A %25"
 
-// Check returns an error if a URL or one of the files that it names is invalid. It does not connect.
+// Check returns an error if a URL is invalid, or a file that it names. It does not connect.
 func Check(raw string) error {
 	_, err := parse(raw)
 	return err

@@ -45,14 +45,14 @@ func cancelled(t *testing.T, s session.Store) {
 	wantAllowed(t, s, limited, rate, 1)
 }
 
-// leaving shows what happens if the contexts of some callers are canceled at random moments: no
-// caller gets the answer for another one, and no entry is taken twice.
+// leaving shows what happens if the contexts of some callers are canceled at random moments. No
+// caller gets the response for another, and no entry is taken twice.
 func leaving(t *testing.T, s session.Store) {
 	together(func(i int) {
 		for round := range 20 {
 			k, want := key(t, "code"), fmt.Sprintf("%d in round %d", i, round)
 			ctx, leave := context.WithTimeout(t.Context(), time.Duration(i*round)*time.Microsecond)
-			_ = s.Put(ctx, k, []byte(want), time.Minute) // the context may have ended already
+			_ = s.Put(ctx, k, []byte(want), time.Minute) // the context may be done already
 
 			got, taken := s.Take(ctx, k)
 			leave()

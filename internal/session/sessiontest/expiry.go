@@ -11,16 +11,16 @@ import (
 )
 
 // Backends have their own clocks, so these cases wait for entries to expire. short is a lifetime
-// short enough to wait for. If something must happen within the lifetime, use alive.
+// that is short enough to wait for. If a case must do something within the lifetime, it uses alive.
 const (
 	short    = 700 * time.Millisecond
 	patience = time.Minute
 )
 
-// alive calls do, which must create an entry with the lifetime life, and use it before it expires.
-// On a busy machine, that may take longer than life, and the error from do means nothing. In that
-// case alive calls do again with a longer lifetime. alive returns when the last call began, and its
-// lifetime.
+// alive calls do, which must create an entry with the lifetime life and use it before it expires.
+// On a busy machine, this may take longer than life, and then the error from do means nothing. In
+// that case alive calls do again with a longer lifetime. alive returns the time when the last call
+// began, and its lifetime.
 func alive(t *testing.T, do func(life time.Duration) error) (began time.Time, life time.Duration) {
 	t.Helper()
 	for life = short; ; life *= 4 {
@@ -144,7 +144,7 @@ func ttlStays(t *testing.T, s session.Store) {
 	gone(t, began, life, absent(t, s, k))
 }
 
-// ttlOfNothing shows that an entry expires even if its lifetime is too short for the resolution of
+// ttlOfNothing shows that an entry expires even if its lifetime is shorter than the resolution of
 // the backend's clock.
 func ttlOfNothing(t *testing.T, s session.Store) {
 	put, added, counted := key(t, "code"), key(t, "jti"), key(t, "tries")

@@ -33,8 +33,8 @@ func together(do func(i int)) {
 	wg.Wait()
 }
 
-// oneWins calls try in all goroutines. It fails unless one call succeeds and all others return the
-// error loses.
+// oneWins calls try in all goroutines. It fails unless one call succeeds and all others return
+// loses.
 func oneWins(t *testing.T, loses error, try func(i int) error) {
 	t.Helper()
 	var won atomic.Int64

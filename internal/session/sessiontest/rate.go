@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// rates shows that each key has its own events, and takes none from other keys.
+// rates shows that each key has its own events: taking events from one key does not affect others.
 func rates(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 3, Every: time.Hour}
 	k, other, huge := key(t, "limit"), key(t, "limit"), key(t, "limit")
@@ -30,8 +30,7 @@ func rates(t *testing.T, s session.Store) {
 	wantErr(t, "Delete", s.Delete(t.Context(), k), nil)
 }
 
-// rateReturned shows that events that were returned can be taken again, but never more than the
-// burst.
+// rateReturned shows that returned events can be taken again, but never more than the burst.
 func rateReturned(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 2, Every: time.Hour}
 	k := key(t, "limit")
@@ -49,7 +48,7 @@ func rateReturned(t *testing.T, s session.Store) {
 	wantRefused(t, s, k, rate, 1, time.Hour)
 }
 
-// rateExact shows that among many concurrent callers, exactly as many are allowed as the burst
+// rateExact shows that of many concurrent callers, exactly as many are allowed as the burst
 // permits.
 func rateExact(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: callers / 5, Every: time.Hour}

@@ -79,7 +79,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 			if !slices.Equal(value, bytes(old)) {
 				return err
 			}
-			// Another caller wrote the new value in between, so there is no conflict.
+			// Another caller has already written the same new value, so this is not a conflict.
 		}
 	})
 	return wrap("swapping", key, err)
@@ -141,7 +141,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 			return err
 		}
 
-		full := latest // if the entry is gone before it is read, the wait is 1 µs
+		full := latest // if the entry is deleted before it is read, the wait is 1 µs
 		err = t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`,
 			key.Kind, key.ID).Scan(&full)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {

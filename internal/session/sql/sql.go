@@ -1,9 +1,9 @@
-// Package sql keeps sessions in SQL. It is the default [session.Store]. It uses its own SQLite
-// file, which survives a crash and a restart, or PostgreSQL.
+// Package sql keeps sessions in a SQL database. It is the default [session.Store]. It uses its own
+// SQLite file, which survives a crash and a restart, or PostgreSQL.
 //
 // Each operation is one statement, in the SQL that SQLite and PostgreSQL share, and the database
 // decides which caller wins. An expired entry is never returned, even before it is deleted. A power
-// cut may lose the last logins in progress, so that commits need not wait for the disk.
+// failure may lose the latest logins in progress, so that commits need not wait for the disk.
 package sql
 
 import (
@@ -20,7 +20,7 @@ import (
 // Config configures a Store.
 type Config struct {
 	URL   string           // sqlite:FILE or postgres://…; "" means sqlite:sessions.db
-	Dir   string           // the directory to which a relative FILE is relative
+	Dir   string           // directory for a relative FILE
 	Pool  int              // maximum number of connections to PostgreSQL; 0 means 16
 	Sweep time.Duration    // how often expired entries are deleted; 0 means every 30 s
 	Now   func() time.Time // nil means time.Now
@@ -79,7 +79,7 @@ func (c Config) database() database.Config {
 	if c.URL == "" {
 		c.URL = "sqlite:sessions.db"
 	}
-	// Normal: a power cut may lose the last logins in progress.
+	// With Normal, a power failure may lose the latest logins in progress.
 	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Patience: c.Patience,
 		Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
 }

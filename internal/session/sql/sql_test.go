@@ -35,7 +35,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// eachDatabase runs a test on SQLite and on PostgreSQL. fresh returns the Config for an empty
+// eachDatabase runs a test on SQLite and on PostgreSQL. fresh returns a Config for an empty
 // database.
 func eachDatabase(t *testing.T, test func(t *testing.T, fresh func(*testing.T) Config)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, func(t *testing.T) Config { return Config{Dir: t.TempDir()} }) })

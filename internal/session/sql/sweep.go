@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// sweepBatch is the most rows that one statement deletes. It limits how long a login may have to
-// wait for a sweep.
+// sweepBatch is the maximum number of rows that one statement deletes. It limits how long a login
+// may have to wait for a sweep.
 const sweepBatch = 500
 
 // sweepEvery deletes expired entries periodically, until the store closes.
