@@ -18,8 +18,8 @@ import (
 // LinkLife is how long a link is valid.
 const LinkLife = 24 * time.Hour
 
-// A Link can be used once, by anyone who has it, to become an operator or to set a new password for
-// an existing one. Only the SHA-256 of its token is stored.
+// A Link can be used once, by anyone who has it, to become an operator or to set an operator's new
+// password. Only the SHA-256 of its token is stored.
 type Link struct {
 	ID         string
 	Hash       string
@@ -75,7 +75,7 @@ func (a *Operators) createLink(ctx context.Context, l Link, alone bool) (Link, s
 	return l, token, nil
 }
 
-// withToken returns l with a new token and a new time of expiry.
+// withToken returns l with a new token and expiry.
 func (a *Operators) withToken(l Link) (Link, string) {
 	token := strings.ToLower(rand.Text() + rand.Text())
 	l.ID, l.Hash = newID(), hashToken(token)
@@ -87,14 +87,14 @@ func (a *Operators) withToken(l Link) (Link, string) {
 // IsOver reports whether the link has expired.
 func (l Link) IsOver(now time.Time) bool { return !now.Before(l.Expires) }
 
-// Invitations returns a page of the unused invitations, newest first: valid invitations, and those
-// that expired less than a day ago.
+// Invitations returns a page of the unused invitations, newest first. It includes invitations that
+// expired less than a day ago.
 func (a *Operators) Invitations(ctx context.Context, q page.Query) (page.Page[Link], error) {
 	return a.c.Store.ListInvitations(ctx, q)
 }
 
-// Withdraw ends an invitation, whose link then stops working. For a used or unknown invitation it
-// returns problem.NotFound.
+// Withdraw ends an invitation, so that its link no longer works. For a used or unknown invitation
+// it returns problem.NotFound.
 func (a *Operators) Withdraw(ctx context.Context, id string) (Link, error) {
 	return a.c.Store.WithdrawInvitation(ctx, id, a.now())
 }
@@ -118,7 +118,7 @@ func hashToken(token string) string {
 var errOver = problem.New(problem.NotFound, "link_over",
 	"the link was used, is older than a day, or was never valid")
 
-// FindLink returns the link with this token if it is valid, without using the link up.
+// FindLink returns the link with this token if it is valid. It does not use the link up.
 func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	l, err := a.c.Store.FindOperatorLink(ctx, hashToken(token))
 	if errors.Is(err, problem.NotFound) {

@@ -3,8 +3,8 @@
 //
 // [Role.May] defines what each role may do. An installation that has had an owner always keeps at
 // least one; the store enforces this even among concurrent requests. Sessions are database rows
-// without a cache, since operators are few. Once a session is ended in the database, every node
-// rejects it.
+// without a cache, because there are few operators. Once a session has been ended in the database,
+// every node rejects it.
 //
 // The package uses neither HTTP nor SQL. Package dashboard serves the pages, and package store
 // stores the rows.
@@ -30,7 +30,7 @@ type Operator struct {
 	Name         string
 	PasswordHash string // "" means that no password works
 	Roles        []Membership
-	Disabled     bool // the operator cannot sign in, and all sessions have ended
+	Disabled     bool // the operator cannot sign in and has no active sessions
 	Created      time.Time
 	Updated      time.Time
 }
@@ -57,7 +57,7 @@ type Store interface {
 	SessionStore
 	LinkStore
 
-	// Record writes the audit event for a decision that changes no row.
+	// Record writes an audit event for a decision that changes no row.
 	Record(ctx context.Context, e audit.Event) error
 	// SweepOperators deletes sessions and links that expired before the given time.
 	SweepOperators(ctx context.Context, before time.Time) error
@@ -71,8 +71,8 @@ type AccountStore interface {
 	FindOperator(ctx context.Context, id string) (Operator, error)
 	FindOperatorByEmail(ctx context.Context, email string) (Operator, error)
 	ListOperators(ctx context.Context, q page.Query) (page.Page[Operator], error)
-	// UpdateOperator writes the fields of c that are not nil. It returns problem.Conflict if the
-	// change would remove the last owner of the installation. A new password, or disabling the
+	// UpdateOperator writes the fields of c that are not nil. If the change would remove the last
+	// owner of the installation, it returns problem.Conflict. A new password, or disabling the
 	// operator, ends all the operator's sessions except keep. If the operator may no longer manage
 	// operators, the links that the operator created end.
 	UpdateOperator(ctx context.Context, id string, c Change, at time.Time, keep string) (Operator, error)
@@ -102,7 +102,7 @@ type SessionStore interface {
 
 // A LinkStore stores the links that invite operators or reset their passwords.
 type LinkStore interface {
-	// CreateOperatorLink writes a link. If alone is set and an operator or a valid invitation
+	// CreateOperatorLink writes a link. If alone is true and an operator or a valid invitation
 	// exists, it returns problem.Conflict. If the link's creator may no longer manage operators, it
 	// returns problem.Forbidden or problem.NotFound.
 	CreateOperatorLink(ctx context.Context, l Link, alone bool) error
@@ -118,7 +118,7 @@ type LinkStore interface {
 	ListInvitations(ctx context.Context, q page.Query) (page.Page[Link], error)
 	// WithdrawInvitation ends an invitation. For a used invitation it returns problem.NotFound.
 	WithdrawInvitation(ctx context.Context, id string, at time.Time) (Link, error)
-	// RenewInvitation ends an invitation and writes the new one that renew returns for it.
+	// RenewInvitation ends an invitation and writes the invitation that renew returns in its place.
 	RenewInvitation(ctx context.Context, id string, renew func(Link) Link) (Link, error)
 }
 
@@ -135,13 +135,13 @@ type Config struct {
 	Store     Store
 	Passwords *password.Hasher
 	Limits    *limit.Limiter   // limits password attempts; nil means no limits
-	Sessions  session.Store    // known networks and recent throttling records; nil stores none
+	Sessions  session.Store    // stores known networks and recent throttling records; nil stores none
 	Idle      time.Duration    // how long a session may be unused before it ends; 0 means one hour
 	Absolute  time.Duration    // how long a session lasts at most; 0 means twelve hours
 	Now       func() time.Time // nil means time.Now
 
 	// Weak returns a problem on param if a password is too easy to guess. known lists words that an
-	// attacker would try first. If Weak is nil, only the length is checked.
+	// attacker would try first. If Weak is nil, only the length of passwords is checked.
 	Weak func(ctx context.Context, param, password string, known ...string) error
 }
 

@@ -18,20 +18,19 @@ import (
 )
 
 // MinPassword is the minimum length of an operator's password. It is longer than the minimum for
-// subscribers, since more is at stake.
+// subscribers, because operators have more power.
 const MinPassword = 12
 
 // Input holds the fields of an operator to create or update; nil fields are left unchanged.
 type Input struct {
-	Email    *string // only used for a new operator
+	Email    *string // used only for a new operator
 	Name     *string
 	Password *string
 	Disabled *bool
 	Roles    []Membership
 }
 
-// CheckPassword returns an error if secret is not allowed as the password of the operator with this
-// email.
+// CheckPassword returns an error if secret may not be the password of the operator with this email.
 func CheckPassword(secret, email string) error {
 	if n := utf8.RuneCountInString(norm.NFC.String(secret)); 0 < n && n < MinPassword {
 		return problem.BadParam("password", "password is too short (minimum is %d characters)", MinPassword)
@@ -47,7 +46,7 @@ func CheckPassword(secret, email string) error {
 	return nil
 }
 
-// checkPassword is like CheckPassword, but also applies the requirements of the installation.
+// checkPassword is like CheckPassword, but also applies the installation's own requirements.
 func (a *Operators) checkPassword(ctx context.Context, secret, email string) error {
 	if err := CheckPassword(secret, email); err != nil {
 		return err
@@ -55,7 +54,7 @@ func (a *Operators) checkPassword(ctx context.Context, secret, email string) err
 	return a.c.Weak(ctx, "password", secret, email)
 }
 
-// check returns all errors in an input.
+// check returns all errors in the input in.
 func (a *Operators) check(ctx context.Context, in Input, isNew bool, email string) error {
 	var errs []error
 	if isNew {
@@ -77,7 +76,7 @@ func (a *Operators) check(ctx context.Context, in Input, isNew bool, email strin
 	return errors.Join(errs...)
 }
 
-// build checks an input and returns the operator that it describes.
+// build checks an input and returns the operator that the input describes.
 func (a *Operators) build(ctx context.Context, in Input) (Operator, error) {
 	email := ""
 	if in.Email != nil {

@@ -210,7 +210,7 @@ func TestDisabled(t *testing.T) {
 }
 
 // TestFirstLink shows that the link for the first operator creates an owner, whatever role is
-// requested, and that the link works once.
+// requested, and that it works only once.
 func TestFirstLink(t *testing.T) {
 	ctx, w := t.Context(), newWorld(t)
 	_, token, err := w.First(ctx)
@@ -236,8 +236,8 @@ func TestFirstLink(t *testing.T) {
 	}
 }
 
-// TestInvitation shows that invited people cannot change the email and role in their invitation,
-// and that the link expires.
+// TestInvitation shows that an invited person cannot change the email or the role in the
+// invitation, and that its link expires.
 func TestInvitation(t *testing.T) {
 	ctx, d := t.Context(), newDesk(t)
 	_, token, err := d.Invite(ctx, "bob@example.com", operator.Membership{Role: operator.Viewer}, d.ann.Email)
@@ -280,8 +280,8 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestRenewAndWithdraw shows that renewing replaces the previous link, and that a withdrawn link is
-// invalid.
+// TestRenewAndWithdraw shows that renewing an invitation invalidates its previous link, and that
+// withdrawing an invitation invalidates its link.
 func TestRenewAndWithdraw(t *testing.T) {
 	ctx, d := t.Context(), newDesk(t)
 	l, before, err := d.Invite(ctx, "eve@example.com", operator.Membership{Role: operator.Viewer}, d.ann.Email)

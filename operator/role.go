@@ -40,7 +40,7 @@ const (
 	KeepRing      Action = "keep_ring"      // rotate and retire the keys of the installation
 )
 
-// allowed lists the roles that may perform each action. docs/security.md contains this table.
+// allowed lists the roles that may perform each action. docs/security.md contains the same table.
 var allowed = map[Action][]Role{
 	Read:          {Owner, Admin, Viewer},
 	Write:         {Owner, Admin},
@@ -50,7 +50,7 @@ var allowed = map[Action][]Role{
 	KeepRing:      {Owner},
 }
 
-// installation lists the actions that require a role in every project.
+// installation lists the actions that require a role in the installation.
 var installation = []Action{MakeProject, KeepOperators, KeepRing}
 
 // Actions returns all actions, in the order of the table.
@@ -62,7 +62,8 @@ func Actions() []Action {
 func (r Role) May(a Action) bool { return slices.Contains(allowed[a], r) }
 
 // In returns the operator's role in a project: the more powerful of the roles in that project and
-// in the installation, or "" if there is none. If projectID is "", it means the installation.
+// in the installation, or "" if there is none. If projectID is "", In returns the role in the
+// installation.
 func (o Operator) In(projectID string) Role {
 	for _, r := range Roles() {
 		if slices.ContainsFunc(o.Roles, func(m Membership) bool {

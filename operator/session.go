@@ -35,13 +35,13 @@ type Session struct {
 	Ended      time.Time // when the session was ended before it expired, or zero
 	UserAgent  string
 	Address    string
-	Unseen     bool // the login came from a new network, so the operator is notified; not stored
+	Unseen     bool // the login came from a new network, so the operator is to be notified; not stored
 }
 
 // A Visitor describes the browser that signs in.
 type Visitor struct {
 	UserAgent, Address string
-	Network            string // the network, as limits and known places count it
+	Network            string // network from which the login comes, as limits and known places count it
 }
 
 // errWrong is the error for every failed login. It does not reveal the reason.
@@ -65,7 +65,7 @@ func (a *Operators) SignIn(
 	}
 
 	s, cookie, err = a.begin(ctx, o, from, !wants, a.isNewPlace(ctx, o, from), "pwd")
-	if errors.Is(err, problem.Conflict) { // in the meantime, the password was changed or the operator disabled
+	if errors.Is(err, problem.Conflict) { // the password was changed or the operator disabled in the meantime
 		return Session{}, "", errWrong
 	}
 	return s, cookie, err
@@ -83,7 +83,7 @@ func (a *Operators) checkPasswordOf(ctx context.Context, email, secret string, f
 		return o, err
 	}
 
-	attempt, err := a.c.Passwords.Try(ctx, o.PasswordHash, secret) // an empty hash takes the same time
+	attempt, err := a.c.Passwords.Try(ctx, o.PasswordHash, secret) // an empty hash takes as long as a real one
 	if attempt.OK || err != nil {
 		a.c.Limits.ReturnAll(ctx, counts)
 	}
@@ -110,9 +110,9 @@ func (a *Operators) byEmail(ctx context.Context, email string) (Operator, error)
 }
 
 // SignInByPasskey begins a session for the operator whose passkey was just verified. methods are
-// the authentication methods (RFC 8176). The device has verified its user, so no second factor is
-// needed. For a missing or disabled operator it returns problem.Unauthenticated. The caller must
-// have called [Operators.CountPasskey] first.
+// the authentication methods (RFC 8176). The device has verified its user, so no other factor is
+// needed. If the operator is missing or disabled, SignInByPasskey returns problem.Unauthenticated.
+// The caller must have called [Operators.CountPasskey] first.
 func (a *Operators) SignInByPasskey(
 	ctx context.Context, id string, methods []string, from Visitor,
 ) (Session, string, error) {
@@ -125,7 +125,7 @@ func (a *Operators) SignInByPasskey(
 	}
 
 	s, cookie, err := a.begin(ctx, o, from, true, a.isNewPlace(ctx, o, from), methods...)
-	if errors.Is(err, problem.Conflict) { // in the meantime, the password was changed or the operator disabled
+	if errors.Is(err, problem.Conflict) { // the password was changed or the operator disabled in the meantime
 		return Session{}, "", problem.NoCredentials()
 	}
 	if err == nil {
@@ -168,8 +168,8 @@ func cut(s string, n int) string {
 	return strings.ReplaceAll(s, "\x00", "")
 }
 
-// Open returns the session with this cookie and its operator, whether the session is proven or not,
-// and records that it was used. If the session has ended for any reason, Open returns
+// Open returns the session with this cookie and its operator, even if the session is not proven,
+// and records that the session was used. If the session has ended for any reason, Open returns
 // problem.Unauthenticated.
 func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator, error) {
 	s, o, err := a.Peek(ctx, cookie)
@@ -179,7 +179,7 @@ func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator,
 	return s, o, err
 }
 
-// Peek is like Open, but does not record a use, so that it does not extend the session.
+// Peek is like Open, but does not record a use, so it does not extend the session.
 func (a *Operators) Peek(ctx context.Context, cookie string) (Session, Operator, error) {
 	if len(cookie) != len(newCookie()) {
 		return Session{}, Operator{}, problem.NoCredentials()
@@ -200,7 +200,8 @@ func (a *Operators) Peek(ctx context.Context, cookie string) (Session, Operator,
 }
 
 // Raise records that a session's operator has confirmed their identity with the given methods (RFC
-// 8176). The session gets a new cookie, so that an old one that was leaked or planted is worthless.
+// 8176). The session gets a new cookie. So if the old cookie was leaked or planted, it is now
+// worthless.
 func (a *Operators) Raise(
 	ctx context.Context, o Operator, s Session, from Visitor, methods ...string,
 ) (Session, string, error) {

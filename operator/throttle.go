@@ -17,11 +17,11 @@ import (
 // knownFor is how long a network is remembered after a login from it.
 const knownFor = 90 * 24 * time.Hour
 
-// try counts a login attempt before the password is checked, so that concurrent attempts count too.
-// It returns the counts that it took. Unknown accounts are counted like known ones, by normalized
-// email. A network from which the operator has signed in before has its own count, so that guesses
-// from other networks do not lock the operator out there. Exceeded limits are recorded once a
-// minute.
+// try counts a login attempt before the password is checked, so that concurrent attempts are
+// counted too. It returns the counts that it took. Attempts for unknown accounts are counted in the
+// same way, by normalized email. A network from which the operator has signed in before has its own
+// count. So guesses from other networks do not lock the operator out there. try records exceeded
+// limits once a minute.
 func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
 	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
 	if a.KnowsPlace(ctx, o, from) {
@@ -32,7 +32,7 @@ func (a *Operators) try(ctx context.Context, email string, o Operator, from Visi
 	return counts, a.take(ctx, o, counts)
 }
 
-// networkCounts returns the counts for a network, whatever the account.
+// networkCounts returns the counts for a network, regardless of the account.
 func networkCounts(from Visitor) []limit.Count {
 	return []limit.Count{
 		{Name: limit.LoginPerNetwork, Who: "operator\n" + from.Network},
@@ -58,7 +58,7 @@ func (a *Operators) AdmitPrompt(ctx context.Context, from Visitor) error {
 	return a.c.Limits.Pass(ctx, limit.AuthorizePerNetwork, "operator\n"+from.Network)
 }
 
-// take takes one from each count. It records exceeded limits once a minute.
+// take takes one event from each count. It records exceeded limits once a minute.
 func (a *Operators) take(ctx context.Context, o Operator, counts []limit.Count) error {
 	over, err := a.c.Limits.TakeAll(ctx, counts)
 	if errors.Is(err, problem.RateLimited) {
@@ -79,7 +79,7 @@ func (a *Operators) throttled(ctx context.Context, o Operator, count string, fac
 		key := session.Key{Kind: "operator-throttled", ID: session.Digest(count)}
 		err := a.c.Sessions.Add(ctx, key, nil, throttledEvery)
 		if errors.Is(err, problem.Conflict) {
-			return nil // on other errors, record each refusal
+			return nil // after any other error, record each refusal
 		}
 	}
 	return a.refused(ctx, o, "too many tries", facts...)
@@ -108,14 +108,14 @@ func (a *Operators) RefuseFactor(ctx context.Context, o Operator, why error) err
 	return a.refused(ctx, o, p.Code)
 }
 
-// placeKey returns the key of a network from which an operator has signed in. It depends on the
+// placeKey returns the key for a network from which an operator has signed in. It depends on the
 // current password, so that a new password forgets all networks.
 func placeKey(o Operator, from Visitor, shown string) session.Key {
 	return session.Key{Kind: "operator-place",
 		ID: session.Digest(strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " "))}
 }
 
-// What an operator has shown when signing in from a network.
+// allAsked and twoFactors say what an operator has shown when signing in from a network.
 const (
 	allAsked   = ""            // everything that was required, possibly only a password
 	twoFactors = "two factors" // more than a password
@@ -128,8 +128,8 @@ func (a *Operators) KnowsPlace(ctx context.Context, o Operator, from Visitor) bo
 }
 
 // ProvenPlace reports whether an operator has recently signed in from a network with a second
-// factor. If only the password was shown there, the network may be that of a thief who had the
-// password before the factor was set up.
+// factor. If only the password was shown there, the network may belong to a thief who had the
+// password before the operator set up a second factor.
 func (a *Operators) ProvenPlace(ctx context.Context, o Operator, from Visitor) bool {
 	return a.knows(ctx, o, from, twoFactors)
 }
@@ -154,8 +154,8 @@ func (a *Operators) knowPlace(ctx context.Context, o Operator, from Visitor, s S
 }
 
 // notifyEvery is the minimum interval between two notifications to an operator about logins from
-// the same new network. It keeps a thief who has the password but no second factor from causing a
-// flood of mail.
+// the same new network. It limits the number of emails that a thief who has only the password can
+// cause.
 const notifyEvery = time.Hour
 
 // isNewPlace reports whether to notify an operator of a login from a network.

@@ -71,8 +71,8 @@ func is(t *testing.T, doing string, err, want error) {
 	}
 }
 
-// TestGuesses shows that only a limited number of passwords is checked, no matter how many requests
-// arrive at the same time. A known network is not locked, and exceeded limits are recorded once a
+// TestGuesses shows that a limited number of passwords is checked, no matter how many requests
+// arrive at the same time. A known network is not locked. Exceeded limits are recorded once a
 // minute.
 func TestGuesses(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
@@ -81,7 +81,7 @@ func TestGuesses(t *testing.T) {
 	o := w.create(t, "ann@example.com", owner)
 	is(t, "the first login", w.signIn(o.Email, good, "192.0.2.1"), nil)
 
-	// Guess concurrently, from many networks, the passwords of a known and an unknown account.
+	// Concurrently guess the passwords of a known and an unknown account, from many networks.
 	for _, email := range []string{o.Email, "nobody@example.com"} {
 		var looked atomic.Int64
 		var wg sync.WaitGroup

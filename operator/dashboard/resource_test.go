@@ -132,9 +132,9 @@ func between(text, before, after string) string {
 	return text
 }
 
-// TestResourceFaults shows that a form reports errors next to their fields and keeps what was
-// typed, except secrets. It does not overwrite changes by others, and a deletion must repeat the
-// name.
+// TestResourceFaults shows that a form reports errors next to their fields, and keeps what was
+// typed, except secrets. It does not overwrite changes by others. To delete a resource, its name
+// must be typed.
 func TestResourceFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -170,7 +170,7 @@ func TestResourceFaults(t *testing.T) {
 		t.Errorf("a prompt that is not JSON: %s %s", a.Status, a.body)
 	}
 
-	// Somebody else changes the resource while the form is open.
+	// Another operator changes the resource while the form is open.
 	k := w.fabric.Resources.Kinds().ByPath("freeswitch_connectors")
 	seen := b.get(one+"/edit").find(t, `name="seen" value="([^"]+)"`)
 	id := one[strings.LastIndex(one, "/")+1:]
@@ -184,7 +184,7 @@ func TestResourceFaults(t *testing.T) {
 		t.Errorf("a form that conflicts with another's change: %s %s", a.Status, a.body)
 	}
 
-	// A deletion must repeat the name.
+	// To delete a resource, its name must be typed.
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("deleting with a wrong name: %s", a.Status)
 	}
@@ -227,7 +227,7 @@ func TestOwnKind(t *testing.T) {
 }
 
 // TestDeploy shows that a resource with versions can be deployed from its page: either the document
-// that the page shows, or an earlier version. Viewers cannot deploy, and kinds without versions
+// that the page shows, or an earlier version. Viewers cannot deploy. Resources without versions
 // cannot be deployed.
 func TestDeploy(t *testing.T) {
 	w := newWorld(t)

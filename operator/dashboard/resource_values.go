@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// valuesFrom returns the members that a form sets, in the format of the API. It omits an empty
-// optional member from a new resource; in a change, such a member becomes null or empty. It reports
-// all invalid values.
+// valuesFrom returns the members that a form sets, in the API's format. If an optional member is
+// empty, it is omitted from a new resource, and becomes null or empty in an existing one. All
+// invalid values are reported.
 func valuesFrom(
 	fields []kinds.Field, under string, posted url.Values, old kinds.Values, isNew bool,
 ) (kinds.Values, []error) {
@@ -33,7 +33,7 @@ func valuesFrom(
 	return sent, errs
 }
 
-// valueOf returns one member as JSON, or nil to omit it.
+// valueOf returns one member as JSON, or nil if the member is to be omitted.
 func valueOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
@@ -70,7 +70,7 @@ func valueOf(
 	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // forms send CRLF line ends
 }
 
-// empty returns the value that an empty input means, or nil to omit the member.
+// empty returns the value that an empty input stands for, or nil if the member is to be omitted.
 func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 	switch {
 	case isNew && !f.Required, !isNew && old == nil:
@@ -85,7 +85,7 @@ func groupOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
 	whole := make(kinds.Values)
-	_ = json.Unmarshal(old, &whole) // discards anything but an object
+	_ = json.Unmarshal(old, &whole) // anything but an object is ignored
 	sent, errs := valuesFrom(f.Members, name+".", posted, whole, isNew)
 	for member, value := range sent {
 		whole[member] = value

@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// resourcePages list, show, create and change resources, and list their addresses.
+// resourcePages serves the pages that list, show, create and change resources, and that list their
+// addresses.
 type resourcePages struct {
 	*site
 }
@@ -66,8 +67,7 @@ func (a *resourcePages) findResources(v *visit, kind string) (page.Page[fabric.R
 	return p, err
 }
 
-// subscriberKind selects subscribers in the list of resources. Subscribers have a table of their
-// own.
+// subscriberKind selects subscribers in the list of resources. They are not stored as resources.
 const subscriberKind = "subscribers"
 
 func asResource(s fabric.Subscriber) fabric.Resource {
@@ -75,7 +75,7 @@ func asResource(s fabric.Subscriber) fabric.Resource {
 }
 
 // kindTitle returns the title of a kind. If the name of its type differs, the name follows the
-// title, since people look for either.
+// title, because people look for either.
 func kindTitle(k *kinds.Kind) string {
 	if other := strings.ReplaceAll(k.Type, "_", " "); !strings.EqualFold(other, k.Title) {
 		return k.Title + " (" + other + ")"
@@ -116,7 +116,7 @@ func (a *resourcePages) listAddresses(v *visit) error {
 type addressRow struct {
 	fabric.Address
 	Has string // its channels
-	Of  string // URL of its resource
+	Of  string // URL of the address's resource
 }
 
 func (v *visit) addressRow(a fabric.Address) addressRow {

@@ -10,7 +10,7 @@ import (
 const (
 	anyone   operator.Action = ""          // no login is needed
 	signedIn operator.Action = "signed in" // any signed-in operator, for pages about that operator
-	halfway  operator.Action = "halfway"   // the password was right; the second factor is still to be shown or set up
+	halfway  operator.Action = "halfway"   // the password was right, and the second factor has not been shown or set up yet
 )
 
 // A route is one page or action of the dashboard.
@@ -20,8 +20,8 @@ type route struct {
 	serve   func(*visit) error
 	nav     string // title in the navigation; "" if the navigation does not list the page
 	fresh   bool   // the operator must have confirmed their identity recently
-	large   bool   // the form may hold a document
-	upload  int64  // most bytes of the file at the end of the form; 0 if the form has no file
+	large   bool   // the form may contain a document
+	upload  int64  // maximum size of the file at the end of the form, in bytes; 0 if the form has no file
 }
 
 // routes returns the routes of all groups of pages. The navigation lists them in this order,

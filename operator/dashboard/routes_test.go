@@ -23,7 +23,8 @@ var open = map[string]bool{
 var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
 	"/dashboard/logout", "/dashboard/projects"}
 
-// things replaces the parameters of paths with ids of existing rows.
+// things returns a replacer for the parameters in paths. It replaces them with the ids of existing
+// rows.
 func (w *world) things(t *testing.T) *strings.Replacer {
 	ctx := context.Background()
 	name, mail := "key", "ada@example.com"
@@ -58,7 +59,7 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 }
 
 // TestRoutesAreRefused shows that each route is refused without a login, to viewers, to operators
-// with no role in the project, and with the cookie of another operator (threats D02, D04).
+// with no role in the project, and with another operator's cookie (threats D02, D04).
 func TestRoutesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -157,7 +158,7 @@ func TestForms(t *testing.T) {
 
 		path := ids.Replace(pattern)
 		if !gets[pattern] {
-			// A GET is not allowed, or not found if the path also matches a page with an id.
+			// A GET is not allowed. It is not found if the path also matches a page with an id.
 			if a := b.get(path); a.StatusCode != http.StatusMethodNotAllowed && a.StatusCode != http.StatusNotFound {
 				t.Errorf("GET %s: %s, want 405", path, a.Status)
 			}

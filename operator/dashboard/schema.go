@@ -14,11 +14,11 @@ import (
 // versionField holds the document number of a resource with versions. No form shows it.
 const versionField = "document_version"
 
-// maxLine is the most characters of text that is edited in a single line.
+// maxLine is the maximum length of text that is edited in a single line, in characters.
 const maxLine = 2048
 
 // inputsFor returns the inputs of a form that creates or changes a resource: one for each member of
-// the schema that is not read-only. They hold values, or the defaults if values is nil.
+// the schema that is not read-only. The inputs contain values, or the defaults if values is nil.
 func inputsFor(
 	fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool,
 ) (all []input) {
@@ -37,7 +37,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 		value = f.Default
 	}
 	if value == nil && isNew && fill && f.Required && f.Type == "object" {
-		value = example // a starting point
+		value = example // as a starting point
 	}
 
 	text := written(value)
@@ -106,8 +106,8 @@ func (i *input) setJSON(value, example json.RawMessage) {
 	i.Hint = strings.TrimSpace(i.Hint + " As JSON.")
 }
 
-// written returns a value as people type it: a string without quotes, any other value as JSON, and
-// "" for null or a missing value.
+// written returns a value as people type it: a string without quotes, and any other value as JSON.
+// It returns "" for null or a missing value.
 func written(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
@@ -116,7 +116,7 @@ func written(value json.RawMessage) string {
 	return string(value)
 }
 
-// pretty returns JSON indented over several lines.
+// pretty returns indented JSON.
 func pretty(value json.RawMessage) string {
 	var b bytes.Buffer
 	if value == nil || string(value) == "null" || json.Indent(&b, value, "", "  ") != nil {
@@ -125,14 +125,14 @@ func pretty(value json.RawMessage) string {
 	return b.String()
 }
 
-// listed returns the strings in an array.
+// listed returns the strings in a JSON array.
 func listed(value json.RawMessage) []string {
 	var all []string
 	_ = json.Unmarshal(value, &all) // other values are ignored
 	return all
 }
 
-// inOrder returns all values as choices: first those in chosen, in that order, then the others.
+// inOrder returns all values as choices. Those in chosen come first, in that order.
 func inOrder(all, chosen []string) (list []choice) {
 	for _, c := range chosen {
 		list = append(list, choice{Value: c, Title: c, Chosen: true})
@@ -155,7 +155,7 @@ func options(all []string, chosen string, orNone bool) (list []choice) {
 	return list
 }
 
-// factsOf returns the members of a resource as facts, except for secrets.
+// factsOf returns the members of a resource, except secrets, as facts.
 func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 	for _, f := range k.Fields {
 		text := written(values[f.Name])

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// TestMadeFromChain shows that a chain of keys, each created with the previous one, is found
-// completely. Each event is visited once.
+// TestMadeFromChain shows that secretChain finds every key in a chain in which each key was created
+// with the previous one. It visits each event once.
 func TestMadeFromChain(t *testing.T) {
 	const long = 100_000
 	var all []audit.Event

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// knownSecrets are the valid secrets that an operator has seen. They belong to the project, and
-// stay valid when the operator is deleted unless they are revoked.
+// knownSecrets holds the valid secrets that an operator has seen. They belong to the project. If
+// the operator is deleted, they remain valid unless they are revoked.
 type knownSecrets struct {
 	Secrets []secretRow
 	Tokens  int // number of tokens created manually in the last 30 days, some of which may still be valid
@@ -26,7 +26,7 @@ func (m knownSecrets) Any() bool { return len(m.Secrets) > 0 || m.Tokens > 0 }
 // A secretRow is one known secret.
 type secretRow struct {
 	What, Title, URL string
-	Through          string // the API key or client that created it; "" for the operator itself
+	Through          string // the API key or client that created it; "" if the operator did
 	At               time.Time
 	Value            string // identifies the secret in the form that revokes it; "" if it must be rotated instead
 	end              func() error
@@ -35,7 +35,7 @@ type secretRow struct {
 // allTokens is the form value for all tokens created manually.
 const allTokens = "tokens"
 
-// secretsOf reads from the audit trail which secrets an operator has seen.
+// secretsOf returns the secrets that an operator has seen, according to the audit trail.
 func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets, err error) {
 	all, err := a.secretsShown(v, o)
 	if err != nil {
@@ -56,14 +56,15 @@ func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets
 	return m, err
 }
 
-// tokensIssued counts the tokens that an operator created manually, on the first page of the audit
-// trail that has any. It ignores events so old that their tokens have expired.
+// tokensIssued counts the tokens that an operator created manually. It counts only those on the
+// first page of the audit trail that has any, and ignores events that are so old that their tokens
+// have expired.
 func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error) {
 	issued := audit.Filter{
 		Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done,
 		Since: v.now.Add(-fabric.MaxLifetime),
 	}
-	for q := (page.Query{Size: page.MaxSize}); ; { // a page may be empty although more pages follow
+	for q := (page.Query{Size: page.MaxSize}); ; { // a page may be empty even if more pages follow
 		found, err := a.trail.audit(v, issued, q)
 		if err != nil || len(found.Items) > 0 || found.Next == "" {
 			return len(found.Items), err
@@ -73,8 +74,8 @@ func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error)
 }
 
 // secretsShown returns the events in which a secret was shown to an operator, or to a key or client
-// whose secret the operator saw. It reads all events, so that newer secrets cannot hide one. A
-// secret shown twice to the same actor counts once.
+// whose secret the operator has seen. It reads all events, so that newer secrets cannot hide an
+// older one. A secret that was shown twice to the same actor counts once.
 func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
 	if a.SecretsShown == nil {
 		return nil, nil
@@ -96,9 +97,9 @@ type secretEvent struct {
 	through string // name of the other secret, if any
 }
 
-// secretChain returns one event for each secret that an operator has seen, directly or through a
-// key or client whose secret the operator has seen, and so on. It includes secrets that are no
-// longer valid. It visits each event once, however long the chain.
+// secretChain returns one event for each secret that an operator has seen, either directly or
+// through a key or client whose secret the operator has seen, and so on. It includes secrets that
+// are no longer valid. It visits each event once, however long the chain is.
 func secretChain(operatorID string, all []audit.Event) (chain []secretEvent) {
 	by := make(map[string][]audit.Event)
 	for _, e := range all {
@@ -169,7 +170,7 @@ func (a *operatorPages) addEmbedKey(v *visit, e audit.Event, row *secretRow) err
 	return nil
 }
 
-// endSecrets revokes the secrets selected in a form, if the operator has seen them.
+// endSecrets revokes the secrets that a form selects, if the operator has seen them.
 func (a *operatorPages) endSecrets(v *visit, o operator.Operator) error {
 	m, err := a.secretsOf(v, o)
 	if err != nil {

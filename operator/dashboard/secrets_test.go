@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// makeKey creates an API key of a project with browser b. valid reports whether the key is still
+// makeKey creates an API key for a project with browser b. valid reports whether the key is still
 // valid.
 func (w *world) makeKey(b browser, base, name string) (id string, valid func() bool) {
 	w.Helper()
@@ -86,7 +86,7 @@ func TestMadeByOperator(t *testing.T) {
 			bobs(), anns())
 	}
 
-	// The form that deletes the operator must repeat the email, and revokes the selected secrets.
+	// To delete the operator, the email must be typed. The form also revokes the selected secrets.
 	if a := ann.post(page, page+"/delete",
 		url.Values{"confirm": {"ann@example.com"},
 			"end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
@@ -129,8 +129,8 @@ func TestMadeIsComplete(t *testing.T) {
 	}
 }
 
-// TestMadeThroughKey shows that the page also lists secrets created with a key that the operator
-// has seen, even if that key has been revoked.
+// TestMadeThroughKey shows that the page also lists secrets that were created with a key whose
+// secret the operator has seen, even if that key has been revoked.
 func TestMadeThroughKey(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
@@ -141,7 +141,7 @@ func TestMadeThroughKey(t *testing.T) {
 	keeper, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 
-	// as creates a key, authenticated by the key with the given id.
+	// as creates a key. The caller is authenticated by the key with the given id.
 	as := func(id, name string) fabric.APIKey {
 		t.Helper()
 		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})

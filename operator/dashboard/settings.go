@@ -12,14 +12,14 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// settingsPages show the installation to owners.
+// settingsPages serves the pages that show the installation to owners.
 type settingsPages struct {
 	*site
 	Installation Installation
 }
 
-// An Installation provides what owners see and do outside projects. If one of its functions is nil,
-// the page omits that section.
+// An Installation provides the data and actions for owners that do not belong to a project. If one
+// of its functions is nil, the page omits that section.
 type Installation struct {
 	Policies func() []Policy // the configuration
 
@@ -36,7 +36,7 @@ type Installation struct {
 // A Policy is one key of the configuration.
 type Policy struct{ Group, Key, Value, Default, Means, Variable string }
 
-// Shown returns the value. A duration equal to the default is written like the default.
+// Shown returns the value. It formats a duration that equals the default like the default.
 func (p Policy) Shown() string {
 	is, err := time.ParseDuration(p.Value)
 	usual, err2 := time.ParseDuration(p.Default)
@@ -58,7 +58,7 @@ type MailState struct {
 	From  string
 	Box   string // URL of the local mailbox; "" if mail is actually sent
 	Dead  []DeadMail
-	Waits int // how many of the last fifty messages are still waiting
+	Waits int // number of messages still waiting, among the last fifty
 }
 
 // A DeadMail is an email that could not be sent.
@@ -73,7 +73,7 @@ type Finding struct {
 	Status                     string // ok, warning, failed or skipped
 }
 
-// A settingsPage shows the installation to owners.
+// A settingsPage is the content of the page that shows the installation to owners.
 type settingsPage struct {
 	Keys     []keyOfRing
 	Uses     []string
@@ -192,7 +192,7 @@ var verdicts = map[string]status{
 	"ok": {"good", "OK"}, "warning": {"warn", "Warning"}, "failed": {"bad", "Failed"}, "skipped": {"", "Skipped"},
 }
 
-// A stylesPage shows each element of the pages, in all themes side by side.
+// A stylesPage shows each element of the pages in all themes, side by side.
 type stylesPage struct {
 	Themes []string
 	Pages  bool // show the login and account pages instead of the dashboard

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installation returns an installation whose next ES256 key is too young to rotate, and whose mail
-// reaches only example.com. It records key rotations and test emails in w.
+// installation returns an installation whose next ES256 key is too young to rotate, and whose
+// emails reach only example.com. It records key rotations and test emails in w.
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
@@ -68,8 +68,8 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the settings page for an owner of a project: %s", a.Status)
 	}
 
-	// The page shows each part of the settings. A default duration in another notation does not
-	// count as changed.
+	// The page shows each part of the settings. A duration that equals the default does not count
+	// as changed, even if it is written differently.
 	a := b.get(at)
 	for _, want := range []string{"a-key", "limits.login_per_account", "by pigeon", "&lt;b&gt;x@example.com",
 		at + "/doctor"} {

@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A site holds what all groups of pages share: the services behind each request, the operator's
+// A site contains what all groups of pages share: the services that requests use, the operator's
 // session, and the frame around each page.
 type site struct {
 	Operators     *operator.Operators
 	Fabric        *fabric.Fabric
 	Factors       *factor.Factors // nil if second factors are not supported
 	RequireFactor []operator.Role
-	NoCalls       bool // clients of this server cannot call
+	NoCalls       bool // the server does not support calls from its clients
 	PublicURL     string
 	AuthURL       string
 	Log           *slog.Logger
@@ -74,8 +74,8 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 // An errorPage is the content of an error page.
 type errorPage struct{ Text, RequestID string }
 
-// fail responds to an error. If the operator must sign in or confirm their identity, it redirects
-// to that page. Otherwise it shows a page that describes the error and what to do about it.
+// fail responds to an error. If the operator must sign in or confirm their identity, fail redirects
+// to the page for that. Otherwise it shows a page that describes the error and what to do about it.
 func (a *site) fail(v *visit, err error) {
 	switch {
 	case errors.Is(err, errSignIn):

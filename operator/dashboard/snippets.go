@@ -25,8 +25,8 @@ func quoteShell(word string) string {
 
 const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@,+"
 
-// resourceSnippets returns code that reads and changes a resource, and code that calls the resource
-// if it answers calls.
+// resourceSnippets returns code that reads and changes a resource. If the resource answers calls,
+// there is also code that calls it.
 func (a *resourcePages) resourceSnippets(
 	v *visit, k *kinds.Kind, r fabric.Resource, addresses []fabric.Address,
 ) []snippet {
@@ -77,7 +77,7 @@ await call.start();`, a.PublicURL, v.project.ID, at.ID, at.Path(), channel)}
 }
 
 // clientSnippets returns code for an app that is registered as c. The code signs users in, or gets
-// a token for the app itself. Clients that authenticate with their own keys get no code.
+// a token for the app itself. There is no code for clients that authenticate with their own keys.
 func (a *clientPages) clientSnippets(c idp.Client) (all []snippet) {
 	var credentials string // for curl
 	switch c.AuthMethod {
@@ -133,7 +133,7 @@ func (a *clientPages) loginSnippets(c idp.Client) []snippet {
 	return nil
 }
 
-// quoteScript quotes text for a script inside a page. There, </script> would end the script even
+// quoteScript quotes text for a script in a page. The text </script> would end the script even
 // within a string, and the client's addresses may contain it.
 func quoteScript(text string) string { return strings.ReplaceAll(strconv.Quote(text), "<", `\u003c`) }
 

@@ -45,7 +45,7 @@ func (v *visit) editSubscriberForm(s fabric.Subscriber) subscriberForm {
 	return p
 }
 
-// subscriberInputs returns the inputs of both forms; the email comes first.
+// subscriberInputs returns the inputs of both forms. The email comes first.
 func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 	text := func(name, label, value, hint string) input {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
@@ -68,7 +68,7 @@ func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 	}
 }
 
-// recordSettings are the options of a subscriber's record_calls, the default first.
+// recordSettings lists the options for a subscriber's record_calls. The default comes first.
 var recordSettings = []choice{
 	{Value: string(fabric.RecordInherit), Title: "As in the project’s rules"},
 	{Value: string(fabric.RecordOff), Title: "Off"},
@@ -109,7 +109,7 @@ func (a *subscriberPages) newSubscriber(v *visit) error {
 func (a *subscriberPages) createSubscriber(v *visit) error {
 	in := v.subscriberInput(fabric.Subscriber{})
 	if in.Email == nil {
-		in.Email = new(string) // the email is required; a missing one is reported
+		in.Email = new(string) // the email is required, so a missing one is reported
 	}
 	s, err := a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
 	if err != nil {
@@ -229,7 +229,7 @@ func (a *subscriberPages) eraseSubscriber(v *visit) error {
 	return v.redirect(v.base() + "/subscribers?done=erased")
 }
 
-// addFactorsAndApps adds a subscriber's second factors, and the apps that the subscriber has
+// addFactorsAndApps adds to p a subscriber's second factors and the apps that the subscriber has
 // authorized.
 func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *subscriberPage) error {
 	ctx := v.r.Context()

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// subscriberPages list, show, create and change subscribers.
+// subscriberPages serves the pages that list, show, create and change subscribers.
 type subscriberPages struct {
 	*site
 	Clients *idp.Provider

@@ -12,10 +12,10 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// suggestions is the page of values that an input suggests.
+// suggestions queries the page of values that an input suggests.
 var suggestions = page.Query{Size: page.DefaultSize}
 
-// suggest adds suggestions to those inputs of a form that refer to rows of the project.
+// suggest adds suggestions to the inputs that refer to rows of the project.
 func (a *tokenPages) suggest(v *visit, all []input) error {
 	for i := range all {
 		var err error

@@ -13,7 +13,7 @@ import (
 
 const shownToken = `id="made"><span class="copy"><code>([^<]+)<`
 
-// tokenPages is the page of a project's tokens, with a subscriber in each project.
+// tokenPages tests the page with a project's tokens. Each of the two projects has a subscriber.
 type tokenPages struct {
 	browser
 	w               *world
@@ -184,8 +184,8 @@ func TestGuestTokenAddresses(t *testing.T) {
 	}
 }
 
-// TestLeakedKey shows that a pasted key is recognized, with a link to the page that revokes it.
-// Inspecting a key does not count as a use of it.
+// TestLeakedKey shows that a pasted key is recognized, with a link to the page that revokes the
+// key. Inspecting a key does not count as use of the key.
 func TestLeakedKey(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})

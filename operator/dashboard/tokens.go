@@ -10,13 +10,13 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// tokenPages create, inspect and revoke tokens.
+// tokenPages serves the pages that create, inspect and revoke tokens.
 type tokenPages struct {
 	*site
 	Clients *idp.Provider
 }
 
-// tokenKinds are the kinds of tokens that operators can create, each with its purpose.
+// tokenKinds lists the kinds of tokens that operators can create, each with its purpose.
 var tokenKinds = []choice{
 	{Value: "subscriber", Title: "Subscriber token",
 		Why: "Acts as a subscriber: makes and receives calls, and sees all addresses."},
@@ -62,7 +62,7 @@ func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong []fa
 	return a.page(v, code, "Tokens", "tokens", tokensPage{rows, tokenKinds, found, wrong})
 }
 
-// pathsOf returns the paths of the addresses that embed keys are for, by address id.
+// pathsOf returns the paths of the addresses that the embed keys are for, by address id.
 func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
 	ids, paths := []string{}, make(map[string]string)
 	for _, k := range keys {

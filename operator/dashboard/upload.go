@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// openUpload reads the fields of a form up to its file, which comes last. This way, the form token
-// is verified before any of the file is read.
+// openUpload reads the fields of a form up to its file, which comes last. So the form token is
+// verified before any part of the file is read.
 func (a *site) openUpload(v *visit) error {
 	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
@@ -48,7 +48,8 @@ func (a *site) openUpload(v *visit) error {
 	}
 }
 
-// fieldOverhead is roughly the memory that a field needs in addition to its name and value.
+// fieldOverhead is approximately the memory that a field needs in addition to its name and value,
+// in bytes.
 const fieldOverhead = 256
 
 // An uploadPage is the form that uploads a recording.
@@ -57,7 +58,7 @@ type uploadPage struct {
 	Form                        form
 }
 
-// maxUpload returns the size of the largest recording that is accepted.
+// maxUpload returns the maximum size of a recording, in bytes.
 func (a *recordingPages) maxUpload() int64 {
 	if a.Recordings == nil {
 		return maxLogoForm
@@ -146,7 +147,7 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 		})
 	}
 	if err != nil {
-		_, _ = io.Copy(io.Discard, v.file) // browsers show no response until the upload is complete
+		_, _ = io.Copy(io.Discard, v.file) // browsers show no response until they have sent the whole file
 		return a.uploadPage(v, http.StatusUnprocessableEntity, err)
 	}
 	return v.redirect(v.base() + "/recordings/" + r.Sid + "?done=stored")

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A versionList holds the versions of a resource, for its page.
+// A versionList contains the versions of a resource, for the resource's page.
 type versionList struct {
 	Document int64 // number of the current document
 	Fresh    bool  // the current document is the deployed one
@@ -20,7 +20,7 @@ type versionList struct {
 	Earlier  bool // there are more versions than shown
 }
 
-// maxVersions is the most versions that a page shows.
+// maxVersions is the maximum number of versions that a page shows.
 const maxVersions = 20
 
 // versions returns the versions of a resource, newest first, or nil if its kind has no versions.

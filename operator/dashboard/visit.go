@@ -37,7 +37,7 @@ type visit struct {
 	form     url.Values        // of a POST
 	file     *multipart.Part   // the file of an upload, not read yet; nil if there is none
 	now      time.Time
-	notice   string // what was just done, instead of the notice that the URL selects
+	notice   string // describes what was just done; replaces the notice that the URL selects
 }
 
 // Errors that end a visit before its handler runs.
@@ -86,8 +86,8 @@ func (a *site) admit(v *visit) error {
 	return nil
 }
 
-// authorize checks the permission that a route requires, and loads the project in the path. It
-// checks first, so that a project which the operator may not see looks like a missing one.
+// authorize checks the permission that a route requires, and then loads the project in the path.
+// Because of this order, a project that the operator may not see looks like a missing one.
 func (a *site) authorize(v *visit) (err error) {
 	id := v.r.PathValue("project")
 	if id == "" && v.route.may == signedIn {
@@ -123,13 +123,13 @@ func (a *site) readSession(v *visit) error {
 	return nil
 }
 
-// isComplete reports whether a session has shown the factors that its operator needs. Since signing
-// in, the operator may have received a role that requires a second factor.
+// isComplete reports whether a session has shown the factors that its operator needs. The operator
+// may have received a role that requires a second factor after signing in.
 func (a *site) isComplete(s operator.Session, o operator.Operator) bool {
 	return s.Proven && (s.TwoFactors() || !a.requiresFactor(o))
 }
 
-// Most bytes of a form, and of a form that may hold a document.
+// maxForm and maxLargeForm are the maximum sizes of a form in bytes, without and with a document.
 const (
 	maxForm      = 64 << 10
 	maxLargeForm = 2 << 20
@@ -174,7 +174,7 @@ func (a *site) parseForm(v *visit) error {
 	return v.r.ParseForm()
 }
 
-// formToken returns the token that each form of this browser must send back. The token is derived
+// formToken returns the token that each form in this browser must send back. The token is derived
 // from the cookie but does not reveal it.
 func (a *site) formToken(v *visit) string {
 	mark := v.cookie
@@ -208,9 +208,9 @@ func visitor(r *http.Request) operator.Visitor {
 	return operator.Visitor{UserAgent: r.UserAgent(), Address: web.Address(r), Network: web.Network(r)}
 }
 
-// Caller authorizes an API request about a project that carries an operator's session cookie and no
-// other credentials. If the operator's role allows the request, Caller returns the operator. A
-// request that may change something must also come from one of our own pages.
+// Caller authorizes an API request about a project. The request carries an operator's session
+// cookie and no other credentials. If the operator's role allows the request, Caller returns the
+// operator's id. A request that may change something must also come from one of our own pages.
 func (a *API) Caller(r *http.Request, projectID string) (operatorID string, err error) {
 	v := &visit{r: r, now: a.site.Now()}
 	if err := a.site.readSession(v); err != nil {
@@ -231,8 +231,8 @@ func (a *API) Caller(r *http.Request, projectID string) (operatorID string, err 
 }
 
 // isSameOrigin reports whether one of our own pages sent the request, according to the browser's
-// Sec-Fetch-Site or Origin header. It rejects a request with neither header: every browser that can
-// hold a session sends one of them.
+// Sec-Fetch-Site or Origin header. If a request has neither header, isSameOrigin returns false:
+// every browser that can hold a session sends one of them.
 func (a *site) isSameOrigin(r *http.Request) bool {
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	if site != "" && site != "same-origin" || origin != "" && origin != a.origin {

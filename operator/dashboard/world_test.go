@@ -65,7 +65,7 @@ type world struct {
 	ahead time.Duration
 }
 
-// A fullLog is a revocation log that can be made to fail.
+// A fullLog is a revocation log that fails while full is true.
 type fullLog struct {
 	revocation.Log
 	full *atomic.Bool
@@ -84,7 +84,7 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// named returns the URL of the dashboard under a host name that passkeys support.
+// named returns the URL of the dashboard with a host name that supports passkeys.
 func (w *world) named() string { return strings.Replace(w.url, "127.0.0.1", "localhost", 1) }
 
 func (w *world) pass(d time.Duration) {
@@ -249,8 +249,8 @@ func (b browser) token(path string) string {
 	return html.UnescapeString(m[1])
 }
 
-// post submits form to path with the form token of page, and with its "seen" digest unless form
-// already has one.
+// post submits form to path with the form token of the page at page. It adds the page's "seen"
+// digest unless form already has one.
 func (b browser) post(page, path string, form url.Values) answer {
 	b.Helper()
 	if form == nil {
