@@ -10,7 +10,7 @@ import (
 const (
 	anyone   operator.Action = ""          // no login is needed
 	signedIn operator.Action = "signed in" // any signed-in operator, for pages about that operator
-	halfway  operator.Action = "halfway"   // the password was right, and the second factor has not been shown or set up yet
+	halfway  operator.Action = "halfway"   // the password was right; the second factor is still missing
 )
 
 // A route is one page or action of the dashboard.
