@@ -153,7 +153,7 @@ func (ts *Tokens) IssueSubscriber(
 	}
 	t := by.token(SAT)
 	t.SubscriberID, t.FamilyID = s.ID, newID()
-	t.Scope, t.Fingerprint = in.Scope, in.Fingerprint
+	t.Scope, t.Binding = in.Scope, in.Fingerprint
 	t.IssuedAt, t.ExpiresAt = issuedAfter(began, s.Updated), ts.expiry(in.ExpireAt)
 	if in.ApplicationID != "" {
 		t.ClientID = in.ApplicationID
@@ -201,7 +201,7 @@ func (ts *Tokens) issue(t Token) (TokenPair, error) {
 	r.ExpiresAt = t.ExpiresAt.Add(refreshMargin)
 
 	if unbound := t.IssuedAt.Add(unboundLifetime); slices.Contains(t.Scope, RefreshingScope) &&
-		t.Fingerprint == "" && t.ExpiresAt.After(unbound) {
+		t.Binding == "" && t.ExpiresAt.After(unbound) {
 		t.ExpiresAt = unbound
 	}
 

@@ -70,7 +70,7 @@ type Token struct {
 	Scope        []string
 	Claims       []string // claims that userinfo returns in addition to those of the scope
 	AddressIDs   []string // addresses that a guest or invite token may reach
-	Fingerprint  string   // cnf.jkt: the thumbprint of the holder's key (RFC 7638)
+	Binding      string   // cnf: what the holder must prove to have, see package cnf
 	Embedded     bool     // KeyID is the id of an embed key, which is public
 	IssuedAt     time.Time
 	RootedAt     time.Time // when the token's first ancestor was issued; zero if it has none

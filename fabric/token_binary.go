@@ -29,7 +29,7 @@ var errClaims = errors.New("reading claims: unknown format")
 func (c *claims) texts() [12]*string {
 	return [...]*string{
 		&c.ID, &c.Issuer, &c.ProjectID, &c.SubscriberID, &c.ClientID, &c.SessionID, &c.GrantID,
-		&c.FamilyID, &c.KeyID, &c.IssuerID, &c.ParentID, &c.Fingerprint,
+		&c.FamilyID, &c.KeyID, &c.IssuerID, &c.ParentID, &c.Binding,
 	}
 }
 

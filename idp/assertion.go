@@ -132,7 +132,7 @@ func (u unverified) Error() string { return string(u) }
 // signature, it returns an unverified error.
 func (as *Assertions) verify(ctx context.Context, c Client, token *jwt.JSONWebToken, claims any) error {
 	head := token.Headers[0]
-	candidates, err := as.keysOf(ctx, c, head.KeyID, jose.SignatureAlgorithm(head.Algorithm))
+	candidates, err := as.keysOf(ctx, c, verifying(head.KeyID, jose.SignatureAlgorithm(head.Algorithm)))
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,17 @@ const (
 	// AuthPrivateKeyJWT means that the client signs an assertion for each request (RFC 7523,
 	// section 2.2).
 	AuthPrivateKeyJWT AuthMethod = "private_key_jwt"
+	// AuthTLS means that the client has a certificate by a trusted authority for a registered subject
+	// (RFC 8705, section 2.1), and AuthSelfSignedTLS that it has a registered certificate (section
+	// 2.2).
+	AuthTLS           AuthMethod = "tls_client_auth"
+	AuthSelfSignedTLS AuthMethod = "self_signed_tls_client_auth"
 )
+
+// AuthMethods returns all authentication methods.
+func AuthMethods() []AuthMethod {
+	return []AuthMethod{AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT, AuthTLS, AuthSelfSignedTLS}
+}
 
 // bySecret reports whether clients that use the method have a secret.
 func (m AuthMethod) bySecret() bool { return m == AuthBasic || m == AuthPost }
@@ -228,8 +238,13 @@ type Metadata struct {
 	RequestURIs      []string `json:"request_uris,omitempty"`                      // URLs of its request objects
 	ResponseAlg      keys.Use `json:"authorization_signed_response_alg,omitempty"` // "" means that of ID tokens
 
-	DPoPBound   bool        `json:"dpop_bound_access_tokens,omitempty"` // RFC 9449, section 5.2
-	SubjectType SubjectType `json:"subject_type,omitempty"`             // "" means public
+	// The certificate of the client, and what its tokens are bound to (RFC 8705, section 3.4; RFC
+	// 9449, section 5.2).
+	CertificateSubject
+	CertificateBound bool `json:"tls_client_certificate_bound_access_tokens,omitempty"`
+	DPoPBound        bool `json:"dpop_bound_access_tokens,omitempty"`
+
+	SubjectType SubjectType `json:"subject_type,omitempty"` // "" means public
 	SectorURI   string      `json:"sector_identifier_uri,omitempty"`
 	UserinfoAlg keys.Use    `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
 	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)

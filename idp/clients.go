@@ -214,7 +214,7 @@ func (c *Client) check() error {
 
 	oneOf(bad, "type", c.Type, SPA, Native, Web, Service)
 	oneOf(bad, "profile", c.Profile, Default, MobileLegacy, FAPI2)
-	oneOf(bad, "auth_method", c.AuthMethod, AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT)
+	oneOf(bad, "auth_method", c.AuthMethod, AuthMethods()...)
 	oneOf(bad, "access_token", c.AccessToken, FabricToken, JWTToken)
 	oneOf(bad, "id_token_alg", c.IDTokenAlg, c.tokenAlgorithms()...)
 	c.checkGrants(bad)
@@ -232,6 +232,7 @@ func (c *Client) check() error {
 	}
 
 	c.checkKeys(bad)
+	c.checkCertificate(bad)
 	c.checkObjects(bad)
 	c.checkFAPI(bad)
 	c.checkSubjects(bad)

@@ -162,7 +162,7 @@ type Redemption struct {
 	RedirectURI string   // "" if omitted
 	Verifier    string   // RFC 7636, section 4.5
 	Resources   []string // RFC 8707, section 2.2
-	JKT         string   // thumbprint of the key that the client proved to have, or "" (RFC 9449)
+	Binding     string   // what the client proved to have, see package cnf
 }
 
 // Redeem exchanges a code for tokens. Every failure is invalid_grant. If the code was redeemed
@@ -177,13 +177,13 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	if bad := checkRedemption(c, code, r); bad != nil {
 		err = bad
 	} else if err == nil {
-		err = c.checkBinding(r.JKT)
+		err = c.checkBinding(r.Binding)
 	}
 	if err != nil {
 		return TokenSet{}, cs.refuse(ctx, c, hash, err)
 	}
 
-	set, err := cs.exchange(ctx, c, code, audience, r.JKT,
+	set, err := cs.exchange(ctx, c, code, audience, r.Binding,
 		RedeemedCode{Hash: hash, Expires: cs.Now().Add(cs.Lifetimes().Code + remembered)})
 	if err == nil {
 		cs.Observe("token_" + GrantCode)
@@ -191,9 +191,9 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	return set, err
 }
 
-// exchange makes the tokens of a code, once. The access token is for audience. If jkt is not "",
-// the tokens are bound to the key with that thumbprint. Device codes use exchange, too.
-func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, jkt string,
+// exchange makes the tokens of a code, once. The access token is for audience. binding is what the
+// client proved to have, or "". Device codes use exchange, too.
+func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, binding string,
 	redeemed RedeemedCode) (TokenSet, error) {
 	code.Request.Scope = c.only(code.Request.Scope)
 	g, refresh, err := cs.grants.create(c, code)
@@ -201,7 +201,7 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, jk
 		return TokenSet{}, err
 	}
 
-	g.JKT = jkt
+	g.Binding = binding
 
 	sub, err := cs.grants.findHolder(ctx, g)
 	if err != nil {
@@ -220,7 +220,7 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, jk
 	}
 
 	return cs.tokens.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce,
-		refresh: refresh, idToken: true, jkt: jkt})
+		refresh: refresh, idToken: true, binding: binding})
 }
 
 // checkRedemption applies the rules of the client's profile for redirect_uri and code_verifier.
@@ -234,7 +234,7 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 	}
 
 	switch {
-	case a.JKT != "" && a.JKT != r.JKT:
+	case a.JKT != "" && a.JKT != r.Binding:
 		return invalidGrant("the code is bound to another DPoP key")
 	case a.Challenge == "" && r.Verifier != "":
 		return invalidGrant("a code_verifier was sent, but the authorization request had no code_challenge")

@@ -258,8 +258,8 @@ var (
 // Redeem returns the tokens of a device that was signed in, once. If the device code was redeemed
 // before, Redeem revokes the grant of the first redemption. resources means the same as in Begin.
 func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string,
-	jkt string) (TokenSet, error) {
-	if err := c.checkBinding(jkt); err != nil {
+	binding string) (TokenSet, error) {
+	if err := c.checkBinding(binding); err != nil {
 		return TokenSet{}, err
 	}
 	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
@@ -280,7 +280,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 		return TokenSet{}, err
 	}
 
-	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer, jkt,
+	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer, binding,
 		RedeemedCode{Hash: id, Expires: ds.Now().Add(ds.Lifetimes().Device + deviceKept + remembered)})
 	if err == nil {
 		_ = ds.Sessions.Delete(ctx, deviceKey(id)) // only cleans up: the row of the code prevents a second redemption

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A client with the profile FAPI2 pushes its requests, authenticates with a key, and gets only
-// tokens that are bound to a key (FAPI 2.0 Security Profile, section 5.3.2). It may sign its
+// A client with the profile FAPI2 pushes its requests, authenticates with a key or a certificate, and
+// gets only tokens that are bound to one (FAPI 2.0 Security Profile, section 5.3.2). It may sign its
 // requests, and ask for signed responses and signed introspection (FAPI 2.0 Message Signing).
 
 // Longest lifetimes under FAPI2 of codes and of pushed requests.
@@ -26,8 +26,8 @@ const (
 // mustPush reports whether the client must push its authorization requests.
 func (c Client) mustPush() bool { return c.RequirePushed || c.Profile == FAPI2 }
 
-// mustBind reports whether the client's tokens must be bound to a key.
-func (c Client) mustBind() bool { return c.DPoPBound || c.Profile == FAPI2 }
+// mustBind reports whether the client's tokens must be bound to a key or a certificate.
+func (c Client) mustBind() bool { return c.DPoPBound || c.CertificateBound || c.Profile == FAPI2 }
 
 // keepsRefreshToken reports whether the client's refresh tokens are not rotated. Under FAPI2,
 // rotation would add no protection, because the tokens are bound to the client and a key. It would
@@ -57,8 +57,9 @@ func (c *Client) checkFAPI(bad func(param, format string, args ...any)) {
 	if c.Profile != FAPI2 {
 		return
 	}
-	if c.AuthMethod != AuthPrivateKeyJWT {
-		bad("auth_method", "a client of the profile fapi2 authenticates with private_key_jwt")
+	if c.AuthMethod != AuthPrivateKeyJWT && !c.ByCertificate() {
+		bad("auth_method", "a client of the profile fapi2 authenticates with %s, %s or %s",
+			AuthPrivateKeyJWT, AuthTLS, AuthSelfSignedTLS)
 	}
 	if c.PKCEOptional {
 		bad("pkce", "the profile fapi2 requires PKCE")

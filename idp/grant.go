@@ -25,7 +25,7 @@ type Grant struct {
 	Resources                             []string // possible audiences of access tokens; empty means the issuer
 	AuthTime                              time.Time
 	AMR                                   []string
-	JKT                                   string    // thumbprint of the key that its tokens are bound to, or ""
+	Binding                               string    // what its tokens are bound to, see package cnf
 	RefreshHash                           string    // SHA-256 of the refresh token, or ""
 	Seed                                  string    // sealed; the previous refresh token and Seed yield the current one
 	Rotated                               time.Time // when the current refresh token was made; zero for the first token

@@ -22,6 +22,7 @@ package idp
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"time"
 
@@ -63,6 +64,8 @@ type Config struct {
 	Ring        *keys.Ring
 	Revocations *revocation.List
 	Issuer      string // {auth_url}/ with the slash; also the audience of JWT access tokens
+	// ClientCAs are the authorities whose certificates clients with AuthTLS may use. nil means none.
+	ClientCAs *x509.CertPool
 
 	// CheckURL returns an error that names param if selvage may not send requests to url. nil
 	// accepts every URL.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/go-jose/go-jose/v4"
 )
@@ -58,29 +59,46 @@ const (
 	maxKeys   = 32
 )
 
-// keysOf returns the client's keys that fit a JWT header with this kid and alg.
-func (as *Assertions) keysOf(ctx context.Context, c Client, kid string,
-	alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+// A fit reports whether a key in a client's key set is one of those that are looked for.
+type fit func(jose.JSONWebKey) bool
+
+// keysOf returns the client's keys that fit.
+func (as *Assertions) keysOf(ctx context.Context, c Client, fits fit) ([]jose.JSONWebKey, error) {
 	if c.JWKSURI != "" {
-		return as.remoteKeys(ctx, c.JWKSURI, kid, alg)
+		return as.remoteKeys(ctx, c.JWKSURI, fits)
 	}
 	set, err := parseKeySet(c.JWKS)
 	if err != nil {
 		return nil, fmt.Errorf("reading the client's key set: %w", err)
 	}
-	return fitting(set, kid, alg), nil
+	return fitting(set, fits), nil
 }
 
-// fitting returns the keys in set that fit a header with this kid and alg. If kid is "", the key's
-// id does not matter.
-func fitting(set []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) (some []jose.JSONWebKey) {
+// fitting returns the keys in set that fit.
+func fitting(set []jose.JSONWebKey, fits fit) (some []jose.JSONWebKey) {
 	for _, k := range set {
-		if (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || isNamed(k, alg)) && signs(k, alg) {
+		if fits(k) {
 			some = append(some, k)
 		}
 	}
 	return some
 }
+
+// verifying fits the keys for a JWT header with this kid and alg. If kid is "", the key's id does not
+// matter.
+func verifying(kid string, alg jose.SignatureAlgorithm) fit {
+	return func(k jose.JSONWebKey) bool {
+		return (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || isNamed(k, alg)) && signs(k, alg)
+	}
+}
+
+// isUsable reports whether a key can verify signatures with any of the supported algorithms.
+func isUsable(k jose.JSONWebKey) bool {
+	return slices.ContainsFunc(assertionAlgorithms, func(alg jose.SignatureAlgorithm) bool { return signs(k, alg) })
+}
+
+// isCertified reports whether a key has a certificate, with which a client may authenticate.
+func isCertified(k jose.JSONWebKey) bool { return len(k.Certificates) > 0 }
 
 // isNamed reports whether the alg of key k is alg. The two names of Ed25519 are equivalent.
 func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
@@ -109,8 +127,9 @@ func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	return false
 }
 
-// parseKeySet parses a JWKS (RFC 7517, section 5), and leaves out keys that cannot verify any
-// supported signature. A private or symmetric key is an error, since clients must not share it.
+// parseKeySet parses a JWKS (RFC 7517, section 5), and leaves out keys that neither have a
+// certificate nor can verify any supported signature. A private or symmetric key is an error, since
+// clients must not share it.
 func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	tooLarge := fmt.Errorf("a key set has at most %d keys in %d KiB", maxKeys, maxKeySet>>10)
 	if len(raw) > maxKeySet {
@@ -139,11 +158,8 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 		if !k.IsPublic() {
 			return nil, fmt.Errorf("the key %q is private or symmetric; only public keys are allowed", k.KeyID)
 		}
-		for _, alg := range assertionAlgorithms {
-			if signs(k, alg) {
-				set = append(set, k)
-				break
-			}
+		if isUsable(k) || isCertified(k) {
+			set = append(set, k)
 		}
 	}
 	return set, nil
@@ -191,19 +207,24 @@ func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 	}
 
 	has := len(c.JWKS) > 0
+	byKey := c.AuthMethod == AuthPrivateKeyJWT || c.AuthMethod == AuthSelfSignedTLS
 	switch {
-	case c.hasKeys() && c.Type == Service && c.AuthMethod != AuthPrivateKeyJWT:
-		bad("jwks", "only a client with the auth method private_key_jwt, or one that people sign in to, may have keys")
-	case has && c.JWKSURI != "", !c.hasKeys() && c.AuthMethod == AuthPrivateKeyJWT:
-		bad("jwks", "a client with private_key_jwt needs its public keys: "+
-			"either by value (jwks) or by address (jwks_uri)")
+	case c.hasKeys() && c.Type == Service && !byKey:
+		bad("jwks", "only a client with the auth method private_key_jwt or self_signed_tls_client_auth, "+
+			"or one that people sign in to, may have keys")
+	case has && c.JWKSURI != "", !c.hasKeys() && byKey:
+		bad("jwks", "a client with %s needs its public keys: either by value (jwks) or by address (jwks_uri)",
+			c.AuthMethod)
 	case !c.hasKeys() && c.RequireObject:
 		bad("jwks", "a client that signs its requests needs its public keys, jwks or jwks_uri")
 	case has:
 		set, err := parseKeySet(c.JWKS)
-		if err != nil {
+		switch {
+		case err != nil:
 			bad("jwks", "%v", err)
-		} else if len(set) == 0 {
+		case c.AuthMethod == AuthSelfSignedTLS && len(fitting(set, isCertified)) == 0:
+			bad("jwks", "a client with self_signed_tls_client_auth needs a key with its certificate (x5c)")
+		case c.AuthMethod != AuthSelfSignedTLS && len(fitting(set, isUsable)) == 0:
 			bad("jwks", "it has no usable key: one for %v is needed (RSA of 2048 to 8192 bits, P-256 or Ed25519)",
 				assertionAlgorithms)
 		}

@@ -40,15 +40,15 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 const grace = 10 * time.Second
 
 // Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted scope; ""
-// means all of it. resources must be among those granted (RFC 8707). jkt is the thumbprint of the
-// key that the client proved to have, or "". If the grant is bound to a key, it must be the same
-// key. Otherwise only the new access token is bound to it (RFC 9449, section 5).
+// means all of it. resources must be among those granted (RFC 8707). binding is what the client
+// proved to have, or "". It must be the grant's, if the grant is bound. Otherwise only the new access
+// token is bound to it (RFC 9449, section 5).
 //
 // For a short while, a token that was used before yields the same successor again, so that a grant
 // never has more than one current token. After that, using it again revokes the grant (RFC 9700,
 // section 4.14.2).
 func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string,
-	jkt string) (TokenSet, error) {
+	binding string) (TokenSet, error) {
 	id, ok := grantOf(token)
 	if !ok {
 		return TokenSet{}, invalidGrant("the refresh token is not valid")
@@ -58,10 +58,10 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 		return TokenSet{}, err
 	}
 
-	if g.JKT != "" && g.JKT != jkt {
-		return TokenSet{}, invalidGrant("the refresh token is bound to another DPoP key")
+	if g.Binding != "" && g.Binding != binding && !c.mayReplace(g.Binding, binding) {
+		return TokenSet{}, invalidGrant("the refresh token is bound to another key or certificate")
 	}
-	if err := c.checkBinding(jkt); err != nil {
+	if err := c.checkBinding(binding); err != nil {
 		return TokenSet{}, err
 	}
 
@@ -89,7 +89,7 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 
 	gs.Observe("token_" + GrantRefresh)
 	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true,
-		jkt: jkt})
+		binding: binding})
 }
 
 // renew uses a refresh token and returns its successor, or "" if the client's tokens are not

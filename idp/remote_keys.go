@@ -48,19 +48,18 @@ func (k *keyring) set(uri string) *remoteSet {
 	return s
 }
 
-// remoteKeys returns the keys at a client's jwks_uri that fit a header with this kid and alg. It
-// fetches the set again if the set is old or has no such key, since the client may have a new one
-// (OpenID Connect Core, section 10.1.1). Made-up kids cause at most one fetch every keysRetry.
-func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
-	alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+// remoteKeys returns the keys at a client's jwks_uri that fit. It fetches the set again if the set is
+// old or has no such key, since the client may have a new one (OpenID Connect Core, section 10.1.1).
+// Made-up kids cause at most one fetch every keysRetry.
+func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]jose.JSONWebKey, error) {
 	s := as.remote.set(uri)
-	if found := s.fresh(as.Now(), kid, alg); len(found) > 0 {
+	if found := s.fresh(as.Now(), fits); len(found) > 0 {
 		return found, nil
 	}
 
 	// One caller at a time fetches the set. The others use the old set if it has the key.
 	if !s.reading.TryLock() {
-		if found := s.since(as.Now(), keysStale, kid, alg); len(found) > 0 {
+		if found := s.since(as.Now(), keysStale, fits); len(found) > 0 {
 			return found, nil // better than waiting for a server that may not respond
 		}
 		s.reading.Lock()
@@ -68,7 +67,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 	defer s.reading.Unlock()
 
 	now := as.Now()
-	if found := s.fresh(now, kid, alg); len(found) > 0 {
+	if found := s.fresh(now, fits); len(found) > 0 {
 		return found, nil // another caller fetched it in the meantime
 	}
 	if now.Sub(s.tried) >= keysRetry {
@@ -80,22 +79,22 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 	if s.read.IsZero() || s.err != nil && now.Sub(s.read) >= keysStale {
 		return nil, unverified(fmt.Sprintf("reading the client's key set at its jwks_uri: %v", s.err))
 	}
-	return fitting(s.keys, kid, alg), nil
+	return fitting(s.keys, fits), nil
 }
 
 // fresh returns the fitting keys if the set was fetched recently.
-func (s *remoteSet) fresh(now time.Time, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
-	return s.since(now, keysFresh, kid, alg)
+func (s *remoteSet) fresh(now time.Time, fits fit) []jose.JSONWebKey {
+	return s.since(now, keysFresh, fits)
 }
 
 // since returns the fitting keys if the set is younger than age.
-func (s *remoteSet) since(now time.Time, age time.Duration, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
+func (s *remoteSet) since(now time.Time, age time.Duration, fits fit) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.read) >= age {
 		return nil
 	}
-	return fitting(s.keys, kid, alg)
+	return fitting(s.keys, fits)
 }
 
 // took stores the result of a fetch. If the fetch failed, it keeps the old set.

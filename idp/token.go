@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/keys"
@@ -50,7 +51,7 @@ type minting struct {
 	idToken  bool
 	code     string // authorization code in the same response, or ""
 	audience string // audience of the access token
-	jkt      string // thumbprint of the key that the access token is bound to, or ""
+	binding  string // what the access token is bound to, see package cnf
 }
 
 // mint makes the tokens for a grant.
@@ -58,7 +59,7 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 	t := fabric.Token{
 		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID,
 		SessionID: g.SessionID, GrantID: grantRef(g.ID), Scope: m.scope,
-		Claims: c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)), Fingerprint: m.jkt,
+		Claims: c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)), Binding: m.binding,
 	}
 	if c.AccessToken == JWTToken {
 		t.Kind = fabric.Access
@@ -70,7 +71,7 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 	}
 
 	set := TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), RefreshToken: m.refresh,
-		Scope: m.scope, Bound: m.jkt != ""}
+		Scope: m.scope, Bound: cnf.IsKey(m.binding)}
 	if m.idToken && slices.Contains(m.scope, "openid") {
 		set.IDToken, err = ts.idToken(c, g, sub, m, access)
 	}
@@ -79,10 +80,10 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 
 // ClientCredentials returns an access token for a service itself. rawScope is the requested scope;
 // "" means all scopes that the service is registered for. resources is empty or names the audience
-// (RFC 8707). If jkt is not "", the token is bound to the key with that thumbprint.
+// (RFC 8707). binding is what the client proved to have, or "".
 func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string,
-	resources []string, jkt string) (TokenSet, error) {
-	if err := c.checkBinding(jkt); err != nil {
+	resources []string, binding string) (TokenSet, error) {
+	if err := c.checkBinding(binding); err != nil {
 		return TokenSet{}, err
 	}
 	audience, err := ts.audience(c, resources)
@@ -101,13 +102,14 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 		}
 	}
 
-	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope, Fingerprint: jkt}
+	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope, Binding: binding}
 	access, err := ts.access(c, &t, audience, time.Time{}, nil)
 	if err != nil {
 		return TokenSet{}, err
 	}
 	ts.Observe("token_" + GrantClientCredentials)
-	return TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), Scope: scope, Bound: jkt != ""}, nil
+	return TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), Scope: scope,
+		Bound: cnf.IsKey(binding)}, nil
 }
 
 // access sets the id and times of t, and returns it as a sealed or signed access token.
@@ -131,10 +133,7 @@ func (ts *Tokens) signAccess(c Client, t fabric.Token, audience string, authTime
 		IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
 		Scope: strings.Join(t.Scope, " "), SessionID: ts.subjects.SessionFor(c, t.SessionID), GrantID: t.GrantID,
 		ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
-		Claims: t.Claims,
-	}
-	if t.Fingerprint != "" {
-		claims.Confirmation = &Confirmation{t.Fingerprint}
+		Claims: t.Claims, Confirmation: cnf.ClaimOf(t.Binding),
 	}
 
 	if t.SubscriberID == "" {
@@ -173,20 +172,7 @@ type accessClaims struct {
 	AMR       []string `json:"amr,omitempty"`
 	Claims    []string `json:"claims,omitempty"` // for userinfo, in addition to those of the scope
 
-	Confirmation *Confirmation `json:"cnf,omitempty"`
-}
-
-// A Confirmation names the key to which an access token is bound (RFC 7800; RFC 9449, section 6.1).
-type Confirmation struct {
-	JKT string `json:"jkt"` // thumbprint of a key (RFC 7638)
-}
-
-// checkBinding returns an error if the client's tokens must be bound to a key but jkt is "".
-func (c Client) checkBinding(jkt string) error {
-	if jkt == "" && c.mustBind() {
-		return oauth("invalid_dpop_proof", "this client's tokens are bound to a key; a DPoP proof is missing")
-	}
-	return nil
+	Confirmation *cnf.Claim `json:"cnf,omitempty"`
 }
 
 // idClaims are the claims of OpenID Connect Core, section 2.
@@ -300,12 +286,9 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 		Kind: fabric.Access, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.Subject,
 		ClientID:  c.ClientID,
 		SessionID: c.SessionID, GrantID: c.GrantID, Scope: strings.Fields(c.Scope), Claims: c.Claims,
-		IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0),
+		IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0), Binding: c.Confirmation.Binding(),
 	}
 
-	if c.Confirmation != nil {
-		t.Fingerprint = c.Confirmation.JKT
-	}
 	if c.GrantID == "" && c.Subject == c.ClientID {
 		t.Kind, t.SubscriberID = fabric.Service, ""
 	}

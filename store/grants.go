@@ -22,7 +22,7 @@ var grantTable = table[idp.Grant]{
 	func(g *idp.Grant) []any {
 		return []any{&g.ID, &g.ProjectID, &g.ClientID, &g.SubscriberID, &g.SessionID, &g.Scope, &g.AuthTime, &g.AMR,
 			&g.RefreshHash, &g.Created, &g.IdleUntil, &g.Expires, &g.Revoked, &g.Seed, &g.Rotated, grantClaims{g},
-			&g.Resources, &g.JKT}
+			&g.Resources, &g.Binding}
 	},
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -165,7 +166,8 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 }
 
 // openToken validates the token of an authentication and returns the token's claims. A token that
-// is bound to a key needs a proof made for method.
+// is bound to a key needs a proof made for method. One that is bound to a certificate needs a socket
+// that was opened with the certificate.
 func (s *socket) openToken(ctx context.Context, method string, in authentication) (fabric.Token, error) {
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
@@ -174,8 +176,12 @@ func (s *socket) openToken(ctx context.Context, method string, in authentication
 	if p := in.Authentication.Project; err == nil && p != "" && !strings.EqualFold(p, token.ProjectID) {
 		err = problem.NoCredentials()
 	}
-	if err == nil && token.Fingerprint != "" {
-		err = s.relay.confirm(ctx, method, cmp.Or(in.Proof, in.Authentication.Proof), token.Fingerprint)
+	switch {
+	case err != nil:
+	case cnf.IsKey(token.Binding):
+		err = s.relay.confirm(ctx, method, cmp.Or(in.Proof, in.Authentication.Proof), token.Binding)
+	case token.Binding != "" && token.Binding != s.certificate:
+		err = problem.NoCredentials()
 	}
 	return token, err
 }

@@ -4,16 +4,26 @@ import (
 	"crypto"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/cnf"
+	"github.com/selvage/selvage/internal/web"
 )
 
 // proof returns a proof for method like those that browser SDKs make. pairs change its claims.
@@ -36,7 +46,7 @@ func TestBoundToken(t *testing.T) {
 	key := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
 	thief := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
 	sum := must[[]byte](t)((&jose.JSONWebKey{Key: key.Public()}).Thumbprint(crypto.SHA256))
-	bound := n.seal(func(t *fabric.Token) { t.Fingerprint = base64.RawURLEncoding.EncodeToString(sum) })
+	bound := n.seal(func(t *fabric.Token) { t.Binding = base64.RawURLEncoding.EncodeToString(sum) })
 	with := func(proof string) string { return authentication(bound) + fmt.Sprintf(`,"dpop_token":%q}`, proof) }
 
 	const connect, again = "signalwire.connect", "signalwire.reauthenticate"
@@ -71,4 +81,51 @@ func TestBoundToken(t *testing.T) {
 	if got := renew(proof(t, key, again, n.now())); got.code() != 0 {
 		t.Errorf("renewing with a proof: %+v", got.Error)
 	}
+}
+
+// TestCertificateBoundToken shows that a token bound to a certificate connects only on a socket that
+// was opened with the certificate.
+func TestCertificateBoundToken(t *testing.T) {
+	n := newWorld(t).node(relay.Limits{})
+	srv := httptest.NewUnstartedServer(web.Outer(n.relay, slog.New(slog.DiscardHandler), nil))
+	srv.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+
+	own, stranger := newCertificate(t), newCertificate(t)
+	bound := n.seal(func(t *fabric.Token) { t.Binding = cnf.OfCertificate(own.Certificate[0]) })
+	for name, tt := range map[string]struct {
+		certificates []tls.Certificate
+		want         int
+	}{
+		"the certificate": {[]tls.Certificate{own}, 0},
+		"another":         {[]tls.Certificate{stranger}, authenticationFailed},
+		"none":            {nil, authenticationFailed},
+	} {
+		transport := srv.Client().Transport.(*http.Transport).Clone()
+		transport.TLSClientConfig.Certificates = tt.certificates
+		conn, _, err := websocket.Dial(t.Context(), "wss"+strings.TrimPrefix(srv.URL, "https")+"/",
+			&websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.CloseNow() })
+		c := &client{t: t, conn: conn}
+		if got := c.call("signalwire.connect", authentication(bound)+"}"); got.code() != tt.want {
+			t.Errorf("with %s: %+v, want %d", name, got.Error, tt.want)
+		}
+	}
+	if got := n.dial().call("signalwire.connect", authentication(bound)+"}"); got.code() != authenticationFailed {
+		t.Errorf("without TLS: %+v", got.Error)
+	}
+}
+
+// newCertificate returns a certificate that signs itself.
+func newCertificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
+	draft := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour)}
+	der := must[[]byte](t)(x509.CreateCertificate(rand.Reader, draft, draft, key.Public(), key))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

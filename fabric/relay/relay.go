@@ -144,6 +144,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 
 	s := newSocket(r, from, web.RequestID(req.Context()))
+	s.certificate = web.CertificateBinding(req)
 	var err error
 	s.conn, err = websocket.Accept(slim{w}, req, &websocket.AcceptOptions{
 		InsecureSkipVerify: true,

@@ -25,6 +25,8 @@ type socket struct {
 	out    outbox
 	events held // events delayed until a request is answered
 
+	certificate string // the binding to the client's certificate, or ""
+
 	presence sync.Mutex // held while presence is read or changed
 
 	mu       sync.Mutex

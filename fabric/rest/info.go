@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/cnf"
 )
 
 type infoResponse struct {
@@ -29,14 +30,9 @@ type appSettings struct {
 }
 
 type satClaims struct {
-	Scope     []string      `json:"scope"`
-	Cnf       *confirmation `json:"cnf,omitempty"`
-	ExpiresAt int64         `json:"expires_at"`
-}
-
-// A confirmation is the key that a token is bound to (RFC 9449, section 6.1).
-type confirmation struct {
-	JKT string `json:"jkt"`
+	Scope     []string   `json:"scope"`
+	Cnf       *cnf.Claim `json:"cnf,omitempty"`
+	ExpiresAt int64      `json:"expires_at"`
 }
 
 // info serves GET /api/fabric/subscriber/info and /subscriber/info.
@@ -55,16 +51,14 @@ func showInfo(info fabric.Info, sat fabric.Token) infoResponse {
 		JobTitle: s.JobTitle,
 		TimeZone: s.TimeZone, Country: s.Country, Region: s.Region, CompanyName: s.CompanyName,
 		FabricAddresses: make([]addressResponse, len(info.Addresses)),
-		SATClaims:       satClaims{Scope: append([]string{}, sat.Scope...), ExpiresAt: sat.ExpiresAt.Unix()},
+		SATClaims: satClaims{Scope: append([]string{}, sat.Scope...), Cnf: cnf.ClaimOf(sat.Binding),
+			ExpiresAt: sat.ExpiresAt.Unix()},
 	}
 
 	for i, address := range info.Addresses {
 		body.FabricAddresses[i] = showAddress(address)
 	}
 
-	if sat.Fingerprint != "" {
-		body.SATClaims.Cnf = &confirmation{sat.Fingerprint}
-	}
 	if app := info.Application; app != nil {
 		body.AppSettings = &appSettings{DisplayName: app.Name, Scopes: append([]string{}, app.Scopes...)}
 	}

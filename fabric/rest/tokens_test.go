@@ -204,9 +204,9 @@ func TestRefreshingScope(t *testing.T) {
 		next := w.refresh(got.RefreshToken)
 		again := w.open(next.Token, fabric.SAT)
 		if life := again.ExpiresAt.Sub(again.IssuedAt).Round(time.Second); life != tt.lifetime ||
-			again.Fingerprint != sat.Fingerprint {
+			again.Binding != sat.Binding {
 			t.Errorf("%s, refreshed: the SAT lives for %v with key %q, want %v, %q", tt.members, life,
-				again.Fingerprint, tt.lifetime, sat.Fingerprint)
+				again.Binding, tt.lifetime, sat.Binding)
 		}
 	}
 }

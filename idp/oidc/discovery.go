@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -42,7 +43,13 @@ func newDiscovery(c *core) (*discovery, error) {
 
 func (d *discovery) newMetadata(open bool) (metadata, error) {
 	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
-	allMethods := append(provenMethods, oidc.AuthMethodNone)
+	if d.certificates && d.ClientCAs != nil {
+		provenMethods = append(provenMethods, oidc.AuthMethod(idp.AuthTLS))
+	}
+	if d.certificates {
+		provenMethods = append(provenMethods, oidc.AuthMethod(idp.AuthSelfSignedTLS))
+	}
+	allMethods := append(slices.Clone(provenMethods), oidc.AuthMethodNone)
 
 	doc := struct {
 		oidc.DiscoveryConfiguration
@@ -54,10 +61,14 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 		ResponseAlgs   []string `json:"authorization_signing_alg_values_supported"`
 		IntrospectAlgs []string `json:"introspection_signing_alg_values_supported"` // RFC 9701, section 7
 		ProofAlgs      []string `json:"dpop_signing_alg_values_supported"`          // RFC 9449, section 5.1
+		// RFC 8705, sections 3.3 and 5.
+		CertificateBound bool              `json:"tls_client_certificate_bound_access_tokens,omitempty"`
+		Aliases          map[string]string `json:"mtls_endpoint_aliases,omitempty"`
 		// OpenID Connect Front-Channel Logout 1.0, section 3.
 		FrontLogout        bool `json:"frontchannel_logout_supported"`
 		FrontLogoutSession bool `json:"frontchannel_logout_session_supported"`
 	}{
+		CertificateBound: d.certificates, Aliases: d.aliases(),
 		ProofAlgs: dpop.Algorithms(), ResponseIss: true, Prompts: idp.Prompts(open),
 		PushedEndpoint: d.authURL + parPath, ResponseAlgs: algorithms(),
 		IntrospectAlgs: algorithms(), FrontLogout: true, FrontLogoutSession: true,
@@ -110,6 +121,22 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 		return metadata{}, fmt.Errorf("writing discovery document: %w", err)
 	}
 	return metadata{Body: body, ETag: web.ETag(body), MaxAge: cacheFor}, nil
+}
+
+// aliases returns the URLs of the endpoints for clients with certificates, by name, or nil if these
+// clients use the same URLs as all others.
+func (d *discovery) aliases() map[string]string {
+	if d.mtlsURL == "" {
+		return nil
+	}
+	return map[string]string{
+		"token_endpoint":                        d.mtlsURL + tokenPath,
+		"revocation_endpoint":                   d.mtlsURL + revokePath,
+		"introspection_endpoint":                d.mtlsURL + introspectPath,
+		"device_authorization_endpoint":         d.mtlsURL + devicePath,
+		"pushed_authorization_request_endpoint": d.mtlsURL + parPath,
+		"userinfo_endpoint":                     d.mtlsURL + "/oauth/userinfo",
+	}
 }
 
 func algorithms() (names []string) {

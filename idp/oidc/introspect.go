@@ -11,6 +11,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -56,10 +57,10 @@ func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.
 // about its own tokens, and nothing about others.
 func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, idp.Client, error) {
 	ctx := r.Context()
-	if cc.ClientSecret == "" && cc.ClientAssertion == "" {
-		return introspection{}, idp.Client{}, errClient
+	c, err := s.verifyClient(ctx, r.Header, web.Certificates(r), cc)
+	if err == nil && c.AuthMethod == idp.AuthNone {
+		err = errClient // only clients that authenticate may introspect
 	}
-	c, err := s.verifyClient(ctx, r.Header, cc)
 	if err != nil {
 		return introspection{}, c, err
 	}
@@ -99,7 +100,7 @@ type introspection struct {
 	ID        string `json:"jti,omitempty"`
 	SessionID string `json:"sid,omitempty"`
 
-	Confirmation *idp.Confirmation `json:"cnf,omitempty"`
+	Confirmation *cnf.Claim `json:"cnf,omitempty"`
 }
 
 func introspected(t fabric.Token, subject, audience string) introspection {
@@ -107,10 +108,10 @@ func introspected(t fabric.Token, subject, audience string) introspection {
 		Active: true, Scope: strings.Join(t.Scope, " "), ClientID: t.ClientID, TokenType: oidc.BearerToken,
 		Expires:  t.ExpiresAt.Unix(),
 		IssuedAt: t.IssuedAt.Unix(), Subject: subject, Audience: audience, Issuer: t.Issuer, ID: t.ID,
-		SessionID: t.SessionID,
+		SessionID: t.SessionID, Confirmation: cnf.ClaimOf(t.Binding),
 	}
-	if t.Fingerprint != "" {
-		in.TokenType, in.Confirmation = dpopType, &idp.Confirmation{JKT: t.Fingerprint}
+	if cnf.IsKey(t.Binding) {
+		in.TokenType = dpopType
 	}
 	if in.Subject == "" {
 		in.Subject = t.ClientID

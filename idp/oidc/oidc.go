@@ -62,7 +62,11 @@ type Config struct {
 	Browsers web.BrowserRows // stores what must survive if Sessions is emptied
 	Mailbox  bool            // emails are kept at /dev/mail instead of being sent, and pages say so
 	AuthURL  string          // {auth_url} without the slash: the URL that browsers use
-	Log      *slog.Logger    // nil means slog.Default()
+	// Certificates means that requests may come with a certificate of the client. MTLSURL is the URL
+	// at which connections have one, without the slash, or "" if it is AuthURL.
+	Certificates bool
+	MTLSURL      string
+	Log          *slog.Logger // nil means slog.Default()
 }
 
 // An API serves the protocol. Each part serves a group of endpoints.
@@ -88,6 +92,9 @@ type core struct {
 	log     *slog.Logger
 	authURL string
 	proofs  *dpop.Verifier
+
+	certificates bool   // see Config
+	mtlsURL      string // see Config
 }
 
 // New returns an API with configuration c.
@@ -99,7 +106,8 @@ func New(c Config) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared := &core{Provider: c.Provider, proofs: c.Proofs, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/")}
+	shared := &core{Provider: c.Provider, proofs: c.Proofs, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"),
+		certificates: c.Certificates, mtlsURL: c.MTLSURL}
 	d, err := newDiscovery(shared)
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ func (s *server) push(w http.ResponseWriter, r *http.Request, cc *op.ClientCrede
 
 // pushed authenticates the client and stores its request.
 func (s *server) pushed(r *http.Request, cc *op.ClientCredentials) (pushResponse, error) {
-	c, err := s.verifyClient(r.Context(), r.Header, cc)
+	c, err := s.verifyClient(r.Context(), r.Header, web.Certificates(r), cc)
 	if err != nil {
 		return pushResponse{}, err
 	}

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"slices"
@@ -31,7 +32,7 @@ var errClient = &problem.Error{Kind: problem.Unauthenticated, Code: "invalid_cli
 
 // VerifyClient authenticates a client with the method that it is registered for.
 func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
-	c, err := s.verifyClient(ctx, r.Header, r.Data)
+	c, err := s.verifyClient(ctx, r.Header, certificatesIn(ctx), r.Data)
 	if err != nil {
 		return nil, s.status(ctx, err)
 	}
@@ -39,7 +40,9 @@ func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCreden
 	return client{c}, nil
 }
 
-func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientCredentials) (idp.Client, error) {
+// verifyClient authenticates a client by its credentials and by the certificates of its connection.
+func (s *server) verifyClient(ctx context.Context, h http.Header, chain []*x509.Certificate,
+	cc *op.ClientCredentials) (idp.Client, error) {
 	if cc.ClientAssertion != "" {
 		return s.Assertions.Verify(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID,
 			Audiences: s.audiences()})
@@ -61,10 +64,30 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 		used = idp.AuthPost
 	}
 
+	if used == idp.AuthNone && c.ByCertificate() {
+		return c, s.Assertions.VerifyCertificate(ctx, c, chain)
+	}
 	if used != c.AuthMethod || used != idp.AuthNone && !s.Clients.VerifySecret(ctx, c, cc.ClientSecret) {
 		return c, errClient
 	}
 	return c, nil
+}
+
+// certificatesKey is the key of the client's certificates in the context of a request that the
+// library serves. The library passes only the header of the request to VerifyClient.
+type certificatesKey struct{}
+
+func withCertificates(r *http.Request) *http.Request {
+	chain := web.Certificates(r)
+	if chain == nil {
+		return r
+	}
+	return r.WithContext(context.WithValue(r.Context(), certificatesKey{}, chain))
+}
+
+func certificatesIn(ctx context.Context) []*x509.Certificate {
+	chain, _ := ctx.Value(certificatesKey{}).([]*x509.Certificate)
+	return chain
 }
 
 // audiences returns the audiences that an assertion may name: the issuer, which RFC 7523, section 3

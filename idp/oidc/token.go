@@ -16,9 +16,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A granter makes the tokens for one grant type. The client is authenticated. If jkt is not "", the
-// client proved to have the key with that thumbprint.
-type granter func(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error)
+// A granter makes the tokens for one grant type. The client is authenticated. binding is what it
+// proved to have, or "".
+type granter func(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error)
 
 // granters returns the supported grant types. The library rejects all others because
 // server does not implement them.
@@ -59,7 +59,7 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
 			Message: "client_id or client_assertion must be provided"}
 	}
-	c, err := s.verifyClient(r.Context(), r.Header, cc)
+	c, err := s.verifyClient(r.Context(), r.Header, web.Certificates(r), cc)
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
@@ -68,11 +68,21 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "unauthorized_client",
 			Message: fmt.Sprintf("grant_type %q not allowed", kind)}
 	}
-	jkt, err := s.provenKey(r)
+	binding, err := s.provenBinding(r, c)
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return grant(r, c, jkt)
+	return grant(r, c, binding)
+}
+
+// provenBinding returns what the client proves to have with r: a key, the certificate that its tokens
+// are bound to, or "" for nothing.
+func (s *server) provenBinding(r *http.Request, c idp.Client) (string, error) {
+	jkt, err := s.provenKey(r)
+	if err != nil {
+		return "", err
+	}
+	return c.Binding(jkt, web.CertificateBinding(r))
 }
 
 // provenKey returns the thumbprint of the key whose possession r proves, or "" if r has no DPoP
@@ -86,42 +96,42 @@ func (s *server) provenKey(r *http.Request) (string, error) {
 }
 
 // grantCode serves grant_type=authorization_code (RFC 6749, section 4.1.3).
-func (s *server) grantCode(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error) {
+func (s *server) grantCode(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error) {
 	code, err := required(r, "code")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
 	return s.Codes.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"),
 		Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"],
-		JKT: jkt})
+		Binding: binding})
 }
 
 // grantRefresh serves grant_type=refresh_token (RFC 6749, section 6).
-func (s *server) grantRefresh(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error) {
+func (s *server) grantRefresh(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error) {
 	token, err := required(r, "refresh_token")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Grants.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"], jkt)
+	return s.Grants.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"], binding)
 }
 
 // grantClient serves grant_type=client_credentials (RFC 6749, section 4.4).
-func (s *server) grantClient(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error) {
+func (s *server) grantClient(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error) {
 	if c.AuthMethod == idp.AuthNone {
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_client",
 			Message: "client must be authenticated"}
 	}
-	return s.Tokens.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"], jkt)
+	return s.Tokens.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"], binding)
 }
 
 // grantDevice serves grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC 8628,
 // section 3.4).
-func (s *server) grantDevice(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error) {
+func (s *server) grantDevice(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error) {
 	code, err := required(r, "device_code")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Devices.Redeem(r.Context(), c, code, r.Form["resource"], jkt)
+	return s.Devices.Redeem(r.Context(), c, code, r.Form["resource"], binding)
 }
 
 func required(r *http.Request, name string) (string, error) {

@@ -30,7 +30,9 @@ type clientHandler func(w http.ResponseWriter, r *http.Request, cc *op.ClientCre
 
 // byLibrary lets the library serve a request. The library reads the credentials again.
 func byLibrary(library http.Handler) clientHandler {
-	return func(w http.ResponseWriter, r *http.Request, _ *op.ClientCredentials) { library.ServeHTTP(w, r) }
+	return func(w http.ResponseWriter, r *http.Request, _ *op.ClientCredentials) {
+		library.ServeHTTP(w, withCertificates(r))
+	}
 }
 
 // strict reads the form of a request before the library does. It rejects requests that the library
@@ -228,7 +230,8 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	}
 
 	if len(headers) == 0 {
-		if !form.Has("client_id") || r.URL.Path == introspectPath && !form.Has("client_secret") {
+		proven := form.Has("client_secret") || web.Certificates(r) != nil
+		if !form.Has("client_id") || r.URL.Path == introspectPath && !proven {
 			return nil, &refusal{http.StatusUnauthorized, "invalid_client", "the client does not authenticate"}
 		}
 		return cc, nil

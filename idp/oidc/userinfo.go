@@ -36,7 +36,7 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	t, err := u.Tokens.OpenForUserinfo(r.Context(), raw)
 	if err == nil {
-		err = u.proofs.Confirm(r, raw, t.Fingerprint)
+		err = u.proofs.Confirm(r, raw, t.Binding)
 	}
 	if err != nil {
 		return err

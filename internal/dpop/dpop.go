@@ -1,5 +1,6 @@
 // Package dpop verifies proofs of possession (RFC 9449). A proof is a JWT that a client sends with
-// a request, to show that it holds the key to which its tokens are bound.
+// a request, to show that it holds the key to which its tokens are bound. [Verifier.Confirm] also
+// checks the certificates of clients whose tokens are bound to these (RFC 8705).
 //
 // A proof can be used once, on any node: its jti stays in the session store for as long as the
 // proof would be accepted. A proof may contain one of the server's nonces, which must be recent. A
@@ -28,8 +29,10 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/web"
 )
 
 // The limits on proofs and nonces.
@@ -268,20 +271,26 @@ func (v *Verifier) Offer(next http.Handler) http.Handler {
 // Proofs returns the proofs of a request.
 func Proofs(r *http.Request) []string { return r.Header["Dpop"] }
 
-// Confirm checks how a request uses an access token. If thumbprint is not "", the token is bound to
-// that key, and the request needs the scheme DPoP and a proof signed with the key. Otherwise the
-// request must not use the scheme DPoP (RFC 9449, sections 7.1 and 7.2). Every failure is
-// problem.Unauthenticated.
-func (v *Verifier) Confirm(r *http.Request, token, thumbprint string) error {
+// Confirm checks how a request uses an access token. A token that is bound to a key needs the scheme
+// DPoP and a proof signed with the key (RFC 9449, sections 7.1 and 7.2). All others need another
+// scheme, and one that is bound to a certificate also a connection with this certificate (RFC 8705,
+// section 3). Every failure is problem.Unauthenticated.
+func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	proven := strings.EqualFold(scheme, "DPoP")
-	if thumbprint == "" && !proven {
-		return nil
-	}
-	if thumbprint == "" || !proven {
+	switch proven := strings.EqualFold(scheme, "DPoP"); {
+	case proven != cnf.IsKey(binding):
 		return problem.NoCredentials()
+	case proven:
+		return v.confirmKey(r, token, binding)
+	case binding != "" && web.CertificateBinding(r) != binding:
+		return problem.New(problem.Unauthenticated, "invalid_token",
+			"the access token is bound to a certificate that the connection does not have")
 	}
+	return nil
+}
 
+// confirmKey checks the proof of a request with a token that is bound to a key.
+func (v *Verifier) confirmKey(r *http.Request, token, thumbprint string) error {
 	holder, err := v.Verify(r.Context(), Proofs(r), Use{Method: r.Method, Path: r.URL.Path, Token: token})
 	if err == nil && holder != thumbprint {
 		err = invalid("it is not by the key that the access token is bound to")

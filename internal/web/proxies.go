@@ -9,25 +9,49 @@ import (
 	"sync/atomic"
 )
 
-// Proxies holds the proxies that may report the client's address. The zero value trusts no proxy.
+// Proxies holds the proxies that may report the client's address and certificate. The zero value
+// trusts no proxy.
 type Proxies struct {
+	// CertificateHeader is the header in which proxies report the client's certificate, or "". Set
+	// it before the first request.
+	CertificateHeader string
+
 	trusted atomic.Pointer[[]netip.Prefix]
 }
 
 // Set replaces the trusted proxies.
 func (p *Proxies) Set(trusted []netip.Prefix) { p.trusted.Store(&trusted) }
 
-// Handler sets RemoteAddr to the client's address before it calls next. If a proxy reported the
-// address, the port is 0. Reports from untrusted peers are ignored.
+// Handler sets RemoteAddr to the client's address, and TLS to the state with the client's
+// certificate, before it calls next. If a proxy reported the address, the port is 0. Reports from
+// untrusted peers are ignored: their certificate header is removed.
 func (p *Proxies) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if client, ok := p.client(r); ok {
-			told := *r
-			told.RemoteAddr = netip.AddrPortFrom(client, 0).String()
-			r = &told
+		client, moved := p.client(r)
+		if !moved && p.CertificateHeader == "" {
+			next.ServeHTTP(w, r)
+			return
 		}
-		next.ServeHTTP(w, r)
+
+		told := *r
+		if p.CertificateHeader != "" {
+			if p.trustsPeer(r) {
+				forwardCertificate(&told, p.CertificateHeader)
+			} else {
+				r.Header.Del(p.CertificateHeader)
+			}
+		}
+		if moved {
+			told.RemoteAddr = netip.AddrPortFrom(client, 0).String()
+		}
+		next.ServeHTTP(w, &told)
 	})
+}
+
+// trustsPeer reports whether r comes directly from a trusted proxy.
+func (p *Proxies) trustsPeer(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && p.trusts(peer.Addr())
 }
 
 // client returns the client's address: the last address on the request's path that is not a trusted

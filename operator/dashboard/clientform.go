@@ -22,8 +22,8 @@ var (
 			Why: "Accepts the requests of older native fabric apps: no scope, no response type, a JSON body at the " +
 				"token endpoint. Still requires PKCE with S256."},
 		{Value: string(idp.FAPI2), Title: "FAPI 2.0",
-			Why: "For money and health: pushed requests, a key instead of a secret, and tokens that are bound to " +
-				"a key (DPoP)."},
+			Why: "For money and health: pushed requests, a key or certificate instead of a secret, and tokens that " +
+				"are bound to one."},
 	}
 	authTitles = []choice{
 		{Title: "Default for its type"},
@@ -31,6 +31,8 @@ var (
 		{Value: string(idp.AuthBasic), Title: "Secret in the Authorization header (client_secret_basic)"},
 		{Value: string(idp.AuthPost), Title: "Secret in the form (client_secret_post)"},
 		{Value: string(idp.AuthPrivateKeyJWT), Title: "Signed assertion (private_key_jwt)"},
+		{Value: string(idp.AuthTLS), Title: "Certificate by a trusted authority (tls_client_auth)"},
+		{Value: string(idp.AuthSelfSignedTLS), Title: "Certificate in its JWKS (self_signed_tls_client_auth)"},
 	}
 	formatTitles = []choice{
 		{Title: "Default for its type"},
@@ -121,7 +123,7 @@ func clientSettings(c idp.Client) []input {
 		grantHint += " Select none for the default of its type."
 	}
 
-	return []input{
+	inputs := []input{
 		{Kind: "cards", Name: "profile", Label: "Profile", Options: chosen(profileTitles, string(c.Profile))},
 		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: chosen(scopes, c.Scopes...)},
 		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint, Options: chosen(grantTitles, c.Grants...)},
@@ -150,6 +152,25 @@ func clientSettings(c idp.Client) []input {
 			Hint: "Receives a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
 		{Kind: "text", Type: "url", Name: "frontchannel_logout_uri", Label: "Front-channel logout URI",
 			Hint: "Loaded in a frame by the page after a logout.", Value: c.FrontchannelLogoutURI, Length: 2000},
+	}
+	return append(inputs, certificateInputs(c)...)
+}
+
+// certificateInputs returns the inputs for a client that has a certificate.
+func certificateInputs(c idp.Client) []input {
+	s := c.CertificateSubject
+	text := func(name, label, hint, value string) input {
+		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Value: value, Length: 2000}
+	}
+	return []input{
+		{Kind: "check", Name: "tls_client_certificate_bound_access_tokens",
+			Label: "Tokens are bound to the certificate of the app (mutual TLS)", Checked: c.CertificateBound},
+		text("tls_client_auth_subject_dn", "Subject of its certificate",
+			"For tls_client_auth: the distinguished name, such as CN=app,O=Acme, or one of the following.", s.DN),
+		text("tls_client_auth_san_dns", "DNS name in its certificate", "", s.DNS),
+		text("tls_client_auth_san_uri", "URI in its certificate", "", s.URI),
+		text("tls_client_auth_san_ip", "IP address in its certificate", "", s.IP),
+		text("tls_client_auth_san_email", "Email in its certificate", "", s.Email),
 	}
 }
 
@@ -214,6 +235,10 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	}
 	c.JWKSURI = text("jwks_uri")
 	c.DPoPBound = text("dpop_bound_access_tokens") != ""
+	c.CertificateBound = text("tls_client_certificate_bound_access_tokens") != ""
+	c.CertificateSubject = idp.CertificateSubject{DN: text("tls_client_auth_subject_dn"),
+		DNS: text("tls_client_auth_san_dns"), URI: text("tls_client_auth_san_uri"),
+		IP: text("tls_client_auth_san_ip"), Email: text("tls_client_auth_san_email")}
 	c.RequirePushed = slices.Contains([]string{requestsPushed, requestsBoth}, text("requests"))
 	c.RequireObject = slices.Contains([]string{requestsSigned, requestsBoth}, text("requests"))
 	c.RequestURIs = lines(posted.Get("request_uri"))

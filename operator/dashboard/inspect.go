@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -151,7 +152,10 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 		}
 		found.add("Reaches", path, "")
 	}
-	found.add("Bound to the key", t.Fingerprint, "")
+	if bound := cnf.ClaimOf(t.Binding); bound != nil {
+		found.add("Bound to the key", bound.JKT, "")
+		found.add("Bound to the certificate", bound.X5T, "")
+	}
 	found.add("Issued", t.IssuedAt.UTC().Format(minute), "")
 	found.add("Expires", t.ExpiresAt.UTC().Format(minute), "")
 	return found, nil

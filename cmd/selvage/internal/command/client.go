@@ -62,6 +62,7 @@ var clientView = cli.View[client]{
 		{Name: "Type", Value: func(c client) string { return string(c.Type) }},
 		{Name: "Profile", Detail: true, Value: func(c client) string { return string(c.Profile) }},
 		{Name: "Authentication", Detail: true, Value: func(c client) string { return string(c.AuthMethod) }},
+		{Name: "Certificate", Detail: true, Value: func(c client) string { return c.CertificateSubject.Setting() }},
 		{Name: "Keys", Detail: true, Value: formatKeys},
 		{Name: "Requests", Detail: true, Value: formatRequests},
 		{Name: "Request URIs", Detail: true, Value: func(c client) string { return cli.Lines(c.RequestURIs) }},
@@ -98,6 +99,9 @@ var clientView = cli.View[client]{
 func formatTokens(c client) string {
 	if c.DPoPBound {
 		return string(c.AccessToken) + ", bound by DPoP"
+	}
+	if c.CertificateBound {
+		return string(c.AccessToken) + ", bound to the certificate"
 	}
 	return string(c.AccessToken)
 }

@@ -80,9 +80,10 @@ func setLogout(cmd *cobra.Command, c *idp.Client) {
 // addRequestFlags adds the flags for a client's authentication, grants and scopes.
 func addRequestFlags(f *pflag.FlagSet) {
 	f.Bool("first-party", false, "the client belongs to the operator: people are not asked for consent")
-	f.String("auth-method", "", "authentication `method`: none, client_secret_post, client_secret_basic or "+
-		"private_key_jwt (default by type)")
-	f.String("jwks", "", "`file` with the public keys (JWKS) that verify the client's signatures")
+	f.String("auth-method", "", "authentication `method`: none, client_secret_post, client_secret_basic, "+
+		"private_key_jwt, tls_client_auth or self_signed_tls_client_auth (default by type)")
+	f.String("jwks", "", "`file` with the public keys (JWKS) that verify the client's signatures, or with its "+
+		"certificate (x5c)")
 	f.String("jwks-uri", "", "`uri` of public keys instead of a file; they are read again when they change")
 	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials, "+
 		"device_code, or implicit for response types with tokens; repeatable (default by type)")
@@ -116,6 +117,14 @@ func addSecurityFlags(f *pflag.FlagSet) {
 	f.String("authorization-signed-response-alg", "",
 		"`algorithm` that signs responses with response_mode=jwt (JARM) (default: that of ID tokens)")
 	f.Bool("dpop-bound-access-tokens", false, "the client's tokens are bound to a key (DPoP, RFC 9449)")
+	f.Bool("tls-client-certificate-bound-access-tokens", false,
+		"the client's tokens are bound to its certificate (mutual TLS, RFC 8705)")
+	f.String("tls-client-auth-subject-dn", "",
+		"with tls_client_auth: `name` of its certificate's subject, such as CN=app,O=Acme")
+	f.String("tls-client-auth-san-dns", "", "instead: DNS `name` in its certificate")
+	f.String("tls-client-auth-san-uri", "", "instead: `uri` in its certificate")
+	f.String("tls-client-auth-san-ip", "", "instead: IP `address` in its certificate")
+	f.String("tls-client-auth-san-email", "", "instead: email `address` in its certificate")
 }
 
 func setSecurity(cmd *cobra.Command, c *idp.Client) {
@@ -125,6 +134,12 @@ func setSecurity(cmd *cobra.Command, c *idp.Client) {
 	cli.SetTexts(cmd, "request-uri", &c.RequestURIs)
 	cli.Set(cmd, "authorization-signed-response-alg", &c.ResponseAlg)
 	cli.SetBool(cmd, "dpop-bound-access-tokens", &c.DPoPBound)
+	cli.SetBool(cmd, "tls-client-certificate-bound-access-tokens", &c.CertificateBound)
+	cli.Set(cmd, "tls-client-auth-subject-dn", &c.CertificateSubject.DN)
+	cli.Set(cmd, "tls-client-auth-san-dns", &c.CertificateSubject.DNS)
+	cli.Set(cmd, "tls-client-auth-san-uri", &c.CertificateSubject.URI)
+	cli.Set(cmd, "tls-client-auth-san-ip", &c.CertificateSubject.IP)
+	cli.Set(cmd, "tls-client-auth-san-email", &c.CertificateSubject.Email)
 }
 
 // addTokenFlags adds the flags of a client's tokens and of the subjects in them.

@@ -13,7 +13,7 @@ import (
 var choices = map[string][]string{
 	"output":       cli.Formats,
 	"type":         {"spa", "native", "web", "service"},
-	"auth-method":  {"none", "client_secret_post", "client_secret_basic", "private_key_jwt"},
+	"auth-method":  cli.Strings(idp.AuthMethods()),
 	"pkce":         {"required", "optional"},
 	"profile":      {"default", "mobile-legacy", "fapi2"},
 	"access-token": {"fabric", "jwt"},

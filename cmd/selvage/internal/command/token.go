@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/cnf"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/span"
 )
@@ -49,13 +50,13 @@ var inspectionView = cli.View[inspected]{
 			ClientID     string           `json:"client_id,omitempty"`
 			SessionID    string           `json:"sid,omitempty"`
 			Scope        string           `json:"scope,omitempty"`
-			Thumbprint   string           `json:"jkt,omitempty"`
-			AddressIDs   []string         `json:"address_ids,omitempty"`
-			IssuedAt     cli.Time         `json:"issued_at"`
-			ExpiresAt    cli.Time         `json:"expires_at"`
+			cnf.Claim
+			AddressIDs []string `json:"address_ids,omitempty"`
+			IssuedAt   cli.Time `json:"issued_at"`
+			ExpiresAt  cli.Time `json:"expires_at"`
 		}{
 			t.state, t.Kind, t.ID, t.Issuer, t.ProjectID, t.SubscriberID, t.ClientID, t.SessionID,
-			cli.Join(t.Scope), t.Fingerprint, t.AddressIDs,
+			cli.Join(t.Scope), claimOf(t), t.AddressIDs,
 			cli.UTC(t.IssuedAt), cli.UTC(t.ExpiresAt),
 		}
 	},
@@ -69,11 +70,19 @@ var inspectionView = cli.View[inspected]{
 		{Name: "Client", Value: func(t inspected) string { return t.ClientID }},
 		{Name: "Session", Value: func(t inspected) string { return t.SessionID }},
 		{Name: "Scope", Value: func(t inspected) string { return cli.Join(t.Scope) }},
-		{Name: "Bound to", Value: func(t inspected) string { return t.Fingerprint }},
+		{Name: "Bound to", Value: func(t inspected) string { return t.Binding }},
 		{Name: "Addresses", Value: func(t inspected) string { return cli.Lines(t.AddressIDs) }},
 		{Name: "Issued", Value: func(t inspected) string { return cli.FormatTime(t.IssuedAt) }},
 		{Name: "Expires", Value: func(t inspected) string { return cli.FormatTime(t.ExpiresAt) }},
 	},
+}
+
+// claimOf returns what a token is bound to.
+func claimOf(t inspected) cnf.Claim {
+	if c := cnf.ClaimOf(t.Binding); c != nil {
+		return *c
+	}
+	return cnf.Claim{}
 }
 
 // tokenCommands are the commands for tokens and embed keys.

@@ -17,8 +17,30 @@ import (
 // contradict each other.
 func (c Config) check(from Origins) error {
 	return errors.Join(c.checkListeners(from), c.checkURLPasswords(from), c.checkKeys(from),
-		c.checkServices(from), c.checkTLS(from), c.checkOffload(from), c.checkBootstrap(from),
-		c.checkBackup(from))
+		c.checkServices(from), c.checkTLS(from), c.checkClientCertificates(from), c.checkOffload(from),
+		c.checkBootstrap(from), c.checkBackup(from))
+}
+
+// HasCertificates reports whether requests may have client certificates.
+func (c Config) HasCertificates() bool { return c.ListenMTLS != Off || c.ClientCertHeader != "" }
+
+// checkClientCertificates rejects settings for client certificates that no request can have.
+func (c Config) checkClientCertificates(from Origins) error {
+	var errs []error
+	if c.ClientCertHeader != "" && len(c.TrustedProxies) == 0 {
+		errs = append(errs, from.errorf("client_cert_header",
+			"needs trusted_proxies: the networks of the proxies that send the header"))
+	}
+	if c.MTLSURL != "" && !c.HasCertificates() {
+		errs = append(errs, from.errorf("mtls_url", "needs listen_mtls, or client_cert_header of a proxy"))
+	}
+	if c.MTLSURL != "" && !strings.HasPrefix(string(c.MTLSURL), "https:") {
+		errs = append(errs, from.errorf("mtls_url", "needs https://; plain HTTP has no certificates"))
+	}
+	if c.TLS.ClientCA != "" && !c.HasCertificates() {
+		errs = append(errs, from.errorf("tls.client_ca", "needs listen_mtls, or client_cert_header of a proxy"))
+	}
+	return errors.Join(errs...)
 }
 
 func (c Config) checkBackup(from Origins) error {
@@ -43,6 +65,7 @@ func (c Config) checkListeners(from Origins) error {
 	}
 	reject("listen", c.Listen, "", Off, Auto)
 	reject("listen_tls", c.ListenTLS, "")
+	reject("listen_mtls", c.ListenMTLS, "", Auto)
 	reject("listen_ops", c.ListenOps, "", Auto)
 	reject("listen_media", c.ListenMedia, "")
 	reject("listen_turn", c.ListenTURN, "", Auto)
@@ -54,6 +77,12 @@ func (c Config) checkListeners(from Origins) error {
 		a, b        HostPort
 	}{
 		{"listen_tls", "listen", c.TLSAddress(), c.Listen},
+		{"listen_mtls", "listen", c.ListenMTLS, c.Listen},
+		{"listen_mtls", "listen_tls", c.ListenMTLS, c.TLSAddress()},
+		{"listen_mtls", "listen_ops", c.ListenMTLS, c.ListenOps},
+		{"listen_mtls", "listen_media", c.ListenMTLS, c.MediaListener()},
+		{"listen_mtls", "listen_turn", c.ListenMTLS, c.ListenTURN},
+		{"listen_mtls", "listen_sip", c.ListenMTLS, c.ListenSIP},
 		{"listen_ops", "listen", c.ListenOps, c.Listen},
 		{"listen_ops", "listen_tls", c.ListenOps, c.TLSAddress()},
 		{"listen_media", "listen", c.MediaListener(), c.Listen},

@@ -21,6 +21,9 @@ type Config struct {
 	// of HTTP on port 443 if HTTP is on 80, else on 8443. With auto and neither set, it is
 	// 127.0.0.1:8443 if HTTP is on loopback, else off.
 	ListenTLS HostPort `key:"listen_tls" default:"auto"`
+	// Address for HTTPS with client certificates (RFC 8705), or off. It serves everything, and asks
+	// each client for a certificate.
+	ListenMTLS HostPort `key:"listen_mtls" default:"off"`
 	// Address for /healthz, /readyz, /metrics and pprof, or off.
 	ListenOps HostPort `key:"listen_ops" default:"127.0.0.1:9090"`
 
@@ -54,6 +57,9 @@ type Config struct {
 	// URL at which clients reach the identity provider; the issuer is this URL and a slash
 	// (default: the public URL).
 	AuthURL BaseURL `key:"auth_url"`
+	// URL at which connections have client certificates: that of listen_mtls, or of a proxy
+	// (default: the host of the auth URL and the port of listen_mtls).
+	MTLSURL BaseURL `key:"mtls_url"`
 	// Host in fabric tokens, from which browser SDKs derive the addresses they call (default:
 	// puc.localhost and the port of HTTPS).
 	FabricHost HostPort `key:"fabric_host"`
@@ -61,6 +67,9 @@ type Config struct {
 	// Networks of the proxies in front, such as 10.0.0.0/8. Only these may name the address of
 	// a client, in X-Forwarded-For or Forwarded.
 	TrustedProxies networks `key:"trusted_proxies" reload:"true"`
+	// Header in which trusted proxies send the certificate of a client, such as Client-Cert (RFC
+	// 9440), X-Forwarded-Client-Cert (Envoy), or one with $ssl_client_escaped_cert (nginx).
+	ClientCertHeader headerName `key:"client_cert_header"`
 
 	// Directory for all data.
 	Data string `key:"data" default:"./selvage-data"`
@@ -103,8 +112,11 @@ type Config struct {
 		// when it changes.
 		Cert fileName `key:"cert"`
 		// PEM file with the private key of the certificate, readable only by its owner.
-		Key  fileName `key:"key"`
-		ACME struct {
+		Key fileName `key:"key"`
+		// PEM file with the authorities, and their intermediates, whose certificates clients with
+		// tls_client_auth may use.
+		ClientCA fileName `key:"client_ca"`
+		ACME     struct {
 			// Names to request certificates for. The authority must reach them on port 80 or
 			// 443.
 			Hosts hostNames `key:"hosts"`

@@ -14,6 +14,7 @@ type Where struct {
 	Public string // {base_url}
 	Auth   string // {auth_url}
 	Fabric string // the host in fabric tokens
+	MTLS   string // where connections have client certificates; "" if that is Auth, or nowhere
 	NoWSS  bool   // no HTTPS is known to serve the relay at Fabric
 }
 
@@ -39,6 +40,9 @@ func LocalHost(host string) bool {
 // loopback.
 func (w Where) Origins() []string {
 	all := []string{w.Public, w.Auth, "https://" + w.Fabric}
+	if w.MTLS != "" {
+		all = append(all, w.MTLS)
+	}
 	if _, domain, ok := strings.Cut(w.Fabric, "."); ok {
 		all = append(all, "https://fabric."+domain)
 	}
@@ -62,7 +66,8 @@ func (w Where) Issuer() string { return w.Auth + "/" }
 
 // Locate returns the configured URLs. It derives missing ones from the ports of HTTP and HTTPS.
 func Locate(c Config, httpPort, httpsPort string) Where {
-	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost)}
+	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost),
+		MTLS: string(c.MTLSURL)}
 	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may be a proxy's
 	if w.Public == "" {
 		w.Public = "http://" + net.JoinHostPort(nameOf(c.Listen), httpPort)
@@ -72,6 +77,15 @@ func Locate(c Config, httpPort, httpsPort string) Where {
 	}
 	if w.Fabric == "" {
 		w.Fabric = net.JoinHostPort("puc.localhost", httpsPort)
+	}
+	return w
+}
+
+// LocateMTLS returns w with the URL of the listener for client certificates, which has this port,
+// unless a URL is configured.
+func (w Where) LocateMTLS(port string) Where {
+	if u, err := url.Parse(w.Auth); err == nil && w.MTLS == "" {
+		w.MTLS = "https://" + net.JoinHostPort(u.Hostname(), port)
 	}
 	return w
 }
@@ -149,7 +163,7 @@ func (c Config) MediaListener() HostPort {
 // to localhost.
 func (c Config) CertifiedHosts() []string {
 	hosts := append([]string(nil), c.TLS.Hosts...)
-	for _, u := range []BaseURL{c.PublicURL, c.AuthURL} {
+	for _, u := range []BaseURL{c.PublicURL, c.AuthURL, c.ownMTLSURL()} {
 		if p, err := url.Parse(string(u)); err == nil {
 			hosts = append(hosts, p.Hostname())
 		}
@@ -173,9 +187,18 @@ func (c Config) CertifiedHosts() []string {
 	return hosts
 }
 
+// ownMTLSURL returns the URL for client certificates if this server listens there, and "" if a proxy
+// does.
+func (c Config) ownMTLSURL() BaseURL {
+	if c.ListenMTLS == Off {
+		return ""
+	}
+	return c.MTLSURL
+}
+
 // SecureHosts lists the hosts of the public URLs that use https.
 func (c Config) SecureHosts() (hosts []string) {
-	for _, raw := range []BaseURL{c.PublicURL, c.AuthURL} {
+	for _, raw := range []BaseURL{c.PublicURL, c.AuthURL, c.ownMTLSURL()} {
 		if u, err := url.Parse(string(raw)); err == nil && u.Scheme == "https" &&
 			!slices.Contains(hosts, u.Hostname()) {
 			hosts = append(hosts, u.Hostname())

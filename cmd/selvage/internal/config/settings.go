@@ -188,6 +188,8 @@ func (s Setting) placeholder() string {
 		return "time"
 	case s.Path == "data":
 		return "dir"
+	case s.kind == reflect.TypeFor[headerName]():
+		return "name"
 	}
 	return "url"
 }

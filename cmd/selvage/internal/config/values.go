@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,7 @@ type (
 	LogFormat    string // auto, text or json
 	factorPolicy string // yes, no, auto, owners or admins
 	offloading   string // off or a header
+	headerName   string // of HTTP, in canonical form
 )
 
 // The services that can be served.
@@ -355,6 +357,16 @@ func (o *offloading) UnmarshalText(text []byte) error {
 		return nil
 	}
 	return errors.New("needs off, x-accel-redirect or x-sendfile")
+}
+
+func (h *headerName) UnmarshalText(text []byte) error {
+	*h = headerName(textproto.CanonicalMIMEHeaderKey(string(text)))
+	if strings.ContainsFunc(string(text), func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return errors.New("needs the name of a header, such as Client-Cert")
+	}
+	return nil
 }
 
 func (p *factorPolicy) UnmarshalText(text []byte) error {

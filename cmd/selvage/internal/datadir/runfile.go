@@ -21,6 +21,7 @@ type Running struct {
 	PID       int    `json:"pid"`
 	HTTP      string `json:"http,omitempty"`
 	HTTPS     string `json:"https,omitempty"`
+	MTLS      string `json:"mtls,omitempty"` // HTTPS with client certificates
 	Ops       string `json:"ops,omitempty"`
 	Media     string `json:"media,omitempty"` // host:port of calls, UDP and TCP
 	TURN      string `json:"turn,omitempty"`  // the URL for clients

@@ -20,6 +20,7 @@ func (e *Examination) networkChecks() []check {
 	return []check{
 		{"Listeners", "HTTP", e.listener("--listen", e.Config.Listen, e.running.HTTP)},
 		{"Listeners", "HTTPS", e.listener("--listen-tls", e.Config.TLSAddress(), e.running.HTTPS)},
+		{"Listeners", "client certificates", e.listener("--listen-mtls", e.Config.ListenMTLS, e.running.MTLS)},
 		{"Listeners", "operators", e.listener("--listen-ops", e.Config.ListenOps, e.running.Ops)},
 		{"Server", "running", e.runningServer},
 		{"Server", "public URL", e.publicURL},

@@ -7,6 +7,7 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"time"
@@ -55,6 +56,7 @@ type App struct {
 	limits      *limit.Limiter
 	proxies     web.Proxies
 	egress      egress.Policy
+	clientCAs   *x509.CertPool // of clients with certificates; nil means none
 
 	Fabric          *fabric.Fabric
 	IDP             *idp.Provider
@@ -140,6 +142,9 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 	if err := a.openPolicy(); err != nil {
 		return nil, err
 	}
+	if a.clientCAs, err = readClientCAs(string(c.TLS.ClientCA)); err != nil {
+		return nil, err
+	}
 	a.build(all, o.observe)
 	if a.Demo, err = demo.New(demo.Config{
 		Dir: c.Data, Where: w, Allowed: a.AllowsDemo(), Fabric: a.Fabric, IDP: a.IDP, Operators: a.Operators,
@@ -163,6 +168,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords.NextImported = a.Store.NextImported
 	a.policy.Hasher = a.passwords
 	a.limits = limit.New(a.sessions, rates(a.Config))
+	a.proxies.CertificateHeader = string(a.Config.ClientCertHeader)
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
 	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
 
@@ -188,9 +194,10 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 			Letters: a.Store},
 		Subscribers: a.Store, Sessions: a.sessions, Fabric: a.Fabric, Passwords: a.passwords,
 		Factors: a.factors,
-		Ring:    a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), Lifetimes: lifetimes(a.Config),
-		Observe:  observe,
-		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
+		Ring:    a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), ClientCAs: a.clientCAs,
+		Lifetimes: lifetimes(a.Config),
+		Observe:   observe,
+		CheckURL:  a.egress.Check, Fetch: a.egress.Fetcher(),
 		DeviceGuesses: int(a.Config.Limits.DeviceCodes), Limits: a.limits,
 	})
 

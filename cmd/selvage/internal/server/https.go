@@ -3,9 +3,12 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"time"
 
@@ -55,6 +58,23 @@ func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, 
 		})
 	}
 	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.CertifiedHosts()})
+}
+
+// readClientCAs reads the authorities of clients' certificates from a PEM file. It returns nil if
+// file is "".
+func readClientCAs(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading tls.client_ca: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("tls.client_ca: %s has no certificate in PEM", file)
+	}
+	return pool, nil
 }
 
 // strictTransport makes browsers use only HTTPS for the hosts of public https URLs (RFC 6797). The

@@ -50,14 +50,14 @@ func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Ow
 	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, a.admit(r, k.ID)
 }
 
-// confirm checks that a request proves possession of the key that its access token is bound to. A
+// confirm checks that a request proves possession of what its access token is bound to. A
 // SAT that a backend bound to a browser SDK's key needs a proof only at the relay.
 func (a *App) confirm(r *http.Request, raw string, t fabric.Token) error {
 	bySDK := t.Kind == fabric.SAT && t.GrantID == "" && len(dpop.Proofs(r)) == 0
 	if _, ok := web.Bearer(r); ok && bySDK {
 		return nil
 	}
-	return a.proofs.Confirm(r, raw, t.Fingerprint)
+	return a.proofs.Confirm(r, raw, t.Binding)
 }
 
 // callerByToken authenticates an access token, and counts the request against the limits of

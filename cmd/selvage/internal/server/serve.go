@@ -46,7 +46,7 @@ type server struct {
 
 // ports are the opened listeners; all but http may be nil.
 type ports struct {
-	http, tls, ops, turn net.Listener
+	http, tls, mtls, ops, turn net.Listener
 }
 
 // damageCheckTime is how long a start checks an SQLite file for damage at most. It is enough for a
@@ -73,7 +73,7 @@ type Config struct {
 func Serve(ctx context.Context, c Config) (err error) {
 	conf := c.Config
 	ctx = audit.With(ctx, &audit.Origin{Actor: audit.Actor{Kind: audit.System}})
-	s := &server{config: c, level: new(slog.LevelVar), metrics: newMetrics(c.Version), failed: make(chan error, 3)}
+	s := &server{config: c, level: new(slog.LevelVar), metrics: newMetrics(c.Version), failed: make(chan error, 4)}
 	s.notifySignals()
 	defer signal.Stop(s.signals)
 
@@ -94,6 +94,9 @@ func Serve(ctx context.Context, c Config) (err error) {
 	}
 
 	w := config.Locate(conf, portIn(s.ports.http), portIn(s.ports.tls))
+	if s.ports.mtls != nil {
+		w = w.LocateMTLS(portIn(s.ports.mtls))
+	}
 	for _, warning := range conf.Warnings() {
 		s.log.Warn(warning, "public_url", w.Public, "auth_url", w.Auth)
 	}
@@ -113,7 +116,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	}
 	s.app.buildDeliverers(s.log, s.metrics.webhook, s.metrics.logout, s.metrics.callback)
 	s.metrics.watch(s.app)
-	if s.ports.tls != nil {
+	if s.ports.tls != nil || s.ports.mtls != nil {
 		if s.certs, err = openCertificates(conf, s.app, s.log); err != nil {
 			return errors.Join(err, s.ports.close(), s.app.Close())
 		}
@@ -249,11 +252,11 @@ func (s *server) start(h http.Handler) {
 	s.servers = append(s.servers, public)
 	go func() { s.failed <- public.Serve(s.ports.http) }()
 	if s.ports.tls != nil {
-		secure := newServer(h, s.log)
-		secure.TLSConfig = s.certs.TLS()
-		secure.TLSConfig.CipherSuites = suites
-		s.servers = append(s.servers, secure)
-		go func() { s.failed <- secure.ServeTLS(s.ports.tls, "", "") }()
+		s.startTLS(h, s.ports.tls, tls.NoClientCert)
+	}
+	if s.ports.mtls != nil {
+		// A certificate may be any. The rules of its client decide whether it counts.
+		s.startTLS(h, s.ports.mtls, tls.RequestClientCert)
 	}
 
 	if s.ports.ops != nil {
@@ -264,12 +267,24 @@ func (s *server) start(h http.Handler) {
 	}
 }
 
+// startTLS serves HTTPS on a listener. auth says whether it asks clients for a certificate.
+func (s *server) startTLS(h http.Handler, l net.Listener, auth tls.ClientAuthType) {
+	secure := newServer(h, s.log)
+	secure.TLSConfig = s.certs.TLS()
+	secure.TLSConfig.CipherSuites, secure.TLSConfig.ClientAuth = suites, auth
+	s.servers = append(s.servers, secure)
+	go func() { s.failed <- secure.ServeTLS(l, "", "") }()
+}
+
 // running returns the addresses of the server, to be written to run.json.
 func (s *server) running() datadir.Running {
 	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(),
 		PublicURL: s.app.Where.Public, AuthURL: s.app.Where.Auth}
 	if s.ports.tls != nil {
 		r.HTTPS = "https://" + s.ports.tls.Addr().String()
+	}
+	if s.ports.mtls != nil {
+		r.MTLS = "https://" + s.ports.mtls.Addr().String()
 	}
 	if s.ports.ops != nil {
 		r.Ops = "http://" + s.ports.ops.Addr().String()
@@ -342,6 +357,12 @@ func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
 		}
 	}
 
+	if c.ListenMTLS != config.Off {
+		if p.mtls, err = listen(ctx, c.ListenMTLS, "--listen-mtls"); err != nil {
+			return p, err
+		}
+	}
+
 	if c.ListenOps != config.Off {
 		if p.ops, err = listen(ctx, c.ListenOps, "--listen-ops"); err != nil {
 			return p, err
@@ -355,7 +376,7 @@ func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
 }
 
 func (p ports) close() (err error) {
-	for _, l := range []net.Listener{p.http, p.tls, p.ops, p.turn} {
+	for _, l := range []net.Listener{p.http, p.tls, p.mtls, p.ops, p.turn} {
 		if l != nil {
 			err = errors.Join(err, l.Close())
 		}

@@ -1,0 +1,193 @@
+package idp
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/internal/cnf"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A CertificateSubject is what the certificate of a client with AuthTLS must contain. Exactly one
+// field is set (RFC 8705, section 2.1.2).
+type CertificateSubject struct {
+	DN    string `json:"tls_client_auth_subject_dn,omitempty"` // RFC 4514
+	DNS   string `json:"tls_client_auth_san_dns,omitempty"`
+	URI   string `json:"tls_client_auth_san_uri,omitempty"`
+	IP    string `json:"tls_client_auth_san_ip,omitempty"`
+	Email string `json:"tls_client_auth_san_email,omitempty"`
+}
+
+// matches reports whether a certificate contains s. Names are compared exactly, except for the case
+// of DNS names. A wildcard does not match.
+func (s CertificateSubject) matches(c *x509.Certificate) bool {
+	switch {
+	case s.DN != "":
+		want, err := parseDN(s.DN)
+		return err == nil && matchesDN(want, c.RawSubject)
+	case s.DNS != "":
+		return slices.ContainsFunc(c.DNSNames, func(name string) bool { return strings.EqualFold(name, s.DNS) })
+	case s.URI != "":
+		return slices.ContainsFunc(c.URIs, func(u *url.URL) bool { return u.String() == s.URI })
+	case s.IP != "":
+		want, err := netip.ParseAddr(s.IP)
+		return err == nil && slices.ContainsFunc(c.IPAddresses, func(ip net.IP) bool {
+			got, ok := netip.AddrFromSlice(ip)
+			return ok && got.Unmap() == want.Unmap()
+		})
+	case s.Email != "":
+		return slices.Contains(c.EmailAddresses, s.Email)
+	}
+	return false
+}
+
+// all returns the fields that are set, each after its name.
+func (s CertificateSubject) all() (fields [][2]string) {
+	for _, f := range [][2]string{
+		{"tls_client_auth_subject_dn", s.DN}, {"tls_client_auth_san_dns", s.DNS},
+		{"tls_client_auth_san_uri", s.URI}, {"tls_client_auth_san_ip", s.IP},
+		{"tls_client_auth_san_email", s.Email},
+	} {
+		if f[1] != "" {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// Setting returns the field that is set, such as tls_client_auth_san_dns=app.example, or "".
+func (s CertificateSubject) Setting() string {
+	var all []string
+	for _, f := range s.all() {
+		all = append(all, f[0]+"="+f[1])
+	}
+	return strings.Join(all, " ")
+}
+
+// errCertificate is the error for a client that does not authenticate with its certificate. It does
+// not name the certificate's fault, since the connection may be that of a stranger.
+var errCertificate = problem.New(problem.Unauthenticated, "invalid_client",
+	"the certificate of the connection is missing, expired, or not the client's")
+
+// VerifyCertificate checks that a certificate authenticates the client, whose AuthMethod must be one
+// with certificates. chain holds the certificate and its intermediates. Its holder is known to have
+// the private key. Every failure is problem.Unauthenticated.
+func (as *Assertions) VerifyCertificate(ctx context.Context, c Client, chain []*x509.Certificate) error {
+	now := as.Now()
+	if len(chain) == 0 || now.Before(chain[0].NotBefore) || now.After(chain[0].NotAfter) {
+		return errCertificate
+	}
+	if c.AuthMethod == AuthSelfSignedTLS {
+		return as.checkSelfSigned(ctx, c, chain[0])
+	}
+	if !as.isTrusted(chain, now) || !c.CertificateSubject.matches(chain[0]) {
+		return errCertificate
+	}
+	return nil
+}
+
+// isTrusted reports whether one of the configured authorities issued a certificate for clients.
+func (as *Assertions) isTrusted(chain []*x509.Certificate, now time.Time) bool {
+	if as.ClientCAs == nil {
+		return false
+	}
+	between := x509.NewCertPool()
+	for _, c := range chain[1:] {
+		between.AddCert(c)
+	}
+	_, err := chain[0].Verify(x509.VerifyOptions{Roots: as.ClientCAs, Intermediates: between, CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err == nil
+}
+
+// checkSelfSigned checks that a certificate is in the client's key set, as the first one of a key's
+// x5c (RFC 8705, section 2.2.2).
+func (as *Assertions) checkSelfSigned(ctx context.Context, c Client, leaf *x509.Certificate) error {
+	found, err := as.keysOf(ctx, c, func(k jose.JSONWebKey) bool {
+		return len(k.Certificates) > 0 && bytes.Equal(k.Certificates[0].Raw, leaf.Raw)
+	})
+	var why unverified
+	if errors.As(err, &why) || err == nil && len(found) == 0 {
+		return errCertificate
+	}
+	return err
+}
+
+// byCertificate reports whether clients that use the method have a certificate.
+func (m AuthMethod) byCertificate() bool { return m == AuthTLS || m == AuthSelfSignedTLS }
+
+// ByCertificate reports whether the client authenticates with a certificate.
+func (c Client) ByCertificate() bool { return c.AuthMethod.byCertificate() }
+
+// Binding returns what a new token of the client is bound to, or "". jkt is the thumbprint of the
+// key that the client proved to have, and certificate the binding to the certificate of its
+// connection; both may be "". A client of the profile FAPI2 that sends no proof gets tokens that are
+// bound to its certificate.
+func (c Client) Binding(jkt, certificate string) (string, error) {
+	switch {
+	case c.CertificateBound && jkt != "":
+		return "", oauth("invalid_dpop_proof", "this client's tokens are bound to its certificate, not to a key")
+	case jkt != "" || c.DPoPBound:
+		return jkt, nil
+	case c.CertificateBound || c.Profile == FAPI2:
+		return certificate, nil
+	}
+	return "", nil
+}
+
+// checkBinding returns an error if the client's tokens must be bound but binding is "".
+func (c Client) checkBinding(binding string) error {
+	switch {
+	case binding != "" || !c.mustBind():
+		return nil
+	case c.CertificateBound:
+		return oauth("invalid_request", "this client's tokens are bound to its certificate; "+
+			"the connection has none, or it has expired")
+	}
+	return oauth("invalid_dpop_proof", "this client's tokens are bound to a key; a DPoP proof is missing")
+}
+
+// mayReplace reports whether a client may renew tokens that are bound to an old certificate with a
+// new one. It may if it authenticates with its certificate, since certificates are renewed more
+// often than grants end (RFC 8705, section 6.3).
+func (c Client) mayReplace(old, binding string) bool {
+	return c.ByCertificate() && cnf.IsCertificate(old) && cnf.IsCertificate(binding)
+}
+
+// checkCertificate reports invalid settings for the client's certificate.
+func (c *Client) checkCertificate(bad func(param, format string, args ...any)) {
+	subject := c.CertificateSubject.all()
+	switch {
+	case c.AuthMethod == AuthTLS && len(subject) != 1:
+		bad("tls_client_auth_subject_dn", "a client with tls_client_auth needs exactly one of "+
+			"tls_client_auth_subject_dn, _san_dns, _san_uri, _san_ip and _san_email")
+	case c.AuthMethod != AuthTLS && len(subject) > 0:
+		bad(subject[0][0], "is only for clients with the auth method tls_client_auth")
+	}
+	if _, err := parseDN(c.CertificateSubject.DN); c.CertificateSubject.DN != "" && err != nil {
+		bad("tls_client_auth_subject_dn", "%q is not a name such as CN=app,O=Acme (RFC 4514): %v",
+			c.CertificateSubject.DN, err)
+	}
+	if _, err := netip.ParseAddr(c.CertificateSubject.IP); c.CertificateSubject.IP != "" && err != nil {
+		bad("tls_client_auth_san_ip", "%q is not an IP address", c.CertificateSubject.IP)
+	}
+	for _, f := range subject {
+		if len(f[1]) > maxURI || strings.ContainsFunc(f[1], isControl) {
+			bad(f[0], "must have at most %d bytes and no control characters", maxURI)
+		}
+	}
+	if c.CertificateBound && c.DPoPBound {
+		bad("tls_client_certificate_bound_access_tokens",
+			"tokens are bound either to a certificate or to a key (dpop_bound_access_tokens)")
+	}
+}

@@ -1,0 +1,59 @@
+package idp
+
+import (
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"testing"
+)
+
+// TestDistinguishedName shows which texts are the name of a certificate's subject.
+func TestDistinguishedName(t *testing.T) {
+	set := func(pairs ...string) (set pkix.RelativeDistinguishedNameSET) {
+		for i := 0; i < len(pairs); i += 2 {
+			set = append(set, pkix.AttributeTypeAndValue{Type: oid(attributeTypes[pairs[i]]), Value: pairs[i+1]})
+		}
+		return set
+	}
+	subject, err := asn1.Marshal(pkix.RDNSequence{set("C", "DE"), set("O", `Acme, "Inc"`), set("OU", "a", "L", "b"),
+		set("CN", " Jörg #1 ")})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for text, want := range map[string]bool{
+		`CN=\ Jörg #1\ ,OU=a+L=b,O=Acme\, \"Inc\",C=DE`:                            true,
+		`cn = \20J\C3\B6rg \231\20 , l=b + ou=a, 2.5.4.10=Acme\2C \22Inc\22 ,C=DE`: true,
+		`CN=\ Jörg #1\ ,OU=a,O=Acme\, \"Inc\",C=DE`:                                false,
+		`CN=\ Jörg #1\ ,OU=a+L=c,O=Acme\, \"Inc\",C=DE`:                            false,
+		`CN=Jörg #1,OU=a+L=b,O=Acme\, \"Inc\",C=DE`:                                false,
+		`CN=\ jörg #1\ ,OU=a+L=b,O=Acme\, \"Inc\",C=DE`:                            false,
+		`C=DE,O=Acme\, \"Inc\",OU=a+L=b,CN=\ Jörg #1\ `:                            false,
+		`CN=\ Jörg #1\ ,OU=a+L=b,O=Acme\, \"Inc\"`:                                 false,
+		`CN=\ Jörg #1\ ,OU=a+L=b,O=Acme\, \"Inc\",C=DE,CN=x`:                       false,
+	} {
+		name, err := parseDN(text)
+		if err != nil || matchesDN(name, subject) != want {
+			t.Errorf("%q matches: %v, %v", text, !want, err)
+		}
+	}
+
+	for _, text := range []string{"", "app", "CN", "=x", "XX=a", "CN=a,", `CN=a\`, `CN=\zz`, `CN="a"`, "CN=#0403",
+		"1=a", "2.05.4=a", "CN=a;O=b"} {
+		if name, err := parseDN(text); err == nil {
+			t.Errorf("parseDN(%q) = %v, want an error", text, name)
+		}
+	}
+}
+
+// oid parses an object identifier.
+func oid(text string) (id asn1.ObjectIdentifier) {
+	n := 0
+	for _, c := range text + "." {
+		if c == '.' {
+			id, n = append(id, n), 0
+			continue
+		}
+		n = 10*n + int(c-'0')
+	}
+	return id
+}

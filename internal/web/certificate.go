@@ -1,0 +1,142 @@
+package web
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/cnf"
+)
+
+// Certificates returns the client's certificate, followed by its intermediates, or nil if the
+// client did not use one. Nothing about them is checked, except that the client has the private key
+// of the first one.
+func Certificates(r *http.Request) []*x509.Certificate {
+	if r.TLS == nil {
+		return nil
+	}
+	return r.TLS.PeerCertificates
+}
+
+// CertificateBinding returns the binding of tokens to the client's certificate, see package cnf. It
+// returns "" if the client did not use a certificate, or if the certificate has expired.
+func CertificateBinding(r *http.Request) string {
+	chain, now := Certificates(r), time.Now()
+	if len(chain) == 0 || now.Before(chain[0].NotBefore) || now.After(chain[0].NotAfter) {
+		return ""
+	}
+	return cnf.OfCertificate(chain[0].Raw)
+}
+
+// maxCertificate is the most bytes of a header with a certificate.
+const maxCertificate = 16 << 10
+
+// forwardCertificate replaces the certificates of r by the one in the header with this name. The
+// header is removed. If it is missing or invalid, the client has no certificate: the proxy's own
+// certificate is not the client's.
+func forwardCertificate(r *http.Request, name string) {
+	values := r.Header.Values(name)
+	r.Header = r.Header.Clone()
+	r.Header.Del(name)
+
+	var state tls.ConnectionState
+	if r.TLS != nil {
+		state = *r.TLS
+	}
+	state.PeerCertificates = nil
+	if len(values) == 1 {
+		if c := parseCertificate(values[0]); c != nil {
+			state.PeerCertificates = []*x509.Certificate{c}
+		}
+	}
+	if r.TLS != nil || state.PeerCertificates != nil {
+		r.TLS = &state
+	}
+}
+
+// parseCertificate parses the certificate in a proxy's header, or returns nil. It accepts
+//
+//   - base64 between colons, as in Client-Cert (RFC 9440, section 2.1),
+//   - the Cert of the only element of Envoy's X-Forwarded-Client-Cert,
+//   - URL-encoded PEM, as in $ssl_client_escaped_cert of nginx.
+func parseCertificate(value string) *x509.Certificate {
+	if len(value) > maxCertificate {
+		return nil
+	}
+	var der []byte
+	if strings.HasPrefix(value, ":") {
+		text, ok := strings.CutSuffix(value[1:], ":")
+		raw, err := base64.StdEncoding.DecodeString(text)
+		if !ok || err != nil {
+			return nil
+		}
+		der = raw
+	} else {
+		text, ok := envoyCertificate(value)
+		if !ok {
+			text = value
+		}
+		text, err := url.PathUnescape(text) // PathUnescape keeps the plus signs of base64
+		block, rest := pem.Decode([]byte(text))
+		if err != nil || block == nil || block.Type != "CERTIFICATE" || strings.TrimSpace(string(rest)) != "" {
+			return nil
+		}
+		der = block.Bytes
+	}
+
+	c, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// envoyCertificate returns the value of Cert in an X-Forwarded-Client-Cert with one element. In a
+// header with several elements, any but the last may come from a client, so ok is false.
+func envoyCertificate(value string) (text string, ok bool) {
+	pairs := splitEscaped(value)
+	if pairs == nil {
+		return "", false
+	}
+	for _, pair := range pairs {
+		name, quoted, _ := strings.Cut(pair, "=")
+		if !strings.EqualFold(strings.TrimSpace(name), "Cert") {
+			continue
+		}
+		if ok {
+			return "", false
+		}
+		text, ok = strings.Trim(quoted, `"`), true
+	}
+	return text, ok
+}
+
+// splitEscaped returns the parts of an element of X-Forwarded-Client-Cert, which semicolons
+// separate. In quoted parts, such as the subject that a client chooses, a backslash escapes a
+// quote. splitEscaped returns nil if there are several elements, or if a quote is not closed.
+func splitEscaped(element string) (parts []string) {
+	quoted, begin := false, 0
+	for i := 0; i < len(element); i++ {
+		switch c := element[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == ',':
+			return nil
+		case c == ';':
+			parts = append(parts, element[begin:i])
+			begin = i + 1
+		}
+	}
+	if quoted {
+		return nil
+	}
+	return append(parts, element[begin:])
+}
