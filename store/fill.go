@@ -50,15 +50,6 @@ func OpenFiller(ctx context.Context, c FillConfig) (_ *Filler, err error) {
 	}()
 
 	f := &Filler{s}
-	state, err := f.state(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if state == "" {
-		if err := s.requireEmpty(ctx); err != nil {
-			return nil, err
-		}
-	}
 	return f, f.mark(ctx, unfinished)
 }
 
@@ -76,20 +67,9 @@ func (f *Filler) Used(ctx context.Context) error {
 	return f.do(ctx, `DROP TABLE IF EXISTS `+fillTable)
 }
 
-// state returns the state of the database, or "" if no Filler has written to it.
-func (f *Filler) state(ctx context.Context) (state string, err error) {
-	if err := f.do(ctx, `CREATE TABLE IF NOT EXISTS `+fillTable+` (state TEXT NOT NULL)`); err != nil {
-		return "", err
-	}
-	err = f.s.read().Row(ctx, `SELECT state FROM `+fillTable).Scan(&state)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
-	}
-	return state, err
-}
-
 func (f *Filler) mark(ctx context.Context, state string) error {
-	return f.do(ctx, `DELETE FROM `+fillTable, `INSERT INTO `+fillTable+` (state) VALUES ('`+state+`')`)
+	return f.do(ctx, `CREATE TABLE IF NOT EXISTS `+fillTable+` (state TEXT NOT NULL)`,
+		`DELETE FROM `+fillTable, `INSERT INTO `+fillTable+` (state) VALUES ('`+state+`')`)
 }
 
 // do runs statements in one transaction.
@@ -111,12 +91,11 @@ func checkFilled(ctx context.Context, db *sql.DB, dialect database.Dialect) erro
 	if err != nil || !marked {
 		return err
 	}
-	var state string
-	err = db.QueryRowContext(ctx, `SELECT state FROM `+fillTable).Scan(&state)
-	switch {
-	case err != nil && !errors.Is(err, sql.ErrNoRows):
-		return fmt.Errorf("reading the state of a copy: %w", err)
-	case state != finished:
+	state, err := fillState(ctx, db)
+	if err != nil {
+		return err
+	}
+	if state == unfinished {
 		return &database.Unfit{
 			Found:  "the database holds an unfinished copy of another one",
 			Remedy: "run the command that copies again; it continues where it stopped",
@@ -128,32 +107,55 @@ func checkFilled(ctx context.Context, db *sql.DB, dialect database.Dialect) erro
 	return nil
 }
 
+// fillState returns the state in a fillTable. The state is "" if the table is empty. Older versions
+// left an empty table in databases that they refused to fill.
+func fillState(ctx context.Context, db *sql.DB) (state string, err error) {
+	err = db.QueryRowContext(ctx, `SELECT state FROM `+fillTable).Scan(&state)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return "", fmt.Errorf("reading the state of a copy: %w", err)
+	}
+	return state, nil
+}
+
+// checkFillable returns an error unless the database is empty or a copy that nothing has used. It
+// changes nothing, because a database that is not fillable may be in use.
+func checkFillable(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
+	marked, err := dialect.HasTable(ctx, db, fillTable)
+	if err != nil {
+		return err
+	}
+	if marked {
+		if state, err := fillState(ctx, db); err != nil || state != "" {
+			return err
+		}
+	}
+	return requireEmpty(ctx, db, dialect)
+}
+
 // initial are the tables that have rows in a new database.
 var initial = []string{"audit_heads", "sequences"}
 
 // requireEmpty returns an error if the database has rows that a new one does not have.
-func (s *Store) requireEmpty(ctx context.Context) error {
-	return s.Snapshot(ctx, func(snapshot *Snapshot) error {
-		tables, err := snapshot.Tables(ctx)
+func requireEmpty(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
+	tables, err := dialect.Tables(ctx, db)
+	if err != nil {
+		return err
+	}
+	for _, name := range tables {
+		if slices.Contains(initial, name) {
+			continue
+		}
+		var n int
+		err := db.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM "`+name+`" LIMIT 1) AS found`).Scan(&n)
 		if err != nil {
-			return err
+			return fmt.Errorf("reading table %s: %w", name, err)
 		}
-		for _, t := range tables {
-			if slices.Contains(initial, t.Name) {
-				continue
-			}
-			var n int
-			err := snapshot.Row(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM "`+t.Name+`" LIMIT 1) AS found`).Scan(&n)
-			if err != nil {
-				return fmt.Errorf("reading table %s: %w", t.Name, err)
-			}
-			if n > 0 {
-				return problem.New(problem.Conflict, "not_empty",
-					"the database is in use: its table %s has rows", t.Name)
-			}
+		if n > 0 {
+			return problem.New(problem.Conflict, "not_empty",
+				"the database is in use: its table %s has rows", name)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // Load replaces the rows of a table with the given rows. Tables must be loaded in the order of

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/selvage/selvage/internal/audit"
@@ -274,6 +275,47 @@ func TestFillGuards(t *testing.T) {
 		if _, err := OpenFiller(t.Context(), FillConfig{Config: c}); !errors.Is(err, problem.Conflict) {
 			t.Errorf("filling a copy that was used = %v, want a conflict", err)
 		}
+	})
+}
+
+// TestRefusedFillChangesNothing shows that a database in use stays usable, and keeps its schema, when
+// a Filler refuses it.
+func TestRefusedFillChangesNothing(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		c.Dir = t.TempDir()
+		s := opened(t, c)
+		runSQL(t, s, `INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('a', 'a', 0, 0, 0)`)
+		reopens := func(after string) {
+			t.Helper()
+			again, err := Open(t.Context(), c)
+			if err != nil {
+				t.Fatalf("Open after %s = %v", after, err)
+			}
+			if err := again.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		refused := func() {
+			t.Helper()
+			if _, err := OpenFiller(t.Context(), FillConfig{Config: c}); !errors.Is(err, problem.Conflict) {
+				t.Fatalf("OpenFiller = %v, want a conflict", err)
+			}
+		}
+		refused()
+		reopens("a refused OpenFiller")
+		refused()
+
+		runSQL(t, s, `CREATE TABLE `+fillTable+` (state TEXT NOT NULL)`) // as earlier versions did
+		refused()
+		reopens("an older version refused to fill the database")
+
+		newer := c
+		newer.migrations = fstest.MapFS{"migrations/00001_none.sql": {Data: []byte("-- +goose Up\nSELECT 1;\n")},
+			"migrations/09999_new.sql": {Data: []byte("-- +goose Up\nCREATE TABLE new_table (id TEXT);\n")}}
+		if _, err := OpenFiller(t.Context(), FillConfig{Config: newer}); !errors.Is(err, problem.Conflict) {
+			t.Fatalf("OpenFiller of a newer version = %v, want a conflict", err)
+		}
+		reopens("a newer version refused to fill the database")
 	})
 }
 

@@ -158,6 +158,11 @@ func (c Config) database() (d database.Config, err error) {
 		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Patience: c.Patience,
 		Ours: database.IsOurs, Check: c.Check, Schema: known, ReadOnly: c.ReadOnly,
 		Prepare: func(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
+			if c.filling {
+				if err := checkFillable(ctx, db, dialect); err != nil {
+					return err
+				}
+			}
 			if err := migrate(ctx, db, dialect, c.migrations, known); err != nil || c.filling {
 				return err
 			}

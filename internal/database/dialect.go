@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -78,6 +79,19 @@ func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there b
 		return false, fmt.Errorf("looking for table %s: %w", name, err)
 	}
 	return n > 0, nil
+}
+
+// Tables returns the names of the tables that a [Snapshot] has.
+func (d Dialect) Tables(ctx context.Context, db *sql.DB) ([]string, error) {
+	query := fileTables
+	if d == Postgres {
+		query = serverTables
+	}
+	var r Report
+	if err := r.readTables(ctx, db, query); err != nil {
+		return nil, fmt.Errorf("listing tables: %w", err)
+	}
+	return slices.DeleteFunc(r.Tables, func(name string) bool { return strings.HasPrefix(name, ownTables) }), nil
 }
 
 // checkText refuses text that PostgreSQL would refuse: text that is not UTF-8 or contains a NUL. So
