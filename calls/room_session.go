@@ -175,7 +175,7 @@ func (c *Calls) openRoom(ctx context.Context, projectID string, to Party, settin
 			return nil, "", err
 		}
 	}
-	return nil, "", fmt.Errorf("opening a room: another node opened and left it %d times", attempts)
+	return nil, "", fmt.Errorf("opening a room: another node opened and closed it %d times", attempts)
 }
 
 func (c *Calls) newRoom(s RoomSession, settings roomSettings) *room {

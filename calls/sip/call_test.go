@@ -18,7 +18,7 @@ import (
 // A conversation is an answered call between two phones.
 type conversation struct {
 	alice, bob       *phone
-	request          request // of alice
+	request          request // the INVITE that alice sent
 	answered, invite message // the 200 that alice received, and the INVITE that bob received
 }
 
@@ -130,7 +130,7 @@ func TestHold(t *testing.T) {
 
 	// A description that cannot be used is refused and does not change the call.
 	for name, body := range map[string]string{"garbage": "v=0\r\nm=", "another codec": strings.Replace(
-		c.alice.offer("sendrecv"), "RTP/AVP 0", "RTP/AVP 8", 1), "too much": strings.Repeat("a=x\r\n", 2000)} {
+		c.alice.offer("sendrecv"), "RTP/AVP 0", "RTP/AVP 8", 1), "too long": strings.Repeat("a=x\r\n", 2000)} {
 		r := c.alice.inDialog("INVITE", c.answered)
 		r.headers, r.body = sdpType, body
 		c.alice.send(c.alice.write(r, ""))
@@ -187,7 +187,7 @@ func TestCancel(t *testing.T) {
 	stranger.conn, stranger.callID = stranger.from("127.0.0.3"), alice.callID
 	stranger.send(stranger.write(cancel, ""))
 	if got := stranger.next(deadline); got.kind() != "481" {
-		t.Errorf("a CANCEL from elsewhere returned\n%s\nwant 481", got)
+		t.Errorf("a CANCEL from another address returned\n%s\nwant 481", got)
 	}
 
 	alice.send(alice.write(cancel, ""))
@@ -235,7 +235,7 @@ func TestNoAnswer(t *testing.T) {
 	invite := bob.expect("INVITE")
 	bob.respond(invite, "180 Ringing", "")
 	if m := alice.next(deadline); m.kind() != "480" || !strings.Contains(string(m), "cause=19") {
-		t.Errorf("after nobody answered, the caller got\n%s\nwant 480 and cause 19", m)
+		t.Errorf("when nobody answered, the caller got\n%s\nwant 480 and cause 19", m)
 	}
 	bob.respond(bob.expect("CANCEL"), "200 OK", "")
 }
@@ -258,7 +258,7 @@ func TestFirstAnswerWins(t *testing.T) {
 	desk.expect("ACK")
 	canceled := cordless.expect("CANCEL")
 	if reason := canceled.header("Reason"); len(reason) != 1 || !strings.Contains(reason[0], "completed elsewhere") {
-		t.Errorf("the other phone's CANCEL has the reason %q, want that the call was answered elsewhere", reason)
+		t.Errorf("the other phone's CANCEL has the reason %q, want \"Call completed elsewhere\"", reason)
 	}
 	alice.expect("200")
 }
@@ -275,11 +275,13 @@ func TestCallsRefused(t *testing.T) {
 	}{
 		{"an unknown user", p.invitation("nobody"), "404"},
 		{"a user without a phone", p.invitation("bob"), "480"},
-		{"no description", noSDP, "488"},
-		{"no codec", request{method: "INVITE", uri: "sip:bob@selvage.test", to: "<sip:bob@selvage.test>", from: "inv",
-			headers: sdpType, body: strings.Replace(p.offer("sendrecv"), "RTP/AVP 0", "RTP/AVP 18", 1)}, "488"},
-		{"an unknown extension", request{method: "INVITE", uri: "sip:bob@selvage.test", to: "<sip:bob@selvage.test>",
-			from: "inv", headers: "Require: 100rel\r\n" + sdpType, body: p.offer("sendrecv")}, "420"},
+		{"without a description", noSDP, "488"},
+		{"without a usable codec", request{method: "INVITE", uri: "sip:bob@selvage.test", to: "<sip:bob@selvage.test>",
+			from: "inv", headers: sdpType,
+			body: strings.Replace(p.offer("sendrecv"), "RTP/AVP 0", "RTP/AVP 18", 1)}, "488"},
+		{"with an unknown extension", request{method: "INVITE", uri: "sip:bob@selvage.test",
+			to: "<sip:bob@selvage.test>", from: "inv", headers: "Require: 100rel\r\n" + sdpType,
+			body: p.offer("sendrecv")}, "420"},
 	}
 
 	for i, tt := range tests {
@@ -289,7 +291,7 @@ func TestCallsRefused(t *testing.T) {
 			m = p.next(deadline)
 		}
 		if m.kind() != tt.want {
-			t.Errorf("calling with %s returned\n%s\nwant %s", tt.name, m, tt.want)
+			t.Errorf("calling %s returned\n%s\nwant %s", tt.name, m, tt.want)
 		}
 		p.send(p.acknowledge(tt.r, m))
 	}
@@ -339,7 +341,7 @@ func TestMalformed(t *testing.T) {
 	must[int](t)(fmt.Fprintf(conn, "REGISTER sip:x SIP/2.0\r\nContent-Length: 99999999\r\n\r\n"))
 	_ = conn.SetReadDeadline(time.Now().Add(deadline))
 	if _, err := conn.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("a message that is too long left the connection open: %v", err)
+		t.Errorf("after a message that is too long, the connection is still open: %v", err)
 	}
 }
 

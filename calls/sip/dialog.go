@@ -107,7 +107,7 @@ func (d *dialog) do(cmd calls.Command) (calls.Reply, error) {
 func (d *dialog) hangUp(op calls.Op, c calls.Cause) {
 	d.server.remove(d)
 	if _, err := d.do(calls.Command{Op: op, Cause: c.Text}); err != nil {
-		d.server.log.Error("ending the call of a phone", "leg_id", d.leg, "error", err)
+		d.server.log.Error("ending a call with a phone", "leg_id", d.leg, "error", err)
 	}
 }
 

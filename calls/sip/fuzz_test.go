@@ -57,7 +57,7 @@ func FuzzMessage(f *testing.F) {
 		infoDigit(r)
 		text := response(r, 200, "OK", []byte("v=0\r\n")).String()
 		if _, err := parser.ParseSIP([]byte(text)); err != nil && len(text) < maxHead {
-			t.Errorf("the response is not a message: %v\n%s", err, text)
+			t.Errorf("the response cannot be parsed: %v\n%s", err, text)
 		}
 	})
 }
@@ -98,7 +98,7 @@ func FuzzStream(f *testing.F) {
 					return
 				}
 				if len(m) > maxHead+maxBody {
-					t.Errorf("a message has %d bytes", len(m))
+					t.Errorf("readMessage returned %d bytes, want at most the limits", len(m))
 				}
 			}
 		})
@@ -111,7 +111,7 @@ func TestNonces(t *testing.T) {
 	text := n.issue(here, now)
 	b, ok := n.open(text, here)
 	if !ok {
-		t.Fatal("a nonce is not accepted")
+		t.Fatal("a new nonce was not accepted")
 	}
 
 	for _, tt := range []struct {
@@ -132,6 +132,6 @@ func TestNonces(t *testing.T) {
 		t.Errorf("%d expired nonces are kept, want none", len(n.used))
 	}
 	if _, ok := n.open(text[:len(text)-1]+"A", here); ok && text[len(text)-1] != 'A' {
-		t.Error("a nonce with another signature is accepted")
+		t.Error("a nonce with another signature was accepted")
 	}
 }

@@ -47,7 +47,7 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 
 	to, err := s.addressOf(ctx, a.ProjectID, r.Recipient.User)
 	if err != nil {
-		s.log.Error("finding whom a phone calls", "error", err)
+		s.log.Error("finding the address that a phone dialed", "error", err)
 		t.respond(response(r, 500, "Server Internal Error", nil), nil)
 		return
 	}
@@ -113,7 +113,7 @@ func (s *Server) refusal(r *sip.Request, err error) *sip.Response {
 	case errors.Is(err, problem.RateLimited), errors.Is(err, problem.Unavailable):
 		return response(r, 503, "Service Unavailable", nil, sip.NewHeader("Retry-After", "5"))
 	}
-	s.log.Error("beginning the call of a phone", "error", err)
+	s.log.Error("beginning a call from a phone", "error", err)
 	return response(r, 500, "Server Internal Error", nil)
 }
 

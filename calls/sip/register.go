@@ -96,7 +96,7 @@ func (s *Server) changeRegister(
 			return r, err
 		}
 	}
-	return r, errors.New("writing registrations: they change too often")
+	return r, errors.New("writing registrations: too many concurrent changes")
 }
 
 // isRegistered reports whether f leads to a phone that is registered here or, for TCP, has

@@ -26,7 +26,7 @@ func TestRegister(t *testing.T) {
 	p.send(p.write(p.registration(600), ""))
 	all := p.expect("401").header("WWW-Authenticate")
 	if len(all) != 2 || !strings.Contains(all[0], "SHA-256") || !strings.Contains(all[1], "MD5") {
-		t.Errorf("the challenges are %q, want SHA-256 before MD5", all)
+		t.Errorf("the challenges are %q, want SHA-256 and then MD5", all)
 	}
 }
 
@@ -58,12 +58,12 @@ func TestUnregister(t *testing.T) {
 	own := strings.SplitAfter(text[strings.Index(text, "Contact:"):], "\r\n")[0]
 	p.send(strings.Replace(text, own, "Contact: *\r\n", 1))
 	if m := p.expect("200"); len(m.header("Contact")) != 0 {
-		t.Errorf("unregistering all contacts returned\n%s\nwant no contact", m)
+		t.Errorf("unregistering all contacts returned\n%s\nwant 200 without a contact", m)
 	}
 
 	_, m := w.newPhone("alice").dial("bob")
 	if m.kind() != "480" {
-		t.Errorf("calling a phone that has unregistered returned\n%s\nwant 480", m)
+		t.Errorf("calling a phone that is no longer registered returned\n%s\nwant 480", m)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestReplay(t *testing.T) {
 	thief.conn = thief.from("127.0.0.2")
 	thief.send(strings.Replace(sent, "branch=z9hG4bK", "branch=z9hG4bKthief", 1))
 	if m := thief.next(deadline); m.kind() != "401" {
-		t.Errorf("a request replayed from elsewhere returned\n%s\nwant 401", m)
+		t.Errorf("a request replayed from another address returned\n%s\nwant 401", m)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestExpiry(t *testing.T) {
 		t.Errorf("registering for 30 s returned\n%s\nwant 423", m)
 	}
 	if _, m := p.ask(p.registration(86400)); m.kind() != "200" || !strings.Contains(string(m), "expires=600") {
-		t.Errorf("registering for a day returned\n%s\nwant 600 s", m)
+		t.Errorf("registering for a day returned\n%s\nwant 200 with expires=600", m)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestManyContacts(t *testing.T) {
 		m = p.register()
 	}
 	if n := len(m.header("Contact")); n != 10 {
-		t.Errorf("12 contacts were registered, and %d are kept, want 10", n)
+		t.Errorf("after 12 registrations, %d contacts are kept, want 10", n)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestEndedCredentials(t *testing.T) {
 	p = w.newPhone("carol")
 	p.password, p.callID = "another", "without encryption"
 	if _, m := p.ask(p.registration(600)); m.kind() != "403" {
-		t.Errorf("registering in the clear where encryption is required returned\n%s\nwant 403", m)
+		t.Errorf("registering without encryption, which is required, returned\n%s\nwant 403", m)
 	}
 	if err := w.fabric.SIP.DeleteCredential(t.Context(), w.project, subscriber, credential); err != nil {
 		t.Fatal(err)

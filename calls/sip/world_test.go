@@ -308,7 +308,7 @@ func (p *phone) register() message {
 	p.t.Helper()
 	_, m := p.ask(p.registration(600))
 	if m.kind() != "200" {
-		p.t.Fatalf("registering %s: %s", p.user, m)
+		p.t.Fatalf("registering %s returned\n%s\nwant 200", p.user, m)
 	}
 	return m
 }
@@ -380,7 +380,7 @@ func eventually(t *testing.T, what string, ready func() bool) {
 	defer tick.Stop()
 	for end := time.Now().Add(deadline); !ready(); <-tick.C {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("waited too long for %s", what)
 		}
 	}
 }
