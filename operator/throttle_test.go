@@ -94,7 +94,7 @@ func TestGuesses(t *testing.T) {
 		}
 		wg.Wait()
 		if looked.Load() != 4 {
-			t.Errorf("%d guesses at %s were checked, want 4", looked.Load(), email)
+			t.Errorf("%d guesses for %s were checked, want 4", looked.Load(), email)
 		}
 	}
 
@@ -114,17 +114,17 @@ func TestGuesses(t *testing.T) {
 
 	// The known network has its own limit.
 	for range 4 {
-		is(t, "a wrong password from there", w.signIn(o.Email, "wrong", "192.0.2.1"), problem.Unauthenticated)
+		is(t, "a wrong password there", w.signIn(o.Email, "wrong", "192.0.2.1"), problem.Unauthenticated)
 	}
-	is(t, "one more from the known network", w.signIn(o.Email, good, "192.0.2.1"), problem.RateLimited)
+	is(t, "one more attempt from the known network", w.signIn(o.Email, good, "192.0.2.1"), problem.RateLimited)
 
 	w.ahead.Add(int64(15 * time.Minute))
 	is(t, "a quarter of an hour later", w.signIn(o.Email, good, "192.0.2.1"), nil)
 }
 
-// TestHalfwayPlace shows that a network becomes known only after a login from it has passed all
+// TestKnownPlace shows that a network becomes known only after a login from it has passed all
 // required factors. If a second factor is set up, the password alone is not enough.
-func TestHalfwayPlace(t *testing.T) {
+func TestKnownPlace(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(2, time.Hour)})
 	o := w.create(t, "ann@example.com", owner)
 	from := operator.Visitor{Network: "192.0.2.1"}

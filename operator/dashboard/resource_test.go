@@ -76,7 +76,7 @@ func TestResourceForms(t *testing.T) {
 		a := b.post(at, at, posted)
 		where := a.Header.Get("Location")
 		if a.StatusCode != http.StatusSeeOther {
-			t.Errorf("creating the example of %s: %s %s", k.Path, a.Status, a.body)
+			t.Errorf("creating the example of %s returned %s: %s", k.Path, a.Status, a.body)
 			continue
 		}
 
@@ -97,7 +97,7 @@ func TestResourceForms(t *testing.T) {
 		shown := b.get(strings.TrimSuffix(where, "?done=resourceadded"))
 		if !strings.Contains(shown.body, made.ID) ||
 			!strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
-			t.Errorf("the page of %s: %s", k.Path, shown.Status)
+			t.Errorf("the page of %s returned %s without its id or URL", k.Path, shown.Status)
 		}
 
 		// Saving the unedited form changes nothing.
@@ -113,7 +113,7 @@ func TestResourceForms(t *testing.T) {
 		after, err := w.fabric.Resources.Find(context.Background(), w.one.ID, k, made.ID)
 		must(t, err)
 		if !reflect.DeepEqual(after, made) {
-			t.Errorf("saving %s unchanged made it %+v of %+v", k.Path, after, made)
+			t.Errorf("saving the unedited form for %s changed the resource to %+v, want %+v", k.Path, after, made)
 		}
 	}
 }
@@ -145,12 +145,12 @@ func TestResourceFaults(t *testing.T) {
 	for _, want := range []string{`<a href="#f-token">Token must be a uuid.`, `value="&lt;b&gt;PBX"`,
 		`id="f-token-fault"`, `aria-invalid="true"`} {
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
-			t.Errorf("a wrong connector: %s, want %s in it", a.Status, want)
+			t.Errorf("an invalid connector returned %s, want %s in the page", a.Status, want)
 		}
 	}
 
 	if strings.Contains(a.body, "no uuid at all") {
-		t.Error("a secret that was typed is shown again")
+		t.Error("the form shows the typed secret again")
 	}
 
 	// Pages never show a stored secret.
@@ -159,7 +159,7 @@ func TestResourceFaults(t *testing.T) {
 	one := strings.TrimSuffix(made.Header.Get("Location"), "?done=resourceadded")
 	for _, page := range []string{one, one + "/edit"} {
 		if a := b.get(page); a.StatusCode != http.StatusOK || strings.Contains(a.body, secret) {
-			t.Errorf("%s shows the secret, or nothing: %s", page, a.Status)
+			t.Errorf("%s returned %s, want 200 without the secret", page, a.Status)
 		}
 	}
 
@@ -167,7 +167,7 @@ func TestResourceFaults(t *testing.T) {
 	agents := base + "/kinds/ai_agents"
 	a = b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {"{\n\"text\": oops\n}"}})
 	if !strings.Contains(a.body, "Prompt is not valid JSON: line 2") || !strings.Contains(a.body, "oops") {
-		t.Errorf("a prompt that is not JSON: %s %s", a.Status, a.body)
+		t.Errorf("a prompt that is not JSON returned %s: %s", a.Status, a.body)
 	}
 
 	// Another operator changes the resource while the form is open.
@@ -181,48 +181,48 @@ func TestResourceFaults(t *testing.T) {
 		url.Values{"seen": {seen}, "name": {"Mine"},
 			"send_as": {"8"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "changed by somebody else") || !strings.Contains(a.body, `value="Mine"`) {
-		t.Errorf("a form that conflicts with another's change: %s %s", a.Status, a.body)
+		t.Errorf("a form that conflicts with another change returned %s: %s", a.Status, a.body)
 	}
 
 	// To delete a resource, its name must be typed.
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("deleting with a wrong name: %s", a.Status)
+		t.Errorf("deleting with a wrong name returned %s", a.Status)
 	}
 	b.post(one, one+"/delete", url.Values{"confirm": {"PBX"}}).leadsTo(t, base+"/resources?done=resourcedeleted")
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the page of a deleted resource: %s", a.Status)
+		t.Errorf("the page of a deleted resource returned %s", a.Status)
 	}
 }
 
-// TestOwnKind shows that a kind defined by an operator gets a form without any code. The members of
+// TestCustomKind shows that a kind defined by an operator gets a form without any code. The members of
 // an object become a group of inputs, each with its own error.
-func TestOwnKind(t *testing.T) {
+func TestCustomKind(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	at := "/dashboard/projects/" + w.one.ID + "/kinds/doors"
 	if a := b.get(at); !strings.Contains(a.body, `name="lock.pin"`) || !strings.Contains(a.body, `min="1"`) ||
 		!strings.Contains(a.body, `max="9"`) {
-		t.Fatalf("the form of a custom kind: %s %s", a.Status, a.body)
+		t.Fatalf("the form for a custom kind returned %s: %s", a.Status, a.body)
 	}
 
 	if a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"12"}}); !strings.Contains(a.body,
 		`id="f-lock-pin-fault"`) || !strings.Contains(a.body, `value="12"`) {
-		t.Errorf("a pin that is too large: %s %s", a.Status, a.body)
+		t.Errorf("a pin that is too large returned %s: %s", a.Status, a.body)
 	}
 
 	a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"7"}, "tags": {"a\r\n\r\n b "}})
 	if a.StatusCode != http.StatusSeeOther {
-		t.Fatalf("creating a door: %s %s", a.Status, a.body)
+		t.Fatalf("creating a door returned %s: %s", a.Status, a.body)
 	}
 
 	all, err := w.fabric.Resources.List(context.Background(), w.one.ID, w.fabric.Resources.Kinds().ByPath("doors"),
 		page.Query{Size: 1})
 	must(t, err)
 	if got := all.Items[0].Fields; string(got["lock"]) != `{"pin":7}` || string(got["tags"]) != `["a","b"]` {
-		t.Errorf("the door is %s", got)
+		t.Errorf("the door has the values %s", got)
 	}
 	if !slices.ContainsFunc(all.Items, func(r fabric.Resource) bool { return r.DisplayName == "Front" }) {
-		t.Error("the door has another name")
+		t.Error("no door is named Front")
 	}
 }
 
@@ -250,7 +250,7 @@ func TestDeploy(t *testing.T) {
 	if a := b.post(at, at+"/deploy",
 		url.Values{"document": {"99"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "must be "+document) {
-		t.Errorf("deploying a document that is not current: %s", a.Status)
+		t.Errorf("deploying a document that is not current returned %s", a.Status)
 	}
 
 	// An earlier version can be deployed again.
@@ -258,7 +258,7 @@ func TestDeploy(t *testing.T) {
 	b.post(at, at+"/deploy", url.Values{"version": {version}}).leadsTo(t, at+"?done=deployed")
 	unknown := url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}
 	if a := b.post(at, at+"/deploy", unknown); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("deploying an unknown version: %s", a.Status)
+		t.Errorf("deploying an unknown version returned %s", a.Status)
 	}
 
 	found, err := w.fabric.Resources.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)
@@ -269,7 +269,7 @@ func TestDeploy(t *testing.T) {
 	// Viewers and kinds without versions cannot deploy.
 	if page := viewer.get(at).body; strings.Contains(page, `id="deploy"`) ||
 		strings.Contains(page, "Deploy again") || !strings.Contains(page, "Versions") {
-		t.Error("a viewer is offered to deploy")
+		t.Error("the page lets viewers deploy, or lacks the versions")
 	}
 
 	room, err := w.fabric.Resources.Create(t.Context(), w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
@@ -277,6 +277,6 @@ func TestDeploy(t *testing.T) {
 	must(t, err)
 	other := "/dashboard/projects/" + w.one.ID + "/resources/" + room.ID
 	if a := b.post(other, other+"/deploy", url.Values{"document": {"1"}}); a.StatusCode != http.StatusNotFound {
-		t.Errorf("deploying a room: %s", a.Status)
+		t.Errorf("deploying a room returned %s", a.Status)
 	}
 }

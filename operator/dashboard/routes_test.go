@@ -95,7 +95,7 @@ func TestRoutesAreRefused(t *testing.T) {
 			}
 			if a := b.send(b.request(method, path, form)); a.StatusCode != want ||
 				strings.Contains(a.body, "ada@example.com") {
-				t.Errorf("%s as %s: %s, want %d", route, who, a.Status, want)
+				t.Errorf("%s as %s returned %s, want %d", route, who, a.Status, want)
 			} else if want == http.StatusSeeOther &&
 				!strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
 				t.Errorf("%s as %s leads to %s, want the login page", route, who, a.Header.Get("Location"))
@@ -197,6 +197,6 @@ func TestForms(t *testing.T) {
 	}
 
 	if a := b.get("/dashboard/projects/" + w.one.ID); a.StatusCode != http.StatusOK {
-		t.Errorf("after all requests the project is %s", a.Status)
+		t.Errorf("after all requests, the project's page returned %s", a.Status)
 	}
 }

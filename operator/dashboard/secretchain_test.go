@@ -8,9 +8,9 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// TestMadeFromChain shows that secretChain finds every key in a chain in which each key was created
+// TestSecretChain shows that secretChain finds every key in a chain in which each key was created
 // with the previous one. It visits each event once.
-func TestMadeFromChain(t *testing.T) {
+func TestSecretChain(t *testing.T) {
 	const long = 100_000
 	var all []audit.Event
 	for i := range long {
@@ -23,9 +23,9 @@ func TestMadeFromChain(t *testing.T) {
 	made := secretChain("0", all)
 	if len(made) != long || made[0].through != "" || made[long-1].Target.ID != strconv.Itoa(long) ||
 		made[long-1].through != "key "+strconv.Itoa(long-1) {
-		t.Errorf("of a chain of %d keys %d were found", long, len(made))
+		t.Errorf("for a chain of %d keys, secretChain returned %d, or wrong ones", long, len(made))
 	}
 	if made := secretChain("nobody", all); len(made) != 0 {
-		t.Errorf("another operator has created %d", len(made))
+		t.Errorf("secretChain returned %d keys for another operator, want none", len(made))
 	}
 }

@@ -40,7 +40,7 @@ func (w *world) makeToken(b browser, base string) (valid func() bool) {
 		w, `id="made"><span class="copy"><code>([^<]+)<`)
 	facts := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {raw}})
 	if !strings.Contains(facts.body, "Created manually by") {
-		w.Errorf("the token's facts: %s", facts.body)
+		w.Errorf("the token's page does not say who created it: %s", facts.body)
 	}
 	return func() bool {
 		_, err := w.fabric.Tokens.Open(w.Context(), raw, fabric.SAT)
@@ -51,10 +51,10 @@ func (w *world) makeToken(b browser, base string) (valid func() bool) {
 	}
 }
 
-// TestMadeByOperator shows that an operator's page lists the secrets that the operator has seen.
+// TestSecretsOfOperator shows that an operator's page lists the secrets that the operator has seen.
 // They stay valid unless they are revoked with the operator. Secrets that others have seen cannot
 // be revoked there.
-func TestMadeByOperator(t *testing.T) {
+func TestSecretsOfOperator(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
@@ -82,27 +82,28 @@ func TestMadeByOperator(t *testing.T) {
 	choose := url.Values{"end": {"api_key " + ended, "api_key " + foreign}}
 	ann.post(page, page+"/revoke", choose).leadsTo(t, page+"?done=madeended")
 	if endedGood() || !keptGood() || !foreignGood() || !bobs() || !anns() {
-		t.Errorf("revoked %v, kept %v, another's %v, tokens %v and %v", endedGood(), keptGood(), foreignGood(),
-			bobs(), anns())
+		t.Errorf("valid: revoked key %v, kept key %v, other operator's key %v, tokens %v and %v",
+			endedGood(), keptGood(), foreignGood(), bobs(), anns())
 	}
 
 	// To delete the operator, the email must be typed. The form also revokes the selected secrets.
 	if a := ann.post(page, page+"/delete",
 		url.Values{"confirm": {"ann@example.com"},
 			"end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
-		t.Errorf("without the e-mail: %s", a.Status)
+		t.Errorf("deleting without the email returned %s", a.Status)
 	}
 
 	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(
 		t, "/dashboard/operators?done=operatordeleted")
 	if bobs() || !anns() || !keptGood() {
-		t.Errorf("after the deletion: its token %v, another's %v, its key %v", bobs(), anns(), keptGood())
+		t.Errorf("valid after the deletion: the token %v, the other operator's token %v, the key %v",
+			bobs(), anns(), keptGood())
 	}
 }
 
-// TestMadeIsComplete shows that a key is listed on its operator's page no matter how many newer
+// TestSecretsAreComplete shows that a key is listed on its operator's page no matter how many newer
 // secrets exist.
-func TestMadeIsComplete(t *testing.T) {
+func TestSecretsAreComplete(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
@@ -125,13 +126,13 @@ func TestMadeIsComplete(t *testing.T) {
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + k.ID}}).leadsTo(t, at+"?done=madeended")
 	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret); !errors.Is(err,
 		problem.Unauthenticated) {
-		t.Errorf("the revoked key: %v", err)
+		t.Errorf("authenticating with the revoked key: %v", err)
 	}
 }
 
-// TestMadeThroughKey shows that the page also lists secrets that were created with a key whose
+// TestSecretsThroughKey shows that the page also lists secrets that were created with a key whose
 // secret the operator has seen, even if that key has been revoked.
-func TestMadeThroughKey(t *testing.T) {
+func TestSecretsThroughKey(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
@@ -166,18 +167,18 @@ func TestMadeThroughKey(t *testing.T) {
 	}
 
 	if strings.Contains(shown, other.ID) || strings.Contains(shown, `value="api_key `+keeper.ID) {
-		t.Error("the page lists a key that is another operator's, or no longer valid")
+		t.Error("the page lists another operator's key, or one that is no longer valid")
 	}
 
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + grandchild.ID}}).leadsTo(t, at+"?done=madeended")
 	if k, err := w.fabric.APIKeys.Find(t.Context(), w.one.ID, grandchild.ID); err != nil || k.Revoked.IsZero() {
-		t.Errorf("the revoked key: %+v, %v", k, err)
+		t.Errorf("the revoked key is %+v, %v", k, err)
 	}
 }
 
-// TestDeleteEndsFirst shows that if the selected secrets cannot be revoked, the operator is
+// TestDeleteRevokesFirst shows that if the selected secrets cannot be revoked, the operator is
 // disabled but not deleted, so that the secrets remain listed.
-func TestDeleteEndsFirst(t *testing.T) {
+func TestDeleteRevokesFirst(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
@@ -191,15 +192,15 @@ func TestDeleteEndsFirst(t *testing.T) {
 	if a := ann.post(at, at+"/delete", chosen); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "but not deleted: the selected secrets could not all be revoked") ||
 		!strings.Contains(a.body, `value="tokens"`) {
-		t.Errorf("the operator is deleted although nothing can be revoked: %s %s", a.Status, a.body)
+		t.Errorf("deleting an operator whose secrets cannot be revoked returned %s: %s", a.Status, a.body)
 	}
 	if o, err := w.operators.Find(t.Context(), bob.ID); err != nil || !o.Disabled {
-		t.Errorf("after that the operator is %+v, %v, want it disabled", o, err)
+		t.Errorf("the operator is %+v, %v, want it disabled", o, err)
 	}
 
 	w.full.Store(false)
 	ann.post(at, at+"/delete", chosen).leadsTo(t, "/dashboard/operators?done=operatordeleted")
 	if _, err := w.operators.Find(t.Context(), bob.ID); !errors.Is(err, problem.NotFound) {
-		t.Errorf("the operator after the deletion: %v", err)
+		t.Errorf("finding the deleted operator: %v", err)
 	}
 }

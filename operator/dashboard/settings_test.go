@@ -65,7 +65,7 @@ func TestSettings(t *testing.T) {
 	const at = "/dashboard/settings"
 	if a := owner.get(at); a.StatusCode != http.StatusForbidden ||
 		strings.Contains(owner.get("/dashboard/account").body, at) {
-		t.Errorf("the settings page for an owner of a project: %s", a.Status)
+		t.Errorf("the settings page for an owner of one project returned %s", a.Status)
 	}
 
 	// The page shows each part of the settings. A duration that equals the default does not count
@@ -74,7 +74,7 @@ func TestSettings(t *testing.T) {
 	for _, want := range []string{"a-key", "limits.login_per_account", "by pigeon", "&lt;b&gt;x@example.com",
 		at + "/doctor"} {
 		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) {
-			t.Errorf("the settings: %s, want %s in them", a.Status, want)
+			t.Errorf("the settings page returned %s, want %s in it", a.Status, want)
 		}
 	}
 	if strings.Contains(a.body, "12h0m0s") || strings.Count(a.body, ">12h<") != 2 {
@@ -83,14 +83,14 @@ func TestSettings(t *testing.T) {
 
 	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "buy a disk") ||
 		!strings.Contains(a.body, `status bad">Failed`) {
-		t.Errorf("the doctor's findings: %s", a.Status)
+		t.Errorf("the doctor's findings returned %s", a.Status)
 	}
 
 	// A key can be rotated once the next one is old enough.
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, at+"?done=rotated")
 	if a := b.post(at, at+"/keys", url.Values{"use": {"ES256"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "The next key is too young.") {
-		t.Errorf("rotating to a key that is too young: %s", a.Status)
+		t.Errorf("rotating to a key that is too young returned %s", a.Status)
 	}
 
 	// A test email is sent, or the page shows why it could not be.
@@ -98,10 +98,10 @@ func TestSettings(t *testing.T) {
 	if a := b.post(at, at+"/mail",
 		url.Values{"to": {"ada@example.org"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "550 &lt;i&gt;no") || !strings.Contains(a.body, `value="ada@example.org"`) {
-		t.Errorf("a mail that is refused: %s", a.Status)
+		t.Errorf("a test email that the server refuses returned %s", a.Status)
 	}
 	if a := b.post(at, at+"/mail", url.Values{"to": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a mail without a recipient: %s", a.Status)
+		t.Errorf("a test email to an invalid address returned %s", a.Status)
 	}
 
 	// A session that is not fresh must be confirmed first.
@@ -111,6 +111,6 @@ func TestSettings(t *testing.T) {
 		t, "/dashboard/confirm?next="+url.QueryEscape(at))
 
 	if !slices.Equal(w.rotated, []string{"RS256"}) || !slices.Equal(w.mailed, []string{"ada@example.com"}) {
-		t.Errorf("rotated keys: %v, mails sent to: %v", w.rotated, w.mailed)
+		t.Errorf("rotated keys: %v, emails sent to: %v", w.rotated, w.mailed)
 	}
 }

@@ -22,7 +22,7 @@ func (w *world) ada(t *testing.T, b browser) (page string) {
 		"last_name": {"Lovelace"}, "password": {good}})
 	page, ok := strings.CutSuffix(made.Header.Get("Location"), "?done=subscriberadded")
 	if !ok {
-		t.Fatalf("creating a subscriber: %s %s", made.Status, made.body)
+		t.Fatalf("creating a subscriber returned %s: %s", made.Status, made.body)
 	}
 	return page
 }
@@ -39,7 +39,7 @@ func TestSubscribers(t *testing.T) {
 		!strings.Contains(a.body, `id="f-email-fault"`) ||
 		!strings.Contains(a.body, `id="f-password-fault"`) || !strings.Contains(a.body, `value="Ada"`) ||
 		strings.Contains(a.body, "short\"") {
-		t.Errorf("an invalid subscriber: %s %s", a.Status, between(a.body, "<form id", "</form>"))
+		t.Errorf("creating an invalid subscriber returned %s: %s", a.Status, between(a.body, "<form id", "</form>"))
 	}
 
 	one := w.ada(t, b)
@@ -61,12 +61,12 @@ func TestSubscribers(t *testing.T) {
 	if a := b.post(one+"/edit", one+"/edit",
 		url.Values{"email": {mail}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-email-fault"`) {
-		t.Errorf("an e-mail that is taken: %s", a.Status)
+		t.Errorf("saving an email that is already in use returned %s", a.Status)
 	}
 
 	if a := b.post(one, one+"/invite", nil); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "Subscribers with a password are not invited") {
-		t.Errorf("inviting a subscriber with a password: %s", a.Status)
+		t.Errorf("inviting a subscriber with a password returned %s", a.Status)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestUnlock(t *testing.T) {
 
 	for range 6 {
 		if err := logIn("wrong", ""); err == nil {
-			t.Fatal("a wrong password is accepted")
+			t.Fatal("a wrong password was accepted")
 		}
 	}
 	if err := logIn(good, ""); !errors.Is(err, problem.RateLimited) {
@@ -113,7 +113,7 @@ func TestUnlock(t *testing.T) {
 	if a := b.get(one); !strings.Contains(a.body, "Firefox on Linux") ||
 		!strings.Contains(a.body, "/tokens/make/subscriber?reference=ada%40example.com") ||
 		!strings.Contains(a.body, "None. They sign in with their password alone") {
-		t.Errorf("the subscriber's page: %s", a.Status)
+		t.Errorf("the subscriber's page returned %s", a.Status)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestExportAndErase(t *testing.T) {
 	}
 
 	if a := b.post(one, one+"/erase", url.Values{"confirm": {"ada"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("erasing with a wrong name: %s", a.Status)
+		t.Errorf("erasing with a wrong name returned %s", a.Status)
 	}
 
 	w.pass(operator.Freshness)
@@ -140,7 +140,7 @@ func TestExportAndErase(t *testing.T) {
 	b.post(one, one+"/erase", url.Values{"confirm": {"ada@example.com"}}).leadsTo(t, base+"?done=erased")
 
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("the page of an erased subscriber: %s", a.Status)
+		t.Errorf("the page of an erased subscriber returned %s", a.Status)
 	}
 }
 
@@ -169,6 +169,6 @@ func TestSubscriberRecordCalls(t *testing.T) {
 	sent.Set("record_calls", "sometimes")
 	if a := b.post(one+"/edit", one+"/edit", sent); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-record_calls-fault"`) {
-		t.Errorf("an unknown setting: %s", a.Status)
+		t.Errorf("saving an unknown setting returned %s", a.Status)
 	}
 }

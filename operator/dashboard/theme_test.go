@@ -18,7 +18,7 @@ func TestTheme(t *testing.T) {
 		b.post("/dashboard/operators", "/dashboard/account/theme", url.Values{"theme": {tt.theme}}).leadsTo(
 			t, "/dashboard/operators")
 		if got := b.get("/dashboard/operators").body; !strings.Contains(got, tt.want) {
-			t.Errorf("after the theme %q the page does not have %s", tt.theme, tt.want)
+			t.Errorf("with the theme %q, the page lacks %s", tt.theme, tt.want)
 		}
 	}
 }

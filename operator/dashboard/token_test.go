@@ -87,7 +87,7 @@ func TestTokens(t *testing.T) {
 		for _, action := range []string{"/inspect", "/revoke"} {
 			a := p.post(other, other+action, url.Values{"token": {secret}})
 			if a.StatusCode != http.StatusUnprocessableEntity {
-				t.Errorf("%s of a %s token in another project: %s", action, kind, a.Status)
+				t.Errorf("%s for a %s token in another project returned %s", action, kind, a.Status)
 			}
 		}
 
@@ -100,19 +100,19 @@ func TestTokens(t *testing.T) {
 	trail := p.get("/dashboard/projects/" + p.w.one.ID + "/audit?action=token.issued")
 	for _, kind := range []string{"kind: sat", "kind: guest", "kind: invite"} {
 		if !strings.Contains(trail.body, kind) {
-			t.Errorf("the trail has no %s", kind)
+			t.Errorf("the audit trail lacks %s", kind)
 		}
 	}
 
 	embed := "01a20292-11ce-79c1-8010-9ab89446cd8f"
 	a := p.post(p.base, p.base+"/revoke", url.Values{"embed": {embed}})
 	if a.StatusCode != http.StatusNotFound {
-		t.Errorf("revoking an unknown embed key: %s", a.Status)
+		t.Errorf("revoking an unknown embed key returned %s", a.Status)
 	}
 }
 
-// TestTokenOffers shows that the forms suggest existing subscribers and addresses.
-func TestTokenOffers(t *testing.T) {
+// TestTokenSuggestions shows that the forms suggest existing subscribers and addresses.
+func TestTokenSuggestions(t *testing.T) {
 	p := newTokenPages(t)
 	page := p.get(p.base + "/make/subscriber").body
 	if !strings.Contains(page, `<option value="ada@example.com">`) {
@@ -122,7 +122,7 @@ func TestTokenOffers(t *testing.T) {
 	found := p.post(p.base+"/make/subscriber", "/dashboard/projects/"+p.w.one.ID+"/subscribers/find",
 		url.Values{"text": {"ADA"}})
 	if strings.TrimSuffix(found.body, "\n") != `[["ada@example.com",""]]` {
-		t.Errorf("searching for ADA found %s %q", found.Status, found.body)
+		t.Errorf("searching for ADA returned %s: %q", found.Status, found.body)
 	}
 
 	if page := p.get(p.base + "/make/invite").body; !strings.Contains(page, `<option value="/private/ada">`) {
@@ -130,26 +130,26 @@ func TestTokenOffers(t *testing.T) {
 	}
 }
 
-// TestTokenOfNewSubscriber shows that an unknown reference creates a subscriber only after the
+// TestTokenForNewSubscriber shows that an unknown reference creates a subscriber only after the
 // operator confirms it.
-func TestTokenOfNewSubscriber(t *testing.T) {
+func TestTokenForNewSubscriber(t *testing.T) {
 	p := newTokenPages(t)
 	slip := url.Values{"reference": {"adda@example.com"}}
 	asked := p.mint("subscriber", slip)
 	if asked.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet, so a new one will be created") ||
 		strings.Contains(asked.body, `id="made"`) {
-		t.Errorf("a mistyped reference: %s", asked.Status)
+		t.Errorf("creating a token for a mistyped reference returned %s", asked.Status)
 	}
 	found, err := p.w.fabric.Subscribers.List(t.Context(), p.w.one.ID, firstPage)
 	if err != nil || len(found.Items) != 1 {
-		t.Errorf("after the question there are %d subscribers, %v", len(found.Items), err)
+		t.Errorf("before the confirmation there are %d subscribers, %v", len(found.Items), err)
 	}
 
 	// The confirmation must be for the reference that is typed now.
 	slip.Set("new", "another@example.com")
 	if a := p.mint("subscriber", slip); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("another mistyped reference: %s", a.Status)
+		t.Errorf("confirming another reference returned %s", a.Status)
 	}
 
 	slip.Set("new", "adda@example.com")
@@ -172,7 +172,7 @@ func TestGuestTokenAddresses(t *testing.T) {
 	a := p.mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}})
 	if a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "/private/nobody is not an address of this project") {
-		t.Errorf("an unknown address: %s", a.Status)
+		t.Errorf("creating a token for an unknown address returned %s", a.Status)
 	}
 
 	// No more addresses than allowed are looked up.
@@ -180,7 +180,7 @@ func TestGuestTokenAddresses(t *testing.T) {
 	a = p.mint("guest", url.Values{"allowed_addresses": {many}})
 	if a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is not an address") {
-		t.Errorf("too many addresses: %s", a.Status)
+		t.Errorf("creating a token with too many addresses returned %s", a.Status)
 	}
 }
 
@@ -201,13 +201,13 @@ func TestLeakedKey(t *testing.T) {
 	a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {` "` + secret + `" `}})
 	if !strings.Contains(a.body, "This is an API key") || !strings.Contains(a.body, base+"/keys/"+k.ID) ||
 		strings.Contains(a.body, secret) || !strings.Contains(a.body, "never") {
-		t.Errorf("inspecting a leaked key: %s %s", a.Status, between(a.body, `id="found"`, "</div>"))
+		t.Errorf("inspecting a leaked key returned %s: %s", a.Status, between(a.body, `id="found"`, "</div>"))
 	}
 
 	if a := b.post(base+"/tokens", base+"/tokens/inspect",
 		url.Values{"token": {theirs}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		strings.Contains(a.body, "This is an API key") {
-		t.Errorf("inspecting another project's key: %s", a.Status)
+		t.Errorf("inspecting another project's key returned %s", a.Status)
 	}
 
 	// After the key is revoked, inspecting it says so.
@@ -215,12 +215,12 @@ func TestLeakedKey(t *testing.T) {
 	b.post(page, page+"/revoke", url.Values{"confirm": {name}}).leadsTo(t, base+"/keys?done=revoked")
 	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body,
 		`status bad">Revoked`) {
-		t.Errorf("inspecting a revoked key: %s", a.Status)
+		t.Errorf("inspecting a revoked key returned %s", a.Status)
 	}
 
 	if list := b.get(base + "/keys").body; !strings.Contains(list, `Revoked</span> <time class="quiet"`) ||
 		!strings.Contains(list, base+"/tokens#look") {
-		t.Error("the list of keys does not show when one was revoked, or does not link to the other's page")
+		t.Error("the list of keys does not show when the key was revoked, or has no link to the inspection")
 	}
 
 	again, err := w.fabric.APIKeys.Find(ctx, w.one.ID, k.ID)

@@ -47,7 +47,7 @@ var (
 	errForm = problem.New(problem.Forbidden, "form_token",
 		"the form belongs to another session, or was open too long; nothing was changed")
 	errSignIn = errors.New("no operator is signed in")
-	errStale  = errors.New("the operator has to confirm its identity again")
+	errStale  = errors.New("the operator must confirm their identity again")
 )
 
 // admit reads the session and the form of a visit, and checks that the operator may use the route.
@@ -147,7 +147,7 @@ func (a *site) readForm(v *visit) error {
 	for _, values := range v.r.PostForm {
 		for _, text := range values {
 			if strings.ToValidUTF8(text, "") != text || strings.ContainsRune(text, 0) {
-				return problem.New(problem.Malformed, "bad_request", "a field of the form is not text")
+				return problem.New(problem.Malformed, "bad_request", "a form field is not valid text")
 			}
 		}
 	}

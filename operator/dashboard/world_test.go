@@ -280,7 +280,7 @@ func (b browser) signIn(email string) {
 	b.Helper()
 	a := b.post("/dashboard/login", "/dashboard/login", url.Values{"username": {email}, "password": {good}})
 	if a.StatusCode != http.StatusSeeOther {
-		b.Fatalf("signing in as %s: %s %s", email, a.Status, a.body)
+		b.Fatalf("signing in as %s returned %s: %s", email, a.Status, a.body)
 	}
 }
 
