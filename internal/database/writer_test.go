@@ -15,7 +15,7 @@ func TestRemember(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
 
 	var recalled []any
-	wrong := errors.New("it is not so")
+	wrong := errors.New("the recalled value is wrong")
 	fails := 0
 
 	leave := func(v any, refusal error) error {
@@ -119,6 +119,6 @@ func TestRememberTogether(t *testing.T) {
 	}
 
 	if lasts != 1 || left != many*2/3 {
-		t.Errorf("%d functions ran before the commit, which left %d, want 1 and %d", lasts, left, many*2/3)
+		t.Errorf("%d functions ran before the commit, and the value is %d, want 1 and %d", lasts, left, many*2/3)
 	}
 }

@@ -219,12 +219,12 @@ func testDeliver(t *testing.T, c store.Config) {
 	ids := got.all()
 	for _, id := range ids {
 		if !want[id] {
-			t.Errorf("%s was delivered twice, or never happened", id)
+			t.Errorf("%s was delivered twice, or is unknown", id)
 		}
 		delete(want, id)
 	}
 	if len(ids) != 60 || len(want) != 0 {
-		t.Errorf("%d events were delivered, %d of 60 not at all, want each once", len(ids), len(want))
+		t.Errorf("%d events were delivered, and %d of 60 were not, want each delivered once", len(ids), len(want))
 	}
 }
 
@@ -319,7 +319,7 @@ func TestAnswers(t *testing.T) {
 
 	w.happen(1)
 	w.node()
-	w.await(gone, "the receiver to be given up", func(d fabric.Delivery) bool {
+	w.await(gone, "the delivery to be given up", func(d fabric.Delivery) bool {
 		return d.State == fabric.Dead && d.Status == 410 && d.Attempts == 1
 	})
 
@@ -331,14 +331,14 @@ func TestAnswers(t *testing.T) {
 		return d.Status == 503 && d.Due.After(w.now().Add(time.Hour))
 	})
 
-	w.await(endless, "an endless answer", delivered)
+	w.await(endless, "an endless response", delivered)
 	if followed.Load() {
 		t.Error("the redirect was followed")
 	}
 }
 
-// TestOneHangs shows that a receiver that never responds does not delay other receivers.
-func TestOneHangs(t *testing.T) {
+// TestHangingReceiver shows that a receiver that never responds does not delay other receivers.
+func TestHangingReceiver(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	hang := make(chan struct{})
 	w.webhook(func(http.ResponseWriter, *http.Request) { <-hang })
@@ -366,13 +366,13 @@ func TestShutdown(t *testing.T) {
 	cancel()
 	d.Shutdown(over) // over is already done, so Shutdown does not wait
 	if n := w.delivered(hook); n != 0 {
-		t.Errorf("%d deliveries succeeded before any was answered", n)
+		t.Errorf("%d deliveries succeeded before the receiver responded", n)
 	}
 
 	close(answer)
 	d.Shutdown(t.Context())
 	if n := w.delivered(hook); n == 0 || n > 4 {
-		t.Errorf("%d deliveries succeeded, want those that had started", n)
+		t.Errorf("%d deliveries succeeded, want only those in progress", n)
 	}
 
 	w.node()

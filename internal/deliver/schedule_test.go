@@ -31,7 +31,7 @@ func TestDelay(t *testing.T) {
 	}
 
 	if d, _ := delay(5, time.Second); d < 40*time.Minute {
-		t.Errorf("delay with a shorter Retry-After = %v, want an hour nevertheless", d)
+		t.Errorf("delay with a shorter Retry-After = %v, want about an hour", d)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestReason(t *testing.T) {
 		resp, err := client.Do(req)
 		if err == nil {
 			resp.Body.Close()
-			t.Errorf("%s answers", url)
+			t.Errorf("%s returned a response", url)
 		} else if got := reason(err); got != want {
 			t.Errorf("reason of %v = %q, want %q", err, got, want)
 		}

@@ -135,7 +135,7 @@ func (v *visit) attempt(ctx context.Context, j Job) bool {
 	r := v.settled(j, a, now)
 	// Store the outcome even if the node is stopping.
 	if err := v.d.c.Queue.Settle(context.WithoutCancel(ctx), r); err != nil {
-		v.d.c.Log.Error("storing the result of a delivery; it is sent again",
+		v.d.c.Log.Error("storing the result of a delivery; it will be sent again",
 			v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
 		return false
 	}

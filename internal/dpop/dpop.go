@@ -116,7 +116,7 @@ func invalid(format string, args ...any) error {
 }
 
 // errNonce asks the client for a proof with the nonce in the response (RFC 9449, section 8).
-var errNonce = problem.New(problem.Invalid, "use_dpop_nonce", "the nonce of the DPoP proof is not a recent one")
+var errNonce = problem.New(problem.Invalid, "use_dpop_nonce", "the nonce in the DPoP proof is not recent")
 
 // Verify checks the proof for a request. proofs must contain exactly one proof. Verify returns the
 // thumbprint (RFC 7638) of the key that signed it. The error for an invalid proof is
@@ -136,7 +136,7 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 	key := session.Key{Kind: "dpop", ID: session.Digest(thumbprint + " " + c.ID)}
 	err = v.c.Sessions.Add(ctx, key, []byte("1"), maxAge+maxAhead+skew)
 	if errors.Is(err, problem.Conflict) {
-		return "", invalid("it was used before; each needs a unique jti")
+		return "", invalid("it was used before; each proof needs a unique jti")
 	}
 	if err != nil {
 		return "", fmt.Errorf("remembering DPoP proof: %w", err)
@@ -293,7 +293,7 @@ func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 func (v *Verifier) confirmKey(r *http.Request, token, thumbprint string) error {
 	holder, err := v.Verify(r.Context(), Proofs(r), Use{Method: r.Method, Path: r.URL.Path, Token: token})
 	if err == nil && holder != thumbprint {
-		err = invalid("it is not by the key that the access token is bound to")
+		err = invalid("it is not signed with the key that the access token is bound to")
 	}
 	return refused(err)
 }
@@ -303,7 +303,7 @@ func (v *Verifier) confirmKey(r *http.Request, token, thumbprint string) error {
 func (v *Verifier) ConfirmRPC(ctx context.Context, method, proof, thumbprint string) error {
 	holder, err := v.Verify(ctx, []string{proof}, Use{RPC: method})
 	if err == nil && holder != thumbprint {
-		err = invalid("it is not by the key that the token is bound to")
+		err = invalid("it is not signed with the key that the token is bound to")
 	}
 	return refused(err)
 }

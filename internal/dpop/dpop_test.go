@@ -143,15 +143,15 @@ func TestVerify(t *testing.T) {
 	}
 
 	check("", map[string]string{
-		"valid":                       good,
-		"a query and a fragment":      proof("htu", "https://id.example"+path+"?a=b#c"),
-		"upper case":                  proof("htu", "HTTPS://ID.EXAMPLE"+path),
-		"the default port":            proof("htu", "https://id.example:443"+path),
-		"another origin of ours":      proof("htu", "http://127.0.0.1:8080"+path),
-		"an iat of ten seconds ago":   proof("iat", at(-10*time.Second)),
-		"an iat in nine seconds":      proof("iat", at(9*time.Second)),
-		"a nonce of ours":             proof("nonce", w.Nonce()),
-		"nbf, exp and unknown claims": proof("nbf", at(0), "exp", at(time.Hour), "x", 1, ":y", 1),
+		"valid":                        good,
+		"a query and a fragment":       proof("htu", "https://id.example"+path+"?a=b#c"),
+		"upper case":                   proof("htu", "HTTPS://ID.EXAMPLE"+path),
+		"the default port":             proof("htu", "https://id.example:443"+path),
+		"another origin of the server": proof("htu", "http://127.0.0.1:8080"+path),
+		"an iat of ten seconds ago":    proof("iat", at(-10*time.Second)),
+		"an iat in nine seconds":       proof("iat", at(9*time.Second)),
+		"a recent nonce":               proof("nonce", w.Nonce()),
+		"nbf, exp and unknown claims":  proof("nbf", at(0), "exp", at(time.Hour), "x", 1, ":y", 1),
 	})
 
 	check("use_dpop_nonce", map[string]string{
@@ -190,7 +190,7 @@ func TestVerify(t *testing.T) {
 
 	for _, proofs := range [][]string{nil, {proof(), proof()}} {
 		if _, err := w.Verify(t.Context(), proofs, use); err == nil {
-			t.Errorf("%d proofs are accepted", len(proofs))
+			t.Errorf("%d proofs were accepted", len(proofs))
 		}
 	}
 }
@@ -251,7 +251,7 @@ func TestOnce(t *testing.T) {
 	}
 	all.Wait()
 	if len(won) != 1 {
-		t.Errorf("%d of 50 uses of a proof succeed", len(won))
+		t.Errorf("%d of 50 uses of a proof succeeded, want 1", len(won))
 	}
 
 	same := newHolder(t).proof(t, w.now, "jti", "a")
@@ -259,7 +259,7 @@ func TestOnce(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := w.Verify(t.Context(), []string{h.proof(t, w.now, "jti", "a")}, use); err != nil {
-		t.Errorf("the jti of another key: %v", err)
+		t.Errorf("another key with the same jti: %v", err)
 	}
 }
 
@@ -330,7 +330,7 @@ func FuzzProof(f *testing.F) {
 			got, err = w.Verify(context.Background(), []string{proof}, use)
 		})
 		if err == nil && got != thumbprintIn(t, proof) {
-			t.Errorf("%q is by the key %q", proof, got)
+			t.Errorf("%q is signed with the key %q", proof, got)
 		}
 	})
 }

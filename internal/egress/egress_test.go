@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 		if err := p.Check("url", tt.url); err != nil {
 			if problem.First(err) == nil || problem.First(err).Kind != problem.Invalid ||
 				problem.First(err).Param != "url" {
-				t.Errorf("Check(%q) = %#v, want a fault of url", tt.url, err)
+				t.Errorf("Check(%q) = %#v, want a problem on url", tt.url, err)
 				continue
 			}
 			code = problem.First(err).Code
@@ -117,11 +117,11 @@ func TestDial(t *testing.T) {
 		resp, err := client.Get("http://" + host + ":" + port + "/")
 		if err == nil {
 			resp.Body.Close()
-			t.Errorf("%s: answered", host)
+			t.Errorf("%s: the request succeeded", host)
 		}
 	}
 	if reached() {
-		t.Error("loopback was reached")
+		t.Error("a request reached loopback")
 	}
 
 	resp, err := egress.Policy{Resolver: names, Allow: []string{"pbx.example"}}.Client().Get(
@@ -131,7 +131,7 @@ func TestDial(t *testing.T) {
 	}
 	resp.Body.Close()
 	if !reached() {
-		t.Error("an allowed name did not reach its host")
+		t.Error("the request to an allowed name did not arrive")
 	}
 }
 
@@ -180,7 +180,7 @@ func TestRedirect(t *testing.T) {
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusTemporaryRedirect || reached() {
-		t.Errorf("got %d, want the redirect itself; reached: %v", resp.StatusCode, reached())
+		t.Errorf("the status is %d, want that of the redirect; reached: %v", resp.StatusCode, reached())
 	}
 }
 

@@ -28,11 +28,11 @@ func FuzzURL(f *testing.F) {
 			}
 			u, err := url.Parse(text)
 			if err != nil {
-				t.Fatalf("%q is accepted and cannot be parsed: %v", text, err)
+				t.Fatalf("%q was accepted but cannot be parsed: %v", text, err)
 			}
 			ip, err := netip.ParseAddr(u.Hostname())
 			if err == nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsUnspecified()) {
-				t.Errorf("%q is accepted, which leads to %v", text, ip)
+				t.Errorf("%q was accepted but leads to %v", text, ip)
 			}
 		})
 	})

@@ -74,7 +74,7 @@ func checkPort(param string, u *url.URL, any bool) error {
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 || !any && !isPlainPort(uint16(n)) {
-		return unsafe(param, "must have port 80, 443, or 1024 and above")
+		return unsafe(param, "must have port 80, 443, or 1024 or higher")
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func TestTOTP(t *testing.T) {
 	}
 	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil ||
 		again.Secret != e.Secret {
-		t.Errorf("the page, shown again, has another secret: %v", err)
+		t.Errorf("BeginTOTP again returned another secret, or %v", err)
 	}
 
 	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow",
@@ -124,15 +124,15 @@ func TestTOTP(t *testing.T) {
 		code string
 		want error
 	}{
-		{"two steps late", factortest.Code(e.Secret, w.now().Add(-time.Minute)), factor.ErrWrong},
-		{"two steps early", factortest.Code(e.Secret, w.now().Add(time.Minute)), factor.ErrWrong},
-		{"not digits", "ABCDEF", factor.ErrWrong},
+		{"a code two steps late", factortest.Code(e.Secret, w.now().Add(-time.Minute)), factor.ErrWrong},
+		{"a code two steps early", factortest.Code(e.Secret, w.now().Add(time.Minute)), factor.ErrWrong},
+		{"a code that is not digits", "ABCDEF", factor.ErrWrong},
 		{"empty", "", factor.ErrWrong},
-		{"one step early, typed with a space", space(factortest.Code(e.Secret, w.now().Add(30*time.Second))), nil},
-		{"the current one, after that", factortest.Code(e.Secret, w.now()), factor.ErrUsed},
+		{"a code one step early, with a space", space(factortest.Code(e.Secret, w.now().Add(30*time.Second))), nil},
+		{"the current code after that", factortest.Code(e.Secret, w.now()), factor.ErrUsed},
 	} {
 		if err := w.CheckTOTP(ctx, w.ada, "", tt.code); !errors.Is(err, tt.want) {
-			t.Errorf("a code %s: %v, want %v", tt.name, err, tt.want)
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
 
@@ -223,7 +223,7 @@ func TestGuesses(t *testing.T) {
 
 	must(t, w.CheckTOTP(t.Context(), w.ada, "device a", factortest.Code(secret, w.now())))
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("strangers may guess again after the owner succeeded: %v", err)
+		t.Errorf("after the owner succeeded, a guess from elsewhere: %v, want it refused", err)
 	}
 
 	w.pass(factor.GuessWindow + time.Second)
@@ -236,7 +236,7 @@ func TestRecoveryCodes(t *testing.T) {
 	first, err := w.FirstCodes(ctx, w.ada)
 	must(t, err)
 	if again, err := w.FirstCodes(ctx, w.ada); err != nil || again != nil {
-		t.Errorf("the first codes again: %v, %v", again, err)
+		t.Errorf("FirstCodes again = %v, %v, want none", again, err)
 	}
 
 	slices.Sort(first)

@@ -56,7 +56,7 @@ func FuzzPasskey(f *testing.F) {
 			}
 			if used, err := protocol.ParseCredentialRequestResponseBytes(answer); err == nil {
 				if _, err := factors.validate(ada, session, used); err == nil {
-					t.Errorf("%s is accepted of somebody without passkeys", answer)
+					t.Errorf("%s was accepted from an owner without passkeys", answer)
 				}
 			}
 		})

@@ -133,7 +133,7 @@ func TestPasskeyChallenges(t *testing.T) {
 		t.Errorf("%d of 50 callers succeeded with one answer", won)
 	}
 	if _, err := w.CheckPasskey(ctx, "one", answer); !errors.Is(err, factor.ErrStale) {
-		t.Errorf("an answer, used again: %v", err)
+		t.Errorf("the same answer again: %v", err)
 	}
 
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
@@ -179,7 +179,7 @@ func TestListAndRemove(t *testing.T) {
 	must(t, w.Remove(ctx, w.ada, all[0].ID))
 	must(t, w.Remove(ctx, w.ada, all[1].ID))
 	if left, err := w.List(ctx, w.ada); err != nil || len(left) != 0 {
-		t.Errorf("remaining factors: %+v, %v, want none: recovery codes go with the last factor", left, err)
+		t.Errorf("remaining factors: %+v, %v, want none, not even recovery codes", left, err)
 	}
 }
 

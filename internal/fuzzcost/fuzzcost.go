@@ -54,10 +54,10 @@ func (b Bound) Check(t T, n int, parse func()) {
 		cpu, heap = min(cpu, againCPU), min(heap, againHeap)
 	}
 	if cpu > maxCPU {
-		t.Errorf("an input of %d bytes takes %v of processor time, want %v at most", n, cpu, maxCPU)
+		t.Errorf("an input of %d bytes takes %v of CPU time, want at most %v", n, cpu, maxCPU)
 	}
 	if heap > maxHeap {
-		t.Errorf("for an input of %d bytes, %d bytes are allocated, want %d at most", n, heap, maxHeap)
+		t.Errorf("for an input of %d bytes, %d bytes are allocated, want at most %d", n, heap, maxHeap)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 		want  string
 	}{
 		{"cheap", func() {}, ""},
-		{"slow", func() { spin(3 * time.Millisecond * slowdown()) }, "processor time"},
+		{"slow", func() { spin(3 * time.Millisecond * slowdown()) }, "CPU time"},
 		{"large", func() { kept = make([]byte, 1<<20) }, "bytes are allocated"},
 		{"slow once", func() {
 			if calls++; calls == 1 {

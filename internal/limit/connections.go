@@ -8,8 +8,8 @@ import (
 // A Connections counts this process's open connections from unauthenticated clients. Each network
 // has its own limit, so that one network cannot lock out the others.
 type Connections struct {
-	Most       int // in total
-	PerNetwork int // from one network, see [RangeOf]
+	Most       int // maximum in total
+	PerNetwork int // maximum from one network, see [RangeOf]
 
 	mu       sync.Mutex
 	all      int

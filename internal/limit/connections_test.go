@@ -16,13 +16,13 @@ func TestConnections(t *testing.T) {
 		want bool
 	}{{near, true}, {nearer, true}, {near, false}, {far, true}, {farther, false}} {
 		if got := c.Add(step.from); got != step.want {
-			t.Errorf("connection %d from %v is accepted: %v, want %v", i, step.from, got, step.want)
+			t.Errorf("connection %d from %v was accepted: %v, want %v", i, step.from, got, step.want)
 		}
 	}
 
 	c.Remove(near)
 	if !c.Add(farther) {
-		t.Error("a connection is refused although another has ended")
+		t.Error("a connection was refused after another had ended")
 	}
 	for _, a := range []netip.Addr{nearer, far, farther} {
 		c.Remove(a)

@@ -145,8 +145,8 @@ func (away) Allow(ctx context.Context, _ session.Key, _ session.Rate, _ int) (ti
 	return 0, errors.Join(ctx.Err(), errors.New("away"))
 }
 
-// TestAway shows that each node enforces limits on its own while the store is unavailable.
-func TestAway(t *testing.T) {
+// TestStoreUnavailable shows that each node enforces limits on its own while the store is unavailable.
+func TestStoreUnavailable(t *testing.T) {
 	l := New(away{open(t)}, Rates{LoginPerAccount: Of(2, time.Hour)})
 	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))
 	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))

@@ -61,7 +61,7 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	}
 
 	if b.Log != nil {
-		b.Log.Info("stored a mail at /dev/mail, because mail.url is log:", "mail", m.ID, "kind", string(m.Kind))
+		b.Log.Info("stored an email at /dev/mail, because mail.url is log:", "mail", m.ID, "kind", string(m.Kind))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ var (
 // A sheet is the input of the templates.
 type sheet struct {
 	words
-	Lang   string // of BCP 47
+	Lang   string // a BCP 47 tag
 	Broken string // the sentence before the address of the link
 	Brand  string
 	Logo   Picture

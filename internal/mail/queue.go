@@ -139,7 +139,7 @@ func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct
 	letters, err := p.c.Queue.TakeLetters(ctx, now, now.Add(leaseFor), n)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.c.Log.Debug("finding due mails", "error", err)
+			p.c.Log.Debug("finding due emails", "error", err)
 		}
 		return
 	}
@@ -167,7 +167,7 @@ func (p *Post) attempt(ctx context.Context, l Letter) {
 	r := p.settled(l, err)
 	// Store the outcome even if the node is stopping.
 	if err := p.c.Queue.SettleLetter(context.WithoutCancel(ctx), r); err != nil {
-		p.c.Log.Error("storing the result of a mail; it is sent again", "mail", l.ID, "error", err)
+		p.c.Log.Error("storing the result of an email; it will be sent again", "mail", l.ID, "error", err)
 		return
 	}
 	p.tell(l, r)
@@ -217,11 +217,11 @@ func (p *Post) tell(l Letter, r Result) {
 		p.c.Log.Debug("mail "+string(r.State), "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts)
 	case r.State == Dead:
 		p.c.Observe("dead")
-		p.c.Log.Warn("gave up sending a mail; `selvage mail retry` tries again", "mail", l.ID, "kind",
+		p.c.Log.Warn("gave up sending an email; `selvage mail retry` tries again", "mail", l.ID, "kind",
 			string(l.Kind), "attempts", l.Attempts, "error", r.Error)
 	default:
 		p.c.Observe("failed")
-		p.c.Log.Warn("sending a mail failed; it is retried", "mail", l.ID, "kind", string(l.Kind),
+		p.c.Log.Warn("sending an email failed; it will be retried", "mail", l.ID, "kind", string(l.Kind),
 			"attempts", l.Attempts, "next", r.Due, "error", r.Error)
 	}
 }

@@ -63,12 +63,12 @@ func TestSend(t *testing.T) {
 			got := s.To("ada@example.com")
 			if len(got) != 1 || got[0].Secure != tt.secure || got[0].User != inbox.User ||
 				got[0].From != "no-reply@acme.example" {
-				t.Fatalf("the server has %+v, want one mail of %s", got, inbox.User)
+				t.Fatalf("the server has %+v, want one email from %s", got, inbox.User)
 			}
 
 			m := got[0]
 			if m.Subject != "Grüße" || m.Text != "text of it\n" || m.HTML != "<p>html of it</p>" {
-				t.Errorf("the mail contains %q, %q, %q", m.Subject, m.Text, m.HTML)
+				t.Errorf("the email contains %q, %q, %q", m.Subject, m.Text, m.HTML)
 			}
 
 			for name, want := range map[string]string{"Auto-Submitted": "auto-generated",
@@ -81,14 +81,14 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendsNothingReadable shows that a password is sent only over TLS, and only to a server with a
+// TestSendRequiresTLS shows that a password is sent only over TLS, and only to a server with a
 // trusted certificate.
-func TestSendsNothingReadable(t *testing.T) {
+func TestSendRequiresTLS(t *testing.T) {
 	t.Run("no STARTTLS", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
 		err := transport(t, s, "smtp", "localhost", "?tls=starttls").Send(t.Context(), message("ada@example.com"))
 		if err == nil || len(s.Mails()) != 0 {
-			t.Errorf("Send = %v, with %d mails, want a refusal", err, len(s.Mails()))
+			t.Errorf("Send = %v, with %d emails, want a refusal", err, len(s.Mails()))
 		}
 	})
 
@@ -127,7 +127,7 @@ func TestSendInjects(t *testing.T) {
 
 	got := s.Mails()
 	if len(got) != 1 || got[0].Header.Get("Bcc") != "" || got[0].To != "ada@example.com" || got[0].Text != m.Text {
-		t.Errorf("the server has %+v, want one mail to ada alone", got)
+		t.Errorf("the server has %+v, want one email, to ada only", got)
 	}
 
 	for _, address := range []string{"ada@example.com\r\nRCPT TO:<eve@example.com>",
@@ -138,7 +138,7 @@ func TestSendInjects(t *testing.T) {
 		}
 	}
 	if n := len(s.Mails()); n != 1 {
-		t.Errorf("the server has %d mails, want 1", n)
+		t.Errorf("the server has %d emails, want 1", n)
 	}
 }
 

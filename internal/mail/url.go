@@ -21,7 +21,7 @@ type Server struct {
 }
 
 // ErrBox is the error of ParseURL for a URL that selects the [Box] instead of a server.
-var ErrBox = errors.New("mails are stored on this server")
+var ErrBox = errors.New("emails are stored on this server")
 
 // ParseURL parses the URL of a mail server:
 //

@@ -37,12 +37,12 @@ func tongueOf(tag string) tongue {
 const (
 	notYou = "If this was not you, someone may know your password. Set a new one with " +
 		"“Forgot password?” where you sign in; that signs out everyone else."
-	ignore = "If you did not request this, ignore this mail: nothing has changed, " +
+	ignore = "If you did not request this, ignore this email: nothing has changed, " +
 		"and nobody can get in without the link."
 	halfOur  = "The link works once, for {minutes} minutes."
-	signed   = "{brand} sends this mail about your account there."
+	signed   = "{brand} sent this email about your account there."
 	facts    = "When: {when}\nDevice: {device}\nNetwork address: {address}\nBy: {by}" // unknown lines are left out
-	askOwner = "If this was not you, tell an owner of the installation at once. " +
+	askOwner = "If this was not you, tell an owner of the installation immediately. " +
 		"They can sign you out everywhere and create a link for a new password."
 	opFacts = facts + "\nBy: {maker}"
 	others  = "the operators of {brand}" // the author of a change if this is not the account's owner
@@ -65,7 +65,7 @@ var english = map[Kind]words{
 			"Your account at {brand} uses the address {to}. Confirm that it is yours.",
 			"The link works once, for {hours} hours.",
 		},
-		Note: "If you have no account at {brand}, ignore this mail.",
+		Note: "If you have no account at {brand}, ignore this email.",
 	},
 	Invitation: {
 		Subject: "You are invited to {brand}", Title: "You are invited to {brand}", Button: "Accept the invitation",
@@ -74,7 +74,7 @@ var english = map[Kind]words{
 				"To use it, accept the invitation and choose a password.",
 			"The link works once, for {days} days.",
 		},
-		Note: "If you do not know {inviter}, ignore this mail: nobody can use the account without the link.",
+		Note: "If you do not know {inviter}, ignore this email: nobody can use the account without the link.",
 	},
 	ChangeAddress: {
 		Subject: "Confirm your new email address for {brand}", Title: "Confirm your new address",
@@ -90,14 +90,14 @@ var english = map[Kind]words{
 		Subject: "Your email address was entered at {brand}", Title: "Your address already belongs to your account",
 		Text: []string{"Someone, probably you, tried to use {to} for another account at {brand}. " +
 			"You already have an account with this address, so nothing was changed."},
-		Note: "If this was not you, ignore this mail.",
+		Note: "If this was not you, ignore this email.",
 	},
 	AddressChanged: {
 		Subject: "Your email address at {brand} has changed", Title: "Your email address has changed",
 		Text: []string{
-			"Your account at {brand} used the address {to}. It now uses {new}, and mails about it go there.",
+			"Your account at {brand} used the address {to}. It now uses {new}, and emails about it go there.",
 			facts},
-		Note: "If this was not you, contact the operators of {brand} at once.",
+		Note: "If this was not you, contact the operators of {brand} immediately.",
 	},
 	Registration: {
 		Subject: "Confirm your email address for {brand}", Title: "Create your account",
@@ -113,7 +113,7 @@ var english = map[Kind]words{
 		Subject: "You already have an account at {brand}", Title: "You already have an account",
 		Text: []string{"Someone, probably you, tried to create an account at {brand} with the address {to}. " +
 			"It already has one: sign in with it. If you forgot the password, choose “Forgot password?” there."},
-		Note: "If this was not you, ignore this mail: nothing has changed.",
+		Note: "If this was not you, ignore this email: nothing has changed.",
 	},
 	PasswordChanged: {
 		Subject: "Your password at {brand} has changed", Title: "Your password has changed",
@@ -164,8 +164,8 @@ var english = map[Kind]words{
 	OperatorLink: {
 		Subject: "A link for a new operator password at {brand}", Title: "Someone created a link for a new password",
 		Text: []string{"Someone created a link that sets a new password for your operator account {to} at {brand}. " +
-			"It works once, for a day, and is not in this mail: you get it from the person who created it.", opFacts},
-		Note: "If you did not ask for it, tell another owner of the installation at once.",
+			"It works once, for a day, and is not in this email: you get it from the person who created it.", opFacts},
+		Note: "If you did not ask for it, tell another owner of the installation immediately.",
 	},
 	OperatorAdded: {
 		Subject: "A new operator at {brand}: {new}", Title: "There is a new operator",
@@ -174,9 +174,9 @@ var english = map[Kind]words{
 			"check the audit trail.",
 	},
 	Test: {
-		Subject: "A test mail from {brand}", Title: "Mail works",
+		Subject: "A test email from {brand}", Title: "Email works",
 		Text: []string{
-			"This mail was sent by `selvage mail test`. If you can read it, mail from this installation arrives."},
+			"This email was sent by `selvage mail test`. If you can read it, email from this installation arrives."},
 		Note: "Check its headers as well: SPF, DKIM and DMARC should pass.",
 	},
 }

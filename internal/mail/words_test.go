@@ -42,7 +42,7 @@ func TestTongues(t *testing.T) {
 		same(name, facts(german.changes[name]), facts(want))
 	}
 	if len(german.words) != len(inEnglish.words) || len(german.changes) != len(inEnglish.changes) {
-		t.Error("some texts exist only in German")
+		t.Error("some words exist only in German")
 	}
 
 	for tag, want := range map[string]string{"": "en", "de": "de", "de-AT": "de", "DE": "de", "fr": "en",
@@ -57,6 +57,6 @@ func TestTongues(t *testing.T) {
 		"id", Sender{Address: "no-reply@example.com"})
 	if err != nil || m.Subject != "Neues Passwort für Acme" ||
 		!strings.Contains(m.HTML, `<html lang="de">`) || strings.Contains(m.HTML, "If the button") {
-		t.Errorf("a mail in German: %v, %q", err, m.Subject)
+		t.Errorf("an email in German: %v, %q", err, m.Subject)
 	}
 }

@@ -14,23 +14,23 @@ func TestForeign(t *testing.T) {
 	h := Weak(1)
 	const ours = "fathom lantern"
 	for _, tt := range []struct{ name, hash, password string }{
-		{"bcrypt of PHP", "$2y$05$abcdefghijklmnopqrstuuQK5DHw8D1SIn9Sz2V9ppg8cVg9O7VlS", ours},
-		{"scrypt of passlib",
+		{"bcrypt from PHP", "$2y$05$abcdefghijklmnopqrstuuQK5DHw8D1SIn9Sz2V9ppg8cVg9O7VlS", ours},
+		{"scrypt from passlib",
 			"$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E", "password"},
 		{"PHC scrypt",
 			"$scrypt$ln=10,r=8,p=1$AAECAwQFBgcICQoLDA0ODw$3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew", ours},
-		{"scrypt of Werkzeug",
+		{"scrypt from Werkzeug",
 			"scrypt:1024:8:1$Ff3s9x$74609ce1e13066a6f9f9fa1ef3f0427366b02dc457c34ab18862779d929a06d4" +
 				"c05ad8d159e03fb480c709ce3d6fd23f9c33e34026d42585b6b75fc37d2f4286", ours},
-		{"scrypt of Django",
+		{"scrypt from Django",
 			"scrypt$seasalt2$1024$8$1$1YiXhit6GohGc/C3G5eD+CJuKK9kQrgOFHUZM3oCkE7D4E7u3S2dWO16wm9ndg9U" +
 				"cQvKjiAd+uLiZPHzCCtztA==", ours},
-		{"PBKDF2 of passlib",
+		{"PBKDF2 from passlib",
 			"$pbkdf2-sha256$1000$AAECAwQFBgcICQoLDA0ODw$.D/INRTtr0yqbH81.dPgJpSVD0iVM15ju0jot8/s1Xc", ours},
-		{"PBKDF2 of passlib, SHA-512",
+		{"PBKDF2 from passlib, SHA-512",
 			"$pbkdf2-sha512$1000$AAECAwQFBgcICQoLDA0ODw$" +
 				"CuAMmRTjvXSelU3wb7PUhIO4ft3Z0o3WH/BgKjWMpK3ZpMpRaMrvJeBZ9hjMGoL/Q/Cnu/PrHFoOLfTMa9lXhA", ours},
-		{"PBKDF2 of passlib, SHA-1", "$pbkdf2$1000$AAECAwQFBgcICQoLDA0ODw$FHh1apxfwB7pHVam9gzdbYW598I", ours},
+		{"PBKDF2 from passlib, SHA-1", "$pbkdf2$1000$AAECAwQFBgcICQoLDA0ODw$FHh1apxfwB7pHVam9gzdbYW598I", ours},
 		{"PHC PBKDF2",
 			"$pbkdf2-sha256$i=1000,l=32$AAECAwQFBgcICQoLDA0ODw$+D/INRTtr0yqbH81+dPgJpSVD0iVM15ju0jot8/s1Xc", ours},
 		{"PBKDF2 of Django", "pbkdf2_sha256$1000$seasalt2$H7g0RwoD7RDtwUcGO0xSri+Xz8XqNWjcsB2MyzpwgLU=", ours},
@@ -49,7 +49,7 @@ func TestForeign(t *testing.T) {
 		}
 
 		if !h.Stale(tt.hash) {
-			t.Errorf("%s: Stale = false, want true: a foreign hash is to be replaced", tt.name)
+			t.Errorf("%s: Stale = false, want true for an imported hash", tt.name)
 		}
 	}
 }
@@ -105,7 +105,8 @@ func TestStale(t *testing.T) {
 	}
 	cheap, err := Weak(1).Hash(t.Context(), "fathom lantern")
 	if err != nil || h.Stale(hash) || !h.Stale(cheap) || h.Stale("") || h.Stale("nonsense") {
-		t.Errorf("stale are %v %v, %v", h.Stale(hash), h.Stale(cheap), err)
+		t.Errorf("Stale = %v for a new hash and %v for a cheap one, %v; want false and true",
+			h.Stale(hash), h.Stale(cheap), err)
 	}
 }
 

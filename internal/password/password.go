@@ -125,7 +125,7 @@ func (p params) derive(password, salt []byte, size int) []byte {
 // work returns the work of checking a hash with these parameters. Lanes run in parallel, so each
 // number of lanes counts as a separate algorithm.
 func (p params) work() work {
-	return work{fmt.Sprintf("argon2id of %d lanes", p.threads), int(p.memory) * int(p.time)}
+	return work{fmt.Sprintf("argon2id with %d lanes", p.threads), int(p.memory) * int(p.time)}
 }
 
 // nobody returns a hash for accounts without one. It costs as much as a real hash, and no password

@@ -100,6 +100,6 @@ func TestQueue(t *testing.T) {
 		}
 	}
 	if got := h.Waiting(); got != 0 {
-		t.Errorf("%d callers still wait", got)
+		t.Errorf("%d callers are still waiting", got)
 	}
 }

@@ -46,7 +46,7 @@ func TestWeak(t *testing.T) {
 	}
 
 	if err := (Policy{}).Weak(t.Context(), "password", "password"); err != nil {
-		t.Errorf("a policy without requirements = %v", err)
+		t.Errorf("Weak of the zero Policy = %v", err)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestWeakQueued(t *testing.T) {
 	cancel()
 	if err := (Policy{MinScore: 2, Hasher: h}).
 		Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
-		t.Errorf("Weak of a request that has ended = %v, want canceled", err)
+		t.Errorf("Weak with a canceled context = %v, want canceled", err)
 	}
 
 	<-h.sem
@@ -95,7 +95,7 @@ func TestWeakQueued(t *testing.T) {
 
 	err := p.Weak(t.Context(), "password", "lovelace-ada", "ada.lovelace@example.com")
 	if err == nil || !strings.Contains(err.Error(), "your e-mail address, your name") {
-		t.Errorf("Weak of a password that is the e-mail = %v", err)
+		t.Errorf("Weak of a password from the email = %v", err)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestBreached(t *testing.T) {
 
 			b, err := OpenBreached(breachedFile(t, end, all...))
 			if err != nil {
-				t.Fatalf("OpenBreached of %d = %v", n, err)
+				t.Fatalf("OpenBreached of %d hashes = %v", n, err)
 			}
 
 			for i := range n + 200 {
@@ -184,7 +184,7 @@ func TestOpenBreachedRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := OpenBreached(file); err == nil {
-			t.Errorf("OpenBreached of a file that is %s = nil, want an error", name)
+			t.Errorf("%s: OpenBreached = nil, want an error", name)
 		}
 	}
 

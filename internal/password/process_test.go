@@ -124,9 +124,9 @@ func TestApartStopped(t *testing.T) {
 	}
 }
 
-// TestApartNot shows that if the separate process cannot be started, or ends immediately, this
+// TestApartFails shows that if the separate process cannot be started, or ends immediately, this
 // process computes the hashes and the failure is reported.
-func TestApartNot(t *testing.T) {
+func TestApartFails(t *testing.T) {
 	for _, path := range []string{"/nonexistent", "/bin/true"} {
 		a := newApartment(t, path)
 		a.check(t)

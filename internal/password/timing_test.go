@@ -99,31 +99,31 @@ func TestWait(t *testing.T) {
 			return time.Since(began)
 		}
 		if got := took(Attempt{of: h, began: time.Now()}); got != 300*time.Millisecond {
-			t.Errorf("the wait of a check that took no time = %v, want 300 ms", got)
+			t.Errorf("the wait after a check that took no time = %v, want 300 ms", got)
 		}
 		if got := took(Attempt{of: h, began: time.Now().Add(-250 * time.Millisecond)}); got != 50*time.Millisecond {
-			t.Errorf("the wait of a check that took 250 ms = %v, want 50 ms", got)
+			t.Errorf("the wait after a check that took 250 ms = %v, want 50 ms", got)
 		}
 		if got := took(Attempt{of: h, began: time.Now().Add(-time.Second)}); got != 0 {
-			t.Errorf("the wait of a check that took a second = %v, want none", got)
+			t.Errorf("the wait after a check that took a second = %v, want none", got)
 		}
 
 		// The wait has a limit, ends when the request ends, and does not occupy a turn.
 		h.pace.observe(work{"bcrypt", 1 << 12}, time.Hour)
 		if got := took(Attempt{of: h, began: time.Now()}); got != maxWait {
-			t.Errorf("the wait for a hash of an hour = %v, want %v", got, maxWait)
+			t.Errorf("the wait for a hash that takes an hour = %v, want %v", got, maxWait)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
 		go func() {
 			if _, err := h.Verify(ctx, "", "fathom lantern"); err != nil {
-				t.Errorf("Verify while another waits = %v", err)
+				t.Errorf("Verify while another caller waits = %v", err)
 			}
 		}()
 		Attempt{of: h, began: began}.Wait(ctx)
 		if got := time.Since(began); got != time.Second {
-			t.Errorf("the wait of a request that ends after a second = %v", got)
+			t.Errorf("the wait in a request that ends after a second = %v", got)
 		}
 
 		// If no account has an imported hash, nothing waits.

@@ -33,6 +33,6 @@ func TestWeakIsForTests(t *testing.T) {
 		return nil
 	})
 	if err != nil || tests == 0 {
-		t.Errorf("%d tests of %d callers make weak hashes, %v", tests, callers, err)
+		t.Errorf("%d tests among %d callers make weak hashes, %v", tests, callers, err)
 	}
 }

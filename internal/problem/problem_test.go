@@ -41,6 +41,6 @@ func TestAll(t *testing.T) {
 
 	if err := fmt.Errorf("finding: %w", problem.NoSuch("thing")); !errors.Is(err, problem.NotFound) ||
 		errors.Is(err, problem.Conflict) {
-		t.Errorf("errors.Is of %v ignores the kind", err)
+		t.Errorf("errors.Is(%v, …) does not match the kind", err)
 	}
 }

@@ -57,7 +57,7 @@ func TestCheck(t *testing.T) {
 	sync()
 	heard := there.Heard()
 	if sync(); heard == 0 || there.Heard() != heard {
-		t.Errorf("Heard = %d and, with nothing new, %d, want the same and not 0", heard, there.Heard())
+		t.Errorf("Heard = %d, then %d without new revocations, want the same number and not 0", heard, there.Heard())
 	}
 
 	tests := []struct {
@@ -119,17 +119,17 @@ func TestInstallation(t *testing.T) {
 	subject := revocation.Subject{Kind: revocation.Token, ID: "a"}
 	for _, subjects := range [][]revocation.Subject{nil, {subject}} {
 		if err := list.Check(until, subjects...); !errors.Is(err, problem.Unauthenticated) {
-			t.Errorf("Check of what was issued before, %v = %v, want unauthenticated", subjects, err)
+			t.Errorf("Check of a token from before, with %v = %v, want unauthenticated", subjects, err)
 		}
 		if err := list.Check(until.Add(time.Microsecond), subjects...); err != nil {
-			t.Errorf("Check of what was issued later, %v = %v", subjects, err)
+			t.Errorf("Check of a token from after, with %v = %v", subjects, err)
 		}
 	}
 }
 
-// TestDeaf shows that a node that has never been able to read the log allows nothing, even after
+// TestUnreachableLog shows that a node that has never been able to read the log allows nothing, even after
 // many polls.
-func TestDeaf(t *testing.T) {
+func TestUnreachableLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := revocation.New(deaf{}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -141,7 +141,7 @@ func TestDeaf(t *testing.T) {
 			t.Errorf("Check = %v after %v, want unavailable immediately", err, time.Since(began))
 		}
 		if err := l.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: "a"}); err == nil {
-			t.Error("Revoke succeeds although it could not be written")
+			t.Error("Revoke = nil, although the log cannot be written")
 		}
 
 		cancel()
@@ -162,9 +162,9 @@ func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revo
 	}
 }
 
-// TestStoodStill shows that a node whose process was suspended for a long time reads the log again
+// TestSuspended shows that a node whose process was suspended for a long time reads the log again
 // before it refuses. If reading takes longer than a second, the node refuses.
-func TestStoodStill(t *testing.T) {
+func TestSuspended(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stands time.Duration
 		ok     bool
@@ -208,9 +208,9 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 	return m.Store.RevocationsSince(ctx, seq)
 }
 
-// TestSetBack shows that after a database is restored from a backup, the revocations that a node
+// TestRestored shows that after a database is restored from a backup, the revocations that a node
 // knows remain in force, and that the node does not miss later ones.
-func TestSetBack(t *testing.T) {
+func TestRestored(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {
 			err := s.AddRevocation(t.Context(),

@@ -21,7 +21,7 @@ func TestDidYouMean(t *testing.T) {
 			want = `; did you mean "` + tt.want + `"?`
 		}
 		if got := Meant(tt.name, names); got != want {
-			t.Errorf("didYouMean(%q) = %q, want %q", tt.name, got, want)
+			t.Errorf("Meant(%q) = %q, want %q", tt.name, got, want)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestDecode(t *testing.T) {
 	want := "name: name must be a string|count: count must be an integer|" +
 		"tags: tags must be an array whose elements are each a string|on: on must be true or false"
 	if got := strings.Join(params, "|"); got != want {
-		t.Errorf("Decode = %+v with faults %q, want %q", in, got, want)
+		t.Errorf("Decode = %+v with the problems %q, want %q", in, got, want)
 	}
 
 	form := url.Values{"name": {"a"}}.Encode()
@@ -177,7 +177,8 @@ func FuzzBasic(f *testing.F) {
 	})
 }
 
-// FuzzCookies shows that a cookie that is sent twice counts as missing.
+// FuzzCookies shows that a device is read only from the cookie whose name has the prefix, and that a
+// mark always has the same length.
 func FuzzCookies(f *testing.F) {
 	for _, header := range []string{
 		"selvage-flow=a", "__Host-selvage-flow=a; selvage-flow=b", `selvage-device="a b"`,
@@ -195,10 +196,10 @@ func FuzzCookies(f *testing.F) {
 		bound.Check(t, len(header), func() {
 			r := &http.Request{Header: http.Header{"Cookie": {header}}}
 			if value := c.Device(r); value != "" && strings.Count(header, "__Host-selvage-device=") == 0 {
-				t.Errorf("%q has the device %q", header, value)
+				t.Errorf("the cookies %q set the device %q", header, value)
 			}
 			if mark := c.FlowOf(r); mark != "" && len(mark) != len(rand.Text()) {
-				t.Errorf("%q has the mark %q", header, mark)
+				t.Errorf("the cookies %q set the mark %q", header, mark)
 			}
 		})
 	})

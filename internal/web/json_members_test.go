@@ -47,7 +47,7 @@ func TestReadAll(t *testing.T) {
 				t.Errorf("readAll of %d bytes with the length %d = %d bytes, %v", size, length, len(got), err)
 			}
 			if length == int64(size) && cap(got) > size+1 {
-				t.Errorf("readAll of %d bytes takes %d", size, cap(got))
+				t.Errorf("readAll of %d bytes allocates %d", size, cap(got))
 			}
 		}
 	}

@@ -22,12 +22,12 @@ func TestProxies(t *testing.T) {
 		{"no proxy", stranger, nil, "203.0.113.9"},
 		{"a proxy that sends no header", proxy, nil, "10.0.0.1"},
 		{"a client", proxy, map[string]string{"X-Forwarded-For": "198.51.100.1"}, "198.51.100.1"},
-		{"a client of IPv6", proxy, map[string]string{"X-Forwarded-For": "2001:db8::1"}, "2001:db8::1"},
+		{"a client with IPv6", proxy, map[string]string{"X-Forwarded-For": "2001:db8::1"}, "2001:db8::1"},
 		{"with a port", proxy, map[string]string{"X-Forwarded-For": "198.51.100.1:99"}, "198.51.100.1"},
 		{"in brackets", proxy, map[string]string{"X-Forwarded-For": "[2001:db8::1]:99"}, "2001:db8::1"},
 		{"mapped to IPv6", "[::ffff:10.0.0.1]:1", map[string]string{"X-Forwarded-For": "::ffff:198.51.100.1"},
 			"198.51.100.1"},
-		{"what the client made up comes first", proxy,
+		{"a forged address comes first", proxy,
 			map[string]string{"X-Forwarded-For": "192.0.2.66, 198.51.100.1"}, "198.51.100.1"},
 		{"two proxies", proxy, map[string]string{"X-Forwarded-For": "192.0.2.66, 198.51.100.1, 10.0.0.2"},
 			"198.51.100.1"},
@@ -35,7 +35,7 @@ func TestProxies(t *testing.T) {
 			"198.51.100.1"},
 		{"a client that pretends to be a proxy", proxy,
 			map[string]string{"X-Forwarded-For": "192.0.2.66, 10.0.0.3"}, "192.0.2.66"},
-		{"proxies alone", proxy, map[string]string{"X-Forwarded-For": "10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
+		{"only proxies", proxy, map[string]string{"X-Forwarded-For": "10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
 		{"garbage", proxy, map[string]string{"X-Forwarded-For": "' OR 1=1--"}, "10.0.0.1"},
 		{"garbage before a proxy", proxy,
 			map[string]string{"X-Forwarded-For": "192.0.2.66, unknown, 10.0.0.2"}, "10.0.0.2"},
@@ -44,10 +44,10 @@ func TestProxies(t *testing.T) {
 		{"Forwarded", proxy, map[string]string{
 			"Forwarded": `for=192.0.2.66, For="[2001:db8::1]:80";proto=https;by=10.0.0.2`,
 		}, "2001:db8::1"},
-		{"Forwarded of two proxies", proxy,
+		{"Forwarded from two proxies", proxy,
 			map[string]string{"Forwarded": `proto=http;for=198.51.100.1, for=10.0.0.2`}, "198.51.100.1"},
 		{"Forwarded with an obfuscated name", proxy, map[string]string{"Forwarded": "for=_hidden"}, "10.0.0.1"},
-		{"Forwarded with a comma quoted", proxy,
+		{"Forwarded with a quoted comma", proxy,
 			map[string]string{"Forwarded": `for=198.51.100.1;host="a,for=192.0.2.66"`}, "198.51.100.1"},
 		{"both", proxy, map[string]string{"X-Forwarded-For": "198.51.100.1", "Forwarded": "for=192.0.2.66"},
 			"198.51.100.1"},
@@ -70,7 +70,7 @@ func TestProxies(t *testing.T) {
 	}
 
 	if got := ask(proxy, map[string]string{"X-Forwarded-For": "198.51.100.1"}); got != "10.0.0.1" {
-		t.Errorf("without trusted proxies the client is %s, want the peer", got)
+		t.Errorf("without trusted proxies, the client is %s, want the peer", got)
 	}
 
 	p.Set([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
@@ -99,7 +99,7 @@ func FuzzProxies(f *testing.F) {
 				}
 				r.RemoteAddr = "203.0.113.9:1"
 				if client, ok := p.client(r); ok {
-					t.Errorf("the header of an untrusted peer, %v, counts", client)
+					t.Errorf("the header from the untrusted peer %v was used", client)
 				}
 			})
 		}

@@ -46,7 +46,7 @@ func TestBasic(t *testing.T) {
 	}
 	r.Header.Add("Authorization", "Basic eDp5")
 	if _, _, ok := web.Basic(r); ok {
-		t.Error("Basic accepts two headers")
+		t.Error("Basic accepted two headers")
 	}
 }
 
@@ -151,6 +151,6 @@ func TestFlowCookie(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.AddCookie(&http.Cookie{Name: "selvage-flow", Value: strings.Repeat("A", 26)})
 	if got := (web.Cookies{PublicURL: secure}).FlowOf(r); got != "" {
-		t.Errorf("over https a cookie without the prefix is accepted: %q", got)
+		t.Errorf("over https, a cookie without the prefix was accepted: %q", got)
 	}
 }

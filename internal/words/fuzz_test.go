@@ -22,7 +22,7 @@ func FuzzChoose(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string) {
 		bound.Check(t, len(header), func() {
 			if Choose(header) == nil {
-				t.Errorf("no language is chosen of %q", header)
+				t.Errorf("no language is chosen for %q", header)
 			}
 		})
 	})

@@ -54,20 +54,20 @@ func TestComplete(t *testing.T) {
 		for key, want := range english {
 			got, ok := messages[key]
 			if !ok || len(got) != len(want) {
-				t.Errorf("%s lacks %s, or its forms", w.Tag, key)
+				t.Errorf("%s lacks the message %s or its plural forms", w.Tag, key)
 				continue
 			}
 
 			for i := range got {
 				if strings.TrimSpace(got[i]) == "" {
-					t.Errorf("%s has an empty %s", w.Tag, key)
+					t.Errorf("%s has an empty message %s", w.Tag, key)
 				}
 				for _, part := range []*regexp.Regexp{value, element} {
 					a, b := part.FindAllString(want[i], -1), part.FindAllString(got[i], -1)
 					slices.Sort(a)
 					slices.Sort(b)
 					if !slices.Equal(a, b) && key != "apps.since" {
-						t.Errorf("%s has %q in %s, English %q", w.Tag, b, key, a)
+						t.Errorf("%s has %q in %s, and English has %q", w.Tag, b, key, a)
 					}
 				}
 			}
@@ -75,7 +75,7 @@ func TestComplete(t *testing.T) {
 
 		for key := range messages {
 			if english[key] == nil {
-				t.Errorf("%s has %s, which is not in English", w.Tag, key)
+				t.Errorf("%s has the message %s, which English lacks", w.Tag, key)
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func TestUsed(t *testing.T) {
 			}
 		}
 		if !used {
-			t.Errorf("no source uses %s", key)
+			t.Errorf("no source uses the message %s", key)
 		}
 	}
 
@@ -173,7 +173,7 @@ func TestSay(t *testing.T) {
 		german.Say("no such key"):                         "no such key",
 	} {
 		if got != want {
-			t.Errorf("said %q, want %q", got, want)
+			t.Errorf("the messages are %q, want %q", got, want)
 		}
 	}
 }

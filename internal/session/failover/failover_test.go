@@ -282,7 +282,7 @@ func TestHotPath(t *testing.T) {
 	}
 	w.wantTake(t, k, "one")
 	if there, fallen := count(w, "primary"), count(w, "fallback"); there != 12 || fallen != 0 {
-		t.Errorf("%d operations of the primary and %d of the fallback, want 12 and 0", there, fallen)
+		t.Errorf("the primary ran %d operations and the fallback %d, want 12 and 0", there, fallen)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestLog(t *testing.T) {
 	text := w.log.String()
 	if strings.Count(text, "\n") != 4 || strings.Count(text, "is unavailable") != 2 ||
 		strings.Count(text, "is available again") != 2 || !strings.Contains(text, "refused") {
-		t.Errorf("two outages are logged as\n%s", text)
+		t.Errorf("the log of two outages is\n%s", text)
 	}
 	if strings.Contains(text, "hush") || strings.Contains(text, "canary") {
 		t.Errorf("the log contains a secret:\n%s", text)

@@ -76,7 +76,7 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	})
 	w.put(t, "changed", "new")
 	if cause == "" || strings.Contains(cause, "stays") {
-		t.Errorf("the cause is %q", cause)
+		t.Errorf("the outage has the cause %q", cause)
 	}
 
 	w.want(t, changed, "new")
@@ -170,7 +170,7 @@ func TestFlushed(t *testing.T) {
 	w.wantTake(t, k, "two")
 
 	if now := w.State(); now.Away || w.log.String() != "" {
-		t.Errorf("%+v and\n%s", now, w.log)
+		t.Errorf("the state is %+v and the log\n%s", now, w.log)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestEvicting(t *testing.T) {
 		t.Error("nothing was evicted")
 	}
 	if now := w.State(); now.Away {
-		t.Errorf("%+v", now)
+		t.Errorf("the state is %+v", now)
 	}
 }
 
@@ -317,9 +317,9 @@ func TestTwoNodes(t *testing.T) {
 	near.put(t, "1", "old")
 	line.Cut()
 	k := cut.put(t, "1", "new")
-	eventually(t, "the other node to know", func() error {
+	eventually(t, "the other node to learn of the outage", func() error {
 		if near.State().Until.IsZero() {
-			return errors.New("it does not")
+			return errors.New("its state shows no outage")
 		}
 		return nil
 	})
@@ -362,6 +362,6 @@ func TestSwappedAfterwards(t *testing.T) {
 
 	w.want(t, k, "5")
 	if now := w.State().Until; now != until {
-		t.Errorf("the entry lingers until %v, before until %v", now, until)
+		t.Errorf("the fallback lingers until %v, before the swaps until %v", now, until)
 	}
 }

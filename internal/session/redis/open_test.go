@@ -85,8 +85,8 @@ func TestAccount(t *testing.T) {
 	eventually(t, "the probe of a lean account of a cluster", func() error { return s.Probe(t.Context()) })
 }
 
-// TestOpenAway shows that if Redis is unreachable, Open succeeds and Probe fails.
-func TestOpenAway(t *testing.T) {
+// TestOpenUnreachable shows that if Redis is unreachable, Open succeeds and Probe fails.
+func TestOpenUnreachable(t *testing.T) {
 	for _, url := range []string{"redis://127.0.0.1:1", "rediss://127.0.0.1:1",
 		"redis-cluster://127.0.0.1:1,127.0.0.1:2", "redis-sentinel://main@127.0.0.1:1"} {
 		s := open(t, Config{URL: url})

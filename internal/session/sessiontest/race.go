@@ -86,7 +86,7 @@ func allCount(t *testing.T, s session.Store) {
 	together(func(i int) {
 		n, err := s.Incr(t.Context(), k, time.Minute)
 		if _, twice := seen.LoadOrStore(n, i); twice || err != nil {
-			t.Errorf("Incr = %d, %v, want a number of its own", n, err)
+			t.Errorf("Incr = %d, %v, want a unique number", n, err)
 		}
 	})
 	wantCount(t, s, k, callers+1, time.Minute)

@@ -65,7 +65,7 @@ func rateExact(t *testing.T, s session.Store) {
 	})
 
 	if got := allowed.Load(); got != int64(rate.Burst) {
-		t.Errorf("%d of %d callers were let through, want %d", got, callers, rate.Burst)
+		t.Errorf("%d of %d callers were allowed, want %d", got, callers, rate.Burst)
 	}
 }
 

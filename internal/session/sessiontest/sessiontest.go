@@ -91,21 +91,21 @@ func compareAndSwap(t *testing.T, s session.Store) {
 	swap := func(old, new string) error {
 		return s.CompareAndSwap(t.Context(), k, []byte(old), []byte(new), time.Minute)
 	}
-	wantErr(t, "swap of nothing", swap("one", "two"), problem.NotFound)
+	wantErr(t, "CompareAndSwap of an absent key", swap("one", "two"), problem.NotFound)
 
 	mustPut(t, s, k, "one", time.Minute)
-	wantErr(t, "swap of another value", swap("zero", "two"), problem.Conflict)
-	wantErr(t, "swap to the value there is", swap("zero", "one"), problem.Conflict)
+	wantErr(t, "CompareAndSwap with another old value", swap("zero", "two"), problem.Conflict)
+	wantErr(t, "CompareAndSwap to the current value, with another old value", swap("zero", "one"), problem.Conflict)
 	wantValue(t, s, k, "one")
 
-	wantErr(t, "swap", swap("one", "two"), nil)
+	wantErr(t, "CompareAndSwap", swap("one", "two"), nil)
 	wantValue(t, s, k, "two")
-	wantErr(t, "swap to the same", swap("two", "two"), nil)
+	wantErr(t, "CompareAndSwap to the same value", swap("two", "two"), nil)
 }
 
 func remove(t *testing.T, s session.Store) {
 	k := key(t, "login")
-	wantErr(t, "Delete of nothing", s.Delete(t.Context(), k), nil)
+	wantErr(t, "Delete of an absent key", s.Delete(t.Context(), k), nil)
 	mustPut(t, s, k, "one", time.Minute)
 	wantErr(t, "Delete", s.Delete(t.Context(), k), nil)
 	wantNone(t, s, k)
