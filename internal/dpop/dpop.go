@@ -1,6 +1,6 @@
 // Package dpop verifies proofs of possession (RFC 9449). A proof is a JWT that a client sends with
 // a request, to show that it holds the key to which its tokens are bound. [Verifier.Confirm] also
-// checks the certificates of clients whose tokens are bound to these (RFC 8705).
+// checks the certificates to which tokens are bound (RFC 8705).
 //
 // A proof can be used once, on any node: its jti stays in the session store for as long as the
 // proof would be accepted. A proof may contain one of the server's nonces, which must be recent. A
@@ -272,9 +272,9 @@ func (v *Verifier) Offer(next http.Handler) http.Handler {
 func Proofs(r *http.Request) []string { return r.Header["Dpop"] }
 
 // Confirm checks how a request uses an access token. A token that is bound to a key needs the scheme
-// DPoP and a proof signed with the key (RFC 9449, sections 7.1 and 7.2). All others need another
-// scheme, and one that is bound to a certificate also a connection with this certificate (RFC 8705,
-// section 3). Every failure is problem.Unauthenticated.
+// DPoP, and a proof signed with the key (RFC 9449, sections 7.1 and 7.2). Any other token must not
+// use this scheme. A token that is bound to a certificate needs a connection on which the client has
+// shown this certificate (RFC 8705, section 3). Every failure is problem.Unauthenticated.
 func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch proven := strings.EqualFold(scheme, "DPoP"); {
@@ -289,7 +289,7 @@ func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	return nil
 }
 
-// confirmKey checks the proof of a request with a token that is bound to a key.
+// confirmKey checks the proof in a request whose token is bound to the key with this thumbprint.
 func (v *Verifier) confirmKey(r *http.Request, token, thumbprint string) error {
 	holder, err := v.Verify(r.Context(), Proofs(r), Use{Method: r.Method, Path: r.URL.Path, Token: token})
 	if err == nil && holder != thumbprint {

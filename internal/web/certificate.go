@@ -13,9 +13,9 @@ import (
 	"github.com/selvage/selvage/internal/cnf"
 )
 
-// Certificates returns the client's certificate, followed by its intermediates, or nil if the
-// client did not use one. Nothing about them is checked, except that the client has the private key
-// of the first one.
+// Certificates returns the client's certificate, followed by intermediate certificates. It returns
+// nil if the client did not use a certificate. Only the client's possession of the private key has
+// been checked.
 func Certificates(r *http.Request) []*x509.Certificate {
 	if r.TLS == nil {
 		return nil
@@ -33,12 +33,12 @@ func CertificateBinding(r *http.Request) string {
 	return cnf.OfCertificate(chain[0].Raw)
 }
 
-// maxCertificate is the most bytes of a header with a certificate.
+// maxCertificate is the maximum length of a header with a certificate, in bytes.
 const maxCertificate = 16 << 10
 
-// forwardCertificate replaces the certificates of r by the one in the header with this name. The
-// header is removed. If it is missing or invalid, the client has no certificate: the proxy's own
-// certificate is not the client's.
+// forwardCertificate replaces the certificates of r with the one in the header with this name, and
+// removes the header. If the header is missing or invalid, the client has no certificate: the
+// certificate of the connection is the proxy's own.
 func forwardCertificate(r *http.Request, name string) {
 	values := r.Header.Values(name)
 	r.Header = r.Header.Clone()
@@ -96,8 +96,8 @@ func parseCertificate(value string) *x509.Certificate {
 	return c
 }
 
-// envoyCertificate returns the value of Cert in an X-Forwarded-Client-Cert with one element. In a
-// header with several elements, any but the last may come from a client, so ok is false.
+// envoyCertificate returns the value of Cert in an X-Forwarded-Client-Cert with one element. If the
+// header has several elements, ok is false, because all but the last may come from a client.
 func envoyCertificate(value string) (text string, ok bool) {
 	pairs := splitEscaped(value)
 	if pairs == nil {
@@ -116,8 +116,8 @@ func envoyCertificate(value string) (text string, ok bool) {
 	return text, ok
 }
 
-// splitEscaped returns the parts of an element of X-Forwarded-Client-Cert, which semicolons
-// separate. In quoted parts, such as the subject that a client chooses, a backslash escapes a
+// splitEscaped returns the parts of an element of X-Forwarded-Client-Cert, which are separated by
+// semicolons. In a quoted part, such as the subject that a client chooses, a backslash escapes a
 // quote. splitEscaped returns nil if there are several elements, or if a quote is not closed.
 func splitEscaped(element string) (parts []string) {
 	quoted, begin := false, 0

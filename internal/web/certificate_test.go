@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/internal/cnf"
 )
 
-// newCertificate returns a certificate that signs itself and expires at end.
+// newCertificate returns a self-signed certificate that expires at end.
 func newCertificate(t *testing.T, name string, end time.Time) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -40,7 +40,7 @@ func newCertificate(t *testing.T, name string, end time.Time) *x509.Certificate 
 	return c
 }
 
-// escaped returns a certificate as nginx and Envoy write it.
+// escaped returns a certificate in the form that nginx and Envoy send.
 func escaped(c *x509.Certificate) string {
 	return url.PathEscape(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Raw})))
 }
@@ -94,7 +94,7 @@ func TestCertificateHeader(t *testing.T) {
 		}
 	}
 
-	// A proxy that uses a certificate itself does not lend it to its clients.
+	// The proxy's own certificate does not count as its clients'.
 	r := httptest.NewRequest("GET", "/", nil)
 	r.RemoteAddr, r.TLS = proxy, &tls.ConnectionState{PeerCertificates: []*x509.Certificate{ada}}
 	if h.ServeHTTP(httptest.NewRecorder(), r); got != "" {

@@ -44,7 +44,7 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	return nil
 }
 
-// NoStore forbids caches to store the response (RFC 6749, section 5.1).
+// NoStore tells caches not to store the response (RFC 6749, section 5.1).
 func NoStore(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Pragma", "no-cache")
@@ -74,8 +74,8 @@ func Bearer(r *http.Request) (token string, ok bool) {
 }
 
 // AccessToken returns the token that Bearer returns or, for the scheme DPoP, the token of that
-// scheme (RFC 9449, section 7.1). The caller must check that the request proves possession of the
-// key to which the token is bound.
+// scheme (RFC 9449, section 7.1). If the token is bound to a key or certificate, the
+// caller must check that the client has it.
 func AccessToken(r *http.Request) (token string, ok bool) {
 	scheme, token, ok := credential(r)
 	if !ok || !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "DPoP") {
