@@ -120,7 +120,8 @@ func (k *call) end(c Cause, by *leg) {
 	k.ring.Stop()
 	k.longest.Stop()
 	k.measure()
-	k.stopRecordings()
+	k.recordings.stop()
+	k.record.Recorded = false
 	k.record.Cause = c
 	answered := k.state == InCall
 	k.setState(Completed)
@@ -161,10 +162,12 @@ func (k *call) tellOthers(but *leg, e Event) {
 // room returns the call as its members see it.
 func (k *call) room() *Room {
 	if k.in != nil {
-		return k.in.show()
+		r := k.in.show()
+		r.Recording = r.Recording || k.recordings.any()
+		return r
 	}
 	r := &Room{ID: k.roomID, Session: k.session, Name: k.record.To.Address, DisplayName: k.record.To.Name,
-		Recording: k.isRecorded()}
+		Recording: k.recordings.any()}
 	for _, l := range k.legs {
 		if l.active && !l.over {
 			r.Members = append(r.Members, l.member)

@@ -216,6 +216,7 @@ type Asked struct {
 	ProjectID, CallID string
 	HangUp            bool // end it
 	Record            bool // apply the changes to its recordings
+	Mute, Unmute      bool // the microphone of a member of a room
 }
 
 // A Store stores the records of calls.
@@ -244,8 +245,11 @@ type Store interface {
 	// changed. Both return problem.NotFound if the project has no such call, or it has ended.
 	AskHangUp(ctx context.Context, projectID, id string) error
 	AskRecord(ctx context.Context, projectID, id string) error
-	// TakeAsked returns the requests for the calls of a node. It returns a change of recordings
-	// once, but a request to end a call until the call has ended.
+	// AskMute requests that a member of a room is muted or unmuted, instead of an earlier request.
+	// It returns problem.NotFound if the project has no such member, or it has left.
+	AskMute(ctx context.Context, projectID, id string, muted bool) error
+	// TakeAsked returns the requests for the calls of a node. It returns each once, but a request to
+	// end a call until the call has ended.
 	TakeAsked(ctx context.Context, node string) ([]Asked, error)
 	// PruneCalls deletes the records of calls that ended before the given time, in short
 	// transactions.
@@ -287,6 +291,15 @@ func (r *Records) HangUp(ctx context.Context, projectID, id string) error {
 		return problem.NoSuch("call")
 	}
 	return r.store.AskHangUp(ctx, projectID, id)
+}
+
+// Mute mutes or unmutes a member of a room within a second, no matter which node carries the room. id
+// is that of the member's call. Mute returns problem.NotFound if the member is unknown or has left.
+func (r *Records) Mute(ctx context.Context, projectID, id string, muted bool) error {
+	if _, err := uuid.Parse(id); err != nil {
+		return problem.NoSuch("member")
+	}
+	return r.store.AskMute(ctx, projectID, id, muted)
 }
 
 // Record asks the node that carries a running call to apply the stored status of the call's

@@ -219,8 +219,8 @@ func (c *Calls) Run(ctx context.Context) {
 		if len(legs) > 0 {
 			c.carryOutRequests(ctx)
 		}
-		if err := c.endRequestedRooms(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("finding the room sessions to end", "error", err)
+		if err := c.carryOutRoomRequests(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error("finding the requests to change rooms", "error", err)
 		}
 	}
 }
@@ -236,11 +236,14 @@ func (c *Calls) carryOutRequests(ctx context.Context) {
 		if k == nil {
 			continue
 		}
+		if a.Mute || a.Unmute {
+			k.post(func() { k.muteByManager(a.Mute) })
+		}
 		if a.HangUp {
 			k.post(func() { k.end(managerRequest, nil) })
 		}
 		if a.Record && c.recorder != nil {
-			go k.changeRecordings(nil) // it logs its own errors
+			go k.recordings.change(nil) // it logs its own errors
 		}
 	}
 }

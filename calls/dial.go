@@ -108,6 +108,7 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	if k.roomID == "" {
 		k.roomID = newID()
 	}
+	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(Created)
 	k.ring = time.AfterFunc(c.limits.Ring, func() { k.post(k.giveUp) })
 	k.longest = time.AfterFunc(c.limits.Most, func() { k.post(func() { k.end(NormalClearing, nil) }) })

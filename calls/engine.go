@@ -65,6 +65,9 @@ type Mixer interface {
 	// Chime plays a short sound to all members: one that rises, or one that falls.
 	Chime(rising bool)
 
+	// Record copies the sum of all members to t from now on, in G.722. A nil t stops it.
+	Record(t Tap)
+
 	// Close ends the mixer, but not the media of its members.
 	Close()
 }

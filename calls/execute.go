@@ -148,6 +148,7 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 	}
 	l.applyControls()
 	k.link()
+	l.noteVideo()
 	l.media.Record(k.tapOf(l))
 	return answer, nil
 }
@@ -213,7 +214,6 @@ func (l *leg) apply(cmd Command) {
 	switch cmd.Op {
 	case Mute, Unmute:
 		for _, kind := range cmd.Media {
-			l.media.Mute(kind, cmd.Op == Mute)
 			if kind == Audio {
 				set("audio_muted", &m.AudioMuted, cmd.Op == Mute)
 			} else {
@@ -221,7 +221,6 @@ func (l *leg) apply(cmd Command) {
 			}
 		}
 	case Deaf, Undeaf:
-		l.media.Deafen(cmd.Op == Deaf)
 		set("deaf", &m.Deaf, cmd.Op == Deaf)
 	case RaiseHand, LowerHand:
 		l.raiseHand(cmd.Op == RaiseHand)
@@ -230,6 +229,9 @@ func (l *leg) apply(cmd Command) {
 		names = l.setVolume(cmd)
 	}
 
+	if l.media != nil { // otherwise, renew applies the controls
+		l.applyControls()
+	}
 	l.tellChange(names)
 	l.call.keepControls()
 }

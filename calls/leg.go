@@ -98,6 +98,8 @@ func (l *leg) watch(now time.Time, heard int64) {
 		l.hangUp(TokenRevoked)
 	case noSocket && now.Sub(l.socketLost) > comeBack:
 		l.hangUp(RecoveryTimeout)
+	case noSocket && l.media == nil && now.Sub(l.socketLost) > goneAfter:
+		l.hangUp(NodeLost) // the client has not come back from a lost node
 	case noSocket && silent && now.Sub(l.socketLost) > goneAfter && now.Sub(l.mediaLost) > goneAfter:
 		l.hangUp(RecoveryTimeout)
 	case l.active && silent && l.call.state == InCall && now.Sub(l.mediaLost) > noMedia:

@@ -5,36 +5,46 @@ import (
 	"time"
 )
 
-// A Recorder records calls. It is safe for concurrent use.
+// A Recorder records calls and room sessions. It is safe for concurrent use.
 type Recorder interface {
-	// Start begins to record a call. It announces the recording, unless c.Sid names one that was
-	// announced before, and reserves space for its packets on disk. It uses the database and the
-	// disk, so the goroutine of a call must not wait for it.
+	// Start begins to record a call or a room session. It announces the recording, unless c.Sid
+	// names one that was announced before, and reserves space for its packets on disk. It uses the
+	// database and the disk, so the goroutine of a call must not wait for it.
 	//
 	// If the recording is already in progress in this process, Start returns the same Recording
 	// again.
 	Start(ctx context.Context, c RecordedCall) (Recording, error)
 
-	// Interrupt ends the recordings of a call that were in progress in another process, which has
-	// ended. It reports whether at least one of them was not paused.
-	Interrupt(ctx context.Context, projectID, callID string) (recorded bool, err error)
+	// Interrupt ends those recordings of a call or room session that were in progress in another
+	// process, which has ended. It reports whether at least one of them was not paused.
+	Interrupt(ctx context.Context, of Recorded) (recorded bool, err error)
 
-	// Wanted returns the recordings of a call whose status is in progress or paused.
-	Wanted(ctx context.Context, projectID, callID string) ([]WantedRecording, error)
+	// Wanted returns the recordings of a call or room session whose status is in progress or
+	// paused.
+	Wanted(ctx context.Context, of Recorded) ([]WantedRecording, error)
 }
 
-// A WantedRecording is an announced recording of a call, and what its status requires.
+// A Recorded identifies what is recorded: a call, or the sum of all members of a room session.
+type Recorded struct {
+	Project     string // required
+	CallID      string // the id of the caller's leg; "" for a room session
+	RoomSession string // the id of the room session; "" for a call
+}
+
+// A WantedRecording is an announced recording, and what its status requires.
 type WantedRecording struct {
 	RecordedCall
 	Paused bool
 	Skip   bool // cut out the time while it is paused
 }
 
-// A RecordedCall describes a call to record.
+// A RecordedCall describes a call or room session to record. The sum of a room is on the side of the
+// caller.
 type RecordedCall struct {
 	Sid         string    // of an announced recording; "" announces a new one
 	Project     string    // required
-	CallID      string    // the id of the caller's leg; required
+	CallID      string    // as in Recorded
+	RoomSession string    `json:",omitempty"` // as in Recorded
 	From, To    string    // addresses or numbers
 	Direction   string    // a member of recordings.Directions; "" if unknown
 	Source      string    // a member of recordings.Sources; "" means its default
@@ -43,6 +53,9 @@ type RecordedCall struct {
 	Subscribers []string  // ids of the project's subscribers who own the recording
 	Started     time.Time // start of the recording; zero means now
 }
+
+// Recorded identifies the call or room session.
+func (c RecordedCall) Recorded() Recorded { return Recorded{c.Project, c.CallID, c.RoomSession} }
 
 // A Recording is a recording in progress. Its methods return immediately and are safe for
 // concurrent use. After Stop, and while the recording is paused, packets are ignored.

@@ -3,6 +3,8 @@ package calls
 import (
 	"cmp"
 	"context"
+	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -10,19 +12,46 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// recordTimeout limits how long a change to a call's recordings may take. The call does not wait
-// for it.
+// recordTimeout limits how long a change to recordings may take. The call or room does not wait for
+// it.
 const recordTimeout = 10 * time.Second
 
-// recordings are the recordings of one call that are in progress, at most one per track.
+// recordings are the recordings of a call or a room session that are in progress, at most one per
+// track.
 type recordings struct {
+	calls *Calls   // fixed
+	of    recorded // fixed
+	about Recorded // fixed: identifies of
+
 	// changing is held while the recordings are being changed, which uses the database and the
-	// disk. The call's mailbox therefore never waits for it.
+	// disk. The mailbox therefore never waits for it.
 	changing sync.Mutex
 
 	// Only the mailbox reads and changes the following fields.
 	bySid map[string]Recording
 	tone  *time.Timer // until the next tone; nil if there is none
+}
+
+func (r *recordings) init(c *Calls, of recorded, about Recorded) {
+	r.calls, r.of, r.about = c, of, about
+}
+
+// A recorded is a call or a room. Except for do and post, its methods run in the mailbox.
+type recorded interface {
+	do(ctx context.Context, f func() (Reply, error)) (Reply, error)
+	post(f func())
+
+	// canBeRecorded reports whether it was answered and has not ended.
+	canBeRecorded() bool
+	// setTaps passes packets to all recordings from now on.
+	setTaps()
+	// people returns the legs that hear whether there are recordings.
+	people() []*leg
+	// tellRecorded notifies the clients whether there are recordings.
+	tellRecorded()
+	// saveRecorded writes whether there are recordings. listening reports whether any of them is
+	// not paused.
+	saveRecorded(listening bool) error
 }
 
 // recordIfWanted begins to record an answered call, if its parties or their project chose this.
@@ -40,43 +69,17 @@ func (k *call) recordIfWanted() {
 		if err != nil {
 			c.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
 		}
-		if !wanted {
-			return
+		if wanted {
+			k.recordings.start(r.recorded(started))
 		}
-		_ = k.changeRecordings(func(ctx context.Context) error { // it logs its error
-			_, err := c.recorder.Start(ctx, r.recorded(started))
-			return err
-		})
 	}()
 }
 
-// resumeRecording continues recording a call that this node has taken over, in a new recording. The
-// lost node finishes the previous recording once it is back.
+// resumeRecording continues recording a call that this node has taken over.
 func (k *call) resumeRecording() {
-	c, r, started := k.calls, k.record, time.Now()
-	if c.recorder == nil || k.echo {
-		return
+	if k.calls.recorder != nil && !k.echo {
+		go k.recordings.resume(k.record.Recorded, k.record.recorded(time.Now()))
 	}
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-		defer cancel()
-		// This is not done within changeRecordings: ending a recording calls changeRecordings,
-		// which would wait for itself.
-		recorded, err := c.recorder.Interrupt(ctx, k.project, k.id)
-		if err != nil {
-			c.log.Error("closing the recording from a lost node", "call_id", k.id, "error", err)
-			return
-		}
-		// A restarted server may have ended that recording before the clients came
-		// back.
-		if !recorded && !r.Recorded {
-			return
-		}
-		_ = k.changeRecordings(func(ctx context.Context) error { // it logs its error
-			_, err := c.recorder.Start(ctx, r.recorded(started))
-			return err
-		})
-	}()
 }
 
 // recorded describes a recording of both sides of the call that begins at started.
@@ -87,37 +90,68 @@ func (r Record) recorded(started time.Time) RecordedCall {
 	}
 }
 
-// changeRecordings calls before, which may be nil, and then makes the recorder match the stored
-// status of the recordings. It logs errors and returns them.
-func (k *call) changeRecordings(before func(context.Context) error) error {
+// start begins a new recording.
+func (r *recordings) start(c RecordedCall) {
+	_ = r.change(func(ctx context.Context) error { // it logs its error
+		_, err := r.calls.recorder.Start(ctx, c)
+		return err
+	})
+}
+
+// resume ends the recordings of a lost node and, if there were any, begins a new one. The lost node
+// finishes the previous recording once it is back. was reports whether there was one according to
+// the database: a restarted server may have ended it before the clients came back.
+func (r *recordings) resume(was bool, c RecordedCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	k.recordings.changing.Lock()
-	defer k.recordings.changing.Unlock()
+	// This is not done within change: ending a recording calls change, which would wait for itself.
+	recorded, err := r.calls.recorder.Interrupt(ctx, r.about)
+	if err != nil {
+		r.logger().Error("closing the recording from a lost node", "error", err)
+		return
+	}
+	if recorded || was {
+		r.start(c)
+	}
+}
+
+// change calls before, which may be nil, and then makes the recorder match the stored status of the
+// recordings. It logs errors and returns them.
+func (r *recordings) change(before func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	r.changing.Lock()
+	defer r.changing.Unlock()
 
 	var err error
 	if before != nil {
 		err = before(ctx)
 	}
 	if err == nil {
-		err = k.applyRecordings(ctx)
+		err = r.apply(ctx)
 	}
 	if err != nil {
-		k.calls.log.Error("recording a call", "call_id", k.id, "error", err)
+		r.logger().Error("recording a call", "error", err)
 	}
 	return err
 }
 
-// applyRecordings starts, pauses, resumes and stops recordings until they match their stored
-// status.
-func (k *call) applyRecordings(ctx context.Context) error {
-	wanted, err := k.calls.recorder.Wanted(ctx, k.project, k.id)
+func (r *recordings) logger() *slog.Logger {
+	if r.about.RoomSession != "" {
+		return r.calls.log.With("room_session_id", r.about.RoomSession)
+	}
+	return r.calls.log.With("call_id", r.about.CallID)
+}
+
+// apply starts, pauses, resumes and stops recordings until they match their stored status.
+func (r *recordings) apply(ctx context.Context) error {
+	wanted, err := r.calls.recorder.Wanted(ctx, r.about)
 	if err != nil {
 		return err
 	}
 	running, listening := make(map[string]Recording, len(wanted)), false
 	for _, w := range wanted {
-		rec, err := k.calls.recorder.Start(ctx, w.RecordedCall)
+		rec, err := r.calls.recorder.Start(ctx, w.RecordedCall)
 		if err != nil {
 			return err
 		}
@@ -129,37 +163,133 @@ func (k *call) applyRecordings(ctx context.Context) error {
 		}
 	}
 
-	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.setRecordings(running, listening) })
+	_, err = r.of.do(ctx, func() (Reply, error) { return Reply{}, r.set(running, listening) })
+	if errors.Is(err, errRoomOver) {
+		for _, rec := range running {
+			rec.Stop()
+		}
+		return nil
+	}
 	return err
 }
 
-// setRecordings replaces the recordings of the call, and tells its members whether there are any.
-// listening reports whether any of them is not paused.
-func (k *call) setRecordings(running map[string]Recording, listening bool) error {
-	for sid, rec := range k.recordings.bySid {
+// set replaces the recordings, and notifies the members if there are some or none now. listening
+// reports whether any of them is not paused.
+func (r *recordings) set(running map[string]Recording, listening bool) error {
+	for sid, rec := range r.bySid {
 		if running[sid] == nil {
 			rec.Stop()
 		}
 	}
-	if k.state != InCall {
+	if !r.of.canBeRecorded() {
 		for _, rec := range running {
 			rec.Stop()
 		}
 		return nil
 	}
 
-	before := k.isRecorded()
-	k.recordings.bySid = running
-	for _, l := range k.legs {
+	before := r.any()
+	r.bySid = running
+	r.of.setTaps()
+	r.setTone(listening)
+	if r.any() != before {
+		r.of.tellRecorded()
+	}
+	return r.of.saveRecorded(listening)
+}
+
+// any reports whether there are recordings.
+func (r *recordings) any() bool { return len(r.bySid) > 0 }
+
+// tap returns the tap that passes the packets of a side to all recordings, or nil if there are none.
+func (r *recordings) tap(side Side) Tap {
+	var all taps
+	for _, rec := range r.bySid {
+		all = append(all, rec.Tap(side))
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}
+
+// stop ends all recordings. Their files are made in the background.
+func (r *recordings) stop() {
+	for _, rec := range r.bySid {
+		rec.Stop()
+	}
+	r.bySid = nil
+	r.setTone(false)
+}
+
+// setTone starts or stops the tone that tells members that they are being recorded.
+func (r *recordings) setTone(on bool) {
+	switch {
+	case on == (r.tone != nil) || r.calls.recordTone == 0:
+	case on:
+		r.playTone()
+	default:
+		r.tone.Stop()
+		r.tone = nil
+	}
+}
+
+// playTone plays the tone to all members and schedules the next one.
+func (r *recordings) playTone() {
+	for _, l := range r.of.people() {
+		l.media.Beep()
+	}
+	var next *time.Timer
+	next = time.AfterFunc(r.calls.recordTone, func() {
+		r.of.post(func() {
+			if r.tone == next {
+				r.playTone()
+			}
+		})
+	})
+	r.tone = next
+}
+
+var _ recorded = (*call)(nil)
+
+func (k *call) canBeRecorded() bool { return k.state == InCall }
+
+func (k *call) setTaps() {
+	for _, l := range k.people() {
+		l.media.Record(k.tapOf(l))
+	}
+}
+
+func (k *call) people() []*leg { return peopleIn(k.legs) }
+
+// peopleIn returns the members among legs who have media, without their screens and devices.
+func peopleIn(legs []*leg) (people []*leg) {
+	for _, l := range legs {
 		if l.active && !l.over && l.media != nil && l.member.Type == Person {
-			l.media.Record(k.tapOf(l))
+			people = append(people, l)
 		}
 	}
-	k.setTone(listening)
-	if k.isRecorded() != before {
-		k.tellMembers(Event{Kind: RoomUpdated, Room: k.room()})
+	return people
+}
+
+// tapOf returns the tap that passes a leg's packets to all recordings of the call, or nil if it is
+// not recorded.
+func (k *call) tapOf(l *leg) Tap {
+	if l.inbound {
+		return k.recordings.tap(CalleeSide)
 	}
-	return k.saveRecorded(listening)
+	return k.recordings.tap(CallerSide)
+}
+
+func (k *call) tellRecorded() {
+	for _, l := range k.legs {
+		if l.active && !l.over {
+			l.tell(Event{Kind: RoomUpdated, Room: k.room()})
+		}
+	}
 }
 
 // saveRecorded notes in the record whether the call is being recorded, and its first recording.
@@ -173,69 +303,6 @@ func (k *call) saveRecorded(listening bool) error {
 		return nil
 	}
 	return k.save()
-}
-
-func (k *call) isRecorded() bool { return len(k.recordings.bySid) > 0 }
-
-// tapOf returns the tap that passes a leg's packets to all recordings, or nil if the call is not
-// recorded.
-func (k *call) tapOf(l *leg) Tap {
-	side := CallerSide
-	if l.inbound {
-		side = CalleeSide
-	}
-	var all taps
-	for _, rec := range k.recordings.bySid {
-		all = append(all, rec.Tap(side))
-	}
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return all
-}
-
-// stopRecordings ends all recordings. Their files are made in the background.
-func (k *call) stopRecordings() {
-	for _, rec := range k.recordings.bySid {
-		rec.Stop()
-	}
-	k.recordings.bySid = nil
-	k.record.Recorded = false
-	k.setTone(false)
-}
-
-// setTone starts or stops the tone that tells members that the call is being recorded.
-func (k *call) setTone(on bool) {
-	r := &k.recordings
-	switch {
-	case on == (r.tone != nil) || k.calls.recordTone == 0:
-	case on:
-		k.playTone()
-	default:
-		r.tone.Stop()
-		r.tone = nil
-	}
-}
-
-// playTone plays the tone to all members and schedules the next one.
-func (k *call) playTone() {
-	for _, l := range k.legs {
-		if l.active && !l.over && l.media != nil && l.member.Type == Person {
-			l.media.Beep()
-		}
-	}
-	var next *time.Timer
-	next = time.AfterFunc(k.calls.recordTone, func() {
-		k.post(func() {
-			if k.recordings.tone == next {
-				k.playTone()
-			}
-		})
-	})
-	k.recordings.tone = next
 }
 
 // taps pass packets to several recordings.
@@ -270,5 +337,5 @@ func (c *Calls) Record(ctx context.Context, projectID, id string) error {
 	if k.visible.Load().(State) != InCall {
 		return problem.NoSuch("call")
 	}
-	return k.changeRecordings(nil)
+	return k.recordings.change(nil)
 }

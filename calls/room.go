@@ -24,6 +24,8 @@ type room struct {
 	locked   bool
 	over     bool
 	stage    stage
+
+	recordings recordings // of all members together
 }
 
 // roomKey identifies a conference room.
@@ -79,7 +81,7 @@ func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings)
 	switch {
 	case r.locked:
 		cause = CallRejected
-	case settings.MaxMembers > 0 && len(r.members) >= settings.MaxMembers:
+	case settings.MaxMembers > 0 && r.present() >= settings.MaxMembers:
 		cause = UserBusy
 	}
 	if cause == (Cause{}) {
@@ -96,7 +98,7 @@ func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings)
 func (r *room) join(k *call) {
 	l := k.caller()
 	k.ring.Stop()
-	r.settings.limitStay(k)
+	r.settings.limitStay(k, time.Now())
 	if r.settings.joinsWithoutVideo(l) {
 		l.member.VideoMuted = true
 		l.media.Mute(Video, true)
@@ -111,6 +113,9 @@ func (r *room) join(k *call) {
 
 	m := l.member
 	k.tellOthers(l, Event{Kind: MemberJoined, Member: &m})
+	if r.session.Most == 0 && r.settings.Record {
+		r.recordFromStart()
+	}
 	if len(r.members) > r.session.Most {
 		r.session.Most = len(r.members)
 	}
@@ -143,6 +148,7 @@ func (r *room) end(c Cause) {
 		return
 	}
 	r.over = true
+	r.recordings.stop()
 	members := r.members
 	r.members = nil
 	for _, k := range members {
@@ -160,20 +166,48 @@ func (r *room) end(c Cause) {
 	}
 }
 
+// save writes the session. If it cannot be written, the session continues.
+func (r *room) save() {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	if err := r.calls.roomStore.SaveRoom(ctx, r.session); err != nil && !errors.Is(err, ErrTaken) {
+		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
+	}
+}
+
 // post runs f in the room's mailbox. If f panics, the room session ends.
-func (r *room) post(f func()) {
+func (r *room) post(f func()) { r.mailbox.post(func() { r.run(f) }) }
+
+// do runs f in the room's mailbox and returns its result, or errRoomOver if the session has ended. If
+// ctx is done first, f still runs.
+func (r *room) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
+	var reply Reply
+	err := errRoomOver // remains if f panics
+	done := make(chan struct{})
 	r.mailbox.post(func() {
-		defer func() {
-			if cause := recover(); cause != nil {
-				r.calls.log.Error("panic in a room", "room_session_id", r.session.ID,
-					"error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
-				r.end(TemporaryFailure)
-			}
-		}()
-		if !r.over {
-			f()
-		}
+		defer close(done)
+		r.run(func() { reply, err = f() })
 	})
+	select {
+	case <-done:
+		return reply, err
+	case <-ctx.Done():
+		return Reply{}, ctx.Err()
+	}
+}
+
+// run calls f unless the session has ended. If f panics, run ends it.
+func (r *room) run(f func()) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r.calls.log.Error("panic in a room", "room_session_id", r.session.ID,
+				"error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+			r.end(TemporaryFailure)
+		}
+	}()
+	if !r.over {
+		f()
+	}
 }
 
 // legs returns the legs of all members, with their screens and devices.
@@ -201,17 +235,17 @@ func (r *room) leg(memberID string) *leg {
 // show returns the room as its members see it.
 func (r *room) show() *Room {
 	s := &Room{ID: r.session.RoomID, Session: r.session.ID, Name: r.session.Address, DisplayName: r.session.Name,
-		Locked: r.locked}
+		Locked: r.locked, Recording: r.recordings.any()}
 	for _, l := range r.legs() {
 		s.Members = append(s.Members, l.member)
 	}
 	return s
 }
 
-// tell sends an event to the clients of all members.
-func (r *room) tell(e Event) {
+// tellUpdated sends the room to the clients of all members.
+func (r *room) tellUpdated() {
 	for _, l := range r.legs() {
-		l.tell(e)
+		l.tell(Event{Kind: RoomUpdated, Room: l.call.room()})
 	}
 }
 

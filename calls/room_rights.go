@@ -65,8 +65,9 @@ func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 // lock locks the room, so that no one else can join, or unlocks it.
 func (r *room) lock(locked bool) {
 	if r.locked != locked {
-		r.locked = locked
-		r.tell(Event{Kind: RoomUpdated, Room: r.show()})
+		r.locked, r.session.Locked = locked, locked
+		r.tellUpdated()
+		r.save()
 	}
 }
 
@@ -109,6 +110,19 @@ func (l *leg) changeInRoom(cmd Command) error {
 	}
 	r.choose()
 	return nil
+}
+
+// muteByManager mutes or unmutes the microphone of a member, because an operator asked for it.
+func (k *call) muteByManager(muted bool) {
+	if k.in == nil || k.state != InCall {
+		return
+	}
+	op := Unmute
+	if muted {
+		op = Mute
+	}
+	k.caller().apply(Command{Op: op, Media: []Kind{Audio}})
+	k.in.choose()
 }
 
 // mostVolume is the largest volume that a client can set. The smallest is -mostVolume.

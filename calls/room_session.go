@@ -25,7 +25,17 @@ type RoomSession struct {
 	Started   time.Time
 	Ended     time.Time // zero while it runs
 	Most      int       // the largest number of members at the same time
+	Locked    bool      // nobody else can join
+	Recorded  bool      // now, and not paused
 	Ending    bool      // a backend or an operator has asked to end it; set only by the store
+}
+
+// An AskedRoom holds what backends and operators have requested for a room session. The node that
+// carries it reads the requests.
+type AskedRoom struct {
+	ProjectID, RoomID, Session string
+	End                        bool // end it
+	Record                     bool // apply the changes to its recordings
 }
 
 // A RoomStore keeps room sessions. It is safe for concurrent use.
@@ -33,8 +43,15 @@ type RoomStore interface {
 	// OpenRoom writes a new session and its webhook event. If the room already has a session that
 	// has not ended, the error is problem.Conflict.
 	OpenRoom(ctx context.Context, s RoomSession) error
-	// EndRoom writes the end of a session and its webhook event. If the session has ended, the
-	// error is problem.NotFound.
+	// SaveRoom writes the fields of a running session that change. If another node has taken the
+	// session, or it has ended, nothing is written and the error is ErrTaken.
+	SaveRoom(ctx context.Context, s RoomSession) error
+	// TakeRoom changes the node that carries a session and the answered calls of its members, which
+	// it returns in the order in which they joined. It returns ErrTaken if the node in s no longer
+	// carries the session.
+	TakeRoom(ctx context.Context, s RoomSession, node string) (members []Record, err error)
+	// EndRoom writes the end of a session and its webhook event. If the session has ended, or the
+	// node in s no longer carries it, the error is problem.NotFound.
 	EndRoom(ctx context.Context, s RoomSession) error
 	// FindOpenRoom returns the room's session that has not ended.
 	FindOpenRoom(ctx context.Context, projectID, roomID string) (RoomSession, error)
@@ -43,9 +60,14 @@ type RoomStore interface {
 	ListRooms(ctx context.Context, projectID string, f RoomFilter, q page.Query) (page.Page[RoomSession], error)
 	// RunningRooms returns the node's sessions that have not ended.
 	RunningRooms(ctx context.Context, node string) ([]RoomSession, error)
-	// AskEndRoom requests the end of a session. It returns problem.NotFound if the project has no
-	// such session, or if the session has ended.
+	// AskEndRoom requests the end of a session. AskRecordRoom reports that its recordings have
+	// changed. Both return problem.NotFound if the project has no such session, or if the session has
+	// ended.
 	AskEndRoom(ctx context.Context, projectID, id string) error
+	AskRecordRoom(ctx context.Context, projectID, id string) error
+	// TakeAskedRooms returns the requests for the sessions of a node. It returns a change of
+	// recordings once, but a request to end a session until it has ended.
+	TakeAskedRooms(ctx context.Context, node string) ([]AskedRoom, error)
 	// PruneRooms deletes the sessions that ended before the given time, in short transactions.
 	PruneRooms(ctx context.Context, before time.Time) error
 }
@@ -73,6 +95,8 @@ type RoomDocument struct {
 	Name      string  `json:"display_name"`
 	Status    string  `json:"status"` // in-progress or completed
 	Most      int     `json:"max_members_seen"`
+	Locked    bool    `json:"locked"`
+	Recorded  bool    `json:"recording"` // now, and not paused
 	StartedAt string  `json:"started_at"`
 	EndedAt   *string `json:"ended_at"`
 	Duration  int     `json:"duration"` // seconds
@@ -81,7 +105,7 @@ type RoomDocument struct {
 // Document returns the session's RoomDocument.
 func (s RoomSession) Document() RoomDocument {
 	d := RoomDocument{ID: s.ID, ProjectID: s.ProjectID, RoomID: s.RoomID, Address: s.Address, Name: s.Name,
-		Status: "in-progress", Most: s.Most, StartedAt: instant(s.Started),
+		Status: "in-progress", Most: s.Most, Locked: s.Locked, Recorded: s.Recorded, StartedAt: instant(s.Started),
 		Duration: int(s.Duration(time.Now()).Round(time.Second).Seconds())}
 	if !s.Ended.IsZero() {
 		ended := instant(s.Ended)
@@ -136,8 +160,9 @@ func (r Record) MemberEvent() (fabric.Event, error) {
 }
 
 // openRoom returns the room at an address. If no node has the room, openRoom opens it on this node.
-// If another node has it, r is nil and node names that node. If here is true, openRoom returns only
-// a room that is already open on this node.
+// If the node that has it is lost, this node takes the room over. If another node has it, r is nil and
+// node names that node. If here is true, openRoom returns only a room that is already open on this
+// node.
 func (c *Calls) openRoom(ctx context.Context, projectID string, to Party, settings roomSettings, here bool) (
 	r *room, node string, err error,
 ) {
@@ -171,8 +196,15 @@ func (c *Calls) openRoom(ctx context.Context, projectID string, to Party, settin
 		case other.Node != c.node && !c.isLost(ctx, other.Node):
 			return nil, other.Node, nil
 		}
-		if err := c.endLostRoom(ctx, other); err != nil {
-			return nil, "", err
+		if other.Node == c.node { // its end could not be written
+			if err := c.endLostRoom(ctx, other); err != nil {
+				return nil, "", err
+			}
+			continue
+		}
+		r, err := c.takeRoom(ctx, other)
+		if !errors.Is(err, ErrTaken) {
+			return r, "", err
 		}
 	}
 	return nil, "", fmt.Errorf("opening a room: another node opened and closed it %d times", attempts)
@@ -180,6 +212,7 @@ func (c *Calls) openRoom(ctx context.Context, projectID string, to Party, settin
 
 func (c *Calls) newRoom(s RoomSession, settings roomSettings) *room {
 	r := &room{mailbox: &mailbox{}, calls: c, mixer: c.engine.NewMixer(), session: s, settings: settings}
+	r.recordings.init(c, r, Recorded{Project: s.ProjectID, RoomSession: s.ID})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.rooms[r.key()] = r
@@ -210,21 +243,28 @@ func (c *Calls) endLostRoom(ctx context.Context, s RoomSession) error {
 	return nil // another node was faster
 }
 
-// endRequestedRooms ends the rooms on this node that a backend or an operator has asked to end.
-func (c *Calls) endRequestedRooms(ctx context.Context) error {
+// carryOutRoomRequests carries out the requests of backends and operators for this node's rooms.
+func (c *Calls) carryOutRoomRequests(ctx context.Context) error {
 	c.mu.Lock()
 	idle := len(c.rooms) == 0
 	c.mu.Unlock()
 	if idle {
 		return nil
 	}
-	running, err := c.roomStore.RunningRooms(ctx, c.node)
+	asked, err := c.roomStore.TakeAskedRooms(ctx, c.node)
 	if err != nil {
 		return err
 	}
-	for _, s := range running {
-		if r := c.findRoom(roomKey{s.ProjectID, s.RoomID}); s.Ending && r != nil && r.session.ID == s.ID {
+	for _, a := range asked {
+		r := c.findRoom(roomKey{a.ProjectID, a.RoomID})
+		if r == nil || r.session.ID != a.Session {
+			continue
+		}
+		if a.End {
 			r.post(func() { r.end(managerRequest) })
+		}
+		if a.Record && c.recorder != nil {
+			go r.recordings.change(nil) // it logs its own errors
 		}
 	}
 	return nil

@@ -22,6 +22,7 @@ type roomSettings struct {
 	JoinUntil     *time.Time `json:"join_until"`
 	RemoveAt      *time.Time `json:"remove_at"`
 	RemoveAfter   *int       `json:"remove_after_seconds_elapsed"`
+	Record        bool       `json:"record_on_start"`
 	Tones         bool       `json:"tone_on_entry_and_exit"`
 	VideoOff      bool       `json:"room_join_video_off"`
 	SubscriberOff bool       `json:"user_join_video_off"`
@@ -57,12 +58,14 @@ func (s roomSettings) refuse(now time.Time) Cause {
 	return Cause{}
 }
 
-// limitStay ends the call of a new member after the time that the settings allow.
-func (s roomSettings) limitStay(k *call) {
+// limitStay ends the call of a member that joined at the given time, after the time that the settings
+// allow.
+func (s roomSettings) limitStay(k *call, joined time.Time) {
 	stay := k.calls.limits.Most
 	if s.RemoveAfter != nil && *s.RemoveAfter > 0 {
 		stay = min(stay, time.Duration(*s.RemoveAfter)*time.Second)
 	}
+	stay -= time.Since(joined)
 	if s.RemoveAt != nil {
 		stay = min(stay, time.Until(*s.RemoveAt))
 	}

@@ -49,7 +49,7 @@ func (r *room) choose() {
 	}
 
 	for _, viewer := range r.legs() {
-		if viewer.member.Type == Person {
+		if viewer.member.Type == Person && viewer.media != nil {
 			r.showTo(viewer)
 		}
 	}

@@ -46,11 +46,11 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	if errors.Is(err, problem.NotFound) || err == nil && !r.isHeldBy(client.Token, leg) {
 		return nil
 	}
-	if err == nil && r.RoomSession != "" {
-		return nil // its room session has ended
-	}
 	if err != nil || r.Node == c.node || !c.isLost(ctx, r.Node) {
 		return err
+	}
+	if r.RoomSession != "" {
+		return c.takeOverRoom(ctx, r.ProjectID, r.RoomSession)
 	}
 
 	if c.has(r.ProjectID, r.ID, r.CalleeLeg) {
@@ -66,7 +66,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	}
 	c.log.Info("taking over a call from a lost node", "call_id", r.ID, "node", r.Node)
 	r.Node = c.node
-	c.revive(r)
+	c.revive(r, nil)
 	return nil
 }
 
@@ -96,13 +96,18 @@ func (c *Calls) has(projectID string, ids ...string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return c.legs[legKey{projectID, id}] != nil })
 }
 
-// revive adds a call that was answered on a lost node. Its clients have to attach to it.
-func (c *Calls) revive(r Record) {
+// revive adds a call that was answered on a lost node, in a room or outside. Its clients have to
+// attach to it.
+func (c *Calls) revive(r Record, in *room) *call {
 	k := &call{mailbox: &mailbox{}, calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
-		echo: r.To.Address == EchoAddress, state: InCall, record: r}
+		echo: r.To.Address == EchoAddress, in: in, state: InCall, record: r}
 	if k.roomID == "" {
 		k.roomID = newID()
 	}
+	if in != nil {
+		k.mailbox, k.session, k.roomID = in.mailbox, in.session.ID, in.session.RoomID
+	}
+	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(InCall)
 	k.ring = time.AfterFunc(c.limits.Ring, func() {})
 	k.ring.Stop()
@@ -114,7 +119,7 @@ func (c *Calls) revive(r Record) {
 		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest}
 	}
 	k.addAbsentLeg(r.ID, caller, r.From, false, r.CallerControls)
-	if !k.echo {
+	if !k.echo && in == nil {
 		callee := fabric.Token{Kind: fabric.SAT, SubscriberID: r.To.SubscriberID}
 		k.addAbsentLeg(r.CalleeLeg, callee, r.To, true, r.CalleeControls)
 	}
@@ -123,6 +128,7 @@ func (c *Calls) revive(r Record) {
 	c.calls[k.key()] = k
 	c.mu.Unlock()
 	k.resumeRecording()
+	return k
 }
 
 // addAbsentLeg adds a leg whose client has not reconnected yet. t represents the client's real

@@ -29,10 +29,11 @@ const (
 	CallEnded              EventName = "call.ended"
 	CallRecordingCompleted EventName = "call.recording.completed"
 
-	RoomStarted  EventName = "room.started"
-	RoomEnded    EventName = "room.ended"
-	MemberJoined EventName = "member.joined"
-	MemberLeft   EventName = "member.left"
+	RoomStarted            EventName = "room.started"
+	RoomEnded              EventName = "room.ended"
+	RoomRecordingCompleted EventName = "room.recording.completed"
+	MemberJoined           EventName = "member.joined"
+	MemberLeft             EventName = "member.left"
 
 	// WebhookTest is the event of [Webhooks.Test].
 	WebhookTest EventName = "webhook.test"
@@ -47,7 +48,7 @@ func EventNames() []EventName {
 		SubscriberCreated, SubscriberUpdated, SubscriberDeleted, SubscriberOnline, SubscriberOffline,
 		ResourceCreated, ResourceUpdated, ResourceDeleted,
 		CallCreated, CallRinging, CallAnswered, CallEnded, CallRecordingCompleted,
-		RoomStarted, RoomEnded, MemberJoined, MemberLeft,
+		RoomStarted, RoomEnded, RoomRecordingCompleted, MemberJoined, MemberLeft,
 	}
 }
 

@@ -7,14 +7,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Calls gives access to the calls that this deployment carries, on any of its nodes.
+// Calls gives access to the calls and conferences that this deployment carries, on any of its nodes.
 // Implementations are safe for concurrent use.
 type Calls interface {
 	// FindCall describes a running call of a project. If there is no such call, it returns
-	// problem.NotFound.
+	// problem.NotFound. If Track is set, only that track can be recorded; if Channels is 1, only in
+	// one channel.
 	FindCall(ctx context.Context, projectID, callSid string) (Description, error)
-	// Record starts, pauses, resumes or stops recording a call, so that it matches rec.Status. If
-	// the call has ended or is not carried here, Record returns problem.NotFound.
+	// FindConference is FindCall for a conference.
+	FindConference(ctx context.Context, projectID, conferenceSid string) (Description, error)
+	// Record starts, pauses, resumes or stops recording a call or conference, so that it matches
+	// rec.Status. If that has ended or is not carried here, Record returns problem.NotFound.
 	Record(ctx context.Context, rec Recording) error
 }
 
@@ -25,20 +28,28 @@ func (noCalls) FindCall(context.Context, string, string) (Description, error) {
 	return Description{}, problem.NoSuch("call")
 }
 
+func (noCalls) FindConference(context.Context, string, string) (Description, error) {
+	return Description{}, problem.NoSuch("conference")
+}
+
 func (noCalls) Record(context.Context, Recording) error { return problem.NoSuch("call") }
 
-// findCall describes a call that can be recorded. carried reports whether this deployment carries
-// it.
+// findCall describes the call or conference in of, which can be recorded. carried reports whether
+// this deployment carries it.
 func (r *Recordings) findCall(
-	ctx context.Context, projectID, callSid, track string,
+	ctx context.Context, projectID string, of Metadata,
 ) (d Description, carried bool, err error) {
-	d, err = r.calls.FindCall(ctx, projectID, callSid)
+	if of.ConferenceSid != "" {
+		d, err = r.calls.FindConference(ctx, projectID, of.ConferenceSid)
+	} else {
+		d, err = r.calls.FindCall(ctx, projectID, of.CallSid)
+	}
 	carried = err == nil
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Description{}, false, err
 	}
 
-	d.CallSid, d.Track, d.Source = callSid, track, Sources[0]
+	d.CallSid, d.ConferenceSid, d.Source = of.CallSid, of.ConferenceSid, ""
 	if carried {
 		return d, true, nil
 	}

@@ -26,8 +26,15 @@ func (s *switchboard) FindCall(_ context.Context, _, callSid string) (recordings
 	return s.call, nil
 }
 
+func (s *switchboard) FindConference(_ context.Context, _, sid string) (recordings.Description, error) {
+	if sid == "" || sid != s.call.ConferenceSid {
+		return recordings.Description{}, problem.NoSuch("conference")
+	}
+	return s.call, nil
+}
+
 func (s *switchboard) Record(_ context.Context, rec recordings.Recording) error {
-	if rec.CallSid != s.call.CallSid {
+	if rec.CallSid != s.call.CallSid || rec.ConferenceSid != s.call.ConferenceSid {
 		return problem.NoSuch("call")
 	}
 	s.statuses = append(s.statuses, rec.Status)
@@ -71,6 +78,37 @@ func TestCarriedCall(t *testing.T) {
 		recordings.InProgress, recordings.Stopped}
 	if !slices.Equal(s.statuses, want) || rec.Channels != 1 {
 		t.Errorf("the recorder followed %q with %d channels, want %q with 1", s.statuses, rec.Channels, want)
+	}
+}
+
+// TestCarriedConference shows that a conference carried by this deployment is recorded in one
+// channel, and that a call of which only one track can be recorded yields that one.
+func TestCarriedConference(t *testing.T) {
+	s := &switchboard{call: recordings.Description{Channels: 1, Metadata: recordings.Metadata{ConferenceSid: "room",
+		To: "/public/room", Track: "both"}}}
+	w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
+	for field, start := range map[string]recordings.Start{"RecordingTrack": {Track: "inbound"},
+		"RecordingChannels": {Channels: "dual"}} {
+		if _, err := w.StartConference(t.Context(), w.project, "room", start); !errors.Is(err, problem.Invalid) {
+			t.Errorf("starting with another %s: %v, want %v", field, err, problem.Invalid)
+		}
+	}
+	rec, err := w.StartConference(t.Context(), w.project, "room", recordings.Start{})
+	if err != nil || rec.Channels != 1 || rec.ConferenceSid != "room" || rec.CallSid != "" ||
+		rec.Source != "StartConferenceRecording" || rec.Track != "both" || rec.To != "/public/room" {
+		t.Errorf("the recording of the conference is %+v, %v", rec, err)
+	}
+	if _, err = w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
+		t.Fatal(err)
+	}
+	if want := []recordings.Status{recordings.InProgress, recordings.Stopped}; !slices.Equal(s.statuses, want) {
+		t.Errorf("the recorder followed %q, want %q", s.statuses, want)
+	}
+
+	s.call.Metadata = recordings.Metadata{CallSid: "c", Track: "inbound"}
+	if rec, err = w.Start(t.Context(), w.project, "c", recordings.Start{}); err != nil || rec.Track != "inbound" ||
+		rec.Channels != 1 || rec.Source != "StartCallRecordingApi" {
+		t.Errorf("the recording of the member is %+v, %v", rec, err)
 	}
 }
 

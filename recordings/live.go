@@ -93,6 +93,23 @@ func (r *Recordings) checkStart(s Start) error {
 	return errors.Join(errs...)
 }
 
+// fit applies the parameters to what is known of a call that this deployment carries.
+func (s *Start) fit(call *Description) error {
+	only, mono := call.Track, call.Channels == 1
+	switch {
+	case only != "" && s.Track != "" && s.Track != only:
+		return problem.BadParam("RecordingTrack", "RecordingTrack must be %s here", only)
+	case mono && s.Channels == "dual":
+		return problem.BadParam("RecordingChannels", "RecordingChannels must be mono here")
+	case !mono && s.Channels == "":
+		s.Channels = "dual" // both sides are recorded anyway, and can be mixed into one channel on request
+	}
+	if only == "" {
+		call.Track = s.Track
+	}
+	return nil
+}
+
 // withCode sets the code of a problem to one that existing clients expect. It returns other errors
 // unchanged.
 func withCode(code string, err error) error {
@@ -114,15 +131,29 @@ func notInCall() error {
 // it must be waiting for its media. If the same track is already being recorded, Start applies the
 // parameters to that recording and returns it.
 func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Start) (Recording, error) {
+	return r.start(ctx, projectID, Metadata{CallSid: callSid}, s)
+}
+
+// StartConference is Start for a conference.
+func (r *Recordings) StartConference(ctx context.Context, projectID, sid string, s Start) (Recording, error) {
+	return r.start(ctx, projectID, Metadata{ConferenceSid: sid}, s)
+}
+
+func (r *Recordings) start(ctx context.Context, projectID string, of Metadata, s Start) (Recording, error) {
 	if err := r.checkStart(s); err != nil {
 		return Recording{}, err
 	}
-	call, carried, err := r.findCall(ctx, projectID, callSid, s.Track)
+	call, carried, err := r.findCall(ctx, projectID, of)
 	if err != nil {
 		return Recording{}, err
 	}
-	if carried && s.Channels == "" {
-		s.Channels = "dual" // both sides are recorded anyway, and can be mixed into one channel on request
+	if carried {
+		err = s.fit(&call)
+	} else {
+		call.Track = s.Track
+	}
+	if err != nil {
+		return Recording{}, err
 	}
 	subscribers, err := r.subscribers(ctx, projectID, call)
 	if err != nil {

@@ -153,23 +153,36 @@ func (s *Calls) TakeCall(ctx context.Context, r calls.Record, node string) error
 	})
 }
 
-// queueCallRecorded queues the event of a completed recording, if one of our calls was recorded.
-func (t tx) queueCallRecorded(ctx context.Context, rec recordings.Recording) error {
+// queueRecorded queues the event of a completed recording, if it is of one of our calls or room
+// sessions.
+func (t tx) queueRecorded(ctx context.Context, rec recordings.Recording) error {
+	if rec.ConferenceSid != "" {
+		return queueRecordedOf(ctx, t, rec, roomTable, `project_id = $1 AND id = $2`, rec.ConferenceSid,
+			calls.RoomSession.RecordingEvent)
+	}
+	return queueRecordedOf(ctx, t, rec, callTable, `project_id = $1 AND call_id = $2`, rec.CallSid,
+		calls.Record.RecordingEvent)
+}
+
+// queueRecordedOf queues the event of a completed recording about the row that meets a condition, if
+// there is one.
+func queueRecordedOf[T any](ctx context.Context, t tx, rec recordings.Recording, of table[T], condition, id string,
+	event func(T, string, time.Duration, time.Time) (fabric.Event, error)) error {
 	var webhooks int
-	err := t.Row(ctx, `SELECT `+webhooksOf("calls")+` FROM calls WHERE project_id = $1 AND call_id = $2`,
-		rec.ProjectID, rec.CallSid).Scan(&webhooks)
+	err := t.Row(ctx, `SELECT `+webhooksOf(of.name)+` FROM `+of.name+` WHERE `+condition,
+		rec.ProjectID, id).Scan(&webhooks)
 	if errors.Is(err, sql.ErrNoRows) || err == nil && webhooks == 0 {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("finding the call of a recording: %w", err)
 	}
-	r, err := callTable.find(ctx, t, `project_id = $1 AND call_id = $2`, rec.ProjectID, rec.CallSid)
+	r, err := of.find(ctx, t, condition, rec.ProjectID, id)
 	if err != nil {
 		return err
 	}
-	return queueEventOf(ctx, t, webhooks, r, func(r calls.Record) (fabric.Event, error) {
-		return r.RecordingEvent(rec.Sid, rec.Duration(), rec.Updated)
+	return queueEventOf(ctx, t, webhooks, r, func(r T) (fabric.Event, error) {
+		return event(r, rec.Sid, rec.Duration(), rec.Updated)
 	})
 }
 
@@ -317,6 +330,8 @@ func (s *Calls) RunningNodes(ctx context.Context) ([]string, error) {
 const (
 	askedHangUp = 1 << iota
 	askedRecord
+	askedMute
+	askedUnmute
 )
 
 // AskHangUp marks a running call that should end. The node that has the call reads the mark.
@@ -330,6 +345,21 @@ func (s *Calls) AskRecord(ctx context.Context, projectID, id string) error {
 	return s.ask(ctx, audit.None("the change of the recording is audited"), projectID, id, askedRecord)
 }
 
+// AskMute marks a member of a room that should be muted or unmuted. The node that has the room reads
+// the mark.
+func (s *Calls) AskMute(ctx context.Context, projectID, id string, muted bool) error {
+	action, what := "room.member_unmuted", int64(askedUnmute)
+	if muted {
+		action, what = "room.member_muted", askedMute
+	}
+	return s.once(ctx, audit.Of(action, projectID, "call", id), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE calls SET asked = (asked & $3) | $4
+			WHERE project_id = $1 AND call_id = $2 AND ended = 0 AND state = $5 AND room_session <> ''`,
+			projectID, id, ^(askedMute | askedUnmute), what, string(calls.InCall))
+		return requireRow(res, err, "member")
+	})
+}
+
 func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, what int64) error {
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET asked = asked | $3
@@ -338,28 +368,42 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 	})
 }
 
-// TakeAsked returns the marked calls of a node. It deletes the marks for changed recordings.
+// TakeAsked returns the marked calls of a node. It deletes the marks that it returns, except those of
+// calls to end. Marks that are set meanwhile remain.
 func (s *Calls) TakeAsked(ctx context.Context, node string) ([]calls.Asked, error) {
-	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
 	all, err := gather(ctx, s.read(), "listing what is asked of calls", scanAsked,
-		`SELECT project_id, call_id, asked FROM calls WHERE`+asked, node)
-	if err != nil || !slices.ContainsFunc(all, func(a calls.Asked) bool { return a.Record }) {
+		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
+	if err != nil || !slices.ContainsFunc(all, func(a calls.Asked) bool { return askedOnce(a) != 0 }) {
 		return all, err
 	}
 	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
-		_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $2 WHERE`+asked, node, ^askedRecord)
-		if err != nil {
-			return fmt.Errorf("forgetting what was asked of calls: %w", err)
+		for _, a := range all {
+			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3 WHERE project_id = $1 AND call_id = $2`,
+				a.ProjectID, a.CallID, ^askedOnce(a))
+			if err != nil {
+				return fmt.Errorf("forgetting what was asked of a call: %w", err)
+			}
 		}
 		return nil
 	})
 	return all, err
 }
 
+// askedOnce returns the bits of those requests that are carried out once.
+func askedOnce(a calls.Asked) (bits int64) {
+	for bit, set := range map[int64]bool{askedRecord: a.Record, askedMute: a.Mute, askedUnmute: a.Unmute} {
+		if set {
+			bits |= bit
+		}
+	}
+	return bits
+}
+
 func scanAsked(row scanner) (a calls.Asked, err error) {
 	var bits int64
 	err = row.Scan(&a.ProjectID, &a.CallID, &bits)
 	a.HangUp, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0
+	a.Mute, a.Unmute = bits&askedMute != 0, bits&askedUnmute != 0
 	return a, err
 }
 

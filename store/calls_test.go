@@ -186,8 +186,33 @@ func testAskCalls(t *testing.T, c Config) {
 			t.Errorf("TakeAsked = %v, %v, want %v", got, err, want)
 		}
 	}
+	askMutes(t, s, runs)
 	if got, err := s.TakeAsked(t.Context(), "another"); err != nil || len(got) != 0 {
 		t.Errorf("TakeAsked of another node = %v, %v, want none", got, err)
+	}
+}
+
+// askMutes shows that only members of rooms can be muted, and that the last request counts.
+func askMutes(t *testing.T, s *Store, outside calls.Record) {
+	t.Helper()
+	if err := s.AskMute(t.Context(), "p", outside.ID, true); !errors.Is(err, problem.NotFound) {
+		t.Errorf("AskMute outside a room = %v, want not found", err)
+	}
+	member := callAt("p", time.Now())
+	member.Node, member.RoomSession = "room", newID()
+	member.State, member.Answered = calls.InCall, member.Created
+	saveCalls(t, s, member)
+	for _, muted := range []bool{true, false} {
+		if err := s.AskMute(t.Context(), "p", member.ID, muted); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []calls.Asked{{ProjectID: "p", CallID: member.ID, Unmute: true}}
+	if got, err := s.TakeAsked(t.Context(), "room"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("TakeAsked = %v, %v, want %v", got, err, want)
+	}
+	if got, err := s.TakeAsked(t.Context(), "room"); err != nil || len(got) != 0 {
+		t.Errorf("a second TakeAsked = %v, %v, want none", got, err)
 	}
 }
 

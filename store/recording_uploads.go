@@ -57,7 +57,7 @@ func (s *Recordings) addRecording(
 		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid, "source", string(kept.Source),
 			"status", string(kept.Status), "sid", fabric.HideSid(kept.Sid), "seconds", fmt.Sprint(kept.Seconds()))
 		if kept.ID != r.ID && kept.Status == recordings.Completed {
-			if err := t.queueCallRecorded(ctx, kept); err != nil {
+			if err := t.queueRecorded(ctx, kept); err != nil {
 				return err
 			}
 		}

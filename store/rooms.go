@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/selvage/selvage/calls"
@@ -20,9 +21,10 @@ var _ calls.RoomStore = (*Rooms)(nil)
 
 var roomTable = table[calls.RoomSession]{
 	"room_sessions", "room session",
-	`id, project_id, room_id, address, name, node, most, started, ended, asked`,
+	`id, project_id, room_id, address, name, node, most, locked, recorded, started, ended, asked`,
 	func(s *calls.RoomSession) []any {
-		return []any{&s.ID, &s.ProjectID, &s.RoomID, &s.Address, &s.Name, &s.Node, &s.Most, &s.Started, &s.Ended,
+		return []any{&s.ID, &s.ProjectID, &s.RoomID, &s.Address, &s.Name, &s.Node, &s.Most, &s.Locked, &s.Recorded,
+			&s.Started, &s.Ended,
 			(*ending)(&s.Ending)}
 	},
 }
@@ -46,17 +48,55 @@ func (s *Rooms) OpenRoom(ctx context.Context, r calls.RoomSession) error {
 	})
 }
 
-// EndRoom writes the end of a session and queues its event. If the session has ended, the error is
-// problem.NotFound.
+// SaveRoom writes what changes about a running session. If the
+// session has ended, or another node has taken it over, the error is [calls.ErrTaken].
+func (s *Rooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
+	return s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE room_sessions SET most = $3, locked = $4, recorded = $5
+			WHERE id = $1 AND node = $2 AND ended = 0`, r.ID, r.Node, r.Most, flag(r.Locked), flag(r.Recorded))
+		if err = requireRow(res, err, "room session"); errors.Is(err, problem.NotFound) {
+			return calls.ErrTaken
+		}
+		return err
+	})
+}
+
+// TakeRoom assigns a session and the answered calls of its members to node, if the node in the
+// record still has the session. If another node has taken it over, or it has ended, the error is
+// [calls.ErrTaken].
+func (s *Rooms) TakeRoom(ctx context.Context, r calls.RoomSession, node string) (members []calls.Record, err error) {
+	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE room_sessions SET node = $3 WHERE id = $1 AND node = $2 AND ended = 0`,
+			r.ID, r.Node, node)
+		if err = requireRow(res, err, "room session"); errors.Is(err, problem.NotFound) {
+			return calls.ErrTaken
+		}
+		if err != nil {
+			return err
+		}
+		const its = ` room_session = $1 AND room_session <> '' AND node = $2 AND ended = 0 AND state = $3`
+		_, err = t.Exec(ctx, `UPDATE calls SET node = $4 WHERE`+its, r.ID, r.Node, string(calls.InCall), node)
+		if err != nil {
+			return fmt.Errorf("taking over the members of a room session: %w", err)
+		}
+		members, err = callTable.gather(ctx, t, `WHERE`+its+` ORDER BY answered`, r.ID, node, string(calls.InCall))
+		return err
+	})
+	return members, err
+}
+
+// EndRoom writes the end of a session and queues its event. If the session has ended, or another
+// node has taken it over, the error is problem.NotFound.
 func (s *Rooms) EndRoom(ctx context.Context, r calls.RoomSession) error {
 	e := audit.Of("room.ended", r.ProjectID, "room_session", r.ID).With("room", r.RoomID,
 		"members", fmt.Sprint(r.Most), "seconds", fmt.Sprint(int(r.Duration(r.Ended).Seconds())))
 	return s.change(ctx, e, func(t tx) error {
 		var webhooks int
-		err := t.Row(ctx, `UPDATE room_sessions SET ended = $2, most = $3 WHERE id = $1 AND ended = 0
-			RETURNING `+webhooksOf("room_sessions"), r.ID, micros(r.Ended), r.Most).Scan(&webhooks)
+		err := t.Row(ctx, `UPDATE room_sessions SET ended = $3, most = $4, recorded = 0
+			WHERE id = $1 AND node = $2 AND ended = 0 RETURNING `+webhooksOf("room_sessions"),
+			r.ID, r.Node, micros(r.Ended), r.Most).Scan(&webhooks)
 		if errors.Is(err, sql.ErrNoRows) {
-			return problem.NoSuch("room session") // it has ended
+			return problem.NoSuch("room session") // it has ended, or another node has it
 		}
 		if err != nil {
 			return fmt.Errorf("ending a room session: %w", err)
@@ -96,13 +136,48 @@ func (s *Rooms) RunningRooms(ctx context.Context, node string) ([]calls.RoomSess
 	return roomTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id`, node)
 }
 
-// AskEndRoom marks a session that should end. The node that hosts the session reads the mark.
+// AskEndRoom marks a session that should end. The node that has the session reads the mark.
 func (s *Rooms) AskEndRoom(ctx context.Context, projectID, id string) error {
-	return s.once(ctx, audit.Of("room.hung_up", projectID, "room_session", id), func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE room_sessions SET asked = 1
-			WHERE project_id = $1 AND id = $2 AND ended = 0`, projectID, id)
+	return s.askRoom(ctx, audit.Of("room.hung_up", projectID, "room_session", id), projectID, id, askedHangUp)
+}
+
+// AskRecordRoom marks a session whose recordings have changed. The node that has the session reads
+// the mark.
+func (s *Rooms) AskRecordRoom(ctx context.Context, projectID, id string) error {
+	return s.askRoom(ctx, audit.None("the change of the recording is audited"), projectID, id, askedRecord)
+}
+
+func (s *Rooms) askRoom(ctx context.Context, e audit.Event, projectID, id string, what int64) error {
+	return s.once(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked | $3
+			WHERE project_id = $1 AND id = $2 AND ended = 0`, projectID, id, what)
 		return requireRow(res, err, "room session")
 	})
+}
+
+// TakeAskedRooms returns the marked sessions of a node. It deletes the marks for changed recordings.
+func (s *Rooms) TakeAskedRooms(ctx context.Context, node string) ([]calls.AskedRoom, error) {
+	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
+	all, err := gather(ctx, s.read(), "listing what is asked of room sessions", scanAskedRoom,
+		`SELECT project_id, room_id, id, asked FROM room_sessions WHERE`+asked, node)
+	if err != nil || !slices.ContainsFunc(all, func(a calls.AskedRoom) bool { return a.Record }) {
+		return all, err
+	}
+	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
+		_, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked & $2 WHERE`+asked, node, ^askedRecord)
+		if err != nil {
+			return fmt.Errorf("forgetting what was asked of room sessions: %w", err)
+		}
+		return nil
+	})
+	return all, err
+}
+
+func scanAskedRoom(row scanner) (a calls.AskedRoom, err error) {
+	var bits int64
+	err = row.Scan(&a.ProjectID, &a.RoomID, &a.Session, &bits)
+	a.End, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0
+	return a, err
 }
 
 // PruneRooms deletes the sessions that ended before the given time, in short transactions.

@@ -50,10 +50,21 @@ func testRoomSessions(t *testing.T, c Config) {
 		t.Errorf("the members of the session are %+v, %v, want the call", members.Items, err)
 	}
 
-	if err := s.AskEndRoom(ctx, "p", first.ID); err != nil {
+	first.Recorded, first.Locked = true, true
+	if err := s.SaveRoom(ctx, first); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := s.RunningRooms(ctx, "n"); err != nil || len(all) != 1 || !all[0].Ending {
+	if got, err := s.FindRoom(ctx, "p", first.ID); err != nil || got != first {
+		t.Errorf("a saved session is %+v, %v, want %+v", got, err, first)
+	}
+	elsewhere := first
+	elsewhere.Node = "other"
+	if err := s.SaveRoom(ctx, elsewhere); !errors.Is(err, calls.ErrTaken) {
+		t.Errorf("saving a session of another node returns %v, want ErrTaken", err)
+	}
+	askOfRoom(t, s, first)
+	first = moveRoom(t, s, first)
+	if all, err := s.RunningRooms(ctx, first.Node); err != nil || len(all) != 1 || !all[0].Ending {
 		t.Errorf("RunningRooms returns %+v, %v, want the session, which is to end", all, err)
 	}
 	first.Ended, first.Most = at.Add(time.Hour), 1
@@ -67,7 +78,7 @@ func testRoomSessions(t *testing.T, c Config) {
 		t.Errorf("after its session ended, the room cannot be opened: %v", err)
 	}
 	wantEvents(t, s, hook.ID, fabric.RoomStarted, fabric.MemberJoined, fabric.MemberLeft, fabric.RoomEnded,
-		fabric.RoomStarted)
+		fabric.RoomStarted, fabric.MemberJoined, fabric.MemberLeft)
 
 	if err := s.PruneRooms(ctx, at.Add(2*time.Hour)); err != nil {
 		t.Fatal(err)
@@ -76,6 +87,60 @@ func testRoomSessions(t *testing.T, c Config) {
 	if err != nil || len(left.Items) != 1 || left.Items[0].ID != second.ID {
 		t.Errorf("after PruneRooms %+v, %v remain, want the running session", left.Items, err)
 	}
+}
+
+// askOfRoom requests a change of a session's recordings and then its end. It shows that the node
+// gets the former once, and the latter as long as the session runs.
+func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
+	t.Helper()
+	ctx := t.Context()
+	want := calls.AskedRoom{ProjectID: r.ProjectID, RoomID: r.RoomID, Session: r.ID, Record: true}
+	for _, ask := range []func() error{
+		func() error { return s.AskRecordRoom(ctx, r.ProjectID, r.ID) },
+		func() error { return s.AskEndRoom(ctx, r.ProjectID, r.ID) },
+	} {
+		if err := ask(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.TakeAskedRooms(ctx, r.Node); err != nil || !slices.Equal(got, []calls.AskedRoom{want}) {
+			t.Errorf("TakeAskedRooms returns %+v, %v, want %+v", got, err, want)
+		}
+		want.Record, want.End = false, true
+	}
+	if got, err := s.TakeAskedRooms(ctx, r.Node); err != nil || !slices.Equal(got, []calls.AskedRoom{want}) {
+		t.Errorf("a second time, TakeAskedRooms returns %+v, %v, want %+v", got, err, want)
+	}
+	if err := s.AskRecordRoom(ctx, r.ProjectID, newID()); !errors.Is(err, problem.NotFound) {
+		t.Errorf("a request for an unknown session returns %v, want problem.NotFound", err)
+	}
+}
+
+// moveRoom makes another node take a session over, and returns the session. It shows that the node
+// gets the running calls of the members, and that the first node can no longer change the session.
+func moveRoom(t *testing.T, s *Store, r calls.RoomSession) calls.RoomSession {
+	t.Helper()
+	ctx := t.Context()
+	member := callAt("p", r.Started)
+	member.State, member.Answered, member.RoomSession = calls.InCall, r.Started.Add(time.Minute), r.ID
+	saveCalls(t, s, member)
+	there := member
+	there.Node = "other"
+	if got, err := s.TakeRoom(ctx, r, there.Node); err != nil || !slices.Equal(got, []calls.Record{there}) {
+		t.Errorf("TakeRoom returns %+v, %v, want the running call %+v", got, err, there)
+	}
+	if _, err := s.TakeRoom(ctx, r, "third"); !errors.Is(err, calls.ErrTaken) {
+		t.Errorf("taking a session that was taken over returns %v, want ErrTaken", err)
+	}
+	r.Ended = r.Started.Add(time.Hour)
+	if err := s.EndRoom(ctx, r); !errors.Is(err, problem.NotFound) {
+		t.Errorf("the end of a session that was taken over returns %v, want problem.NotFound", err)
+	}
+	if err := s.SaveCall(ctx, ended(member, calls.NormalClearing, true)); !errors.Is(err, calls.ErrTaken) {
+		t.Errorf("the end of a member that was taken over returns %v, want ErrTaken", err)
+	}
+	saveCalls(t, s, ended(there, calls.NormalClearing, true))
+	r.Node, r.Ended = there.Node, time.Time{}
+	return r
 }
 
 // wantEvents fails the test unless these events are queued for a webhook, in any order.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings/wav"
 )
@@ -31,6 +32,7 @@ type mixer struct {
 	voices []*voice
 	closed bool
 	chime  []int16 // the rest of a sound
+	tap    calls.Tap
 
 	// The following belongs to the goroutine.
 	worker  *worker
@@ -39,6 +41,8 @@ type mixer struct {
 	alone   [frameBytes]byte
 	common  [frameBytes]byte
 	encoder *wav.Encoder // of the common stream
+	seq     uint16       // of the packets for tap
+	at      uint32       // their timestamp, which counts all frames
 }
 
 var _ calls.Mixer = (*mixer)(nil)
@@ -131,6 +135,7 @@ func (m *mixer) run() {
 		next = next.Add(frameTime)
 		if late := time.Since(next); late > maxLate {
 			m.engine.counters.lateFrames.Add(uint64(late / frameTime))
+			m.at += frameBytes * uint32(late/frameTime)
 			next = time.Now()
 		}
 		timer.Reset(time.Until(next))
@@ -147,6 +152,7 @@ func (m *mixer) tryMix(now time.Time) {
 func (m *mixer) mix(now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.at += frameBytes
 	m.voices = slices.DeleteFunc(m.voices, func(v *voice) bool { return v.leg.closed.Load() })
 	if len(m.voices) == 0 {
 		return
@@ -173,9 +179,27 @@ func (m *mixer) mix(now time.Time) {
 		m.pcm[i] = clip(int64(s))
 	}
 	m.encoder.Encode(m.common[:], m.pcm[:])
+	m.record(now)
 	for _, v := range m.voices {
 		m.play(v, now)
 	}
+}
+
+// Record implements calls.Mixer.
+func (m *mixer) Record(t calls.Tap) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tap = t
+}
+
+// record passes the common stream to the tap. The caller holds mu.
+func (m *mixer) record(now time.Time) {
+	if m.tap == nil {
+		return
+	}
+	m.seq++
+	m.tap.Packet(calls.Packet{Kind: calls.Audio, Codec: sdp.G722, Seq: m.seq, Time: m.at, Arrived: now,
+		Payload: m.common[:]})
 }
 
 // play sends a frame to the client of a member.

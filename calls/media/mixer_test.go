@@ -2,11 +2,13 @@ package media
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/recordings/wav"
 )
 
 // TestMix shows that each member hears all others but not itself, in every codec.
@@ -120,13 +122,84 @@ func TestMixChime(t *testing.T) {
 	}
 }
 
+// A tape is a tap that keeps the packets of a mixer.
+type tape struct{ packets []calls.Packet }
+
+func (t *tape) Packet(p calls.Packet) {
+	p.Payload = slices.Clone(p.Payload)
+	t.packets = append(t.packets, p)
+}
+
+func (t *tape) Clock(calls.Kind, uint32, time.Time) {}
+
+// A deaf tap keeps nothing.
+type deaf struct{}
+
+func (deaf) Packet(calls.Packet)                 {}
+func (deaf) Clock(calls.Kind, uint32, time.Time) {}
+
+// TestMixRecord shows that a recording has all members, and that its timestamps go on while nobody
+// is there.
+func TestMixRecord(t *testing.T) {
+	h := newHall(t)
+	a, b := h.enter(sdp.G722, 440), h.enter(sdp.PCMU, 1000)
+	h.run(30, nil)
+	var all tape
+	h.mixer.Record(&all)
+	h.run(50, nil)
+
+	all.hears(t, 440, 1000)
+	for i, p := range all.packets {
+		first := all.packets[0]
+		if p.Seq != first.Seq+uint16(i) || p.Time != first.Time+uint32(i)*frameBytes || p.Codec != sdp.G722 {
+			t.Fatalf("packet %d of the recording is %d at %d in %s", i, p.Seq, p.Time, p.Codec)
+		}
+	}
+
+	last := all.packets[len(all.packets)-1]
+	h.mixer.Remove(a.leg)
+	h.mixer.Remove(b.leg)
+	h.run(2, nil)
+	h.mixer.Add(a.leg)
+	h.run(1, nil)
+	if next := all.packets[len(all.packets)-1]; next.Seq != last.Seq+1 || next.Time != last.Time+3*frameBytes {
+		t.Errorf("after a pause of two frames the recording goes on at %d, want %d", next.Time, last.Time+3*frameBytes)
+	}
+	h.mixer.Record(nil)
+	if count := len(all.packets); count != 51 {
+		t.Errorf("the recording has %d packets, want 51", count)
+	}
+}
+
+// hears fails the test unless the tape has all tones as loud as members send them.
+func (t *tape) hears(test *testing.T, pitches ...float64) {
+	test.Helper()
+	d, err := wav.NewDecoder("g722")
+	if err != nil {
+		test.Fatal(err)
+	}
+	all := talker{codec: sdp.Codec{Name: sdp.G722}}
+	for _, p := range t.packets {
+		samples := make([]int16, d.Samples(len(p.Payload)))
+		d.Decode(samples, p.Payload)
+		all.heard = append(all.heard, samples...)
+	}
+	for _, pitch := range pitches {
+		if got := all.loudness(pitch); math.Abs(got-6000) > 600 {
+			test.Errorf("the recording has the tone of %.0f Hz with an amplitude of %.0f, want 6000", pitch, got)
+		}
+	}
+}
+
 // TestMixAllocations shows that mixing allocates no memory.
 func TestMixAllocations(t *testing.T) {
 	h := newHall(t)
 	for i := range 5 {
 		h.enter([]string{sdp.G722, sdp.PCMU}[i%2], float64(300*i))
 	}
+	h.mixer.Record(deaf{})
 	h.run(10, nil)
+
 	var all [][]byte
 	const runs = 100
 	for range runs + 1 {

@@ -125,8 +125,8 @@ func (s *Spools) abandon(ctx context.Context, c calls.RecordedCall) error {
 // recording and announces a new one.
 func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string, err error) {
 	d := recordings.Description{
-		Metadata: recordings.Metadata{CallSid: c.CallID, From: c.From, To: c.To, Direction: c.Direction,
-			Source: c.Source, Track: c.Track, StartTime: c.Started},
+		Metadata: recordings.Metadata{CallSid: c.CallID, ConferenceSid: c.RoomSession, From: c.From, To: c.To,
+			Direction: c.Direction, Source: c.Source, Track: c.Track, StartTime: c.Started},
 		Subscribers: c.Subscribers, Channels: 2,
 	}
 	if c.Mono {
@@ -149,33 +149,32 @@ func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string
 }
 
 // Wanted implements [calls.Recorder].
-func (s *Spools) Wanted(ctx context.Context, projectID, callID string) (all []calls.WantedRecording, err error) {
-	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: projectID}, CallSid: callID}
-	found, err := s.recordings.List(ctx, filter, page.Query{Size: mostPerCall})
+func (s *Spools) Wanted(ctx context.Context, of calls.Recorded) (all []calls.WantedRecording, err error) {
+	found, err := s.recordingsOf(ctx, of)
 	if err != nil {
-		return nil, fmt.Errorf("listing the recordings of a call: %w", err)
+		return nil, err
 	}
-	for _, rec := range found.Items {
+	for _, rec := range found {
 		paused := rec.Status == recordings.Paused
 		if rec.Waits.IsZero() || !paused && rec.Status != recordings.InProgress {
 			continue
 		}
 		all = append(all, calls.WantedRecording{
-			RecordedCall: calls.RecordedCall{Sid: rec.Sid, Project: projectID, CallID: callID},
-			Paused:       paused, Skip: rec.PauseBehavior == "skip",
+			RecordedCall: calls.RecordedCall{Sid: rec.Sid, Project: of.Project, CallID: of.CallID,
+				RoomSession: of.RoomSession},
+			Paused: paused, Skip: rec.PauseBehavior == "skip",
 		})
 	}
 	return all, nil
 }
 
 // Interrupt implements [calls.Recorder].
-func (s *Spools) Interrupt(ctx context.Context, projectID, callID string) (recorded bool, err error) {
-	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: projectID}, CallSid: callID}
-	found, err := s.recordings.List(ctx, filter, page.Query{Size: mostPerCall})
+func (s *Spools) Interrupt(ctx context.Context, of calls.Recorded) (recorded bool, err error) {
+	found, err := s.recordingsOf(ctx, of)
 	if err != nil {
-		return false, fmt.Errorf("listing the recordings of a call: %w", err)
+		return false, err
 	}
-	for _, rec := range found.Items {
+	for _, rec := range found {
 		running := rec.Status == recordings.InProgress || rec.Status == recordings.Paused
 		if rec.Waits.IsZero() || !running || s.has(rec.Sid) {
 			continue
@@ -187,6 +186,17 @@ func (s *Spools) Interrupt(ctx context.Context, projectID, callID string) (recor
 		}
 	}
 	return recorded, nil
+}
+
+// recordingsOf returns the newest recordings of a call or room session.
+func (s *Spools) recordingsOf(ctx context.Context, of calls.Recorded) ([]recordings.Recording, error) {
+	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: of.Project}, CallSid: of.CallID,
+		ConferenceSid: of.RoomSession}
+	found, err := s.recordings.List(ctx, filter, page.Query{Size: mostPerCall})
+	if err != nil {
+		return nil, fmt.Errorf("listing the recordings of a call: %w", err)
+	}
+	return found.Items, nil
 }
 
 // mostPerCall is how many of a call's recordings are examined, newest first. Only one per track can

@@ -65,6 +65,44 @@ func TestRecording(t *testing.T) {
 	}
 }
 
+// TestRoom shows that the recording of a room session has one channel as loud as the sum of the
+// room, and that it is found by the id of the session.
+func TestRoom(t *testing.T) {
+	w := newWorld(t)
+	room := calls.RecordedCall{Project: w.project, RoomSession: "s", To: "/public/lobby", Mono: true,
+		Started: time.Now().Add(-4 * time.Second)}
+	p := w.start(t, room)
+	wanted, err := w.Wanted(t.Context(), room.Recorded())
+	if err != nil || len(wanted) != 1 || wanted[0].Sid != p.Sid() || wanted[0].RoomSession != "s" {
+		t.Errorf("the wanted recordings of the session are %+v, %v", wanted, err)
+	}
+	if recorded, err := w.Interrupt(t.Context(), room.Recorded()); err != nil || recorded {
+		t.Errorf("a recording of this process is interrupted: %v, %v", recorded, err)
+	}
+	for i := range 200 {
+		packet := audio(p, i)
+		packet.Payload = []byte(strings.Repeat("\x20", 80) + strings.Repeat("\xa0", 80))
+		p.Tap(calls.CallerSide).Packet(packet)
+	}
+	p.Stop()
+	if err := w.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	rec := w.find(t, p.Sid())
+	if rec.Status != recordings.Completed || rec.Channels != 1 || rec.ConferenceSid != "s" || rec.CallSid != "" ||
+		rec.Source != "StartConferenceRecording" || rec.To != "/public/lobby" {
+		t.Errorf("the recording is %+v", rec)
+	}
+	loudest := int16(0)
+	for _, v := range w.samples(t, p.Sid()) {
+		loudest = max(loudest, v)
+	}
+	if loudest < 7000 { // 0x20 of PCMU is 7932
+		t.Errorf("the loudest sample is %d, want the level of the room", loudest)
+	}
+}
+
 // TestInterrupted shows that a recording ends at its last packet if its process is killed, and
 // that the call can then be recorded again.
 func TestInterrupted(t *testing.T) {

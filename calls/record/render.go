@@ -116,7 +116,7 @@ func (p *plan) source(file *os.File, rec recordings.Recording) (wav.Source, erro
 			return nil, err
 		}
 		switch {
-		case rec.Track == "inbound":
+		case rec.Track == "inbound", rec.ConferenceSid != "":
 			return wav.Leg(stereo, 1+int(calls.CallerSide)), nil
 		case rec.Track == "outbound":
 			return wav.Leg(stereo, 1+int(calls.CalleeSide)), nil

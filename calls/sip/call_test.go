@@ -13,6 +13,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/recordings/wav"
 )
 
 // A conversation is an answered call between two phones.
@@ -373,33 +374,57 @@ func TestHangUpByServer(t *testing.T) {
 	}
 }
 
-// TestRoom shows that phones in a room hear each other: bob hears silence until alice sends sound.
+// TestRoom shows that phones in a room hear each other, with each codec: bob hears silence until alice
+// sends sound.
 func TestRoom(t *testing.T) {
-	w := newWorld(t)
-	kind := w.fabric.Resources.Kinds().ByPath("conference_rooms")
-	must[fabric.Resource](t)(w.fabric.Resources.Create(t.Context(), w.project, kind,
-		map[string]json.RawMessage{"name": quoted("lobby")}))
-	alice, bob := w.newPhone("alice"), w.newPhone("bob")
-	_, one := alice.dial("lobby")
-	_, two := bob.dial("lobby")
-	for _, m := range []message{one, two} {
-		if m.kind() != "200" {
-			t.Fatalf("calling a room returned\n%s\nwant 200", m)
-		}
+	for codec, name := range map[int]string{0: "mulaw", 8: "alaw", 9: "g722"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			kind := w.fabric.Resources.Kinds().ByPath("conference_rooms")
+			must[fabric.Resource](t)(w.fabric.Resources.Create(t.Context(), w.project, kind,
+				map[string]json.RawMessage{"name": quoted("lobby")}))
+			alice, bob := w.newPhone("alice"), w.newPhone("bob")
+			alice.codec = codec
+			_, one := alice.dial("lobby")
+			_, two := bob.dial("lobby")
+			for _, m := range []message{one, two} {
+				if m.kind() != "200" {
+					t.Fatalf("calling a room returned\n%s\nwant 200", m)
+				}
+			}
+			if want := fmt.Sprintf("RTP/AVP %d ", codec); !strings.Contains(one.body(), want) {
+				t.Errorf("the answer to alice is\n%s\nwant %s", one.body(), want)
+			}
+			if !bob.hearsVoice(alice, alice.mediaOf(one), name) {
+				t.Error("bob hears only silence in the room")
+			}
+		})
 	}
+}
 
-	to := alice.mediaOf(one)
-	b := make([]byte, 2048)
-	loud := bytes.Repeat([]byte{0x80, 0x00}, 80) // a square wave in PCMU
+// hearsVoice reports whether a phone hears something else than silence while another one sends a loud
+// tone in a codec of package wav.
+func (p *phone) hearsVoice(from *phone, to *net.UDPAddr, codec string) bool {
+	p.t.Helper()
+	encoder := must[*wav.Encoder](p.t)(wav.NewEncoder(codec))
+	tone := make([]int16, 160)
+	if codec == "g722" {
+		tone = make([]int16, 320)
+	}
+	for i := range tone {
+		tone[i] = int16(10000 - 20000*(i/8%2))
+	}
+	b, payload := make([]byte, 2048), make([]byte, 160)
 	for seq := range uint16(500) {
-		packet := must[[]byte](t)((&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: 9,
-			Timestamp: uint32(seq) * 160}, Payload: loud}).Marshal())
-		must[int](t)(alice.rtp.WriteToUDP(packet, to))
-		_ = bob.rtp.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-		n, err := bob.rtp.Read(b)
+		encoder.Encode(payload, tone)
+		packet := must[[]byte](p.t)((&rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: uint8(from.codec),
+			SequenceNumber: seq, SSRC: 9, Timestamp: uint32(seq) * 160}, Payload: payload}).Marshal())
+		must[int](p.t)(from.rtp.WriteToUDP(packet, to))
+		_ = p.rtp.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		n, err := p.rtp.Read(b)
 		if err == nil && n > 100 && !bytes.Equal(b[12:n], bytes.Repeat(b[12:13], n-12)) {
-			return // not silence
+			return true
 		}
 	}
-	t.Error("bob hears only silence in the room")
+	return false
 }

@@ -140,6 +140,7 @@ type phone struct {
 	conn           net.Conn
 	rtp            *net.UDPConn
 	algorithm      string
+	codec          int // payload type in its offers
 	callID         string
 	seq            int
 	seen           map[string]bool // received messages, to skip those that UDP repeats
@@ -316,8 +317,8 @@ func (p *phone) register() message {
 // offer returns a description of the phone's media.
 func (p *phone) offer(direction string) string {
 	return fmt.Sprintf("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n"+
-		"m=audio %d RTP/AVP 0 101\r\na=rtpmap:101 telephone-event/8000\r\na=%s\r\n",
-		p.rtp.LocalAddr().(*net.UDPAddr).Port, direction)
+		"m=audio %d RTP/AVP %d 101\r\na=rtpmap:101 telephone-event/8000\r\na=%s\r\n",
+		p.rtp.LocalAddr().(*net.UDPAddr).Port, p.codec, direction)
 }
 
 const sdpType = "Content-Type: application/sdp\r\n"

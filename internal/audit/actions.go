@@ -76,6 +76,8 @@ var sentences = map[string]struct{ done, refused string }{
 	"signing_key.rotated":         {"Webhook signing key rotated", ""},
 	"room.ended":                  {"Room session ended", ""},
 	"room.hung_up":                {"Room session ended by a backend or an operator", ""},
+	"room.member_muted":           {"Member of a room muted by an operator", ""},
+	"room.member_unmuted":         {"Member of a room unmuted by an operator", ""},
 	"room.started":                {"Room session started", ""},
 	"sip_address.created":         {"SIP address created", ""},
 	"sip_address.deleted":         {"SIP address deleted", ""},

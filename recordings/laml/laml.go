@@ -141,6 +141,8 @@ func (a *API) mount(mux web.Mux) {
 
 	handle("GET", "/Conferences/{ConferenceSid}/Recordings", a.documented(a.listRecordings))
 	handle("GET", "/Conferences/{ConferenceSid}/Recordings.json", a.documented(a.listRecordings))
+	handle("POST", "/Conferences/{ConferenceSid}/Recordings", a.documented(a.startRecording))
+	handle("POST", "/Conferences/{ConferenceSid}/Recordings.json", a.documented(a.startRecording))
 	handle("DELETE", "/Conferences/{ConferenceSid}/Recordings/{file}", a.owned(a.deleteRecording))
 	handle("GET", "/Conferences/{ConferenceSid}/Recordings/{file}", a.documented(a.showRecording))
 	handle("POST", "/Conferences/{ConferenceSid}/Recordings/{file}", a.documented(a.moveRecording))

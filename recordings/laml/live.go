@@ -39,7 +39,7 @@ func (a *API) announceRecording(
 	return web.JSON(w, status, a.document(rec, urls))
 }
 
-// startRecording serves POST /Calls/{CallSid}/Recordings.
+// startRecording serves POST /Calls/{CallSid}/Recordings, and the same below a conference.
 func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -59,7 +59,11 @@ func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recording
 	}
 
 	start.Callback.Method = strings.ToUpper(start.Callback.Method)
-	rec, err := a.recordings.Start(r.Context(), o.ProjectID, r.PathValue("CallSid"), start)
+	begin, sid := a.recordings.Start, r.PathValue("CallSid")
+	if conference := r.PathValue("ConferenceSid"); conference != "" {
+		begin, sid = a.recordings.StartConference, conference
+	}
+	rec, err := begin(r.Context(), o.ProjectID, sid, start)
 	if err != nil {
 		return err
 	}

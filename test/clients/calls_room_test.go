@@ -19,7 +19,8 @@ func TestRooms(t *testing.T) {
 			for _, j := range []struct {
 				name string
 				walk func(alice, bob, carol *phone)
-			}{{"tones", roomTones}, {"video", roomVideo}, {"moderator", roomModerator}} {
+			}{{"tones", roomTones}, {"video", roomVideo}, {"moderator", roomModerator},
+				{"recorded", roomRecorded}} {
 				t.Run(j.name, func(t *testing.T) {
 					for _, p := range []*phone{alice, bob, carol} {
 						p.use(t)

@@ -111,6 +111,7 @@ func TestSIPPhones(t *testing.T) {
 				ringsAtPhone(desk, browser)
 			}
 			callsFromPhone(desk, browser)
+			joinsRoom(desk, browser, p)
 
 			desk.password = "wrong"
 			desk.mustEnd(desk.run("refused.xml", ""))
@@ -166,4 +167,20 @@ func callsFromPhone(desk *sipPhone, browser *telephone.Phone) {
 			desk.t.Errorf("%s ends with %s, want %s", tt.scenario, got, tt.cause)
 		}
 	}
+}
+
+// joinsRoom calls a room from the phone. A member who speaks hears itself through the phone, because
+// sipp sends back the audio that it receives.
+func joinsRoom(desk *sipPhone, browser *telephone.Phone, p *harness.Project) {
+	desk.t.Helper()
+	address, _ := createRoom(desk.t, p, "hall", nil)
+	call := browser.Dial(address)
+	call.WaitAnswered()
+	call.Speak(440)
+	call.WaitSound(false)
+	wait := desk.run("call-ended.xml", "hall")
+	call.WaitSound(true)
+	call.Command("call.end", map[string]any{})
+	desk.mustEnd(wait)
+	call.WaitEnded()
 }

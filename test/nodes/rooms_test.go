@@ -1,6 +1,11 @@
 package nodes
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/selvage/selvage/test/harness"
@@ -50,21 +55,112 @@ func TestRoomElsewhere(t *testing.T) {
 	alice.Hangup()
 }
 
-// TestRoomLost shows that a room whose node was killed can be entered at another node.
-func TestRoomLost(t *testing.T) {
+// TestRoomTakenOver kills the node of a room. A new caller makes the other node take over the room,
+// and a member that attaches comes back into the same session. The session stays locked, its
+// recording goes on, and the member that does not come back leaves it.
+func TestRoomTakenOver(t *testing.T) {
+	for _, first := range []string{"member", "caller"} {
+		t.Run(first+" first", func(t *testing.T) {
+			n := two(t)
+			p := newPeople(t, n)
+			p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(),
+				harness.JSON(map[string]any{"name": "hall", "record_on_start": true})).Want(t, 201)
+			here, there := p.phones(t, n)
+			here, there = here.G711(), there.G711()
+			alice, bob := here.Dial("/public/hall"), there.Dial("/public/hall")
+			gone := phone.Connect(t, n.Each[1], p.NewSAT(t, "carol").Token, "").G711().Dial("/public/hall")
+			for _, c := range []*phone.Call{alice, bob, gone} {
+				c.WaitAnswered()
+			}
+			session := p.runningRoom(t, n.Each[1])
+			p.wantRecordings(t, n.Each[1], session, "in-progress")
+			if first == "member" {
+				bob.Command("call.lock", map[string]any{})
+			}
+			n.Each[0].Kill()
+			bob.WaitLost()
+
+			if first == "caller" {
+				dave := phone.Connect(t, n.Each[1], p.NewSAT(t, "dave").Token, "").G711().Dial("/public/hall")
+				dave.WaitAnswered()
+				dave.Hangup()
+			}
+			bob = there.Attach(bob)
+			bob.WaitAnswered()
+			again := phone.Connect(t, n.Each[1], p.alice.Token, here.Protocol).G711()
+			again.Take(here)
+			alice = again.Attach(alice)
+			alice.WaitAnswered()
+			alice.Speak(440)
+			bob.WaitSound(true)
+			if now := p.runningRoom(t, n.Each[1]); now != session {
+				t.Errorf("the session is %s, want %s as before", now, session)
+			}
+			p.wantRecordings(t, n.Each[1], session, "in-progress", "stopped")
+			if first == "member" {
+				late := phone.Connect(t, n.Each[1], p.NewSAT(t, "late").Token, "").G711().Dial("/public/hall")
+				if cause := late.WaitEnded(); cause != "CALL_REJECTED" {
+					t.Errorf("a caller of the locked room got %s, want CALL_REJECTED", cause)
+				}
+			}
+			if cause := gone.WaitEnded(); cause != "NODE_LOST" {
+				t.Errorf("the member that did not come back left with %s, want NODE_LOST", cause)
+			}
+			bob.Command("call.end", map[string]any{})
+			alice.WaitEnded()
+		})
+	}
+}
+
+// runningRoom returns the id of the project's only room session that runs.
+func (p people) runningRoom(t *testing.T, at *harness.Server) string {
+	t.Helper()
+	var page struct{ Data []struct{ ID string } }
+	at.Get(t, "/api/fabric/room_sessions?state=in-progress", p.Basic()).Want(t, 200).Read(t, &page)
+	if len(page.Data) != 1 {
+		t.Fatalf("%d room sessions run, want one", len(page.Data))
+	}
+	return page.Data[0].ID
+}
+
+// wantRecordings waits until the recordings of a room session have these statuses, newest first.
+func (p people) wantRecordings(t *testing.T, at *harness.Server, session string, want ...string) {
+	t.Helper()
+	harness.Eventually(t, soon, "the recordings of the room", func() error {
+		var list struct{ Recordings []struct{ Status string } }
+		at.Get(t, p.LaML("/Conferences/"+session+"/Recordings.json"), p.Basic()).Want(t, 200).Read(t, &list)
+		var got []string
+		for _, r := range list.Recordings {
+			got = append(got, r.Status)
+		}
+		if !slices.Equal(got, want) {
+			return fmt.Errorf("they are %q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+// TestRoomRecordedElsewhere shows that a backend can record a room by way of any node.
+func TestRoomRecordedElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
 	p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(),
 		harness.JSON(map[string]any{"name": "hall"})).Want(t, 201)
-	here, there := p.phones(t, n)
+	here, _ := p.phones(t, n)
 	alice := here.G711().Dial("/public/hall")
 	alice.WaitAnswered()
-	n.Each[0].Kill()
-
-	bob := there.G711().Dial("/public/hall")
-	bob.WaitAnswered()
-	if bob.Node() == alice.Node() {
-		t.Errorf("the room is on node %s, which was killed", bob.Node())
-	}
-	bob.Hangup()
+	alice.Speak(440)
+	session := p.runningRoom(t, n.Each[1])
+	list := p.LaML("/Conferences/" + session + "/Recordings")
+	n.Each[1].Post(t, list, p.Basic(), harness.Form(nil)).Want(t, 201)
+	p.wantRecordings(t, n.Each[0], session, "in-progress")
+	harness.Eventually(t, soon, "the recording at the other node", func() error {
+		spools, err := os.ReadDir(filepath.Join(n.Each[0].Data, "spool"))
+		if err == nil && len(spools) == 0 {
+			return errors.New("it has not begun")
+		}
+		return err
+	})
+	alice.Hangup()
+	p.wantRecordings(t, n.Each[0], session, "completed")
 }

@@ -107,7 +107,8 @@ func hint(p *problem.Error) string {
 	switch noun {
 	case "ring key":
 		noun = "ring"
-	case "project", "operator", "key", "client", "subscriber", "address", "call", "recording", "webhook":
+	case "project", "operator", "key", "client", "subscriber", "address", "call", "room session", "recording",
+		"webhook":
 	default:
 		return ""
 	}

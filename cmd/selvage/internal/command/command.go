@@ -75,7 +75,7 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 		c.ingestKeyCommand(),
 		clientCommands{c}.command(), subscriberCommands{c}.command(), c.resourceCommand(),
 		c.addressCommand(), tokenCommands{c}.command(), webhookCommands{c}.command(), c.mailCommand(),
-		c.callCommand(), recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),
+		c.callCommand(), c.roomCommand(), recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),
 		caCommands{c}.command(), c.configCommand(), c.applyCommand(), c.migrateCommand(), backupCommands{c}.command(),
 		c.doctorCommand(),
 		c.manCommand(), c.versionCommand(), c.hashesCommand(),

@@ -66,6 +66,7 @@ type App struct {
 	Operators       *operator.Operators
 	Recordings      *recordings.Recordings // nil without media
 	CallRecords     *calls.Records         // calls on all nodes
+	RoomSessions    *calls.Rooms           // on all nodes
 	relay           *relay.Relay           // nil if it is not served
 	proofs          *dpop.Verifier
 	Calls           *calls.Calls   // nil if this node carries none
@@ -202,6 +203,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	})
 
 	a.CallRecords = calls.NewRecords(a.Store)
+	a.RoomSessions = calls.NewRooms(a.Store, a.Store)
 
 	a.Operators = operator.New(operator.Config{
 		Store: a.Store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Sessions: a.sessions,

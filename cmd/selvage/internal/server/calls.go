@@ -115,19 +115,36 @@ func (a recordedCalls) FindCall(ctx context.Context, projectID, id string) (reco
 	if r.State != calls.InCall {
 		return recordings.Description{}, problem.NoSuch("call")
 	}
-	if r.RoomSession != "" {
-		return recordings.Description{}, problem.New(problem.Unsupported, "not_supported",
-			"calls to rooms cannot be recorded")
-	}
-	return recordings.Description{
+	d := recordings.Description{
 		Metadata:    recordings.Metadata{From: r.From.Address, To: r.To.Address, Direction: "inbound"},
 		Subscribers: r.Subscribers(),
-	}, nil
+	}
+	if r.RoomSession != "" {
+		d.Track, d.Channels = "inbound", 1 // what the member says; its room has a recording of all
+	}
+	return d, nil
+}
+
+// FindConference implements [recordings.Calls]. A conference is a room session.
+func (a recordedCalls) FindConference(ctx context.Context, projectID, id string) (recordings.Description, error) {
+	s, err := a.RoomSessions.Find(ctx, projectID, id)
+	if err != nil {
+		return recordings.Description{}, err
+	}
+	if !s.Ended.IsZero() {
+		return recordings.Description{}, problem.NoSuch("room session")
+	}
+	return recordings.Description{Metadata: recordings.Metadata{To: s.Address, Track: "both"}, Channels: 1}, nil
 }
 
 // Record implements [recordings.Calls].
 func (a recordedCalls) Record(ctx context.Context, rec recordings.Recording) error {
-	if a.Calls == nil {
+	switch {
+	case rec.ConferenceSid != "" && a.Calls == nil:
+		return a.RoomSessions.Record(ctx, rec.ProjectID, rec.ConferenceSid)
+	case rec.ConferenceSid != "":
+		return a.Calls.RecordRoom(ctx, rec.ProjectID, rec.ConferenceSid)
+	case a.Calls == nil:
 		return a.CallRecords.Record(ctx, rec.ProjectID, rec.CallSid)
 	}
 	return a.Calls.Record(ctx, rec.ProjectID, rec.CallSid)

@@ -1,0 +1,80 @@
+package calls
+
+import (
+	"context"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// A room is recorded as the sum of all its members. The audio of one member is a recording of the
+// member's call.
+
+var _ recorded = (*room)(nil)
+
+// recordFromStart begins to record the room, because its settings say so.
+func (r *room) recordFromStart() {
+	if r.calls.recorder != nil {
+		go r.recordings.start(r.session.recorded(time.Now()))
+	}
+}
+
+// recorded describes a recording of the session that begins at started.
+func (s RoomSession) recorded(started time.Time) RecordedCall {
+	return RecordedCall{Project: s.ProjectID, RoomSession: s.ID, To: s.Address, Mono: true, Started: started}
+}
+
+// A RoomRecordingReport is the data of [fabric.RoomRecordingCompleted].
+type RoomRecordingReport struct {
+	RoomDocument
+	Recording ReportedRecording `json:"recording"`
+}
+
+// RecordingEvent returns the webhook event for a recording of the session that was completed at the
+// given time.
+func (s RoomSession) RecordingEvent(sid string, length time.Duration, at time.Time) (fabric.Event, error) {
+	return fabric.NewEvent(fabric.RoomRecordingCompleted, s.ProjectID, s.ID, at,
+		RoomRecordingReport{s.Document(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})
+}
+
+func (r *room) canBeRecorded() bool { return !r.over }
+
+func (r *room) setTaps() { r.mixer.Record(r.recordings.tap(CallerSide)) }
+
+func (r *room) people() []*leg { return peopleIn(r.legs()) }
+
+func (r *room) tellRecorded() { r.tellUpdated() }
+
+// saveRecorded notes in the session whether it is being recorded.
+func (r *room) saveRecorded(listening bool) error {
+	if r.session.Recorded == listening {
+		return nil
+	}
+	r.session.Recorded = listening
+	r.save()
+	return nil
+}
+
+// RecordRoom makes the recorder of a running room session match the stored status of the session's
+// recordings. If this node carries the session, RecordRoom returns when that is done; another node
+// does it within a second. If the session is unknown or has ended, RecordRoom returns
+// problem.NotFound.
+func (c *Calls) RecordRoom(ctx context.Context, projectID, id string) error {
+	r := c.findRoomSession(projectID, id)
+	if r == nil || c.recorder == nil {
+		return c.roomStore.AskRecordRoom(ctx, projectID, id)
+	}
+	return r.recordings.change(nil)
+}
+
+// findRoomSession returns the open room of this node with this session, or nil.
+func (c *Calls) findRoomSession(projectID, id string) *room {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, r := range c.rooms {
+		if key.project == projectID && r.session.ID == id {
+			return r
+		}
+	}
+	return nil
+}

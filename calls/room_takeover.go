@@ -1,0 +1,80 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The first client that attaches to its leg in a room of a lost node, or that dials the room, makes
+// its node take over the whole session, with the calls of all members. The others then attach there,
+// whichever node they reach. Members that do not come back leave the session one by one.
+
+// takeOverRoom makes this node carry a room session whose node is lost. It does nothing if the
+// session has ended, or another node was faster.
+func (c *Calls) takeOverRoom(ctx context.Context, projectID, id string) error {
+	c.openingRoom.Lock()
+	defer c.openingRoom.Unlock()
+	s, err := c.roomStore.FindRoom(ctx, projectID, id)
+	if errors.Is(err, problem.NotFound) || err == nil && (!s.Ended.IsZero() || s.Node == c.node) {
+		return nil
+	}
+	if err != nil || !c.isLost(ctx, s.Node) {
+		return err
+	}
+	if _, err = c.takeRoom(ctx, s); errors.Is(err, ErrTaken) {
+		return nil
+	}
+	return err
+}
+
+// takeRoom takes a room session from its node, which is lost. It returns ErrTaken if another node
+// was faster. The caller holds openingRoom.
+func (c *Calls) takeRoom(ctx context.Context, s RoomSession) (*room, error) {
+	settings, err := c.roomSettings(ctx, s.ProjectID, s.RoomID)
+	if err != nil && !errors.Is(err, problem.NotFound) { // NotFound: it was deleted during the session
+		return nil, err
+	}
+	members, err := c.roomStore.TakeRoom(ctx, s, c.node)
+	if err != nil {
+		return nil, err
+	}
+	c.log.Info("taking over a room session from a lost node", "room_session_id", s.ID, "node", s.Node,
+		"members", len(members))
+	s.Node = c.node
+	r := c.newRoom(s, settings)
+	_, err = r.do(ctx, func() (Reply, error) {
+		r.revive(members)
+		return Reply{}, nil
+	})
+	return r, err
+}
+
+// revive adds the calls of a session that this node has taken over. Their clients have to attach to
+// them.
+func (r *room) revive(members []Record) {
+	c := r.calls
+	r.locked = r.session.Locked
+	for _, m := range members {
+		if c.has(m.ProjectID, m.ID) {
+			c.log.Warn("not taking over a member of a room, because another call uses its id", "call_id", m.ID)
+			continue
+		}
+		m.Node = c.node
+		k := c.revive(m, r)
+		r.settings.limitStay(k, m.Answered)
+		r.members = append(r.members, k)
+	}
+	r.session.Most = max(r.session.Most, len(r.members))
+	if c.recorder != nil {
+		go r.recordings.resume(r.session.Recorded, r.session.recorded(time.Now()))
+	}
+}
+
+// present returns how many members have media. The others have not come back from a lost node.
+func (r *room) present() int {
+	return len(slices.DeleteFunc(slices.Clone(r.members), func(k *call) bool { return k.caller().media == nil }))
+}
