@@ -35,6 +35,7 @@ type Config struct {
 	Clients    *idp.Provider
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
 	Calls      *calls.Records         // nil hides all calls
+	Rooms      *calls.Rooms           // nil hides all room sessions
 	NoCalls    bool                   // this server serves no calls
 	PublicURL  string                 // {base_url}: the URL under which browsers reach the server
 	Factors    *factor.Factors        // nil if second factors are not supported

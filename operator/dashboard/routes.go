@@ -29,11 +29,13 @@ type route struct {
 func routes(c Config, s *site) []route {
 	t := &trail{site: s, Clients: c.Clients, Calls: c.Calls, Audit: c.Audit}
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
+	ofCalls := &callPages{s, t, c.Calls, c.Recordings}
 	return slices.Concat(
 		(&projectPages{s, t, c.Clients, c.Recordings, c.Health}).routes(),
 		(&resourcePages{s}).routes(),
 		(&subscriberPages{s, c.Clients}).routes(),
-		(&callPages{s, t, c.Calls, c.Recordings}).routes(),
+		ofCalls.routes(),
+		(&roomPages{ofCalls, c.Rooms}).routes(),
 		(&recordingPages{s, c.Recordings, c.Calls}).routes(),
 		(&tokenPages{s, c.Clients}).routes(),
 		(&keyPages{s}).routes(),
@@ -133,6 +135,16 @@ func (a *callPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/calls/{id}", may: operator.Read, serve: a.showCall},
 		{pattern: "GET /dashboard/projects/{project}/calls/{id}/live", may: operator.Read, serve: a.followCall},
 		{pattern: "POST /dashboard/projects/{project}/calls/{id}/hangup", may: operator.Write, serve: a.hangUp},
+	}
+}
+
+func (a *roomPages) routes() []route {
+	return []route{
+		{pattern: "GET /dashboard/projects/{project}/rooms/{id}", may: operator.Read, serve: a.showRoom},
+		{pattern: "GET /dashboard/projects/{project}/rooms/{id}/live", may: operator.Read, serve: a.followRoom},
+		{pattern: "POST /dashboard/projects/{project}/rooms/{id}/end", may: operator.Write, serve: a.endRoom},
+		{pattern: "POST /dashboard/projects/{project}/rooms/{id}/members/{member}/{change}", may: operator.Write,
+			serve: a.changeMember},
 	}
 }
 

@@ -167,7 +167,7 @@ func newWorldOf(w *world) *world {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
 		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings,
-		Calls: calls.NewRecords(rows), NoCalls: w.noCalls, PublicURL: w.url,
+		Calls: calls.NewRecords(rows), Rooms: calls.NewRooms(rows, rows), NoCalls: w.noCalls, PublicURL: w.url,
 		AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown,
 		Factors: w.factors, RequireFactor: w.requires,
 		Installation: w.installation(),

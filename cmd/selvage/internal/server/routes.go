@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
@@ -59,7 +58,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 
 	if a.serves(config.Fabric) {
 		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP,
-			Rooms: calls.NewRooms(a.Store, a.Store), Access: a.IDP.Tokens.Open,
+			Rooms: a.RoomSessions, Access: a.IDP.Tokens.Open,
 			Confirm: a.confirm, Admit: a.admit, Log: log})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
@@ -67,7 +66,8 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		var err error
 		a.pages, err = dashboard.New(dashboard.Config{
 			Operators: a.Operators, Fabric: a.Fabric, Clients: a.IDP, Recordings: a.Recordings,
-			Calls: a.CallRecords, NoCalls: a.Calls == nil, PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
+			Calls: a.CallRecords, Rooms: a.RoomSessions, NoCalls: a.Calls == nil,
+			PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
 			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
 			Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log),
 			Installation: a.installation(), Log: log,
