@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -251,6 +252,38 @@ func testLegsAtOnce(t *testing.T, c Config) {
 		}
 
 		together(uploads...)
+	}
+}
+
+// TestUploadForOwnCall shows that an upload for a call that this installation carries does not
+// complete the recording that the installation itself makes. It becomes another recording.
+func TestUploadForOwnCall(t *testing.T) { EachDatabase(t, testUploadForOwnCall) }
+
+func testUploadForOwnCall(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	call := callAt("p", time.Now())
+	saveCalls(t, s, call)
+	add := func(r recordings.Recording, a recordings.Arrival) recordings.Recording {
+		r.ID, r.Sid = newID(), cmp.Or(a.Sid, newID())
+		r.ProjectID, r.Created = "p", time.Now()
+		r.MediaKey, a.Identity = r.ID, r.ID
+		if r.Waits.IsZero() {
+			r.Status = recordings.Completed
+		}
+		kept, _, err := s.AddRecording(t.Context(), r, a)
+		expect(t, "AddRecording", err)
+		return kept
+	}
+
+	about := recordings.Metadata{CallSid: call.ID, Track: "both"}
+	own := add(recordings.Recording{Metadata: about,
+		Live: recordings.Live{Waits: time.Now().Add(time.Hour)}}, recordings.Arrival{})
+	if got := add(recordings.Recording{Metadata: about}, recordings.Arrival{Given: about}); got.Sid == own.Sid {
+		t.Error("an upload for the call replaced the recording that the server makes")
+	}
+	if got := add(recordings.Recording{}, recordings.Arrival{Sid: own.Sid, Late: true}); got.Sid != own.Sid ||
+		!got.Waits.IsZero() {
+		t.Errorf("the upload of the server's recorder = %s, waits %v, want %s", got.Sid, got.Waits, own.Sid)
 	}
 }
 

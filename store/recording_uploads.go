@@ -169,7 +169,9 @@ func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arri
 	return requireRow(res, err, "recording")
 }
 
-// waitsFor adds the conditions for recordings that are waiting for an arrival.
+// waitsFor adds the conditions for recordings that are waiting for an arrival. Recordings of calls
+// and rooms that this installation carries get their media from its own recorder, which names the
+// Sid. Nobody else may complete them.
 func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	w.and(`project_id = $%d`, projectID)
 	if a.Late && a.Sid != "" {
@@ -180,6 +182,11 @@ func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	w.always(`deleted = 0`)
 	if a.Sid != "" {
 		w.and(`sid = $%d`, a.Sid)
+	} else {
+		w.always(`NOT EXISTS (SELECT 1 FROM calls
+			WHERE calls.project_id = recordings.project_id AND calls.call_id = recordings.call_sid)`)
+		w.always(`NOT EXISTS (SELECT 1 FROM room_sessions
+			WHERE room_sessions.project_id = recordings.project_id AND room_sessions.id = recordings.conference_sid)`)
 	}
 	if a.Given.CallSid != "" {
 		w.and(`call_sid = $%d`, a.Given.CallSid)

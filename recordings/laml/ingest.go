@@ -1,6 +1,7 @@
 package laml
 
 import (
+	"errors"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -34,10 +35,12 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problem.New(problem.Malformed, "bad_request", "the query is invalid")
 	}
-	for _, name := range []string{"RecordingStatusCallback", "RecordingSid", "SubscriberId"} {
-		if query.Has(name) {
-			return problem.BadParam(name, "%s needs an API key: see POST /Recordings", name)
-		}
+	about, err := describe(r.Header, query)
+	if err != nil {
+		return err
+	}
+	if err := checkIngested(about); err != nil { // before the file is read
+		return err
 	}
 
 	upload, err := a.ingestUpload(w, r, query)
@@ -51,10 +54,16 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return d, err
 		}
+		if err := checkIngested(d); err != nil { // a form may have added fields
+			return d, err
+		}
 		return named(d, r), recheck()
 	}
 
 	rec, added, err := a.recordings.Ingest(r.Context(), upload)
+	if errors.Is(err, problem.Conflict) { // the message contains the digest of a file that the key may not read
+		return problem.New(problem.Conflict, "conflict", "Idempotency-Key was used before for a different file")
+	}
 	if err != nil {
 		return err
 	}
@@ -63,6 +72,19 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 		status = http.StatusCreated
 	}
 	return web.JSON(w, status, ingested{rec.Sid, rec.Status, rec.Duration().Seconds(), rec.Bytes, rec.SHA256})
+}
+
+// checkIngested returns an error if a description has a property that only an API key may set. An
+// ingest key is kept in the configuration of a switch and may do nothing but add recordings.
+func checkIngested(d recordings.Description) error {
+	for _, field := range []struct{ name, value string }{
+		{"RecordingStatusCallback", d.Callback.URL}, {"RecordingSid", d.Sid}, {"SubscriberId", d.SubscriberID},
+	} {
+		if field.value != "" {
+			return problem.BadParam(field.name, "%s needs an API key: see POST /Recordings", field.name)
+		}
+	}
+	return nil
 }
 
 // ingestUpload finds the file in a request. Switches guess the Content-Type from the file name, so

@@ -221,6 +221,42 @@ func TestIngestOfFaults(t *testing.T) {
 	}
 }
 
+// TestIngestRights shows that an ingest key cannot set a callback, a subscriber or a Sid, wherever
+// in the request the field is, and that it does not learn the digest of another file.
+func TestIngestRights(t *testing.T) {
+	s := newServer(t, ingesting(new(atomic.Bool)))
+	wav := corpusFile(t, speech)
+	before := s.mediaFiles(t)
+	for _, name := range []string{"RecordingStatusCallback", "SubscriberId", "RecordingSid"} {
+		for where, option := range map[string]func(*http.Request){
+			"before the file": form(t, part{name, "", "", "https://example.com/"}, part{"x", "a.wav", "", string(wav)}),
+			"after the file":  form(t, part{"x", "a.wav", "", string(wav)}, part{name, "", "", "https://example.com/"}),
+		} {
+			a := s.do(t, "POST", "/ingest/"+ingestKey+"/a.wav", option)
+			if a.StatusCode != 400 || !bytes.Contains(a.body, []byte("API key")) {
+				t.Errorf("%s %s = %d %s, want 400", name, where, a.StatusCode, a.body)
+			}
+		}
+	}
+	for _, name := range []string{"X-Recording-SubscriberId", "X-Recording-Sid"} {
+		a := s.do(t, "PUT", "/ingest/"+ingestKey+"/a.wav", body("audio/wav", wav), header(name, "x"))
+		if a.StatusCode != 400 {
+			t.Errorf("the header %s = %d %s, want 400", name, a.StatusCode, a.body)
+		}
+	}
+	if after := s.mediaFiles(t); after != before {
+		t.Errorf("refused uploads left %d files", after-before)
+	}
+
+	kept := s.do(t, "POST", s.path("/Recordings"), s.basic, body("audio/wav", wav), header("Idempotency-Key", "k"))
+	digest := read[map[string]any](t, kept)["sha256"]
+	a := s.do(t, "PUT", "/ingest/"+ingestKey+"/b.wav", body("audio/wav", corpusFile(t, "silence.wav")),
+		header("Idempotency-Key", "k"))
+	if a.StatusCode != 409 || bytes.Contains(a.body, []byte(fmt.Sprint(digest))) {
+		t.Errorf("another file for a used key = %d %s, want 409 without %v", a.StatusCode, a.body, digest)
+	}
+}
+
 // TestIngestKeys shows that nothing is stored if the key is unknown, or is revoked during the
 // upload, and that other methods are refused.
 func TestIngestKeys(t *testing.T) {
