@@ -56,6 +56,7 @@ func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording,
 	return func(yield func(SourceRecording, error) bool) {
 		account := s.account()
 		next := account + "/Recordings.json?PageSize=100"
+		seen := map[string]bool{next: true} // a source whose pages form a circle would never end
 		for next != "" {
 			var page struct {
 				Recordings  []sourceDocument `json:"recordings"`
@@ -65,16 +66,20 @@ func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording,
 				yield(SourceRecording{}, err)
 				return
 			}
+
 			for _, doc := range page.Recordings {
 				if !yield(doc.recording(account), nil) {
 					return
 				}
 			}
-			if page.NextPageURI == next {
-				yield(SourceRecording{}, fmt.Errorf("reading %s: its next page is itself", next))
+
+			if seen[page.NextPageURI] {
+				yield(SourceRecording{},
+					fmt.Errorf("reading %s: its next page %s was read before", next, page.NextPageURI))
 				return
 			}
 			next = page.NextPageURI
+			seen[next] = next != ""
 		}
 	}
 }

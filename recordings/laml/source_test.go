@@ -4,7 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +49,19 @@ func TestSource(t *testing.T) {
 	defer media.Close()
 	if got, err := io.ReadAll(media); err != nil || !bytes.Equal(got, wav) || size != int64(len(wav)) {
 		t.Errorf("the media has %d bytes, %v, and differs", len(got), err)
+	}
+
+	circle := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, _ := strconv.Atoi(r.FormValue("Page"))
+		fmt.Fprintf(w, `{"recordings": [], "next_page_uri": "/list?Page=%d"}`, (page+1)%3)
+	}))
+	defer circle.Close()
+	var failed error
+	for _, err := range (laml.Source{Base: circle.URL, AccountID: s.project, Token: key}).Recordings(t.Context()) {
+		failed = err
+	}
+	if failed == nil || !strings.Contains(failed.Error(), "was read before") {
+		t.Errorf("pages in a circle end with %v, want an error", failed)
 	}
 
 	source.Token = "wrong"

@@ -88,6 +88,8 @@ func TestReadSidecar(t *testing.T) {
 			recordings.Metadata{CallSid: "8b7c", From: "+1", To: "1000", Direction: "outbound"}},
 		{`{"egress_id":"EG_1","room_id":"RM_1","room_name":"standup","started_at":1795169472000000000,"files":[]}`,
 			recordings.Metadata{ConferenceSid: "standup", StartTime: at("2026-11-20 10:11:12")}},
+		{`{"call_sid":"c","start_time":"Inf"}`, recordings.Metadata{CallSid: "c"}},
+		{`{"call_sid":"c","start_time":"NaN"}`, recordings.Metadata{CallSid: "c"}},
 		{`{}`, recordings.Metadata{}},
 	} {
 		var d recordings.Description

@@ -77,7 +77,7 @@ func parseTime(text string) time.Time {
 		}
 	}
 	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || n <= 0 {
+	if err != nil || !(n > 0 && n < 1e21) { // also false for NaN and infinity
 		return time.Time{}
 	}
 	for n > 1e11 { // milliseconds, microseconds or nanoseconds

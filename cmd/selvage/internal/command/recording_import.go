@@ -245,17 +245,29 @@ func (im *importer) importFile(ctx context.Context, file string) (importedFile, 
 // readSidecar reads the JSON file that describes file, if it exists.
 func readSidecar(file string, d *recordings.Description) error {
 	for _, name := range []string{file + ".json", strings.TrimSuffix(file, filepath.Ext(file)) + ".json"} {
-		text, err := os.ReadFile(name)
+		f, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
+		defer f.Close()
+
+		text, err := io.ReadAll(io.LimitReader(f, maxSidecar+1))
+		if err != nil {
+			return err
+		}
+		if len(text) > maxSidecar {
+			return fmt.Errorf("%s is larger than %d bytes", name, maxSidecar)
+		}
 		return naming.ReadSidecar(text, d)
 	}
 	return nil
 }
+
+// maxSidecar is the maximum length of a JSON file about a recording, in bytes.
+const maxSidecar = 1 << 20
 
 // store stores the media of a recording and returns the outcome under a name.
 func (im *importer) store(
