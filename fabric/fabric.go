@@ -77,22 +77,23 @@ type Config struct {
 // A Fabric enforces the rules of this package. Each of its parts is responsible for one kind of
 // object. All methods may be called concurrently.
 type Fabric struct {
-	Projects    *Projects
-	APIKeys     *APIKeys
-	Audit       *Audit
-	Subscribers *Subscribers
-	Logins      *Logins
-	Tokens      *Tokens
-	EmbedKeys   *EmbedKeys
-	IngestKeys  *IngestKeys
-	Resources   *Resources
-	Routes      *Routes
-	Addresses   *Addresses
-	SIP         *SIP
-	Webhooks    *Webhooks
-	Deliveries  *Deliveries
-	Presence    *Presences
-	Devices     *Devices
+	Projects           *Projects
+	APIKeys            *APIKeys
+	Audit              *Audit
+	Subscribers        *Subscribers
+	Logins             *Logins
+	Tokens             *Tokens
+	EmbedKeys          *EmbedKeys
+	IngestKeys         *IngestKeys
+	RegistrationTokens *RegistrationTokens
+	Resources          *Resources
+	Routes             *Routes
+	Addresses          *Addresses
+	SIP                *SIP
+	Webhooks           *Webhooks
+	Deliveries         *Deliveries
+	Presence           *Presences
+	Devices            *Devices
 
 	core *core
 }
@@ -139,6 +140,7 @@ func wire(c *core) *Fabric {
 	f.Presence = &Presences{c, s.Presence, f.Subscribers}
 
 	f.IngestKeys = &IngestKeys{c, s.IngestKeys}
+	f.RegistrationTokens = &RegistrationTokens{c, s.RegistrationTokens}
 	f.EmbedKeys = &EmbedKeys{c, s.EmbedKeys, f.Addresses}
 	f.Tokens = &Tokens{c, s.Tokens, newSealers(c.c.Ring, c.c.Host), f.Subscribers, f.Addresses, f.EmbedKeys, apps}
 
@@ -192,23 +194,24 @@ func gone(kind, id string, at time.Time) revocation.Revocation {
 // receives this event. The store builds the event only if there is such a webhook: with
 // [SubscriberEvent] for subscribers, and with a [Teller] for resources.
 type Stores struct {
-	Projects     ProjectStore
-	APIKeys      APIKeyStore
-	Audit        AuditStore
-	Subscribers  SubscriberStore
-	Logins       LoginStore
-	Tokens       TokenStore
-	EmbedKeys    EmbedKeyStore
-	IngestKeys   IngestKeyStore
-	Applications ApplicationStore
-	Resources    ResourceStore
-	Routes       RouteStore
-	Addresses    AddressStore
-	SIP          SIPStore
-	Webhooks     WebhookStore
-	Deliveries   DeliveryStore
-	Presence     PresenceStore
-	Devices      DeviceStore
+	Projects           ProjectStore
+	APIKeys            APIKeyStore
+	Audit              AuditStore
+	Subscribers        SubscriberStore
+	Logins             LoginStore
+	Tokens             TokenStore
+	EmbedKeys          EmbedKeyStore
+	IngestKeys         IngestKeyStore
+	RegistrationTokens RegistrationTokenStore
+	Applications       ApplicationStore
+	Resources          ResourceStore
+	Routes             RouteStore
+	Addresses          AddressStore
+	SIP                SIPStore
+	Webhooks           WebhookStore
+	Deliveries         DeliveryStore
+	Presence           PresenceStore
+	Devices            DeviceStore
 }
 
 // later returns the later of two times.

@@ -27,8 +27,12 @@ type ProjectStore interface {
 	CreateProject(ctx context.Context, p Project) error
 	FindProject(ctx context.Context, id string) (Project, error)
 	ListProjects(ctx context.Context, q page.Query) (page.Page[Project], error)
+	// FindRegistrar returns a project in which clients can register themselves, the open one first.
+	// If there is none, it returns problem.NotFound.
+	FindRegistrar(ctx context.Context) (Project, error)
 	// AnyRegistration reports whether any project has RegistrationOpen.
 	AnyRegistration(ctx context.Context) (bool, error)
+	// UpdateProject returns problem.Conflict if another project already has ClientsOpen.
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
 	// FindRecordCalls returns the RecordCalls setting of a project and, by id, the settings of its
 	// subscribers with these ids. It reads all of them in one query.
@@ -62,6 +66,8 @@ type Project struct {
 	Registration Registration // whether people can register on its pages
 	RecordCalls  RecordCalls  // RecordOff or RecordOn
 
+	ClientRegistration ClientRegistration // whether OAuth clients can register themselves
+
 	Created time.Time
 	Updated time.Time
 }
@@ -75,6 +81,23 @@ const (
 	RegistrationOff  Registration = "off"
 	RegistrationOpen Registration = "open"
 )
+
+// A ClientRegistration determines who may register OAuth clients (RFC 7591): only operators (off),
+// holders of an initial access token (token), or anyone (open). At most one project can be open,
+// because a registration without a token names no project.
+type ClientRegistration string
+
+// The modes of client registration, the default first.
+const (
+	ClientsOff     ClientRegistration = "off"
+	ClientsByToken ClientRegistration = "token"
+	ClientsOpen    ClientRegistration = "open"
+)
+
+// ClientRegistrations returns all modes of client registration, the default first.
+func ClientRegistrations() []ClientRegistration {
+	return []ClientRegistration{ClientsOff, ClientsByToken, ClientsOpen}
+}
 
 // MediaAuths are the media policies, the default first. They allow media to be fetched with only
 // the URL (public), with credentials (basic), or with credentials or a link that they signed
@@ -94,6 +117,8 @@ type ProjectChange struct {
 
 	Registration *Registration
 	RecordCalls  *RecordCalls
+
+	ClientRegistration *ClientRegistration
 }
 
 // Check reports everything that is wrong with the change.
@@ -118,6 +143,10 @@ func (c ProjectChange) Check() error {
 	if r := c.Registration; r != nil && *r != RegistrationOff && *r != RegistrationOpen {
 		errs = append(errs, problem.BadParam("registration", "registration must be one of off, open"))
 	}
+	if r := c.ClientRegistration; r != nil && !slices.Contains(ClientRegistrations(), *r) {
+		errs = append(errs, problem.BadParam(
+			"client_registration", "client_registration must be one of off, token, open"))
+	}
 	errs = append(errs, checkRecordCalls(c.RecordCalls, RecordOff, RecordOn))
 
 	return errors.Join(errs...)
@@ -130,7 +159,8 @@ func (ps *Projects) Create(ctx context.Context, name string) (Project, error) {
 	}
 	now := ps.now()
 	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0],
-		Registration: RegistrationOff, RecordCalls: RecordOff, Created: now, Updated: now}
+		Registration: RegistrationOff, RecordCalls: RecordOff,
+		ClientRegistration: ClientsOff, Created: now, Updated: now}
 	if err := ps.store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}
@@ -161,6 +191,12 @@ func (ps *Projects) Update(ctx context.Context, id string, c ProjectChange) (Pro
 		return Project{}, err
 	}
 	return ps.store.UpdateProject(ctx, id, c, ps.now())
+}
+
+// FindRegistrar returns a project in which clients can register themselves, the open one first. If
+// there is none, it returns problem.NotFound.
+func (ps *Projects) FindRegistrar(ctx context.Context) (Project, error) {
+	return ps.store.FindRegistrar(ctx)
 }
 
 // AnyRegistration reports whether people can register in any project.

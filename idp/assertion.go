@@ -115,6 +115,10 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 		return refuseAssertion("its typ %q belongs to a different kind of JWT", head.ExtraHeaders[jose.HeaderType])
 	}
 
+	if c.AssertionAlg != "" && head.Algorithm != c.AssertionAlg {
+		return refuseAssertion("its alg must be %s, which the client is registered for", c.AssertionAlg)
+	}
+
 	err := as.verify(ctx, c, token, &jwt.Claims{})
 	var why unverified
 	if errors.As(err, &why) {

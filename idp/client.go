@@ -126,6 +126,12 @@ type Client struct {
 	AccessToken   TokenFormat
 	IDTokenAlg    keys.Use
 	Metadata
+
+	// RegisteredBy is how the client registered itself: RegisteredOpenly, or the id of its initial
+	// access token. It is "" for a client of the operator.
+	RegisteredBy     string
+	RegistrationHash string // SHA-256 of its registration access token in hex, or ""
+
 	Created time.Time
 	Updated time.Time
 }
@@ -249,6 +255,22 @@ type Metadata struct {
 	UserinfoAlg keys.Use    `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
 	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
 	RequireACR  string      `json:"require_acr,omitempty"`                  // required of its logins; "" means any
+
+	// Defaults for authorization requests without the parameter.
+	DefaultMaxAge   *int64   `json:"default_max_age,omitempty"` // seconds
+	DefaultACR      []string `json:"default_acr_values,omitempty"`
+	RequireAuthTime bool     `json:"require_auth_time,omitempty"` // every ID token has auth_time
+
+	AssertionAlg string `json:"token_endpoint_auth_signing_alg,omitempty"` // "" means any
+
+	// InitiateLoginURI starts a login at the client (OpenID Connect Core, section 4).
+	InitiateLoginURI string `json:"initiate_login_uri,omitempty"`
+
+	ClientURI       string   `json:"client_uri,omitempty"` // its home page
+	LogoURI         string   `json:"logo_uri,omitempty"`   // where its logo was read from
+	Contacts        []string `json:"contacts,omitempty"`   // email addresses
+	SoftwareID      string   `json:"software_id,omitempty"`
+	SoftwareVersion string   `json:"software_version,omitempty"`
 
 	BrandColor string `json:"brand_color,omitempty"` // at sign-in, "#rrggbb"; "" means the project's
 	TermsURI   string `json:"tos_uri,omitempty"`     // its terms, shown at sign-in

@@ -238,6 +238,7 @@ func (c *Client) check() error {
 	c.checkSubjects(bad)
 	c.checkResources(bad)
 	c.checkFrontchannel(bad)
+	c.checkDescription(bad)
 	if c.UserinfoAlg != "" {
 		oneOf(bad, "userinfo_signed_response_alg", c.UserinfoAlg, c.tokenAlgorithms()...)
 	}

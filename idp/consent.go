@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"time"
 
@@ -36,12 +37,14 @@ type App struct {
 	FirstParty     bool
 	Scopes         []string  // consented to, or granted if no consent is needed
 	Since          time.Time // time of the consent or grant
+	OpenURL        string    // starts a login at the client, or ""
 }
 
 // Consents records which rights people have given to apps.
 type Consents struct {
 	*core
-	store ConsentStore
+	store   ConsentStore
+	clients *Clients
 }
 
 // Covers reports whether a client may have the scopes without asking. This is the case if it is
@@ -98,5 +101,25 @@ func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) e
 
 // Apps returns the clients with access to a subscriber's account, sorted by name.
 func (cs *Consents) Apps(ctx context.Context, projectID, subscriberID string) ([]App, error) {
-	return cs.store.ListApps(ctx, projectID, subscriberID, cs.Now())
+	apps, err := cs.store.ListApps(ctx, projectID, subscriberID, cs.Now())
+	if err != nil {
+		return nil, err
+	}
+	for i := range apps {
+		c, err := cs.clients.Find(ctx, apps[i].ClientID)
+		if problem.IgnoreNotFound(err) != nil { // not found: deleted in the meantime
+			return nil, err
+		}
+		apps[i].OpenURL = c.initiateLogin(cs.Issuer)
+	}
+	return apps, nil
+}
+
+// initiateLogin returns the URL at which the client starts a login at the issuer (OpenID Connect
+// Core, section 4), or "" if it has none.
+func (c Client) initiateLogin(issuer string) string {
+	if c.InitiateLoginURI == "" {
+		return ""
+	}
+	return withQuery(c.InitiateLoginURI, url.Values{"iss": {issuer}})
 }

@@ -23,7 +23,7 @@ type core struct {
 	Config
 	lifetimes atomic.Pointer[Lifetimes]
 	projects  *cache.Cache[fabric.Project]
-	open      *cache.Cache[bool] // whether any project has open registration
+	open      *cache.Cache[bool] // whether people ("") or clients ("clients") can register in any project
 }
 
 // Lifetimes holds how long things are valid. A zero field means the default in its comment.
@@ -132,6 +132,14 @@ func (co *core) MayRegister(ctx context.Context, projectID string) (bool, error)
 // project.
 func (co *core) MayRegisterSomewhere(ctx context.Context) (bool, error) {
 	return co.open.Load("", func() (bool, error) { return co.Fabric.Projects.AnyRegistration(ctx) })
+}
+
+// MayClientsRegister reports whether clients can register themselves in any project.
+func (co *core) MayClientsRegister(ctx context.Context) (bool, error) {
+	return co.open.Load("clients", func() (bool, error) {
+		_, err := co.Fabric.Projects.FindRegistrar(ctx)
+		return err == nil, problem.IgnoreNotFound(err)
+	})
 }
 
 // checkRegistrationOpen returns problem.NotFound unless people may create their own

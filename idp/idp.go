@@ -9,8 +9,8 @@
 // A [Provider] consists of the parts below. The rules of each part are in the file of its name,
 // together with a small interface for its storage:
 //
-//   - [Clients] manages the registered apps, and [Assertions] verifies clients that authenticate
-//     with a key.
+//   - [Clients] manages the registered apps, [Registrations] lets apps register themselves, and
+//     [Assertions] verifies clients that authenticate with a key.
 //   - [Requests] handles authorization requests, from their parameters to their answer.
 //   - [Codes], [Devices] and [Grants] turn an answered request into tokens. [Tokens] mints and
 //     reads the tokens, and [Subjects] names people in them.
@@ -45,6 +45,8 @@ type Stores struct {
 	Grants   GrantStore
 	Consents ConsentStore
 	Letters  LetterStore
+
+	Registrations RegistrationStore
 }
 
 // Subscribers finds the people who log in.
@@ -76,6 +78,9 @@ type Config struct {
 	// DeviceGuesses is the number of device user codes that may be typed in one network within ten
 	// minutes. 0 means no limit.
 	DeviceGuesses int
+	// MaxRegistered is the most clients of a project that have registered themselves. 0 means no
+	// limit.
+	MaxRegistered int
 	// Limits enforces rate limits of logins, authorization requests and emails. nil means no
 	// limits.
 	Limits *limit.Limiter
@@ -120,6 +125,8 @@ type Provider struct {
 	Accounts    *Accounts
 	Letters     *Letters
 	Consents    *Consents
+
+	Registrations *Registrations
 }
 
 // New returns a Provider with configuration c.
@@ -130,6 +137,7 @@ func New(c Config) *Provider {
 	p := &Provider{core: shared}
 
 	p.Clients = &Clients{core: shared, store: c.Store.Clients, recent: cache.New[Client](c.Now)}
+	p.Registrations = &Registrations{core: shared, clients: p.Clients, store: c.Store.Registrations}
 	p.Assertions = &Assertions{core: shared, store: c.Store.Clients, clients: p.Clients}
 	p.Subjects = &Subjects{core: shared}
 	p.Tokens = &Tokens{core: shared, clients: p.Clients, subjects: p.Subjects}
@@ -148,7 +156,7 @@ func New(c Config) *Provider {
 
 	p.Letters = &Letters{core: shared, store: c.Store.Letters}
 	p.Accounts = &Accounts{core: shared, letters: p.Letters, logins: p.Logins, requests: p.Requests}
-	p.Consents = &Consents{core: shared, store: c.Store.Consents}
+	p.Consents = &Consents{core: shared, store: c.Store.Consents, clients: p.Clients}
 	return p
 }
 

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/go-jose/go-jose/v4"
 )
@@ -197,6 +198,13 @@ func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
 	}
 }
 
+// withoutFragment returns uri without its fragment. That of a request_uri is a hash of the request
+// object, which tells caches apart (OpenID Connect Core, section 6.2); it is not sent.
+func withoutFragment(uri string) string {
+	uri, _, _ = strings.Cut(uri, "#")
+	return uri
+}
+
 // maxRequestURIs is the maximum number of request_uris of a client.
 const maxRequestURIs = 32
 
@@ -240,7 +248,10 @@ func (cs *Clients) checkAddresses(c Client) (err error) {
 		err = errors.Join(err, cs.CheckURL(sectorParam, c.SectorURI))
 	}
 	for _, uri := range c.RequestURIs {
-		err = errors.Join(err, cs.CheckURL("request_uri", uri))
+		err = errors.Join(err, cs.CheckURL("request_uri", withoutFragment(uri)))
+	}
+	if c.LogoURI != "" {
+		err = errors.Join(err, cs.CheckURL("logo_uri", c.LogoURI))
 	}
 	return err
 }

@@ -67,7 +67,7 @@ func (rs *Requests) fetchObject(ctx context.Context, c Client, uri string) (stri
 	if !slices.Contains(c.RequestURIs, uri) {
 		return "", oauth("invalid_request_uri", "request_uri is not one of those registered for the client")
 	}
-	raw, err := rs.Fetch(ctx, uri, maxObject)
+	raw, err := rs.Fetch(ctx, withoutFragment(uri), maxObject)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", oauth("invalid_request_uri", "the request_uri could not be read"), err)
 	}

@@ -75,11 +75,18 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 	if a.MaxAge, err = parseMaxAge(v); err != nil {
 		return a, err
 	}
+	if a.MaxAge == nil {
+		a.MaxAge = c.DefaultMaxAge
+	}
 	// Ignore an invalid hint: it must not make the request fail.
 	if hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
 		a.meanOneOf(rs.subjects, c, []string{hint.Subject})
 	}
-	a.wantACR(strings.Fields(v.Get("acr_values")))
+	acr := c.DefaultACR
+	if v.Has("acr_values") {
+		acr = strings.Fields(v.Get("acr_values"))
+	}
+	a.wantACR(acr)
 
 	if err := rs.parseClaims(c, &a, v.Get("claims")); err != nil {
 		return a, err

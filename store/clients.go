@@ -21,22 +21,24 @@ import (
 type Clients struct{ *core }
 
 var (
-	_ idp.ClientStore  = (*Store)(nil)
-	_ idp.LoginStore   = (*Store)(nil)
-	_ idp.GrantStore   = (*Store)(nil)
-	_ idp.ConsentStore = (*Store)(nil)
-	_ idp.LetterStore  = (*Store)(nil)
+	_ idp.ClientStore       = (*Store)(nil)
+	_ idp.RegistrationStore = (*Store)(nil)
+	_ idp.LoginStore        = (*Store)(nil)
+	_ idp.GrantStore        = (*Store)(nil)
+	_ idp.ConsentStore      = (*Store)(nil)
+	_ idp.LetterStore       = (*Store)(nil)
 )
 
 var clientTable = table[idp.Client]{
 	"clients", "client", `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
 	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, metadata, created, updated,
-	secret_made, old_secret_hash, old_secret_until, old_secret_used, logo`,
+	secret_made, old_secret_hash, old_secret_until, old_secret_used, logo, registered_by, registration_hash`,
 	func(c *idp.Client) []any {
 		return []any{&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash, &c.FirstParty,
 			&c.PKCEOptional, (*array)(&c.RedirectURIs), (*array)(&c.LogoutURIs), &c.Grants, &c.Scopes, &c.AccessToken,
 			&c.IDTokenAlg, asJSON{v: &c.Metadata}, &c.Created, &c.Updated,
-			&c.SecretMade, &c.Old.Hash, &c.Old.Until, &c.Old.Used, &c.Logo}
+			&c.SecretMade, &c.Old.Hash, &c.Old.Until, &c.Old.Used, &c.Logo,
+			&c.RegisteredBy, &c.RegistrationHash}
 	},
 }
 
@@ -50,6 +52,7 @@ func (a *array) value() (any, error) { return jsonText(append([]string{}, *a...)
 // CreateClient inserts a client.
 func (s *Clients) CreateClient(ctx context.Context, c idp.Client) error {
 	c.SecretMade, c.Old, c.Logo = time.Time{}, idp.Client{}.Old, ""
+	c.RegisteredBy, c.RegistrationHash = "", ""
 	return s.change(ctx, clientEvent("client.created", c), func(t tx) error {
 		if err := clientTable.insert(ctx, t, &c, "project"); err != nil {
 			return err
@@ -89,11 +92,12 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 	return s.change(ctx, clientEvent("client.updated", c), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE clients SET name = $2, profile = $3, auth_method = $4, first_party = $5,
 				pkce_optional = $6, redirect_uris = $7, logout_uris = $8, grants = $9, scopes = $10,
-				access_token = $11, id_token_alg = $12, metadata = $13, updated = $14
+				access_token = $11, id_token_alg = $12, metadata = $13, updated = $14,
+				type = $16
 			WHERE id = $1 AND updated = $15`,
 			c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional), redirects, logouts,
 			strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, metadata,
-			micros(c.Updated), micros(since))
+			micros(c.Updated), micros(since), c.Type)
 		conflict := problem.New(problem.Conflict, "client_changed", "the client was changed or deleted in the meantime")
 		if err := requireRowOr(conflict, res, err, "client"); err != nil {
 			return err

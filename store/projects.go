@@ -21,10 +21,11 @@ type Projects struct{ *core }
 
 var projectTable = table[fabric.Project]{
 	"projects", "project", `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
-	logo, terms_uri, policy_uri, record_calls`,
+	logo, terms_uri, policy_uri, record_calls, client_registration`,
 	func(p *fabric.Project) []any {
 		return []any{&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
-			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy, &p.RecordCalls}
+			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy, &p.RecordCalls,
+			&p.ClientRegistration}
 	},
 }
 
@@ -57,15 +58,19 @@ func (s *Projects) UpdateProject(
 				color = COALESCE($6, color), registration = COALESCE($7, registration),
 				require_factor = COALESCE($8, require_factor),
 				terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri),
-				record_calls = COALESCE($11, record_calls), updated = $5
+				record_calls = COALESCE($11, record_calls),
+				client_registration = COALESCE($12, client_registration), updated = $5
 			WHERE id = $1 RETURNING `+projectTable.columns,
 			id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
 			(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy,
-			(*string)(c.RecordCalls)))
+			(*string)(c.RecordCalls), (*string)(c.ClientRegistration)))
+		if isUnique(err) {
+			return p, problem.Taken("client_registration", "another project already has open client registration")
+		}
 		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10),
 			"media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
 			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy,
-			"record_calls", string(p.RecordCalls))
+			"record_calls", string(p.RecordCalls), "client_registration", string(p.ClientRegistration))
 		return p, err
 	})
 }
@@ -84,6 +89,12 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 		}
 		return t.revoke(ctx, s.ending(r))
 	})
+}
+
+// FindRegistrar finds a project in which clients can register themselves, the open one first.
+func (s *Projects) FindRegistrar(ctx context.Context) (fabric.Project, error) {
+	return projectTable.find(ctx, s.read(), `client_registration <> 'off'
+		ORDER BY CASE client_registration WHEN 'open' THEN 0 ELSE 1 END, id LIMIT 1`)
 }
 
 // AnyRegistration reports whether any project allows users to create their own accounts.

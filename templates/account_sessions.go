@@ -15,4 +15,5 @@ type AppRow struct {
 	ClientID, Name string
 	Scopes         []string // what it may do, in words
 	Since          string   // when access was granted or first used, in words
+	URL            string   // starts a login at the app, or ""
 }

@@ -46,6 +46,7 @@ type clientResponse struct {
 	LogoURL      *string    `json:"logo_url"`
 	TermsURI     string     `json:"tos_uri"`
 	PolicyURI    string     `json:"policy_uri"`
+	RegisteredBy *string    `json:"registered_by"` // null for a client of the operator
 	CreatedAt    string     `json:"created_at"`
 	UpdatedAt    string     `json:"updated_at"`
 	RotatedAt    *string    `json:"rotated_at"`
@@ -59,6 +60,9 @@ func (a clientAPI) show(c idp.Client) clientResponse {
 		RedirectURIs: append([]string{}, c.RedirectURIs...), BrandColor: c.BrandColor,
 		LogoURL: logoURL(a.provider.Issuer, c.Logo), TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
 		CreatedAt: iso(c.Created), UpdatedAt: iso(c.Updated), RotatedAt: isoOrNull(c.SecretMade),
+	}
+	if c.RegisteredBy != "" {
+		body.RegisteredBy = &c.RegisteredBy
 	}
 	if old := c.OldAt(a.provider.Now()); old.Hash != "" {
 		body.Previous = &oldSecret{ExpiresAt: iso(old.Until), LastUsedAt: isoOrNull(old.Used)}

@@ -71,20 +71,21 @@ func logoURL(issuer, name string) *string {
 }
 
 type projectResponse struct {
-	ID          string             `json:"id"`
-	Name        string             `json:"name"`
-	Color       string             `json:"color"`
-	LogoURL     *string            `json:"logo_url"`
-	TermsURI    string             `json:"tos_uri"`
-	PolicyURI   string             `json:"policy_uri"`
-	RecordCalls fabric.RecordCalls `json:"record_calls"`
-	CreatedAt   string             `json:"created_at"`
-	UpdatedAt   string             `json:"updated_at"`
+	ID          string                    `json:"id"`
+	Name        string                    `json:"name"`
+	Color       string                    `json:"color"`
+	LogoURL     *string                   `json:"logo_url"`
+	TermsURI    string                    `json:"tos_uri"`
+	PolicyURI   string                    `json:"policy_uri"`
+	RecordCalls fabric.RecordCalls        `json:"record_calls"`
+	Clients     fabric.ClientRegistration `json:"client_registration"`
+	CreatedAt   string                    `json:"created_at"`
+	UpdatedAt   string                    `json:"updated_at"`
 }
 
 func (p projectAPI) show(of fabric.Project) projectResponse {
 	return projectResponse{of.ID, of.Name, of.Color, logoURL(p.issuer, of.Logo), of.Terms, of.Privacy,
-		of.RecordCalls, iso(of.Created), iso(of.Updated)}
+		of.RecordCalls, of.ClientRegistration, iso(of.Created), iso(of.Updated)}
 }
 
 // find serves GET /api/project.
@@ -100,12 +101,14 @@ func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, e
 	}
 	sent, err := web.FromMembers[brandRequest](members)
 	rules, bad := web.FromMembers[struct {
-		RecordCalls *fabric.RecordCalls `json:"record_calls"`
+		RecordCalls *fabric.RecordCalls        `json:"record_calls"`
+		Clients     *fabric.ClientRegistration `json:"client_registration"`
 	}](members)
 
 	made, given, wrong := sent.logo(r.Context())
 	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI,
-		Privacy: sent.PolicyURI, RecordCalls: rules.RecordCalls}
+		Privacy: sent.PolicyURI, RecordCalls: rules.RecordCalls,
+		ClientRegistration: rules.Clients}
 	if err := faults(err, bad, change.Check(), wrong); err != nil {
 		return fabric.Project{}, err
 	}

@@ -86,6 +86,7 @@ func routes(c Config, by *credentials) []route {
 		keyAPI{f.APIKeys}.routes(by),
 		loginAPI{f.Logins}.routes(by),
 		projectAPI{f.Projects, c.Clients.Issuer}.routes(by),
+		registrationTokenAPI{f.RegistrationTokens}.routes(by),
 		resources.routes(by),
 		roomAPI{c.Rooms}.routes(by),
 		sipAPI{f}.routes(by),

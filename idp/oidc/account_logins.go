@@ -105,7 +105,8 @@ func showApps(ac *account, r *http.Request, v visit, page *templates.AccountPage
 		return err
 	}
 	for _, app := range apps {
-		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: ac.words(r).Ago(ac.Now(), app.Since)}
+		row := templates.AppRow{ClientID: app.ClientID, Name: app.Name, Since: ac.words(r).Ago(ac.Now(), app.Since),
+			URL: app.OpenURL}
 		if row.Name == "" {
 			row.Name = app.ClientID
 		}

@@ -27,21 +27,24 @@ type metadata keys.Document
 // discovery serves the discovery document and the key set.
 type discovery struct {
 	*core
-	metadata [2]metadata // metadata[1] is for when people may create their own accounts
+	metadata map[openTo]metadata
 }
 
+// openTo is who may register in at least one project. The document depends on it.
+type openTo struct{ people, clients bool }
+
 func newDiscovery(c *core) (*discovery, error) {
-	d := &discovery{core: c}
-	for i := range d.metadata {
+	d := &discovery{core: c, metadata: make(map[openTo]metadata)}
+	for _, open := range []openTo{{}, {people: true}, {clients: true}, {people: true, clients: true}} {
 		var err error
-		if d.metadata[i], err = d.newMetadata(i == 1); err != nil {
+		if d.metadata[open], err = d.newMetadata(open); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-func (d *discovery) newMetadata(open bool) (metadata, error) {
+func (d *discovery) newMetadata(open openTo) (metadata, error) {
 	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
 	if d.certificates && d.ClientCAs != nil {
 		provenMethods = append(provenMethods, oidc.AuthMethod(idp.AuthTLS))
@@ -69,7 +72,7 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 		FrontLogoutSession bool `json:"frontchannel_logout_session_supported"`
 	}{
 		CertificateBound: d.certificates, Aliases: d.aliases(),
-		ProofAlgs: dpop.Algorithms(), ResponseIss: true, Prompts: idp.Prompts(open),
+		ProofAlgs: dpop.Algorithms(), ResponseIss: true, Prompts: idp.Prompts(open.people),
 		PushedEndpoint: d.authURL + parPath, ResponseAlgs: algorithms(),
 		IntrospectAlgs: algorithms(), FrontLogout: true, FrontLogoutSession: true,
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
@@ -112,6 +115,9 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 		},
 	}
 	doc.UserinfoSigningAlgValuesSupported = algorithms()
+	if open.clients {
+		doc.RegistrationEndpoint = d.authURL + registerPath
+	}
 	doc.TokenEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
 	doc.RevocationEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
 	doc.IntrospectionEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
@@ -147,13 +153,13 @@ func algorithms() (names []string) {
 }
 
 // serveMetadata serves the discovery document. If people may create their own accounts in at least
-// one project, the document lists prompt=create.
+// one project, the document lists prompt=create. If clients may register themselves, it has the
+// registration endpoint.
 func (d *discovery) serveMetadata(w http.ResponseWriter, r *http.Request) {
-	m := d.metadata[0]
-	if open, err := d.MayRegisterSomewhere(r.Context()); err == nil && open {
-		m = d.metadata[1]
-	}
-	serveDocument(w, r, keys.Document(m), "application/json")
+	people, err := d.MayRegisterSomewhere(r.Context())
+	clients, clientsErr := d.MayClientsRegister(r.Context())
+	open := openTo{err == nil && people, clientsErr == nil && clients}
+	serveDocument(w, r, keys.Document(d.metadata[open]), "application/json")
 }
 
 // serveJWKS serves GET /oauth/jwks (RFC 7517, section 8.5).

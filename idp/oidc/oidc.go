@@ -84,6 +84,7 @@ type API struct {
 	server       *server
 	userinfo     *userinfo
 	discovery    *discovery
+	registrar    *registrar
 }
 
 // core holds what all parts of an API share.
@@ -132,6 +133,7 @@ func New(c Config) (*API, error) {
 		server:       &server{core: shared},
 		userinfo:     &userinfo{core: shared},
 		discovery:    d,
+		registrar:    &registrar{shared},
 	}, nil
 }
 
@@ -178,6 +180,9 @@ func New(c Config) (*API, error) {
 //	GET       /oauth/jwks
 //	GET, POST /oauth/logout
 //	POST      /oauth/par
+//	POST      /oauth/register
+//	GET, PUT  /oauth/register/{client_id}
+//	DELETE    /oauth/register/{client_id}
 //	POST      /oauth/revoke
 //	POST      /oauth/token
 //	GET, POST /oauth/userinfo
@@ -264,6 +269,10 @@ func (a *API) mount(mux web.Mux) {
 	page("GET /oauth/logout", a.logout.endSession)
 	page("POST /oauth/logout", a.logout.endSessionByPost)
 	anyOrigin(parPath, s.strict(s.push), http.MethodPost)
+	rg := a.registrar
+	anyOrigin(registerPath, web.Handle(rg.register, rg.writeError), http.MethodPost)
+	anyOrigin(registerPath+"/{client_id}", web.Handle(rg.manage, rg.writeError),
+		http.MethodGet, http.MethodPut, http.MethodDelete)
 	anyOrigin(revokePath, s.strict(byLibrary(library)), http.MethodPost)
 	anyOrigin(tokenPath, s.strict(s.token(library)), http.MethodPost)
 

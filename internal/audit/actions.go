@@ -67,6 +67,8 @@ var sentences = map[string]struct{ done, refused string }{
 	"resource.deleted":            {"Resource deleted", ""},
 	"resource.deployed":           {"Resource deployed", ""},
 	"resource.updated":            {"Resource updated", ""},
+	"registration_token.created":  {"Initial access token created", ""},
+	"registration_token.revoked":  {"Initial access token revoked", ""},
 	"ring.changed":                {"Installation keys rotated", ""},
 	"ring.swept":                  {"Old installation keys deleted", ""},
 	"session.ended":               {"Signed out", ""},

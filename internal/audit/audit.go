@@ -75,14 +75,15 @@ type ActorKind string
 
 // The kinds of actors.
 const (
-	System     ActorKind = "system"     // the server itself
-	CLI        ActorKind = "cli"        // a command; the ID is the name of the system user
-	Anonymous  ActorKind = "anonymous"  // a request without verified credentials
-	APIKey     ActorKind = "api_key"    // the ID of the key
-	IngestKey  ActorKind = "ingest_key" // the ID of the key
-	Client     ActorKind = "client"     // an OAuth client
-	Subscriber ActorKind = "subscriber" // a subscriber with a login or a token
-	Operator   ActorKind = "operator"
+	System            ActorKind = "system"             // the server itself
+	CLI               ActorKind = "cli"                // a command; the ID is the name of the system user
+	Anonymous         ActorKind = "anonymous"          // a request without verified credentials
+	APIKey            ActorKind = "api_key"            // the ID of the key
+	IngestKey         ActorKind = "ingest_key"         // the ID of the key
+	Client            ActorKind = "client"             // an OAuth client
+	RegistrationToken ActorKind = "registration_token" // the ID of the initial access token
+	Subscriber        ActorKind = "subscriber"         // a subscriber with a login or a token
+	Operator          ActorKind = "operator"
 )
 
 // A Target is the thing that was acted on.

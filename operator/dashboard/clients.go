@@ -28,10 +28,20 @@ var typeTitles = []choice{
 type clientRow struct {
 	idp.Client
 	Title, URL, Kind string
+	Origin           string // how it registered itself, or ""
 }
 
 func (v *visit) clientRow(c idp.Client) clientRow {
-	return clientRow{c, cmp.Or(c.Name, c.ID), v.base() + "/clients/" + c.ID, one(typeTitles, string(c.Type)).Title}
+	row := clientRow{c, cmp.Or(c.Name, c.ID), v.base() + "/clients/" + c.ID,
+		one(typeTitles, string(c.Type)).Title, ""}
+	switch c.RegisteredBy {
+	case "":
+	case idp.RegisteredOpenly:
+		row.Origin = "Registered itself"
+	default:
+		row.Origin = "Registered itself with an initial access token"
+	}
+	return row
 }
 
 // listClients serves GET /dashboard/projects/{project}/clients.

@@ -45,7 +45,8 @@ type entity struct {
 var entityKinds = map[string]string{
 	string(audit.System): "The server", string(audit.CLI): "Command line", string(audit.Anonymous): "Anonymous",
 	string(audit.APIKey): "API key", string(audit.IngestKey): "Ingest key", string(audit.Client): "OAuth client",
-	"account": "An unknown address", "ring": "Keys of the installation", "audit": "Audit trail",
+	string(audit.RegistrationToken): "Initial access token",
+	"account":                       "An unknown address", "ring": "Keys of the installation", "audit": "Audit trail",
 	"session": "Login", "grant": "App’s access",
 	"sip_address": "SIP address", "sip_credential": "SIP credential", "operator": "Operator",
 	"subscriber": "Subscriber",

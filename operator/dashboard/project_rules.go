@@ -41,6 +41,15 @@ var (
 	}
 )
 
+// clientRules are the options of a project's rule for clients that register themselves.
+var clientRules = []choice{
+	{Value: string(fabric.ClientsOff), Title: "Operators register clients", Why: "No app registers itself."},
+	{Value: string(fabric.ClientsByToken), Title: "With an initial access token",
+		Why: "Apps with a token register themselves. They may request only the scopes of OpenID Connect."},
+	{Value: string(fabric.ClientsOpen), Title: "Any app",
+		Why: "Every app can register itself, without a token. Only one project can have this rule."},
+}
+
 // recordConsent is the warning shown wherever recording can be switched on.
 const recordConsent = "In many countries everyone on a call must consent to its recording."
 
@@ -48,6 +57,7 @@ const recordConsent = "In many countries everyone on a call must consent to its 
 type rulesPage struct {
 	Base                                    string
 	Registration, Factors, Media, Recording choice
+	Clients                                 choice
 	MayChange                               bool
 	Form                                    form
 }
@@ -58,6 +68,7 @@ func (a *rulePages) showRules(v *visit) error {
 		Base: v.base(), Registration: one(registrations, string(v.project.Registration)),
 		Factors: one(factorRules, yesOrNo(v.project.RequireFactor)),
 		Media:   one(mediaRules, v.project.MediaAuth), Recording: one(recordRules, string(v.project.RecordCalls)),
+		Clients:   one(clientRules, string(v.project.ClientRegistration)),
 		MayChange: v.mayIn(operator.Write),
 	})
 }
@@ -96,6 +107,8 @@ func (v *visit) rulesForm() form {
 			Options: chosen(mediaRules, v.project.MediaAuth)},
 		{Kind: "cards", Name: "record_calls", Label: "Recording of calls",
 			Options: chosen(recordRules, string(v.project.RecordCalls))},
+		{Kind: "cards", Name: "client_registration", Label: "OAuth clients that register themselves",
+			Options: chosen(clientRules, string(v.project.ClientRegistration))},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
@@ -118,11 +131,15 @@ func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 			err = problem.BadParam("require_factor", "require_factor must be yes or no")
 		}
 	}
+
 	if media, ok := changed("media_auth", v.project.MediaAuth); ok {
 		c.MediaAuth = &media
 	}
 	if text, ok := changed("record_calls", string(v.project.RecordCalls)); ok {
 		c.RecordCalls = (*fabric.RecordCalls)(&text)
+	}
+	if text, ok := changed("client_registration", string(v.project.ClientRegistration)); ok {
+		c.ClientRegistration = (*fabric.ClientRegistration)(&text)
 	}
 	return c, err
 }

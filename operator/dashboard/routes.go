@@ -41,6 +41,7 @@ func routes(c Config, s *site) []route {
 		(&keyPages{s}).routes(),
 		(&ingestKeyPages{s}).routes(),
 		clients.routes(),
+		(&registrationTokenPages{s}).routes(),
 		(&brandPages{s, clients, c.Clients}).routes(),
 		(&rulePages{s}).routes(),
 		(&operatorPages{s, t, c.Clients, c.SecretsShown}).routes(),
@@ -227,6 +228,17 @@ func (a *clientPages) routes() []route {
 			serve: a.endOldSecret},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/delete", may: operator.Write,
 			serve: a.deleteClient},
+	}
+}
+
+func (a *registrationTokenPages) routes() []route {
+	return []route{
+		{pattern: "GET /dashboard/projects/{project}/registration-tokens", may: operator.Read,
+			serve: a.listRegistrationTokens},
+		{pattern: "POST /dashboard/projects/{project}/registration-tokens", may: operator.Write,
+			serve: a.createRegistrationToken, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/registration-tokens/{id}/revoke", may: operator.Write,
+			serve: a.revokeRegistrationToken},
 	}
 }
 

@@ -51,7 +51,11 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	ingest, _, err := w.fabric.IngestKeys.Create(ctx, w.one.ID, "switch", nil)
 	must(t, err)
 
-	return strings.NewReplacer("{project}", w.one.ID, "/ingest-keys/{id}", "/ingest-keys/"+ingest.ID, "/keys/{id}",
+	token, _, err := w.fabric.RegistrationTokens.Create(ctx, w.one.ID, fabric.RegistrationTokenInput{}, nil)
+	must(t, err)
+
+	return strings.NewReplacer("{project}", w.one.ID, "/ingest-keys/{id}", "/ingest-keys/"+ingest.ID,
+		"/registration-tokens/{id}", "/registration-tokens/"+token.ID, "/keys/{id}",
 		"/keys/"+k.ID, "/subscribers/{id}",
 		"/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
 		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID,

@@ -149,7 +149,8 @@ func newWorldOf(w *world) *world {
 	w.limits = limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
 		limit.LoginPerDevice: limit.Of(4, time.Hour)})
 	w.idp = idp.New(idp.Config{
-		Store:       idp.Stores{Clients: rows, Logins: rows, Grants: rows, Consents: rows, Letters: rows},
+		Store: idp.Stores{Clients: rows, Logins: rows, Grants: rows, Consents: rows, Letters: rows,
+			Registrations: rows},
 		Subscribers: rows, Sessions: live, Fabric: w.fabric,
 		Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
 

@@ -54,7 +54,26 @@ func TestIdentity(t *testing.T) {
 	}
 	document := func(path string) []try { return []try{{200, "", nil}, {304, "", []harness.Option{etag(path)}}} }
 
+	big128 := harness.Body("application/json", []byte(`{"client_name":"`+strings.Repeat("x", 129<<10)+`"}`))
+	initial := w.initialToken(t)
+	app := map[string]any{"redirect_uris": []string{harness.RedirectURI}}
+	registered, manage := w.registration(t, initial)
+	deleted, last := w.registration(t, initial)
+	full := map[string]any{"client_id": registered, "redirect_uris": []string{harness.RedirectURI}}
+	bodies := func(as harness.Option, success int, body any) []try {
+		return []try{{success, "", []harness.Option{as, harness.JSON(body)}},
+			{400, "", []harness.Option{as, harness.JSON(map[string]any{"redirect_uris": "x"})}},
+			{401, "", []harness.Option{harness.Bearer("made-up"), harness.JSON(body)}},
+			{413, "", []harness.Option{as, big128}}, {415, "", []harness.Option{as, text}}}
+	}
+
 	tries := map[string][]try{
+		"registerClient":  bodies(initial, 201, app),
+		"getRegistration": {{200, "", []harness.Option{manage}}, {401, "", nil}},
+		"putRegistration": bodies(manage, 200, full),
+		// A deleted client's token is as wrong as any other.
+		"deleteRegistration": {{401, "", []harness.Option{initial}}, {204, "", []harness.Option{last}},
+			{401, "", []harness.Option{last}}},
 		"getOpenidConfiguration":         document("/.well-known/openid-configuration"),
 		"getAuthorizationServerMetadata": document("/.well-known/oauth-authorization-server"),
 		"getJwks":                        document("/oauth/jwks"),
@@ -98,7 +117,10 @@ func TestIdentity(t *testing.T) {
 		t.Run(op.OperationID, func(t *testing.T) {
 			seen := make(map[string]bool)
 			for _, try := range tries[op.OperationID] {
-				target := op.path
+				target := strings.ReplaceAll(op.path, "{client_id}", registered)
+				if op.OperationID == "deleteRegistration" {
+					target = strings.ReplaceAll(op.path, "{client_id}", deleted)
+				}
 				if try.query != "" {
 					target += "?" + try.query
 				}
@@ -120,6 +142,28 @@ func TestIdentity(t *testing.T) {
 	if got := w.Get(t, "//.well-known/openid-configuration"); got.Status != http.StatusOK {
 		t.Errorf("discovery after a double slash = %d", got.Status)
 	}
+}
+
+// initialToken permits registrations in the project, and returns an initial access token as a
+// bearer token.
+func (w *world) initialToken(t *testing.T) harness.Option {
+	t.Helper()
+	return harness.Bearer(w.initialSecret(t))
+}
+
+func (w *world) initialSecret(t *testing.T) string {
+	t.Helper()
+	w.CLI(t, "", "project", "update", w.ID, "--client-registration", "token")
+	return w.CLI(t, "", "client-registration", "token", "create", "--project", w.ID)["token"].(string)
+}
+
+// registration registers a client, and returns its id and its registration access token as a bearer
+// token.
+func (w *world) registration(t *testing.T, initial harness.Option) (id string, manage harness.Option) {
+	t.Helper()
+	made := w.Post(t, "/oauth/register", initial,
+		harness.JSON(map[string]any{"redirect_uris": []string{harness.RedirectURI}})).Want(t, 201).Object(t)
+	return made["client_id"].(string), harness.Bearer(made["registration_access_token"].(string))
 }
 
 // with sets pairs of names and values; an empty value removes the name.

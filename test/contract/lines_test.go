@@ -60,6 +60,14 @@ func TestLines(t *testing.T) {
 				switch {
 				case op.OperationID == "authorizeDevice":
 					env = append(env, "CLIENT_ID="+device.ID)
+				case op.Tags[0] == "Client registration":
+					secret := w.initialSecret(t)
+					made := w.Post(t, "/oauth/register", harness.Bearer(secret), harness.JSON(
+						map[string]any{"redirect_uris": []string{harness.RedirectURI}})).Want(t, 201).Object(t)
+					id := made["client_id"].(string)
+					path = strings.ReplaceAll(path, "{client_id}", id)
+					env = append(env, "INITIAL_TOKEN="+secret, "CLIENT_ID="+id,
+						"REGISTRATION_TOKEN="+made["registration_access_token"].(string))
 				case op.OperationID == "pushAuthorizationRequest":
 					env = append(env, "CLIENT_ID="+web.ID, "CLIENT_SECRET="+web.Secret)
 				case op.Tags[0] == "Login":

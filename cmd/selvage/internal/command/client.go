@@ -42,17 +42,18 @@ var clientView = cli.View[client]{
 			AccessToken  idp.TokenFormat `json:"access_token"`
 			IDTokenAlg   string          `json:"id_token_alg"`
 			idp.Metadata
-			Logo       string   `json:"logo,omitempty"`
-			CreatedAt  cli.Time `json:"created_at"`
-			UpdatedAt  cli.Time `json:"updated_at"`
-			SecretMade cli.Time `json:"secret_rotated_at,omitempty"`
-			OldUntil   cli.Time `json:"old_secret_until,omitempty"`
-			OldUsedAt  cli.Time `json:"old_secret_used_at,omitempty"`
+			RegisteredBy string   `json:"registered_by,omitempty"`
+			Logo         string   `json:"logo,omitempty"`
+			CreatedAt    cli.Time `json:"created_at"`
+			UpdatedAt    cli.Time `json:"updated_at"`
+			SecretMade   cli.Time `json:"secret_rotated_at,omitempty"`
+			OldUntil     cli.Time `json:"old_secret_until,omitempty"`
+			OldUsedAt    cli.Time `json:"old_secret_used_at,omitempty"`
 		}{
 			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c),
 			c.RedirectURIs, c.LogoutURIs, append([]string{}, c.Grants...), append([]string{}, c.Scopes...),
-			c.AccessToken, string(c.IDTokenAlg), c.Metadata, c.Logo, cli.UTC(c.Created), cli.UTC(c.Updated),
-			cli.UTC(c.SecretMade), cli.UTC(c.Old.Until), cli.UTC(c.Old.Used),
+			c.AccessToken, string(c.IDTokenAlg), c.Metadata, c.RegisteredBy, c.Logo,
+			cli.UTC(c.Created), cli.UTC(c.Updated), cli.UTC(c.SecretMade), cli.UTC(c.Old.Until), cli.UTC(c.Old.Used),
 		}
 	},
 	Facts: []cli.Fact[client]{
@@ -86,12 +87,26 @@ var clientView = cli.View[client]{
 		{Name: "Required ACR", Detail: true, Value: func(c client) string { return c.RequireACR }},
 		{Name: "Subjects", Detail: true, Value: func(c client) string { return string(c.SubjectType) }},
 		{Name: "Sector", Detail: true, Value: func(c client) string { return c.SectorURI }},
+		{Name: "Login starts at", Detail: true, Value: func(c client) string { return c.InitiateLoginURI }},
+		{Name: "Registered by", Detail: true, Value: formatRegistration},
 		{Name: "Created", Minor: true, Value: func(c client) string { return cli.FormatTime(c.Created) }},
 		{Name: "Updated", Detail: true, Value: func(c client) string { return cli.FormatTime(c.Updated) }},
 		{Name: "Secret rotated", Detail: true, Value: func(c client) string { return cli.FormatTime(c.SecretMade) }},
 		{Name: "Old secret", Detail: true, Value: formatOldSecret},
 		{Name: "Client secret", Detail: true, Value: func(c client) string { return cli.Once(c.secret) }},
 	},
+}
+
+// formatRegistration describes how a client registered itself, or returns "" if an operator registered
+// it.
+func formatRegistration(c client) string {
+	switch c.RegisteredBy {
+	case "":
+		return ""
+	case idp.RegisteredOpenly:
+		return "itself, without a token"
+	}
+	return "itself, with the token " + c.RegisteredBy
 }
 
 // formatTokens describes a client's access tokens: their format, and whether they are bound to a

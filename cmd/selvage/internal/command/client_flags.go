@@ -62,6 +62,8 @@ func addLogoutFlags(f *pflag.FlagSet) {
 		"back-channel logout `uri`: receives a POST when a login that holds this client's tokens ends; \"\" for none")
 	f.Bool("backchannel-logout-session-required", false,
 		"the client needs the sid in logout tokens, which always contain it")
+	f.String("initiate-login-uri", "", "`uri` at the client that starts a login, linked on account pages; "+
+		"\"\" for none")
 	f.String("frontchannel-logout-uri", "", "front-channel logout `uri`: the page after a logout loads it in a frame, "+
 		"so that the app ends its session in the same browser; \"\" for none")
 	f.Bool("frontchannel-logout-session-required", false,
@@ -73,6 +75,7 @@ func setLogout(cmd *cobra.Command, c *idp.Client) {
 	cli.SetTexts(cmd, "post-logout-redirect-uri", &c.LogoutURIs)
 	cli.Set(cmd, "backchannel-logout-uri", &c.BackchannelLogoutURI)
 	cli.SetBool(cmd, "backchannel-logout-session-required", &c.BackchannelLogoutSession)
+	cli.Set(cmd, "initiate-login-uri", &c.InitiateLoginURI)
 	cli.Set(cmd, "frontchannel-logout-uri", &c.FrontchannelLogoutURI)
 	cli.SetBool(cmd, "frontchannel-logout-session-required", &c.FrontchannelLogoutSession)
 }

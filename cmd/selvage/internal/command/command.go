@@ -72,7 +72,7 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 
 	root.AddCommand(
 		c.serveCommand(), c.demoCommand(), c.projectCommand(), operatorCommands{c}.command(), c.keyCommand(),
-		c.ingestKeyCommand(),
+		c.ingestKeyCommand(), c.clientRegistrationCommand(),
 		clientCommands{c}.command(), subscriberCommands{c}.command(), c.resourceCommand(),
 		c.addressCommand(), tokenCommands{c}.command(), webhookCommands{c}.command(), c.mailCommand(),
 		c.callCommand(), c.roomCommand(), recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),

@@ -11,19 +11,20 @@ import (
 
 // choices holds the completions of flags that have few values. Completion never reads a database.
 var choices = map[string][]string{
-	"output":       cli.Formats,
-	"type":         {"spa", "native", "web", "service"},
-	"auth-method":  cli.Strings(idp.AuthMethods()),
-	"pkce":         {"required", "optional"},
-	"profile":      {"default", "mobile-legacy", "fapi2"},
-	"access-token": {"fabric", "jwt"},
-	"grant":        idp.GrantNames(),
-	"media-auth":   fabric.MediaAuths,
-	"state":        {"pending", "delivered", "dead"},
-	"event":        cli.Strings(fabric.EventNames()),
-	"id-token-alg": {"RS256", "ES256", "PS256", "EdDSA"},
-	"subject-type": {"public", "pairwise"},
-	"services":     {config.IDP, config.Fabric, config.Relay, config.Recordings, config.Dashboard},
+	"output":              cli.Formats,
+	"type":                {"spa", "native", "web", "service"},
+	"auth-method":         cli.Strings(idp.AuthMethods()),
+	"pkce":                {"required", "optional"},
+	"profile":             {"default", "mobile-legacy", "fapi2"},
+	"access-token":        {"fabric", "jwt"},
+	"grant":               idp.GrantNames(),
+	"media-auth":          fabric.MediaAuths,
+	"client-registration": cli.Strings(fabric.ClientRegistrations()),
+	"state":               {"pending", "delivered", "dead"},
+	"event":               cli.Strings(fabric.EventNames()),
+	"id-token-alg":        {"RS256", "ES256", "PS256", "EdDSA"},
+	"subject-type":        {"public", "pairwise"},
+	"services":            {config.IDP, config.Fabric, config.Relay, config.Recordings, config.Dashboard},
 }
 
 // addCompletion adds the command that prints completions, for the shells that are documented.

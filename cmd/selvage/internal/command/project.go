@@ -24,6 +24,7 @@ var projectView = cli.View[fabric.Project]{
 			Factor     bool     `json:"require_factor"`
 			Registers  string   `json:"registration"`
 			Records    string   `json:"record_calls"`
+			Clients    string   `json:"client_registration"`
 			Color      string   `json:"color,omitempty"`
 			Logo       string   `json:"logo,omitempty"`
 			Terms      string   `json:"tos_uri,omitempty"`
@@ -31,7 +32,8 @@ var projectView = cli.View[fabric.Project]{
 			CreatedAt  cli.Time `json:"created_at"`
 			UpdatedAt  cli.Time `json:"updated_at"`
 		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration),
-			string(p.RecordCalls), p.Color, p.Logo, p.Terms, p.Privacy, cli.UTC(p.Created), cli.UTC(p.Updated)}
+			string(p.RecordCalls), string(p.ClientRegistration), p.Color, p.Logo, p.Terms, p.Privacy,
+			cli.UTC(p.Created), cli.UTC(p.Updated)}
 	},
 	Facts: []cli.Fact[fabric.Project]{
 		{Name: "ID", Value: func(p fabric.Project) string { return p.ID }},
@@ -46,6 +48,9 @@ var projectView = cli.View[fabric.Project]{
 		}},
 		{Name: "Record calls", Detail: true, Value: func(p fabric.Project) string {
 			return recordText[p.RecordCalls]
+		}},
+		{Name: "OAuth clients", Detail: true, Value: func(p fabric.Project) string {
+			return clientRegistrationText[p.ClientRegistration]
 		}},
 		{Name: "Color", Detail: true, Value: func(p fabric.Project) string { return p.Color }},
 		{Name: "Logo", Detail: true, Value: func(p fabric.Project) string { return p.Logo }},
@@ -73,6 +78,13 @@ var registrationText = map[fabric.Registration]string{
 var recordText = map[fabric.RecordCalls]string{
 	fabric.RecordOff: "off: calls are recorded only if a subscriber's setting is on",
 	fabric.RecordOn:  "on: calls are recorded unless the settings of all their subscribers are off",
+}
+
+// clientRegistrationText explains the values of client-registration.
+var clientRegistrationText = map[fabric.ClientRegistration]string{
+	fabric.ClientsOff:     "off: only operators register OAuth clients",
+	fabric.ClientsByToken: "token: clients with an initial access token register themselves",
+	fabric.ClientsOpen:    "open: any client can register itself",
 }
 
 // formatPrice formats millionths of a dollar.
@@ -117,6 +129,8 @@ func addProjectFlags(cmd *cobra.Command) {
 		"who confirm their e-mail address)")
 	f.String("record-calls", "", "`setting`: off, or on to record calls; a subscriber can have another one. In many "+
 		"countries everyone on a call must consent")
+	f.String("client-registration", "", "`rule` for new OAuth clients: off (operators), token (also holders of an "+
+		"initial access token) or open (anyone; only one project)")
 }
 
 // createProject creates a project, and the data directory if needed. Servers without a demo begin
@@ -147,6 +161,8 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		RequireFactor: cli.Bool(cmd, "require-factor"),
 		Registration:  (*fabric.Registration)(cli.Text(cmd, "registration")),
 		RecordCalls:   (*fabric.RecordCalls)(cli.Text(cmd, "record-calls")),
+
+		ClientRegistration: (*fabric.ClientRegistration)(cli.Text(cmd, "client-registration")),
 	}
 	if cmd.Flags().Changed("record-rate") {
 		rate, err := cmd.Flags().GetInt64("record-rate")

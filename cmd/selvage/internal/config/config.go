@@ -281,7 +281,10 @@ type Config struct {
 		AuthorizePerNetwork limit `key:"authorize_per_network" default:"1200" reload:"true"`
 		// Token requests of a client from one address per minute; 0 for no limit.
 		TokenPerClient limit `key:"token_per_client" default:"6000" reload:"true"`
-		// Registrations from one address per hour; 0 for no limit.
+		// OAuth clients of a project that registered themselves; 0 for no limit.
+		RegisteredClients limit `key:"registered_clients" default:"1000"`
+		// Registrations of people and of OAuth clients from one address per hour; 0 for no
+		// limit.
 		RegisterPerNetwork limit `key:"register_per_network" default:"20" reload:"true"`
 		// Emails per hour to one address requested without a login; 0 for no limit.
 		MailPerAddress limit `key:"mail_per_address" default:"5" reload:"true"`

@@ -6,6 +6,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/declared"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/store/storetest"
 )
 
@@ -59,5 +60,42 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	must(t, err)
 	if project.MediaAuth != signed || project.Color != "#a03060" {
 		t.Errorf("the project has the media_auth %q and the color %q", project.MediaAuth, project.Color)
+	}
+}
+
+// TestApplyIgnoresRegistered shows that a client which registered itself with the name of a client in
+// the file is left as it is, and that the file creates its own.
+func TestApplyIgnoresRegistered(t *testing.T) {
+	ctx, dir := t.Context(), storetest.Dir(t)
+	rows := storetest.Open(t, dir, nil)
+	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
+	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows, Registrations: rows}, Fabric: f})
+	d := declared.New(declared.Config{
+		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
+	})
+
+	project, err := f.Projects.Create(ctx, "Acme")
+	must(t, err)
+	open := fabric.ClientsOpen
+	_, err = f.Projects.Update(ctx, project.ID, fabric.ProjectChange{ClientRegistration: &open})
+	must(t, err)
+	by, err := p.Registrations.Admit(ctx, "", "192.0.2.1")
+	must(t, err)
+	stranger, err := p.Registrations.Register(ctx, by,
+		idp.ClientMetadata{Name: "App", RedirectURIs: []string{"https://evil.example/cb"}})
+	must(t, err)
+
+	file, err := d.Parse("acme.yaml", []byte("projects: [{name: Acme, clients: [{name: App, type: spa, "+
+		"first_party: true, redirect_uris: ['https://app.example/cb']}]}]"))
+	must(t, err)
+	steps, err := d.Plan(ctx, file, true)
+	must(t, err)
+	must(t, d.Apply(ctx, steps, func(declared.Done) error { return nil }))
+
+	found, err := p.Clients.List(ctx, project.ID, page.Query{Size: 10})
+	must(t, err)
+	if len(found.Items) != 2 || found.Items[0].ID != stranger.ID || found.Items[0].FirstParty ||
+		!found.Items[1].FirstParty {
+		t.Errorf("the clients are %+v, want the stranger unchanged and a new one", found.Items)
 	}
 }

@@ -40,6 +40,7 @@ func clientFields(c *client) []field {
 		{"tls_client_auth_san_email", &c.CertificateSubject.Email},
 		{"backchannel_logout_uri", &c.BackchannelLogoutURI},
 		{"backchannel_logout_session_required", &c.BackchannelLogoutSession},
+		{"initiate_login_uri", &c.InitiateLoginURI},
 		{"frontchannel_logout_uri", &c.FrontchannelLogoutURI},
 		{"frontchannel_logout_session_required", &c.FrontchannelLogoutSession},
 	}
@@ -81,12 +82,16 @@ func (d *Declarer) clients() noun[client] {
 	}
 }
 
-// listClients returns the clients of a project.
+// listClients returns the clients of a project, without those that registered themselves: such a client
+// chooses its name, so it could take the place of one in the file.
 func (d *Declarer) listClients(ctx context.Context, projectID string) (all []client, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return d.c.IDP.Clients.List(ctx, projectID, q)
 	})
 	for _, c := range found {
+		if c.RegisteredBy != "" {
+			continue
+		}
 		one := client{Client: c, PKCE: "required"}
 		if c.PKCEOptional {
 			one.PKCE = "optional"

@@ -37,7 +37,7 @@ func projectFields(p *fabric.Project) []field {
 		{"name", &p.Name}, {"record_rate", &p.RecordRate}, {"media_auth", &p.MediaAuth},
 		{"require_factor", &p.RequireFactor},
 		{"color", &p.Color}, {"tos_uri", &p.Terms}, {"policy_uri", &p.Privacy}, {"registration", &p.Registration},
-		{"record_calls", &p.RecordCalls},
+		{"record_calls", &p.RecordCalls}, {"client_registration", &p.ClientRegistration},
 	}
 }
 
@@ -45,7 +45,7 @@ func projectFields(p *fabric.Project) []field {
 func freshProject() fabric.Project {
 	return fabric.Project{
 		RecordRate: fabric.DefaultRecordRate, MediaAuth: fabric.MediaAuths[0], Registration: fabric.RegistrationOff,
-		RecordCalls: fabric.RecordOff,
+		RecordCalls: fabric.RecordOff, ClientRegistration: fabric.ClientsOff,
 	}
 }
 
@@ -127,6 +127,8 @@ func changeOf(old, p fabric.Project) fabric.ProjectChange {
 		Terms:   changed(old.Terms, p.Terms),
 		Privacy: changed(old.Privacy, p.Privacy), Registration: changed(old.Registration, p.Registration),
 		RecordCalls: changed(old.RecordCalls, p.RecordCalls),
+
+		ClientRegistration: changed(old.ClientRegistration, p.ClientRegistration),
 	}
 }
 

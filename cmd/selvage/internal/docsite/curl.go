@@ -36,8 +36,10 @@ var credentials = map[string]string{
 	"basic": `-u "$PROJECT_ID:$API_KEY"`, "service": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
 	"login": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
 	"sat":   `-H "Authorization: Bearer $SAT"`, "guest": `-H "Authorization: Bearer $TOKEN"`,
-	"invite": `-H "Authorization: Bearer $TOKEN"`,
-	"client": `-u "$CLIENT_ID:$CLIENT_SECRET"`,
+	"invite":     `-H "Authorization: Bearer $TOKEN"`,
+	"client":     `-u "$CLIENT_ID:$CLIENT_SECRET"`,
+	"registrar":  `-H "Authorization: Bearer $INITIAL_TOKEN"`,
+	"registered": `-H "Authorization: Bearer $REGISTRATION_TOKEN"`,
 }
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)

@@ -216,6 +216,7 @@ var names = map[string]string{
 	"basic": "project and API key", "service": "service's token", "sat": "SAT", "guest": "guest token",
 	"invite": "invite",
 	"login":  "token of a login", "client": "OAuth client",
+	"registrar": "initial access token", "registered": "registration access token",
 }
 
 // whoMay describes which credentials and scopes an operation takes.

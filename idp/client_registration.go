@@ -1,0 +1,205 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/brand"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// RegisteredOpenly is the RegisteredBy of clients that registered themselves without a token.
+const RegisteredOpenly = "open"
+
+// A RegistrationStore stores clients that register themselves.
+type RegistrationStore interface {
+	// RegisterClient writes a client whose RegisteredBy is set, and counts the use of its initial
+	// access token, in one transaction. If the project or the token does not accept the client, it
+	// returns ErrNoRegistration. If the project already has most such clients, it returns
+	// problem.Forbidden; 0 means no limit.
+	RegisterClient(ctx context.Context, c Client, most int) error
+}
+
+// ErrNoRegistration returns the error for a client that may not register itself. It does not reveal
+// whether a token or the project's setting is the reason.
+func ErrNoRegistration() *problem.Error {
+	return problem.New(problem.Unauthenticated, "invalid_token",
+		"registration needs a valid initial access token of a project that accepts registrations")
+}
+
+// Registrations lets clients register themselves, and manage their registration (RFC 7591; RFC 7592;
+// OpenID Connect Dynamic Client Registration). Such clients are never first-party, get JWT access
+// tokens, and may only ask for the scopes of OpenID Connect until an operator gives them more.
+type Registrations struct {
+	*core
+	clients *Clients
+	store   RegistrationStore
+}
+
+// A Registrar is what a client registers with: a project, and an initial access token of it.
+type Registrar struct {
+	ProjectID string
+	TokenID   string // "" if the project is open
+}
+
+// A RegisteredClient is a client with the credentials that only it gets.
+type RegisteredClient struct {
+	Client
+	Secret      string // "" unless it was just created
+	AccessToken string // registration access token
+}
+
+// Admit returns the registrar for an initial access token. Without a token, it is the open project.
+// If there is none, or the token is invalid, Admit returns ErrNoRegistration. Each call counts
+// against the limit of the network.
+func (rs *Registrations) Admit(ctx context.Context, token, network string) (Registrar, error) {
+	if err := rs.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
+		return Registrar{}, err
+	}
+	if token == "" {
+		p, err := rs.Fabric.Projects.FindRegistrar(ctx)
+		if errors.Is(err, problem.NotFound) || err == nil && p.ClientRegistration != fabric.ClientsOpen {
+			return Registrar{}, ErrNoRegistration()
+		}
+		return Registrar{ProjectID: p.ID}, err
+	}
+
+	k, err := rs.Fabric.RegistrationTokens.Authenticate(ctx, token)
+	if errors.Is(err, problem.Unauthenticated) {
+		return Registrar{}, ErrNoRegistration()
+	}
+	if err != nil {
+		return Registrar{}, err
+	}
+	p, err := rs.Fabric.Projects.Find(ctx, k.ProjectID)
+	if errors.Is(err, problem.NotFound) || err == nil && p.ClientRegistration == fabric.ClientsOff {
+		return Registrar{}, ErrNoRegistration()
+	}
+	return Registrar{ProjectID: k.ProjectID, TokenID: k.ID}, err
+}
+
+// Register registers a client. The registration access token and the secret in the result cannot be
+// read again.
+func (rs *Registrations) Register(ctx context.Context, by Registrar, m ClientMetadata) (RegisteredClient, error) {
+	c, err := rs.newClient(by)
+	if err != nil {
+		return RegisteredClient{}, err
+	}
+	if err := m.describe(&c); err != nil {
+		return RegisteredClient{}, errors.Join(err, c.check())
+	}
+	if err := rs.clients.checkSettings(ctx, &c); err != nil {
+		return RegisteredClient{}, err
+	}
+
+	made := RegisteredClient{Client: c}
+	made.AccessToken, made.RegistrationHash = newSecret()
+	if c.AuthMethod.bySecret() {
+		made.Secret, made.SecretHash = newSecret()
+	}
+	logo := rs.fetchLogo(ctx, c.LogoURI)
+	if err := rs.store.RegisterClient(ctx, made.Client, rs.MaxRegistered); err != nil {
+		return RegisteredClient{}, err
+	}
+
+	if logo.Name != "" {
+		made.Client, err = rs.clients.SetLogo(ctx, c.ID, logo)
+		if err != nil { // register no client if its logo cannot be stored
+			return RegisteredClient{}, errors.Join(err, rs.clients.Delete(ctx, c.ID))
+		}
+	}
+	rs.Observe("client_registered")
+	return made, nil
+}
+
+// newClient returns a new client that is not described yet.
+func (rs *Registrations) newClient(by Registrar) (Client, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Client{}, fmt.Errorf("creating client id: %w", err)
+	}
+	now := rs.Now()
+	c := Client{ID: id.String(), ProjectID: by.ProjectID, Profile: Default, AccessToken: JWTToken,
+		PKCEOptional: true, RegisteredBy: by.TokenID, Created: now, Updated: now}
+	if by.TokenID == "" {
+		c.RegisteredBy = RegisteredOpenly
+	}
+	return c, nil
+}
+
+// fetchLogo returns the picture at uri. If it cannot be read or shown, fetchLogo returns the zero
+// value, since a client works without a logo.
+func (rs *Registrations) fetchLogo(ctx context.Context, uri string) brand.Logo {
+	if uri == "" {
+		return brand.Logo{}
+	}
+	raw, err := rs.Fetch(ctx, uri, brand.MaxUpload)
+	if err != nil {
+		return brand.Logo{}
+	}
+	l, err := brand.MakeLogo(ctx, "logo_uri", raw)
+	if err != nil {
+		return brand.Logo{}
+	}
+	return l
+}
+
+// Authenticate returns the client with this id, if token is its registration access token.
+// Otherwise it returns problem.Unauthenticated.
+func (rs *Registrations) Authenticate(ctx context.Context, id, token string) (RegisteredClient, error) {
+	refused := problem.New(problem.Unauthenticated, "invalid_token",
+		"the registration access token does not belong to this client")
+	c, err := rs.clients.Find(ctx, id)
+	if errors.Is(err, problem.NotFound) || err == nil && !sameHash(hashSecret(token), c.RegistrationHash) {
+		return RegisteredClient{}, refused
+	}
+	return RegisteredClient{Client: c, AccessToken: token}, err
+}
+
+// Update replaces the settings of a registered client with those in m (RFC 7592, section 2.2). If the
+// client now needs a secret that it did not need before, Update makes one. It counts against the
+// limit of the network, since it may fetch documents.
+func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m ClientMetadata,
+	network string) (RegisteredClient, error) {
+	if err := rs.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
+		return c, err
+	}
+	now := c.Client
+	if err := m.describe(&now); err != nil {
+		return c, errors.Join(err, now.check())
+	}
+	err := rs.clients.Change(ctx, c.ID, func(now *Client) { _ = m.describe(now) }) // checked above
+	if err != nil {
+		return c, err
+	}
+
+	if err := rs.updateLogo(ctx, c.Client, m.LogoURI); err != nil {
+		return c, err
+	}
+	updated := RegisteredClient{AccessToken: c.AccessToken}
+	if now.AuthMethod.bySecret() && !c.AuthMethod.bySecret() {
+		updated.Client, updated.Secret, err = rs.clients.RotateSecret(ctx, c.ID, 0, nil)
+		return updated, err
+	}
+	updated.Client, err = rs.clients.Find(ctx, c.ID)
+	return updated, err
+}
+
+// updateLogo replaces the logo of a client if its logo_uri has changed from that of was to uri.
+func (rs *Registrations) updateLogo(ctx context.Context, was Client, uri string) error {
+	if uri == was.LogoURI {
+		return nil
+	}
+	_, err := rs.clients.SetLogo(ctx, was.ID, rs.fetchLogo(ctx, uri))
+	return err
+}
+
+// Delete deletes a registered client. Its tokens end as those of any deleted client.
+func (rs *Registrations) Delete(ctx context.Context, c RegisteredClient) error {
+	return rs.clients.Delete(ctx, c.ID)
+}
