@@ -130,16 +130,20 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 		}
 
 		accepted = accepted || !s.answer.Rejected
-		if s.old == nil && !s.answer.Rejected {
-			if s.port, err = l.engine.openPhonePort(l.terms.Phone); err != nil {
-				return nil, err
-			}
-		}
 		steps = append(steps, s)
 	}
 	if !accepted {
 		return nil, problem.New(problem.Invalid, "no_media",
 			"the offer has no audio that can be used: plain RTP with Opus, G.722, PCMU or PCMA")
+	}
+
+	// The port is opened last, so that no error leaves it open. At most one section is accepted.
+	for i := range steps {
+		if s := &steps[i]; s.old == nil && !s.answer.Rejected {
+			if s.port, err = l.engine.openPhonePort(l.terms.Phone); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return steps, nil
 }

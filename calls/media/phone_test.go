@@ -321,3 +321,35 @@ func TestPhonePorts(t *testing.T) {
 	two.leg.Link(calls.Audio, two.leg)
 	two.echoes("hello")
 }
+
+// TestPhoneOfferKeepsNoPort refuses offers whose first section could be used.
+func TestPhoneOfferKeepsNoPort(t *testing.T) {
+	free := newPhone(t, "127.0.0.1")
+	first := (free.port() + 1) / 2 * 2
+	must(t, free.conn.Close())
+	e := newEngine(t, func(c *media.Config) { c.Ports = media.Ports{First: first, Last: first + 3} })
+	room := e.NewMixer()
+	defer room.Close()
+	p, other := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
+	offer := p.description(p.port(), "sendrecv")
+	const opus = "m=audio 4002 RTP/AVP 111\r\na=rtpmap:111 opus/48000/2\r\n" // which a room cannot mix
+
+	for range 5 {
+		if _, _, err := room.Answer(p.watch, offer+opus, calls.Terms{Phone: loopback}); !errors.Is(err, problem.Invalid) {
+			t.Fatalf("Answer of an offer that a room cannot mix = %v, want %v", err, problem.Invalid)
+		}
+	}
+	leg, _, err := room.Answer(p.watch, offer, calls.Terms{Phone: loopback})
+	must(t, err)
+	defer leg.Close()
+
+	// The present section is rejected, the next one would need a port, and the last one cannot be mixed.
+	start := offer[:strings.Index(offer, "m=audio")]
+	moved := start + "m=audio 0 RTP/AVP 0\r\nm=audio 4000 RTP/AVP 0\r\n" + opus
+	for range 5 {
+		if _, err := leg.Update(moved); !errors.Is(err, problem.Invalid) {
+			t.Fatalf("Update that a room cannot mix = %v, want %v", err, problem.Invalid)
+		}
+	}
+	other.call(e, other.description(other.port(), "sendrecv"))
+}

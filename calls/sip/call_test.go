@@ -144,6 +144,27 @@ func TestHold(t *testing.T) {
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "still here")
 }
 
+// TestManyUpdates shows that a phone that renegotiates its media all the time is told to wait.
+func TestManyUpdates(t *testing.T) {
+	w := newWorld(t)
+	c := converse(t, w)
+	counts := map[string]int{}
+	for range 60 {
+		r := c.alice.inDialog("UPDATE", c.answered)
+		r.headers, r.body = sdpType, c.alice.offer("sendrecv")
+		c.alice.send(c.alice.write(r, ""))
+		m := c.alice.next(deadline)
+		counts[m.kind()]++
+		if m.kind() == "500" && len(m.header("Retry-After")) == 0 {
+			t.Fatalf("no Retry-After in\n%s", m)
+		}
+	}
+	if counts["200"] < 10 || counts["500"] == 0 || counts["200"]+counts["500"] != 60 {
+		t.Errorf("the responses to 60 updates are %v, want at least 10 times 200, and then 500", counts)
+	}
+	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "still here")
+}
+
 func TestDigits(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)

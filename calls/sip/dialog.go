@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/emiago/sipgo/sip"
+	"golang.org/x/time/rate"
 
 	"github.com/selvage/selvage/calls"
 )
@@ -37,12 +38,20 @@ type dialog struct {
 	confirmed bool   // a final response to the INVITE was sent or received
 	over      bool
 
-	invite   *sip.Request // the INVITE that began the dialog
-	received *serverTx    // the transaction of invite, if the phone sent it
-	heard    bool         // the phone has responded to our INVITE
-	reason   sip.Header   // for a CANCEL that must wait for the phone's first response
-	reTx     *serverTx    // the transaction of the phone's latest re-INVITE
+	updates  *rate.Limiter // limits re-INVITEs and UPDATEs; fixed
+	invite   *sip.Request  // the INVITE that began the dialog
+	received *serverTx     // the transaction of invite, if the phone sent it
+	heard    bool          // the phone has responded to our INVITE
+	reason   sip.Header    // for a CANCEL that must wait for the phone's first response
+	reTx     *serverTx     // the transaction of the phone's latest re-INVITE
 }
+
+// The limits on re-INVITEs and UPDATEs in one dialog: the rate per second and the burst. Each one
+// makes the engine negotiate media, for which all calls wait.
+const (
+	updatesPerSecond = 2
+	updatesAtOnce    = 10
+)
 
 // add adds a dialog to the server. It returns false if the server is closed.
 func (s *Server) add(d *dialog) bool {
@@ -51,6 +60,7 @@ func (s *Server) add(d *dialog) bool {
 	if s.closed {
 		return false
 	}
+	d.updates = rate.NewLimiter(updatesPerSecond, updatesAtOnce)
 	s.dialogs[d.key], s.legs[d.leg] = d, d
 	return true
 }
@@ -230,6 +240,9 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 	}
 	contact := d.server.contactFor(d.flow)
 	switch {
+	case !d.updates.Allow(): // RFC 3261, section 14.2
+		t.respond(response(r, 500, "Too Many Updates", nil, sip.NewHeader("Retry-After", "1")), nil)
+		return
 	case r.Method == sip.UPDATE && len(r.Body()) == 0: // only renews the session (RFC 4028)
 		t.respond(response(r, 200, "OK", nil, contact), nil)
 		return
