@@ -51,9 +51,9 @@ type Mixer interface {
 	// Remove makes m neither heard nor hear.
 	Remove(m Media)
 
-	// Show forwards the video of from to the client of to, instead of the video that it has seen so
-	// far. If from is nil, the client sees nobody. Neither has to be a member.
-	Show(from, to Media)
+	// Show forwards the video of from to each client of to, instead of the video that it has seen so
+	// far. If from is nil, the clients see nobody. None of them has to be a member.
+	Show(from Media, to ...Media)
 
 	// SendsVideo reports whether the client of m may send video.
 	SendsVideo(m Media) bool

@@ -5,6 +5,11 @@ import "time"
 // minShown is the minimum time between two changes of the speaker.
 const minShown = 2 * time.Second
 
+// minSwitch is the minimum time between two changes of what members see, whatever causes them. Each
+// change sends an event to every member, and a member could otherwise cause many by muting its
+// camera again and again.
+const minSwitch = 500 * time.Millisecond
+
 // A stage determines whose video the members of a room see. The member that is shown sees the
 // member that was shown before.
 type stage struct {
@@ -13,12 +18,17 @@ type stage struct {
 	before  *leg // the leg that was shown before
 	since   time.Time
 	waiting *time.Timer // runs until the speaker may change
+
+	switched time.Time   // when what members see changed last
+	next     *time.Timer // runs until it may change again; nil if no change waits
 }
 
-// stop ends the timer.
+// stop ends the timers.
 func (s *stage) stop() {
-	if s.waiting != nil {
-		s.waiting.Stop()
+	for _, t := range []*time.Timer{s.waiting, s.next} {
+		if t != nil {
+			t.Stop()
+		}
 	}
 }
 
@@ -30,12 +40,22 @@ func (s *stage) stop() {
 //   - the member who speaks, or spoke last,
 //   - the member who joined first.
 //
-// Members without video are never shown.
+// Members without video are never shown. Within minSwitch of the last change, choose waits.
 func (r *room) choose() {
-	if r.over {
+	s := &r.stage
+	if r.over || s.next != nil {
 		return
 	}
-	s := &r.stage
+	if wait := minSwitch - time.Since(s.switched); wait > 0 {
+		s.next = time.AfterFunc(wait, func() {
+			r.post(func() {
+				s.next = nil
+				r.choose()
+			})
+		})
+		return
+	}
+
 	r.chooseSpeaker()
 	next := r.preferred()
 	if next != s.shown {
@@ -48,38 +68,58 @@ func (r *room) choose() {
 		s.before = r.other(s.shown)
 	}
 
+	r.showAll()
+}
+
+// showAll shows each person the leg that it should see, and notifies those who see another one now.
+func (r *room) showAll() {
+	changed := make(map[*leg][]*leg) // viewers by what they see now
 	for _, viewer := range r.legs() {
-		if viewer.member.Type == Person && viewer.media != nil {
-			r.showTo(viewer)
+		if viewer.member.Type != Person || viewer.media == nil {
+			continue
+		}
+		source, seen := r.sourceFor(viewer), ""
+		if source != nil {
+			seen = source.member.ID
+		}
+		if viewer.sees != seen {
+			viewer.sees = seen
+			changed[source] = append(changed[source], viewer)
+		}
+	}
+
+	for source, viewers := range changed {
+		r.stage.switched = time.Now()
+		r.showVideo(source, viewers)
+		for _, viewer := range viewers {
+			viewer.tellLayout()
 		}
 	}
 }
 
-// showTo shows a viewer the leg that it should see. If this is a change, showTo notifies the
-// viewer's client.
-func (r *room) showTo(viewer *leg) {
+// showVideo forwards the video of source, which may be nil, to the clients of viewers.
+func (r *room) showVideo(source *leg, viewers []*leg) {
+	var to []Media
+	for _, viewer := range viewers {
+		to = append(to, viewer.media)
+	}
+	if source == nil {
+		r.mixer.Show(nil, to...)
+	} else {
+		r.mixer.Show(source.media, to...)
+	}
+}
+
+// sourceFor returns the leg that a viewer should see, or nil.
+func (r *room) sourceFor(viewer *leg) *leg {
 	source := r.stage.shown
 	if source != nil && (source == viewer || source.member.Parent == viewer.member.ID) {
 		source = r.stage.before
 	}
 	if source != nil && source.call == viewer.call || viewer.held {
-		source = nil
+		return nil
 	}
-	seen := ""
-	if source != nil {
-		seen = source.member.ID
-	}
-	if viewer.sees == seen {
-		return
-	}
-
-	viewer.sees = seen
-	if source == nil {
-		r.mixer.Show(nil, viewer.media)
-	} else {
-		r.mixer.Show(source.media, viewer.media)
-	}
-	viewer.tellLayout()
+	return source
 }
 
 // preferred returns the leg that the members should see, or nil.

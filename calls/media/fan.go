@@ -12,19 +12,24 @@ import (
 // In a room, the video of one client goes to many. A fan is the routes to them.
 
 // Show implements calls.Mixer.
-func (m *mixer) Show(from, to calls.Media) {
-	viewer, ok := to.(*leg)
+func (m *mixer) Show(from calls.Media, to ...calls.Media) {
 	source, _ := from.(*leg) // nil if from is nil
-	if !ok || viewer.engine != m.engine || source != nil && source.engine != m.engine {
+	if source != nil && source.engine != m.engine {
 		return
 	}
 
 	m.engine.mu.Lock()
 	defer m.engine.mu.Unlock()
-	if viewer.closed.Load() || source != nil && source.closed.Load() {
+	if source != nil && source.closed.Load() {
 		return
 	}
-	viewer.watch(source)
+	var viewers []*leg
+	for _, media := range to {
+		if viewer, ok := media.(*leg); ok && viewer.engine == m.engine && !viewer.closed.Load() {
+			viewers = append(viewers, viewer)
+		}
+	}
+	watch(viewers, source)
 }
 
 // SendsVideo implements calls.Mixer.
@@ -39,30 +44,32 @@ func (m *mixer) SendsVideo(media calls.Media) bool {
 	return s != nil && s.agreed.Direction.Receives()
 }
 
-// watch makes the client see the video of source. If source is nil, it sees no video. The caller
-// holds the engine's mu.
-func (l *leg) watch(source *leg) {
-	old := l.watches
-	if old == source {
-		return
+// watch makes the clients of viewers see the video of source. If source is nil, they see no video.
+// Each source is rerouted once, however many viewers there are, because all legs wait meanwhile.
+// The caller holds the engine's mu.
+func watch(viewers []*leg, source *leg) {
+	changed := make(map[*leg]bool) // the sources
+	for _, l := range viewers {
+		if l.watches == source {
+			continue
+		}
+		changed[l.watches], changed[source] = true, true
+		if l.watches = source; source != nil {
+			source.watched = append(source.watched, l)
+		}
 	}
-	l.watches = source
-	if old != nil {
-		old.watched = slices.DeleteFunc(old.watched, func(o *leg) bool { return o == l })
-		old.reroute()
-	}
-	if source != nil {
-		source.watched = append(source.watched, l)
-		source.reroute()
+
+	delete(changed, nil)
+	for l := range changed {
+		l.watched = slices.DeleteFunc(l.watched, func(o *leg) bool { return o.watches != l })
+		l.reroute()
 	}
 }
 
 // unwatch ends all connections of a leg that is being closed. The caller holds the engine's mu.
 func (l *leg) unwatch() {
-	l.watch(nil)
-	for _, viewer := range slices.Clone(l.watched) {
-		viewer.watch(nil)
-	}
+	watch([]*leg{l}, nil)
+	watch(slices.Clone(l.watched), nil)
 }
 
 // fan returns the routes from video section s, the one with index n, to the clients that see it.
@@ -90,17 +97,24 @@ func (s *section) setFan(fan []*route) {
 		s.fan.Store(&fan)
 	}
 
-	leads := func(to *section) func(*route) bool { return func(r *route) bool { return r.to == to } }
+	// A map, because a large room would need too many comparisons.
+	receives := make(map[*section]bool, len(before))
 	for _, r := range before {
-		if !slices.ContainsFunc(fan, leads(r.to)) {
+		receives[r.to] = false
+	}
+	added := false
+	for _, r := range fan {
+		_, known := receives[r.to]
+		added = added || !known
+		receives[r.to] = true
+	}
+	for _, r := range before {
+		if !receives[r.to] {
 			r.to.out.endEpoch(s)
 		}
 	}
-	for _, r := range fan {
-		if !slices.ContainsFunc(before, leads(r.to)) {
-			s.askKeyframe(time.Now())
-			break
-		}
+	if added {
+		s.askKeyframe(time.Now())
 	}
 }
 

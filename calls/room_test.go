@@ -1,0 +1,216 @@
+package calls_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/revocation"
+	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+// lobby is the address of the room in a meeting.
+const lobby = "/public/lobby"
+
+// A meeting is a node with a conference room. It records the events that clients receive.
+type meeting struct {
+	t       *testing.T
+	fabric  *fabric.Fabric
+	calls   *calls.Calls
+	store   *store.Store
+	project string
+	room    string // id of the room's address
+
+	mu     sync.Mutex
+	events []received
+}
+
+// A received is an event, and the socket that received it.
+type received struct {
+	calls.Event
+	socket string
+}
+
+// Tell implements calls.Clients.
+func (m *meeting) Tell(to calls.Socket, e calls.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.events = append(m.events, received{e, to.ID})
+}
+
+// newMeeting returns a meeting whose calls have a configuration that change may change.
+func newMeeting(t *testing.T, change ...func(*calls.Config)) *meeting {
+	t.Helper()
+	t.Parallel()
+	dir := storetest.Dir(t)
+	m := &meeting{t: t, store: storetest.Open(t, dir, nil)}
+	sessions := must[*sessionsql.Store](t)(sessionsql.Open(t.Context(), sessionsql.Config{Dir: dir}))
+	t.Cleanup(func() { _ = sessions.Close() })
+	revoked := revocation.New(m.store, time.Now)
+	if err := revoked.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m.fabric = fabric.New(fabric.Config{Stores: m.store.Fabric(), Ring: storetest.Ring(t, dir, m.store, nil),
+		Revocations: revoked, Sessions: sessions, Host: "puc.localhost", Issuer: "http://localhost/"})
+	engine := must[*media.Engine](t)(media.New(media.Config{Listen: "127.0.0.1:0", NoTCP: true}))
+	t.Cleanup(func() { _ = engine.Close() })
+
+	cfg := calls.Config{Fabric: m.fabric, Engine: engine, Clients: m, Store: m.store, Rooms: m.store,
+		Sessions: sessions, Node: "node", Log: slog.New(slog.DiscardHandler)}
+	for _, f := range change {
+		f(&cfg)
+	}
+	m.calls = calls.New(cfg)
+	m.project = must[fabric.Project](t)(m.fabric.Projects.Create(t.Context(), "one")).ID
+	kind := m.fabric.Resources.Kinds().ByPath("conference_rooms")
+	must[fabric.Resource](t)(m.fabric.Resources.Create(t.Context(), m.project, kind,
+		map[string]json.RawMessage{"name": json.RawMessage(`"lobby"`)}))
+	m.room = must[fabric.Address](t)(m.fabric.Addresses.FindAt(t.Context(), m.project, lobby)).ID
+	return m
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// A member is a client in the room.
+type member struct {
+	calls.Client
+	*meeting
+	leg string
+}
+
+// subscriber returns a client of a new subscriber, who is a moderator.
+func (m *meeting) subscriber(name string) *member {
+	m.t.Helper()
+	email := name + "@example.com"
+	s := must[fabric.Subscriber](m.t)(m.fabric.Subscribers.Create(m.t.Context(), m.project,
+		fabric.SubscriberInput{Email: &email, Profile: fabric.Profile{DisplayName: &name}}))
+	return m.client(fabric.Token{Kind: fabric.SAT, SubscriberID: s.ID})
+}
+
+// guest returns a client with a new guest token.
+func (m *meeting) guest() *member {
+	return m.client(fabric.Token{Kind: fabric.Guest, AddressIDs: []string{m.room}})
+}
+
+func (m *meeting) client(t fabric.Token) *member {
+	t.ID, t.ProjectID, t.IssuedAt = uuid.NewString(), m.project, time.Now()
+	return &member{calls.Client{Token: t, Socket: calls.Socket{Node: "node", ID: uuid.NewString()}}, m, uuid.NewString()}
+}
+
+// offer is the description of a browser that sends and receives audio and video.
+var offer = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n" + section("audio", 0, "0") + "a=rtpmap:0 PCMU/8000\r\n" +
+	section("video", 96, "1") + "a=rtpmap:96 VP8/90000\r\n"
+
+func section(kind string, format int, mid string) string {
+	return fmt.Sprintf("m=%s 9 UDP/TLS/RTP/SAVPF %d\r\na=mid:%s\r\na=ice-ufrag:abcd\r\na=ice-pwd:%s\r\na=setup:active\r\n"+
+		"a=rtcp-mux\r\na=sendrecv\r\na=fingerprint:sha-256 %s\r\n", kind, format, mid, strings.Repeat("p", 24),
+		strings.TrimSuffix(strings.Repeat("AB:", 32), ":"))
+}
+
+// join makes the client a member of the room.
+func (m *member) join() *member {
+	m.t.Helper()
+	m.do(calls.Command{Op: calls.Invite, To: lobby, SDP: offer})
+	return m
+}
+
+// do executes a command that must succeed.
+func (m *member) do(cmd calls.Command) {
+	m.t.Helper()
+	if err := m.try(cmd); err != nil {
+		m.t.Fatalf("%s: %v", cmd.Op, err)
+	}
+}
+
+// try executes a command.
+func (m *member) try(cmd calls.Command) error {
+	cmd.Leg = m.leg
+	_, err := m.meeting.calls.Do(context.Background(), m.Client, cmd)
+	return err
+}
+
+// received returns the events of a kind that the client has received, or all clients if the member
+// is nil.
+func (m *meeting) received(kind calls.EventKind, by *member) (all []calls.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.events {
+		if e.Kind == kind && (by == nil || by.Socket.ID == e.socket) {
+			all = append(all, e.Event)
+		}
+	}
+	return all
+}
+
+// eventually waits until ready returns true.
+func eventually(t *testing.T, what string, ready func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); !ready(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// video is the media that commands for a camera name.
+var video = []calls.Kind{calls.Video}
+
+// TestSwitchRarely shows that a guest who mutes its camera again and again makes the room switch at
+// most twice a second, and that members see the last state in the end.
+func TestSwitchRarely(t *testing.T) {
+	m := newMeeting(t)
+	first := m.guest().join()
+	var others []*member
+	for range 5 {
+		others = append(others, m.guest().join())
+	}
+	sees := func(who *member) string {
+		all := m.received(calls.LayoutChanged, who)
+		if len(all) == 0 {
+			return ""
+		}
+		return all[len(all)-1].Seen
+	}
+	eventually(t, "all members to see the first", func() bool {
+		for _, o := range others {
+			if sees(o) != first.leg {
+				return false
+			}
+		}
+		return true
+	})
+
+	before, start := len(m.received(calls.LayoutChanged, nil)), time.Now()
+	for range 200 {
+		first.do(calls.Command{Op: calls.Mute, Media: video})
+		first.do(calls.Command{Op: calls.Unmute, Media: video})
+	}
+	first.do(calls.Command{Op: calls.Mute, Media: video})
+	eventually(t, "the others to see somebody else", func() bool { return sees(others[2]) == others[0].leg })
+	switches := 2 + int(time.Since(start)/(500*time.Millisecond))
+	if n := len(m.received(calls.LayoutChanged, nil)) - before; n > 6*switches {
+		t.Errorf("the 6 members got %d changes of their view, want at most %d for %d switches", n, 6*switches, switches)
+	}
+}
