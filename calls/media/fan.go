@@ -140,18 +140,29 @@ func (w *worker) forwardAll(s *section, fan []*route, plain []byte, p packet, no
 // bitrateFor is how long a client's estimate of its bandwidth counts.
 const bitrateFor = 5 * time.Second
 
-// limitBitrate records the bandwidth that a client estimates for the video that it sees. It returns
-// the smallest estimate of all clients that see the same video.
+// minBitrate is the lowest bandwidth, in bits per second, that a client of a room can ask a source
+// for. One with less loses packets, instead of spoiling the video for all others.
+const minBitrate = 150_000
+
+// limitBitrate records the bandwidth that a client estimates for the video that it sees. It sets
+// p.Bitrate to the smallest estimate of all clients that see the same video, ignoring estimates
+// below minBitrate.
 func (s *section) limitBitrate(from *section, p *rtcp.ReceiverEstimatedMaximumBitrate, now time.Time) {
 	s.out.estimate.Store(&estimate{p.Bitrate, now})
 	fan := from.fan.Load()
 	if fan == nil {
 		return
 	}
+	lowest := float32(maxBitrate)
+	usable := false
 	for _, r := range *fan {
-		if e := r.to.out.estimate.Load(); e != nil && now.Sub(e.at) < bitrateFor {
-			p.Bitrate = min(p.Bitrate, e.bitrate)
+		e := r.to.out.estimate.Load()
+		if e != nil && now.Sub(e.at) < bitrateFor && e.bitrate >= minBitrate {
+			lowest, usable = min(lowest, e.bitrate), true
 		}
+	}
+	if p.Bitrate = lowest; !usable {
+		p.Bitrate = minBitrate
 	}
 }
 

@@ -1,8 +1,14 @@
 package media
 
 import (
+	"errors"
 	"net"
+	"os"
 	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/sdp"
@@ -42,6 +48,65 @@ func newVideoLegs(t *testing.T, n int) (e *Engine, legs []videoLeg) {
 	return e, legs
 }
 
+// sendVideo makes the client of l send the packets first to last, each of which is a key frame.
+func (l videoLeg) sendVideo(t *testing.T, w *worker, first, last uint16) {
+	t.Helper()
+	for seq := first; seq <= last; seq++ {
+		b, err := (&rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 96, SSRC: 7, SequenceNumber: seq,
+			Timestamp: uint32(seq) * 3000}, Payload: append([]byte{0x10, 0}, make([]byte, 50)...)}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.receiveRTP(l.video.transport, b, time.Now())
+	}
+}
+
+// sendRTCP makes the client of l send a packet at the given time.
+func (l videoLeg) sendRTCP(t *testing.T, w *worker, p rtcp.Packet, now time.Time) {
+	t.Helper()
+	b, err := rtcp.Marshal([]rtcp.Packet{p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.receiveRTCP(l.video.transport, b, now)
+}
+
+// received returns the RTCP packets that the engine has sent to the client of l so far. It ends them
+// with a packet of its own, because sockets on loopback keep the order.
+func (l videoLeg) received(t *testing.T) (all []rtcp.Packet) {
+	t.Helper()
+	const end = "end"
+	if _, err := l.engine.udp.WriteToUDPAddrPort([]byte(end), l.client.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
+		t.Fatal(err)
+	}
+	_ = l.client.SetReadDeadline(time.Now().Add(20 * time.Second))
+	b := make([]byte, 4096)
+	for {
+		n, err := l.client.Read(b)
+		if errors.Is(err, os.ErrDeadlineExceeded) || string(b[:n]) == end {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if packets, err := rtcp.Unmarshal(b[:n]); err == nil {
+			all = append(all, packets...)
+		}
+	}
+}
+
+// requested counts the packets that NACKs ask for.
+func requested(packets []rtcp.Packet) (n int) {
+	for _, p := range packets {
+		if nack, ok := p.(*rtcp.TransportLayerNack); ok {
+			for _, pair := range nack.Nacks {
+				n += len(pair.PacketList())
+			}
+		}
+	}
+	return n
+}
+
 // TestShowMany shows that the work of showing another source grows with the viewers, not with their
 // square: each route is an allocation.
 func TestShowMany(t *testing.T) {
@@ -73,5 +138,89 @@ func TestShowMany(t *testing.T) {
 	legs[5].Close()
 	if fan := legs[1-next].video.fan.Load(); len(*fan) != len(viewers)-1 {
 		t.Errorf("after a viewer has left, the source has %d routes, want %d", len(*fan), len(viewers)-1)
+	}
+}
+
+// TestOldRequests shows that clients cannot make a source repeat packets that have arrived.
+func TestOldRequests(t *testing.T) {
+	e, legs := newVideoLegs(t, 3)
+	m, w, now := e.NewMixer(), e.newWorker(), time.Now()
+	defer m.Close()
+	source, guest := legs[0], legs[1]
+	m.Show(source.leg, guest.leg, legs[2].leg)
+	source.sendVideo(t, w, 1, 500)
+	source.received(t)
+
+	var old []uint16
+	for i := range uint16(100) {
+		old = append(old, guest.video.out.base+i)
+	}
+	for range 20 {
+		guest.sendRTCP(t, w, &rtcp.TransportLayerNack{MediaSSRC: guest.video.out.ssrc,
+			Nacks: rtcp.NackPairsFromSequenceNumbers(old)}, now)
+	}
+	if n := requested(source.received(t)); n != 0 {
+		t.Errorf("requests for old packets ask the source for %d packets, want none", n)
+	}
+}
+
+// TestSharedRequests shows that a packet that was lost before the engine is requested once, however
+// many clients miss it.
+func TestSharedRequests(t *testing.T) {
+	e, legs := newVideoLegs(t, 3)
+	m, w, now := e.NewMixer(), e.newWorker(), time.Now()
+	defer m.Close()
+	source := legs[0]
+	m.Show(source.leg, legs[1].leg, legs[2].leg)
+	source.sendVideo(t, w, 1, 10)
+	source.sendVideo(t, w, 12, 20)
+	source.received(t)
+
+	ask := func(at time.Time) {
+		for range 5 {
+			for _, l := range legs[1:] {
+				o := &l.video.out
+				l.sendRTCP(t, w, &rtcp.TransportLayerNack{MediaSSRC: o.ssrc,
+					Nacks: rtcp.NackPairsFromSequenceNumbers([]uint16{o.base + 10})}, at)
+			}
+		}
+	}
+	ask(now)
+	if n := requested(source.received(t)); n != 1 {
+		t.Errorf("the source is asked for %d packets, want 1", n)
+	}
+	ask(now.Add(requestAfter))
+	if n := requested(source.received(t)); n != 1 {
+		t.Errorf("after %v, the source is asked for %d packets, want 1", requestAfter, n)
+	}
+}
+
+// TestLowBandwidth shows that a client that claims to have almost no bandwidth does not spoil the
+// video for others.
+func TestLowBandwidth(t *testing.T) {
+	e, legs := newVideoLegs(t, 3)
+	m, w, now := e.NewMixer(), e.newWorker(), time.Now()
+	defer m.Close()
+	source := legs[0]
+	m.Show(source.leg, legs[1].leg, legs[2].leg)
+	source.sendVideo(t, w, 1, 1)
+	source.received(t)
+
+	for _, tt := range []struct {
+		viewer     int
+		rate, want float32
+	}{{1, 1, minBitrate}, {2, 1_500_000, 1_500_000}, {1, 1, 1_500_000}, {1, 400_000, 400_000}, {2, 1_500_000, 400_000}} {
+		viewer := legs[tt.viewer]
+		viewer.sendRTCP(t, w, &rtcp.ReceiverEstimatedMaximumBitrate{Bitrate: tt.rate,
+			SSRCs: []uint32{viewer.video.out.ssrc}}, now)
+		var told []float32
+		for _, p := range source.received(t) {
+			if r, ok := p.(*rtcp.ReceiverEstimatedMaximumBitrate); ok {
+				told = append(told, r.Bitrate)
+			}
+		}
+		if len(told) != 1 || told[0] < 0.99*tt.want || told[0] > 1.01*tt.want {
+			t.Errorf("after client %d estimates %v bit/s, the source is told %v, want %v", tt.viewer, tt.rate, told, tt.want)
+		}
 	}
 }

@@ -1,6 +1,10 @@
 package media
 
-import "time"
+import (
+	"maps"
+	"sync"
+	"time"
+)
 
 // historyLength is how many video packets can be repeated: about half a second at the highest bit
 // rate.
@@ -21,6 +25,36 @@ type history struct {
 // repeatAfter is the shortest time between two repetitions of a packet. A client waits for one
 // round trip before it asks again.
 const repeatAfter = 20 * time.Millisecond
+
+// requestAfter is the shortest time between two requests for a packet to its source. All clients
+// that see the same video share it, because each of them asks for a packet that never arrived here.
+const requestAfter = 100 * time.Millisecond
+
+// A requests remembers which packets a source was asked to repeat.
+type requests struct {
+	mu    sync.Mutex
+	asked map[uint16]time.Time
+}
+
+// allow reports whether the source may be asked for a packet now.
+func (r *requests) allow(seq uint16, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at, ok := r.asked[seq]; ok && now.Sub(at) < requestAfter {
+		return false
+	}
+	if len(r.asked) >= 2*historyLength {
+		maps.DeleteFunc(r.asked, func(_ uint16, at time.Time) bool { return now.Sub(at) >= requestAfter })
+	}
+	if len(r.asked) >= 2*historyLength {
+		return false
+	}
+	if r.asked == nil {
+		r.asked = make(map[uint16]time.Time)
+	}
+	r.asked[seq] = now
+	return true
+}
 
 // newHistory returns an empty history. The limit for repeated bytes is half of the bytes that a
 // section may send.

@@ -212,8 +212,9 @@ func (s *section) extend(seq uint16) uint32 {
 }
 
 // resend resends packets that the client missed. It returns a request for packets that never
-// arrived here, to be sent to their source (RFC 4585, section 6.2.1). budget is how many more
-// packets the client may request.
+// arrived here, to be sent to their source (RFC 4585, section 6.2.1). Requests for packets that are
+// older than the history are ignored: they arrived, and are of no use to a client any more. budget
+// is how many more packets the client may request.
 func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now time.Time) []rtcp.Packet {
 	o := &s.out
 	o.mu.Lock()
@@ -223,6 +224,7 @@ func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now
 	}
 
 	var missing []uint16
+	source := o.from // nil between epochs
 	for _, pair := range p.Nacks {
 		pair.Range(func(seq uint16) bool {
 			if *budget <= 0 {
@@ -233,8 +235,8 @@ func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now
 				if sealed := o.history.take(seq, now); sealed != nil {
 					o.write(e, sealed)
 				}
-			} else if source, ok := o.sourceSeq(seq); ok {
-				missing = append(missing, source)
+			} else if at, ok := o.sourceSeq(seq); ok && o.isRecent(seq) && source.requests.allow(at, now) {
+				missing = append(missing, at)
 			}
 			return true
 		})

@@ -30,6 +30,7 @@ type section struct {
 	highest atomic.Uint32            // extended sequence number of the client's newest packet
 
 	receiver receiver // guarded by the transport's in.mu
+	requests requests // to the client, for packets that never arrived here
 	out      sender
 }
 

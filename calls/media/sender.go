@@ -178,6 +178,12 @@ func (o *sender) sourceSeq(seq uint16) (uint16, bool) {
 	return o.highestSeq - uint16(o.highest-count), o.from != nil && count >= 0 && count <= o.highest
 }
 
+// isRecent reports whether seq is among the numbers that the history would remember.
+func (o *sender) isRecent(seq uint16) bool {
+	behind := o.lastSeq - seq
+	return behind < historyLength
+}
+
 // nextTime returns the timestamp for a packet sent now.
 func (o *sender) nextTime(now time.Time) uint32 {
 	if !o.started {
