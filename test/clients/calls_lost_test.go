@@ -252,3 +252,28 @@ func (f *phone) wantRecordings(at *harness.Server, call string, want int, callee
 		wantTone(f.T, "the callee's channel", right, callee.hz, f.hz)
 	}
 }
+
+// TestRoomsOutliveTheirNode kills the node of a room. With our SDK, the members meet again in the
+// same session on the other node.
+func TestRoomsOutliveTheirNode(t *testing.T) {
+	n, alice, bob := lostNodes(t, 2, "3.30.0", "3.30.0")
+	renew(t, alice, bob)
+	address := newRoom(alice, "kept", nil) + "?channel=audio"
+	n.Prefer(0)
+	enterRoom(address, false, alice)
+	n.Prefer(1)
+	enterRoom(address, false, bob)
+	hear(alice, bob)
+	session := openRoomSession(t, alice.project)
+
+	n.Each[0].Kill()
+	for _, f := range []*phone{alice, bob} {
+		f.wantMoved("")
+	}
+	hear(alice, bob)
+	if now := openRoomSession(t, alice.project); now != session {
+		t.Errorf("the session is %s, want %s as before", now, session)
+	}
+	alice.do("call.end()", nil)
+	bob.do("until(() => states.includes('destroy'))", nil)
+}
