@@ -1,8 +1,8 @@
 // Package bus carries messages between the nodes of an installation.
 //
 // A message arrives at most once, usually within a few milliseconds. Messages from one node to
-// another arrive in the order in which they were sent. A message is lost if its receiver is not
-// connected, so senders must cope with losses.
+// another arrive in the order in which they were sent, and so do those from one node to all others.
+// A message is lost if its receiver is not connected, so senders must cope with losses.
 //
 // Messages are sealed with a key derived from a secret that only the nodes know. Others with access
 // to a transport can withhold messages. They can neither read nor change them, and can neither
@@ -30,9 +30,9 @@ type Transport interface {
 	// Publish sends a message. An error means that the message was certainly not sent.
 	Publish(ctx context.Context, channel string, message []byte) error
 
-	// Listen calls receive for each message on channel, one after the other, until ctx is done. If
-	// the connection breaks, Listen reconnects.
-	Listen(ctx context.Context, channel string, receive func(message []byte))
+	// Listen calls receive for each message on the channels, one after the other, until ctx is done.
+	// If the connection breaks, Listen reconnects.
+	Listen(ctx context.Context, channels []string, receive func(message []byte))
 }
 
 const (
@@ -57,6 +57,7 @@ type Config struct {
 type Bus struct {
 	node       string
 	sealer     *sealer
+	broadcasts *sealer // for messages to all nodes
 	transports []Transport
 	log        *slog.Logger
 	handlers   map[string]Handler
@@ -105,7 +106,8 @@ func New(c Config) *Bus {
 	}
 	return &Bus{node: c.Node, transports: c.Transports, log: c.Log, handlers: make(map[string]Handler),
 		out: make(chan outgoing, maxWaiting), slots: make(chan struct{}, answering),
-		asked: make(map[string]question), sealer: newSealer(c.Secret, c.Node)}
+		asked: make(map[string]question), sealer: newSealer(c.Secret, c.Node),
+		broadcasts: newBroadcastSealer(c.Secret, c.Node)}
 }
 
 // Handle makes h the handler of messages of the given kind.
@@ -131,6 +133,9 @@ func (b *Bus) Send(node, kind string, v any) {
 		b.drop(kind, err)
 	}
 }
+
+// Broadcast queues a message to all other nodes, and returns without waiting for it to be sent.
+func (b *Bus) Broadcast(kind string, v any) { b.Send(b.broadcasts.receiver, kind, v) }
 
 // Ask sends a request to a node and decodes its answer into answer. If the node's handler fails
 // with an error that clients may see, Ask returns the same error. If the node does not answer in
@@ -210,7 +215,7 @@ func (b *Bus) Run(ctx context.Context) {
 	defer work.Wait()
 	for _, t := range b.transports {
 		work.Go(func() {
-			t.Listen(ctx, b.node, func(text []byte) { b.receive(ctx, text) })
+			t.Listen(ctx, []string{b.node, b.broadcasts.receiver}, func(text []byte) { b.receive(ctx, text) })
 		})
 	}
 	for {
@@ -227,7 +232,11 @@ func (b *Bus) Run(ctx context.Context) {
 
 // publish seals a message and sends it through the first transport that accepts it.
 func (b *Bus) publish(ctx context.Context, m outgoing) (err error) {
-	m.text = b.sealer.seal(m.node, m.text, time.Now())
+	by := b.sealer
+	if m.node == b.broadcasts.receiver {
+		by = b.broadcasts
+	}
+	m.text = by.seal(m.node, m.text, time.Now())
 	for _, t := range b.transports {
 		if err = b.publishBy(ctx, t, m); err == nil {
 			return nil
@@ -246,10 +255,17 @@ func (b *Bus) publishBy(ctx context.Context, t Transport, m outgoing) error {
 func (b *Bus) receive(ctx context.Context, sealed []byte) {
 	b.receiving.Lock() // transports call receive concurrently
 	defer b.receiving.Unlock()
-	from, text, err := b.sealer.open(sealed, time.Now())
+	by := b.sealer
+	if len(sealed) > 0 && sealed[0] == toAll {
+		by = b.broadcasts
+	}
+	from, text, err := by.open(sealed, time.Now())
 	if err != nil {
 		b.refuse(err)
 		return
+	}
+	if from == b.node {
+		return // this node's own broadcast
 	}
 	e := envelope{From: from}
 	if err := json.Unmarshal(text, &e); err != nil {

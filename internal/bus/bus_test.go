@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -196,4 +197,51 @@ func TestTooLarge(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("Ask with 400 kB = %v, want too large", err)
 	}
+}
+
+// TestBroadcast shows that a broadcast reaches all other nodes of an installation once and in order,
+// also among other messages.
+func TestBroadcast(t *testing.T) {
+	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
+		listener := func() (bus.Handler, chan string) {
+			got := make(chan string, 1000)
+			return func(_ context.Context, _ string, body json.RawMessage) (any, error) {
+				got <- string(body)
+				return nil, nil
+			}, got
+		}
+		secret := [32]byte([]byte(uuid.NewString())) // tests share the transports
+		own, mine := listener()
+		one, first := listener()
+		other, second := listener()
+		a, _ := startNode(t, secret, map[string]bus.Handler{"note": own}, ta)
+		b, bName := startNode(t, secret, map[string]bus.Handler{"note": one}, tb)
+		_, cName := startNode(t, secret, map[string]bus.Handler{"note": other}, tb)
+		startNode(t, [32]byte{9}, map[string]bus.Handler{"note": own}, tb)
+		for _, name := range []string{bName, cName} {
+			meet(t, a, name)
+		}
+
+		for i := range 20 {
+			a.Broadcast("note", i)
+			a.Send(bName, "note", "direct")
+		}
+		var numbers []string
+		for range 40 {
+			if text := <-first; text != `"direct"` {
+				numbers = append(numbers, text)
+			}
+		}
+		for i := range 20 {
+			if text := <-second; text != numbers[i] || text != strconv.Itoa(i) {
+				t.Errorf("broadcast %d arrives as %s and as %s", i, numbers[i], text)
+			}
+		}
+		if len(mine) > 0 {
+			t.Errorf("the sender or a stranger gets %s", <-mine)
+		}
+		if n := b.Refused(); n > 0 {
+			t.Errorf("%d messages are refused", n)
+		}
+	})
 }

@@ -18,7 +18,7 @@ func tap(t *testing.T, by bus.Transport, channel string) <-chan []byte {
 	messages, done := make(chan []byte, 1000), make(chan struct{})
 	go func() {
 		defer close(done)
-		by.Listen(ctx, channel, func(m []byte) { messages <- slices.Clone(m) })
+		by.Listen(ctx, []string{channel}, func(m []byte) { messages <- slices.Clone(m) })
 	}()
 	t.Cleanup(func() {
 		cancel()

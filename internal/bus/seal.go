@@ -6,6 +6,7 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,14 +15,26 @@ import (
 
 // A sealed message consists of
 //
-//	version (1 byte) | length of the sender's name (1) | the name | number (8) | time (8) | AES-GCM
+//	form (1 byte) | length of the sender's name (1) | the name | number (8) | time (8) | AES-GCM
 //
 // The key is different for each sender. Everything before the ciphertext is authenticated, and so
-// is the name of the receiver.
+// is the name of the receiver. Messages to all nodes have numbers of their own, because they overtake
+// others on their way.
 const (
-	sealVersion = 1
-	counters    = 16 // bytes of the number and the time, which is in Unix milliseconds
+	toOne    = 1  // the form of a message to one node
+	toAll    = 2  // the form of a message to all nodes
+	counters = 16 // bytes of the number and the time, which is in Unix milliseconds
 )
+
+// channelOfAll returns the channel of messages to all nodes, which is also their receiver. It is
+// different for installations that share a transport.
+func channelOfAll(secret [sha256.Size]byte) string {
+	name, err := hkdf.Key(sha256.New, secret[:], nil, "selvage bus channel of all nodes", 16)
+	if err != nil {
+		panic(err) // only for longer keys
+	}
+	return "all-" + hex.EncodeToString(name)
+}
 
 // freshFor is how old a message may be. A node is not ready if its clock differs from those of
 // other nodes by more than this.
@@ -34,11 +47,13 @@ var (
 	errAgain = errors.New("it or a later one arrived before")
 )
 
-// A sealer seals the messages that a node sends, and opens those that it receives. It is safe for
-// concurrent use.
+// A sealer seals the messages of one form that a node sends, and opens those that it receives. It is
+// safe for concurrent use.
 type sealer struct {
-	secret [sha256.Size]byte
-	node   string
+	secret   [sha256.Size]byte
+	node     string
+	form     byte
+	receiver string // of messages that it opens
 
 	mu      sync.Mutex
 	own     cipher.AEAD
@@ -54,8 +69,15 @@ type sender struct {
 }
 
 func newSealer(secret [sha256.Size]byte, node string) *sealer {
-	s := &sealer{secret: secret, node: node, senders: make(map[string]*sender)}
+	s := &sealer{secret: secret, node: node, form: toOne, receiver: node, senders: make(map[string]*sender)}
 	s.own = s.cipherOf(node)
+	return s
+}
+
+// newBroadcastSealer returns a sealer for messages to all nodes.
+func newBroadcastSealer(secret [sha256.Size]byte, node string) *sealer {
+	s := newSealer(secret, node)
+	s.form, s.receiver = toAll, channelOfAll(secret)
 	return s
 }
 
@@ -81,7 +103,7 @@ func (s *sealer) seal(to string, text []byte, now time.Time) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sent++
-	head := append([]byte{sealVersion, byte(len(s.node))}, s.node...)
+	head := append([]byte{s.form, byte(len(s.node))}, s.node...)
 	head = binary.BigEndian.AppendUint64(head, s.sent)
 	head = binary.BigEndian.AppendUint64(head, uint64(now.UnixMilli()))
 	return s.own.Seal(head, nil, text, bind(head, to))
@@ -90,10 +112,10 @@ func (s *sealer) seal(to string, text []byte, now time.Time) []byte {
 // bind returns the data that is authenticated but not encrypted.
 func bind(head []byte, to string) []byte { return append(head[:len(head):len(head)], to...) }
 
-// open opens a message to this node, and returns its sender. It opens each message at most once,
+// open opens a message to the receiver, and returns its sender. It opens each message at most once,
 // and refuses messages older than the last one from the same sender.
 func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, err error) {
-	if len(sealed) < 2 || sealed[0] != sealVersion || len(sealed) < 2+int(sealed[1])+counters {
+	if len(sealed) < 2 || sealed[0] != s.form || len(sealed) < 2+int(sealed[1])+counters {
 		return "", nil, errSeal
 	}
 	length := 2 + int(sealed[1]) + counters
@@ -108,7 +130,7 @@ func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, e
 	if known == nil {
 		known = &sender{aead: s.cipherOf(from)}
 	}
-	if text, err = known.aead.Open(nil, nil, ciphertext, bind(head, s.node)); err != nil {
+	if text, err = known.aead.Open(nil, nil, ciphertext, bind(head, s.receiver)); err != nil {
 		return "", nil, errSeal
 	}
 	switch {

@@ -38,6 +38,39 @@ func TestSeal(t *testing.T) {
 	}
 }
 
+// TestSealBroadcast shows that a message to all nodes is opened once by each, and never as a message
+// to one node or the other way round.
+func TestSealBroadcast(t *testing.T) {
+	now, secret := time.Now(), [32]byte{1}
+	a, b, c := newBroadcastSealer(secret, "a"), newBroadcastSealer(secret, "b"), newBroadcastSealer(secret, "c")
+	message := a.seal(a.receiver, []byte("1"), now)
+	for name, by := range map[string]*sealer{"b": b, "c": c} {
+		if from, text, err := by.open(message, now); from != "a" || string(text) != "1" || err != nil {
+			t.Errorf("%s opens %q from %q, %v", name, text, from, err)
+		}
+		if _, _, err := by.open(message, now); !errors.Is(err, errAgain) {
+			t.Errorf("%s opens it again: %v", name, err)
+		}
+	}
+	disguised := append([]byte{toOne}, message[1:]...)
+	direct := newSealer(secret, "a").seal("b", []byte("2"), now)
+	for name, err := range map[string]error{
+		"a broadcast as a direct message":                errorOf(newSealer(secret, "b"), disguised, now),
+		"a direct message as a broadcast":                errorOf(b, append([]byte{toAll}, direct[1:]...), now),
+		"a broadcast of another installation":            errorOf(newBroadcastSealer([32]byte{2}, "b"), message, now),
+		"a broadcast that is opened by a sealer for one": errorOf(newSealer(secret, "b"), message, now),
+	} {
+		if !errors.Is(err, errSeal) {
+			t.Errorf("%s: %v, want %v", name, err, errSeal)
+		}
+	}
+}
+
+func errorOf(s *sealer, sealed []byte, now time.Time) error {
+	_, _, err := s.open(sealed, now)
+	return err
+}
+
 // TestSenders shows that a node does not remember other nodes forever, and still opens no message
 // twice.
 func TestSenders(t *testing.T) {

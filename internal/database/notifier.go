@@ -113,10 +113,10 @@ func (n *Notifier) Close() error {
 // listenAgain is how long Listen waits before it reconnects.
 const listenAgain = time.Second
 
-// Listen calls receive for each message on channel until ctx is done.
-func (n *Notifier) Listen(ctx context.Context, channel string, receive func(message []byte)) {
+// Listen calls receive for each message on the channels until ctx is done.
+func (n *Notifier) Listen(ctx context.Context, channels []string, receive func(message []byte)) {
 	for ctx.Err() == nil {
-		if err := n.listen(ctx, channel, receive); err == nil || ctx.Err() != nil {
+		if err := n.listen(ctx, channels, receive); err == nil || ctx.Err() != nil {
 			return
 		}
 		select {
@@ -127,7 +127,7 @@ func (n *Notifier) Listen(ctx context.Context, channel string, receive func(mess
 }
 
 // listen is Listen on a single connection. It returns when the connection breaks.
-func (n *Notifier) listen(ctx context.Context, channel string, receive func(message []byte)) error {
+func (n *Notifier) listen(ctx context.Context, channels []string, receive func(message []byte)) error {
 	c, err := n.connect(ctx)
 	if err != nil {
 		return err
@@ -137,8 +137,10 @@ func (n *Notifier) listen(ctx context.Context, channel string, receive func(mess
 		defer cancel()
 		_ = c.Close(ctx)
 	}()
-	if _, err := c.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
-		return err
+	for _, channel := range channels {
+		if _, err := c.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+			return err
+		}
 	}
 
 	var all assembly

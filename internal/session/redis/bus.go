@@ -41,10 +41,14 @@ const (
 	maxUnread = 4096
 )
 
-// Listen calls receive for each message on channel until ctx is done. It reconnects if the
+// Listen calls receive for each message on the channels until ctx is done. It reconnects if the
 // connection breaks.
-func (c Channel) Listen(ctx context.Context, channel string, receive func(message []byte)) {
-	messages := c.store.client.Subscribe(ctx, c.name(channel))
+func (c Channel) Listen(ctx context.Context, channels []string, receive func(message []byte)) {
+	names := make([]string, len(channels))
+	for i, channel := range channels {
+		names[i] = c.name(channel)
+	}
+	messages := c.store.client.Subscribe(ctx, names...)
 	defer messages.Close()
 	all := messages.Channel(redis.WithChannelSize(maxUnread), redis.WithChannelHealthCheckInterval(askAlive))
 	for {
