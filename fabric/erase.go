@@ -38,6 +38,7 @@ var kept = []Kept{
 	{"recordings that also belong to another subscriber",
 		"they are the other subscriber's as well; this subscriber's addresses are removed from them"},
 	{"records of its calls, without its id, name and addresses", "they are the other party's as well"},
+	{"messages that others sent to it, while one of them has an account", "they are the sender's"},
 	{"records of the deleted recordings, for 40 days: ids, times and durations, but no addresses",
 		"they keep earlier lists and bills consistent"},
 	{"unfinished sign-in requests, for 30 minutes: an e-mail address that an app sent as login_hint",

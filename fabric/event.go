@@ -35,6 +35,9 @@ const (
 	MemberJoined           EventName = "member.joined"
 	MemberLeft             EventName = "member.left"
 
+	MessageCreated     EventName = "message.created"
+	MessageUndelivered EventName = "message.undelivered" // its receiver is not online
+
 	// WebhookTest is the event of [Webhooks.Test].
 	WebhookTest EventName = "webhook.test"
 
@@ -49,16 +52,17 @@ func EventNames() []EventName {
 		ResourceCreated, ResourceUpdated, ResourceDeleted,
 		CallCreated, CallRinging, CallAnswered, CallEnded, CallRecordingCompleted,
 		RoomStarted, RoomEnded, RoomRecordingCompleted, MemberJoined, MemberLeft,
+		MessageCreated, MessageUndelivered,
 	}
 }
 
-// An Event reports a change of a subscriber, resource or call to webhooks. It is written in the
+// An Event reports a change of a subscriber, resource, call or message to webhooks. It is written in the
 // same transaction as the change.
 type Event struct {
 	ID        string
 	ProjectID string
 	Name      EventName
-	Subject   string // id of the subscriber, resource or call
+	Subject   string // id of the subscriber, resource, call or message
 	Created   time.Time
 	Body      []byte // JSON as sent and signed
 }

@@ -24,6 +24,7 @@ type Export struct {
 	RecoveryCodes  int                     `json:"recovery_codes_left"`
 	Recordings     []ExportedRecording     `json:"recordings"`
 	Calls          []ExportedCall          `json:"calls"`
+	Messages       []ExportedMessage       `json:"messages"`
 }
 
 // The parts of an Export.
@@ -140,6 +141,15 @@ type (
 		AnsweredAt   *time.Time `json:"answered_at"`
 		EndedAt      *time.Time `json:"ended_at"`
 	}
+	// An ExportedMessage is a message that the subscriber sent, or received outside of rooms.
+	ExportedMessage struct {
+		ID            string    `json:"id"`
+		FromAddressID string    `json:"from_address_id"`
+		FromName      string    `json:"from_name"`
+		ToAddressID   string    `json:"to_address_id"`
+		Text          string    `json:"text"`
+		CreatedAt     time.Time `json:"created_at"`
+	}
 )
 
 // Known returns a pointer to t, or nil for the zero time.
@@ -177,6 +187,7 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 	}
 
 	e.Passkeys, e.Recordings, e.Calls = []ExportedPasskey{}, []ExportedRecording{}, []ExportedCall{}
+	e.Messages = []ExportedMessage{}
 	if f.core.c.Export != nil {
 		err = f.core.c.Export(ctx, &e)
 	}

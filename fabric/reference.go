@@ -80,6 +80,12 @@ func (ss *Subscribers) Recent(ctx context.Context, projectID, id string) (Subscr
 	return s.Subscriber, err
 }
 
+// RecentAddresses is like Recent, and also returns the subscriber's addresses.
+func (ss *Subscribers) RecentAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error) {
+	s, err := ss.reachable(ctx, projectID, id)
+	return s.Subscriber, s.addresses, err
+}
+
 func (ss *Subscribers) reachable(ctx context.Context, projectID, id string) (reachable, error) {
 	return ss.caches.subscribers.Load(projectID+id, func() (s reachable, err error) {
 		s.Subscriber, s.addresses, err = ss.store.SubscriberWithAddresses(ctx, projectID, id)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
@@ -132,6 +133,8 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	made.From = calls.Party{Name: "Canary Bird", Address: address.Path(), AddressID: address.ID, SubscriberID: sub.ID}
 	got.To, got.Dialed = calls.Party{Name: address.Path(), Address: address.Path()}, address.Path()+"?channel=audio"
 	saveCalls(t, s, made, got)
+	own := chat.Party{MemberID: sub.ID, SubscriberID: sub.ID, AddressID: address.ID, Name: "Canary Bird"}
+	addMessage(t, s, written(own, chat.Party{MemberID: "s", SubscriberID: "s", AddressID: newID()}, "a canary sings"))
 
 	for _, r := range []struct {
 		from, to string

@@ -62,6 +62,7 @@ type Store struct {
 	*Links
 	*Logins
 	*Logouts
+	*Messages
 	*Operators
 	*Presence
 	*Projects
@@ -92,6 +93,7 @@ func newStore(c *core) *Store {
 		Links:        &Links{c},
 		Logins:       &Logins{c},
 		Logouts:      &Logouts{c},
+		Messages:     &Messages{c},
 		Operators:    &Operators{c},
 		Presence:     &Presence{c},
 		Projects:     &Projects{c},

@@ -285,8 +285,11 @@ func (c *core) deleteSubscriber(
 }
 
 // deleteRowsOf deletes the row of a subscriber, and rows that are not deleted by a foreign key:
-// factors, routes to the subscriber, addresses and emails.
+// conversations, factors, routes to the subscriber, addresses and emails.
 func (t tx) deleteRowsOf(ctx context.Context, sub fabric.Subscriber) error {
+	if err := t.leaveConversations(ctx, sub.ID); err != nil {
+		return err
+	}
 	if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, sub.ID); err != nil {
 		return fmt.Errorf("deleting subscriber: %w", err)
 	}

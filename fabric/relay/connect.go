@@ -119,6 +119,7 @@ func (s *socket) setAuthenticated(caller, id string, token fabric.Token, heard i
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
 	s.relay.named[id] = s
+	s.relay.readers.add(s, token)
 }
 
 func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
@@ -154,6 +155,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 		return nil, tooMany()
 	}
 
+	s.relay.read(s, old, token)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.caller, s.token, s.heard = caller, token, heard

@@ -4,10 +4,11 @@ import (
 	"sync"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
 )
 
-// held delays call events while a request from the same socket is being answered. A client learns
-// of its new call from the response, so it could not assign earlier events to a call.
+// held delays events while a request from the same socket is being answered. A client learns of its
+// new call from the response, so it could not assign earlier events to a call.
 type held struct {
 	mu      sync.Mutex
 	on      bool
@@ -43,8 +44,9 @@ func (s *socket) releaseEvents() {
 
 // forget drops later events for a closed socket, and tells package calls that the socket was
 // closed.
-func (r *Relay) forget(s *socket, id string) {
+func (r *Relay) forget(s *socket, id string, token fabric.Token) {
 	r.mu.Lock()
+	r.readers.remove(s, token)
 	if r.named[id] == s {
 		delete(r.named, id)
 	}

@@ -7,7 +7,8 @@
 // is closed if its client does not authenticate, falls silent or does not read.
 //
 // An idle socket costs one goroutine and small buffers. Package fabric decides what a socket may do
-// and records who is online. Package calls handles the calls that its client makes and receives.
+// and records who is online. Package calls handles the calls that its client makes and receives, and
+// package chat the messages.
 package relay
 
 import (
@@ -67,6 +68,7 @@ type Relay struct {
 	named           map[string]*socket // authenticated sockets, by id
 	unauthenticated map[string]int     // sockets that have not authenticated, by network
 	callers         map[string]int     // sockets that have authenticated, by the token's holder
+	readers         readers            // sockets that receive messages
 }
 
 // New returns a Relay with the dependencies in c.
@@ -76,7 +78,7 @@ func New(c Config) *Relay {
 		observe: c.Observe, log: c.Log,
 		refresh: make(chan *socket, refreshing),
 		sockets: make(map[*socket]struct{}), named: make(map[string]*socket),
-		unauthenticated: make(map[string]int), callers: make(map[string]int),
+		unauthenticated: make(map[string]int), callers: make(map[string]int), readers: make(readers),
 	}
 	if r.confirm == nil {
 		r.confirm = func(context.Context, string, string, string) error { return nil }

@@ -136,7 +136,7 @@ func (s *socket) end(err error) {
 
 	s.relay.uncountCaller(caller)
 	s.relay.connected.Add(-1)
-	s.relay.forget(s, id)
+	s.relay.forget(s, id, token)
 	s.presence.Lock()
 	defer s.presence.Unlock()
 	if !s.setOnline(false) || !isGoodbye(code) {

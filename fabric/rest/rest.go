@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/web"
@@ -23,6 +24,7 @@ type Config struct {
 	Fabric  *fabric.Fabric
 	Clients *idp.Provider // the OAuth clients
 	Rooms   *calls.Rooms
+	Chat    *chat.Chat
 
 	// Access opens any access token of the issuer, sealed or JWT. It returns
 	// problem.Unauthenticated for anything else. If Access is nil, only sealed tokens are accepted.
@@ -80,6 +82,7 @@ func routes(c Config, by *credentials) []route {
 	all := slices.Concat(
 		addressAPI{f.Addresses}.routes(by),
 		auditAPI{f.Audit}.routes(by),
+		chatAPI{c.Chat}.routes(by),
 		clientAPI{c.Clients, f.Deliveries}.routes(by),
 		deviceAPI{f.Devices}.routes(by),
 		ingestKeyAPI{f.IngestKeys, by}.routes(),

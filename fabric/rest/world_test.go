@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp"
@@ -98,7 +99,7 @@ func openWorld(t testing.TB, dir string) *world {
 
 	clients := idp.New(idp.Config{Store: idp.Stores{Clients: w.rows}, Now: w.now})
 	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: clients, Rooms: calls.NewRooms(w.rows, w.rows),
-		Log: slog.New(slog.DiscardHandler)})
+		Chat: chat.New(chat.Config{Fabric: w.fabric, Store: w.rows, Now: w.now}), Log: slog.New(slog.DiscardHandler)})
 	w.handler = w.api.Handler()
 	w.project, w.key, w.keyID = w.newProject("one", fabric.Voice)
 	w.other, w.foreign, _ = w.newProject("two", fabric.Messaging)

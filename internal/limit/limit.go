@@ -33,6 +33,8 @@ const (
 	MailPerNetwork        Name = "mail_per_network"         // emails to any address requested from a network
 	APIRequests           Name = "api_requests"             // API requests with a key, a client or a token
 	APIWrites             Name = "api_writes"               // API requests that change something
+	Messages              Name = "messages"                 // messages of a subscriber or guest
+	EmbedMessages         Name = "embed_messages"           // messages of guests with tokens of an embed key
 	SIPPerUser            Name = "sip_per_user"             // wrong SIP credentials for a username, from a network
 	SIPPerNetwork         Name = "sip_per_network"          // wrong SIP credentials from a network
 	MediaMissesPerNetwork Name = "media_misses_per_network" // requests for unknown recordings from a network

@@ -72,7 +72,7 @@ func (w *world) succeeds(t *testing.T, op operation, see look) {
 			path, body := w.standing(t, op)
 			a = see(w.ask(t, op, w.who[name], path, body))
 		} else {
-			a = see(w.ask(t, op, w.who[name], w.subject(t, op), w.body(t, op)))
+			a = see(w.ask(t, op, w.who[name], w.subject(t, op), w.bodyFor(t, op, name)))
 		}
 		if a.Status < 200 || a.Status > 299 {
 			t.Errorf("as %s: %d %s", name, a.Status, a.Body)

@@ -44,7 +44,7 @@ func (w *world) subject(t *testing.T, op operation) string {
 			w.CLI(t, "", "client", "rotate-secret", c.ID)
 		}
 		return fill("{id}", c.ID)
-	case "Addresses":
+	case "Addresses", "Messages":
 		return fill("{id}", w.Address(t, w.NewSAT(t, "ada").SubscriberID))
 	case "Current subscriber":
 		a := w.Post(t, "/subscriber/devices", w.who["sat"],

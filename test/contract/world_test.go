@@ -154,6 +154,17 @@ func (w *world) body(t *testing.T, op operation) []byte {
 	return text
 }
 
+// bodyFor is like body, for a scheme of credentials. Subscribers cannot write to themselves.
+func (w *world) bodyFor(t *testing.T, op operation, scheme string) []byte {
+	t.Helper()
+	text := w.body(t, op)
+	if op.Tags[0] != "Messages" || scheme != "sat" {
+		return text
+	}
+	own, other := w.NewSAT(t, "ada"), w.NewSAT(t, "grace")
+	return bytes.ReplaceAll(text, []byte(w.Address(t, own.SubscriberID)), []byte(w.Address(t, other.SubscriberID)))
+}
+
 // standing returns a path and a body for an operation, created once, for calls that only read or
 // that are refused. Other calls use their own [world.subject].
 func (w *world) standing(t *testing.T, op operation) (path string, body []byte) {

@@ -19,6 +19,15 @@ type Socket struct {
 	conn *websocket.Conn
 	next int
 	told []string // methods of the server's requests
+	said []Said   // messages of conversations
+}
+
+// A Said is a message that the server sent over a socket.
+type Said struct {
+	ID             string `json:"id"`
+	Text           string `json:"text"`
+	ConversationID string `json:"conversation_id"`
+	UserID         string `json:"user_id"`
 }
 
 // A Reply is the response to a request over a socket.
@@ -129,12 +138,25 @@ func (s *Socket) read() (answered string, text []byte, err error) {
 		return "", []byte("{}"), err
 	}
 
-	var m struct{ ID, Method string }
+	var m struct {
+		ID, Method string
+		Params     struct {
+			Type   string          `json:"event_type"`
+			Params json.RawMessage `json:"params"`
+		}
+	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Method == "" {
 		return m.ID, text, nil // an error about a text without an id answers no request
 	}
 
 	s.told = append(s.told, m.Method)
+	if m.Params.Type == "conversation.message" {
+		var said Said
+		if err := json.Unmarshal(m.Params.Params, &said); err != nil {
+			return "", nil, err
+		}
+		s.said = append(s.said, said)
+	}
 	return "", nil, s.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{}}`, m.ID))
 }
 
@@ -146,6 +168,17 @@ func (s *Socket) Closed() int {
 			return int(websocket.CloseStatus(err))
 		}
 	}
+}
+
+// Said reads until the server has sent n messages of conversations, and returns all of them so far.
+func (s *Socket) Said(t T, n int) []Said {
+	t.Helper()
+	for len(s.said) < n {
+		if _, _, err := s.read(); err != nil {
+			t.Fatalf("after %d of %d messages: %v", len(s.said), n, err)
+		}
+	}
+	return s.said
 }
 
 // WasTold reports whether the server has sent a request with that method.

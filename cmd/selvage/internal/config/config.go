@@ -227,6 +227,11 @@ type Config struct {
 		OffloadPrefix string `key:"offload_prefix"`
 	} `key:"recordings"`
 
+	Messages struct {
+		// Time that messages are kept, in days such as 400d; 0 keeps them forever.
+		Keep retention `key:"keep" default:"0"`
+	} `key:"messages"`
+
 	Calls struct {
 		// Time that the records of ended calls are kept, in days such as 400d; 0 keeps them
 		// forever. Their recordings stay.
@@ -295,6 +300,10 @@ type Config struct {
 		// Requests per minute of an API key, a client or a token that change something; 0 for
 		// no limit.
 		APIWrites limit `key:"api_writes" default:"30000" reload:"true"`
+		// Messages that a subscriber or guest may send per minute; 0 for no limit.
+		Messages limit `key:"messages" default:"120" reload:"true"`
+		// Messages per minute of guests with tokens of one embed key; 0 for no limit.
+		EmbedMessages limit `key:"embed_messages" default:"600" reload:"true"`
 		// Wrong SIP credentials for a username from one address in ten minutes; 0 for no limit.
 		SIPPerUser limit `key:"sip_per_user" default:"20" reload:"true"`
 		// Wrong SIP credentials from one address in ten minutes; 0 for no limit.

@@ -18,6 +18,7 @@ import (
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/calls/sip"
+	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/selvage/selvage/fabric"
@@ -67,12 +68,13 @@ type App struct {
 	Recordings      *recordings.Recordings // nil without media
 	CallRecords     *calls.Records         // calls on all nodes
 	RoomSessions    *calls.Rooms           // on all nodes
-	relay           *relay.Relay           // nil if it is not served
+	Chat            *chat.Chat
+	relay           *relay.Relay // nil if it is not served
 	proofs          *dpop.Verifier
 	Calls           *calls.Calls   // nil if this node carries none
 	engine          *media.Engine  // likewise
 	sip             *sip.Server    // likewise, or if listen_sip is off
-	bus             *bus.Bus       // messages to other nodes; nil if this node carries no calls
+	bus             *bus.Bus       // messages to other nodes; nil except in a server
 	spools          *record.Spools // nil if this node carries no calls or has no media
 	node            string         // the name of this process among the nodes
 	Demo            *demo.Demo
@@ -205,6 +207,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 
 	a.CallRecords = calls.NewRecords(a.Store)
 	a.RoomSessions = calls.NewRooms(a.Store, a.Store)
+	a.Chat = chat.New(chat.Config{Fabric: a.Fabric, Store: a.Store, Admit: a.admitMessage})
 
 	a.Operators = operator.New(operator.Config{
 		Store: a.Store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Sessions: a.sessions,

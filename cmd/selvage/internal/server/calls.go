@@ -61,7 +61,7 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 		Sessions: a.sessions, Node: a.node, Log: log,
 		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring)},
 	}
-	if a.bus = a.openBus(log); !a.bus.Alone() {
+	if !a.bus.Alone() {
 		conf.Nodes = a.bus
 	}
 	if err := a.openSIP(ctx, &conf); err != nil {
@@ -81,6 +81,16 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 		a.sip.Carry(a.Calls)
 	}
 	return nil
+}
+
+// joinNodes connects this server with the other nodes, and delivers messages to its sockets.
+func (a *App) joinNodes(log *slog.Logger) {
+	a.bus = a.openBus(log)
+	if a.relay == nil {
+		a.Chat.Announce(a.bus)
+		return
+	}
+	a.Chat.Carry(a.relay, a.bus)
 }
 
 // openBus returns the bus to the other nodes. It uses Redis or, if Redis is not configured or is

@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 )
 
-// export adds the data that package fabric does not have: recordings, calls and second factors.
+// export adds the data that package fabric does not have: recordings, calls, messages and second
+// factors.
 func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
@@ -30,7 +32,7 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 		})
 	}
 
-	if err := a.exportCalls(ctx, e); err != nil {
+	if err := errors.Join(a.exportCalls(ctx, e), a.exportMessages(ctx, e)); err != nil {
 		return err
 	}
 
@@ -65,6 +67,20 @@ func (a *App) exportCalls(ctx context.Context, e *fabric.Export) error {
 			State: string(r.State), Cause: r.Cause.Text, Video: r.Video, RecordingSid: r.RecordingSid,
 			Duration: int64(r.Duration(time.Now()).Round(time.Second).Seconds()), CreatedAt: r.Created,
 			AnsweredAt: fabric.Known(r.Answered), EndedAt: fabric.Known(r.Ended),
+		})
+	}
+	return err
+}
+
+// exportMessages adds the messages that the subscriber sent or received.
+func (a *App) exportMessages(ctx context.Context, e *fabric.Export) error {
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[chat.Message], error) {
+		return a.Store.ExportMessages(ctx, e.Subscriber.ProjectID, e.Subscriber.ID, q)
+	})
+	for _, m := range all {
+		e.Messages = append(e.Messages, fabric.ExportedMessage{
+			ID: m.ID, FromAddressID: m.From.AddressID, FromName: m.From.Name, ToAddressID: m.To.AddressID,
+			Text: m.Text, CreatedAt: m.Created,
 		})
 	}
 	return err

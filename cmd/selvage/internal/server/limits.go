@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -25,6 +26,8 @@ func rates(c config.Config) limit.Rates {
 		limit.MailPerNetwork:        limit.Of(int(l.MailPerNetwork), time.Hour),
 		limit.APIRequests:           limit.Of(int(l.APIRequests), time.Minute),
 		limit.APIWrites:             limit.Of(int(l.APIWrites), time.Minute),
+		limit.Messages:              limit.Of(int(l.Messages), time.Minute),
+		limit.EmbedMessages:         limit.Of(int(l.EmbedMessages), time.Minute),
 		limit.SIPPerUser:            limit.Of(int(l.SIPPerUser), 10*time.Minute),
 		limit.SIPPerNetwork:         limit.Of(int(l.SIPPerNetwork), 10*time.Minute),
 		limit.MediaMissesPerNetwork: limit.Of(int(l.MediaMissesPerNetwork), time.Minute),
@@ -48,6 +51,17 @@ func (a *App) admit(r *http.Request, who string) error {
 		return nil
 	}
 	return a.limits.Pass(r.Context(), limit.APIWrites, who)
+}
+
+// admitMessage counts a message against the limits of its sender and, if the sender's token came from
+// an embed key, of that key.
+func (a *App) admitMessage(ctx context.Context, sender, embedKey string) error {
+	counts := []limit.Count{{Name: limit.Messages, Who: sender}}
+	if embedKey != "" {
+		counts = append(counts, limit.Count{Name: limit.EmbedMessages, Who: embedKey})
+	}
+	_, err := a.limits.TakeAll(ctx, counts)
+	return err
 }
 
 // miss counts a request for media before it is known whether the media exists. found undoes the

@@ -16,6 +16,7 @@ import (
 	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/calls/sip"
 	"github.com/selvage/selvage/calls/turn"
+	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/deliver"
@@ -116,6 +117,7 @@ func (m *metrics) watch(a *App) {
 		func() float64 { return a.revocations.Age().Seconds() })
 	m.watchRing(a.Ring)
 	m.watchRelay(a.relay)
+	m.watchChat(a.Chat)
 	m.watchCalls(a.Calls, a.engine)
 	m.watchSIP(a.sip)
 	m.watchBus(a.bus)
@@ -154,6 +156,19 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 	m.gauge("selvage_relay_online", "Sockets that keep a subscriber online.", nil, func() float64 {
 		return float64(r.Stats().Online)
 	})
+}
+
+// watchChat adds the numbers of messages between people.
+func (m *metrics) watchChat(c *chat.Chat) {
+	m.registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "selvage_messages_total", Help: "Messages that subscribers and guests have sent to this node.",
+		}, func() float64 { return float64(c.Stats().Sent) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "selvage_messages_late_total",
+			Help: "Messages that did not reach the sockets of this node in time. The next one of the same " +
+				"conversation brings them.",
+		}, func() float64 { return float64(c.Stats().Dropped) }))
 }
 
 // watchCalls adds the numbers of calls and the traffic of the media engine.
@@ -246,9 +261,6 @@ func (m *metrics) watchSIP(s *sip.Server) {
 
 // watchBus adds the numbers of lost messages between nodes.
 func (m *metrics) watchBus(b *bus.Bus) {
-	if b == nil {
-		return
-	}
 	for kind, read := range map[string]func() uint64{"unsent": b.Dropped, "refused": b.Refused} {
 		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "selvage_bus_messages_lost_total", ConstLabels: prometheus.Labels{"kind": kind},

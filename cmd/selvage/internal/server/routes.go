@@ -58,7 +58,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 
 	if a.serves(config.Fabric) {
 		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP,
-			Rooms: a.RoomSessions, Access: a.IDP.Tokens.Open,
+			Rooms: a.RoomSessions, Chat: a.Chat, Access: a.IDP.Tokens.Open,
 			Confirm: a.confirm, Admit: a.admit, Log: log})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}

@@ -111,6 +111,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	}
 
 	s.app.buildRelay(s.log, s.metrics.message)
+	s.app.joinNodes(s.log)
 	if err := s.app.openCalls(ctx, s.log); err != nil {
 		return errors.Join(err, s.app.Close(), s.ports.close())
 	}
@@ -187,8 +188,9 @@ func (s *server) run(ctx context.Context) error {
 	if s.app.relay != nil {
 		work.Go(func() { s.app.relay.Run(background) })
 	}
+	work.Go(func() { s.app.bus.Run(background) })
+	work.Go(func() { s.app.Chat.Run(background) })
 	if s.app.Calls != nil {
-		work.Go(func() { s.app.bus.Run(background) })
 		work.Go(func() { s.app.Calls.Run(background) })
 		work.Go(func() { s.app.Calls.RunNode(background) })
 		work.Go(func() { s.app.Calls.WatchNodes(background) })
@@ -320,6 +322,10 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 		if keep := time.Duration(a.Config.Calls.Keep); keep > 0 {
 			until := time.Now().Add(-keep)
 			err = errors.Join(err, a.CallRecords.Prune(ctx, until), a.Store.PruneRooms(ctx, until))
+		}
+
+		if keep := time.Duration(a.Config.Messages.Keep); keep > 0 {
+			err = errors.Join(err, a.Chat.Prune(ctx, time.Now().Add(-keep)))
 		}
 
 		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),

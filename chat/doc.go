@@ -1,0 +1,158 @@
+// Package chat keeps conversations and their messages. It decides which parties may write to each
+// other, and which open sockets receive a message.
+//
+// A conversation is between two parties, each a subscriber or a guest, or between the members of a
+// conference room. Members name a conversation by its address: that of the other party, or that of
+// the room. Messages are rows. Each has an id that sorts after those of the earlier messages of its
+// conversation, on every node.
+//
+// A message is sent to the sockets of all members, on all nodes. A socket receives each message at
+// most once, and the messages of a conversation in their order. A client that was not connected
+// reads them from the history.
+//
+// The package knows neither HTTP nor SQL nor WebSockets. Packages fabric/rest and fabric/relay serve
+// clients, and package store keeps the rows.
+package chat
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// Config holds the dependencies of a Chat.
+type Config struct {
+	Fabric *fabric.Fabric
+	Store  Store
+
+	// Admit counts a message of a sender. It returns problem.RateLimited if the sender has sent too
+	// many. embedKey is the id of the embed key from which a guest's token came, or "". If Admit is
+	// nil, all messages are admitted.
+	Admit func(ctx context.Context, sender, embedKey string) error
+
+	Now func() time.Time // nil means time.Now
+	Log *slog.Logger     // nil means slog.Default()
+}
+
+// A Chat enforces the rules of this package. Create one with [New]. Its methods may be called
+// concurrently.
+type Chat struct {
+	c       Config
+	sockets Sockets // nil if this process has none
+	nodes   Nodes   // nil in commands
+	lines   [lineCount]chan Notice
+
+	sent, dropped atomic.Uint64
+}
+
+// New returns a Chat with the dependencies in c.
+func New(c Config) *Chat {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Admit == nil {
+		c.Admit = func(context.Context, string, string) error { return nil }
+	}
+	return &Chat{c: c}
+}
+
+// Sockets are the open sockets of this process; see package fabric/relay.
+type Sockets interface {
+	// Deliver sends a message to the sockets of the notice's keys, once to each socket.
+	Deliver(n Notice)
+}
+
+// Nodes sends messages to the other nodes; see package bus.
+type Nodes interface {
+	// Alone reports whether there are none.
+	Alone() bool
+	// Broadcast sends a message to all of them without waiting. A message may be lost.
+	Broadcast(kind string, v any)
+	// Handle sets the handler for messages of one kind.
+	Handle(kind string, h Handler)
+}
+
+// A Store keeps conversations, their members and their messages. Each method is one transaction.
+type Store interface {
+	// AddMessage inserts a message. It first inserts the conversation and its members if they do not
+	// exist; a conversation with the same key keeps its id. It sets the message's id and time to
+	// values after those of the conversation's last message. If the sender has sent a message with the same key to the conversation before,
+	// AddMessage returns that message instead. Events are queued for webhooks; see [Message.Event].
+	AddMessage(ctx context.Context, k Conversation, m Message, offline bool) (Message, error)
+	// JoinRoom inserts the conversation of a room, and a member of it, if they do not exist.
+	JoinRoom(ctx context.Context, k Conversation, m Member) error
+
+	// FindConversation finds a conversation by its key.
+	FindConversation(ctx context.Context, projectID, key string) (Conversation, error)
+	// FindConversationOf finds a member's conversation by the address at which the member reaches it.
+	FindConversationOf(ctx context.Context, projectID, memberID, peer string) (Conversation, error)
+	// ListConversations returns a member's conversations, the newest first.
+	ListConversations(ctx context.Context, projectID, memberID string, q page.Query) (page.Page[Entry], error)
+
+	// ListMembers returns the ids of a conversation's members.
+	ListMembers(ctx context.Context, conversationID string) ([]string, error)
+	// IsMember reports whether a conversation has the member.
+	IsMember(ctx context.Context, conversationID, memberID string) (bool, error)
+
+	// ListMessages returns the messages of a conversation, the newest first.
+	ListMessages(ctx context.Context, f Filter, q page.Query) (page.Page[Message], error)
+	// ListMessagesOf returns the messages of all conversations of a member, the newest first.
+	ListMessagesOf(ctx context.Context, projectID, memberID string, q page.Query) (page.Page[Message], error)
+	// MessagesBetween returns the messages of a conversation whose ids are between two ids, in
+	// order and limited to most.
+	MessagesBetween(ctx context.Context, conversationID, after, before string, most int) ([]Message, error)
+
+	// ReachableAddresses returns those of the ids that are addresses of the project, without those of
+	// disabled subscribers.
+	ReachableAddresses(ctx context.Context, projectID string, ids []string) ([]string, error)
+
+	// PruneMessages deletes the messages that were sent before the given time, and conversations of
+	// two that have had none since.
+	PruneMessages(ctx context.Context, before time.Time) error
+}
+
+// A Filter selects the messages of a conversation.
+type Filter struct {
+	ConversationID string
+	Since          time.Time // zero means all
+}
+
+// now returns the time to the microsecond, the precision of rows.
+func (c *Chat) now() time.Time { return c.c.Now().UTC().Truncate(time.Microsecond) }
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Stats counts messages.
+type Stats struct {
+	Sent    uint64 // messages accepted by this node since it started
+	Dropped uint64 // notices that this node could not handle in time
+}
+
+// Stats returns the current counts.
+func (c *Chat) Stats() Stats { return Stats{c.sent.Load(), c.dropped.Load()} }
+
+// Prune deletes the messages that were sent before the given time.
+func (c *Chat) Prune(ctx context.Context, before time.Time) error {
+	return c.c.Store.PruneMessages(ctx, before)
+}
+
+// Run delivers messages to the sockets of this process until ctx is done.
+func (c *Chat) Run(ctx context.Context) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	for _, line := range c.lines {
+		if line != nil {
+			work.Go(func() { c.runLine(ctx, line) })
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package chat
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// List returns the conversations of a token's holder, the newest first.
+func (c *Chat) List(ctx context.Context, t fabric.Token, q page.Query) (page.Page[Entry], error) {
+	return c.c.Store.ListConversations(ctx, t.ProjectID, MemberID(t), q)
+}
+
+// Messages returns the messages of a conversation, the newest first. There are none for those who
+// are not members.
+func (c *Chat) Messages(
+	ctx context.Context, t fabric.Token, name string, q page.Query,
+) (p page.Page[Message], err error) {
+	to, err := c.find(ctx, t, "", name)
+	if err != nil || to.found.ID == "" {
+		return p, err
+	}
+	f := Filter{ConversationID: to.found.ID}
+	if to.room {
+		f.Since = visibleSince(t)
+		if t.Kind == fabric.SAT {
+			if in, err := c.c.Store.IsMember(ctx, to.found.ID, to.me.MemberID); err != nil || !in {
+				return p, err
+			}
+		}
+	}
+	p, err = c.c.Store.ListMessages(ctx, f, q)
+	return p, errors.Join(err, c.markGone(ctx, t, p.Items))
+}
+
+// AllMessages returns the messages of all conversations of a token's holder, the newest first. For a
+// guest, those of rooms are not among them.
+func (c *Chat) AllMessages(ctx context.Context, t fabric.Token, q page.Query) (page.Page[Message], error) {
+	p, err := c.c.Store.ListMessagesOf(ctx, t.ProjectID, MemberID(t), q)
+	return p, errors.Join(err, c.markGone(ctx, t, p.Items))
+}
+
+// markGone marks the senders whose addresses the holder of a token cannot find. These are deleted and
+// disabled subscribers and, for guests, all addresses that the token does not contain. SDK 3.29.0 looks up the address of
+// each sender, and shows no messages at all if it does not find one of them.
+func (c *Chat) markGone(ctx context.Context, t fabric.Token, all []Message) error {
+	var ids []string
+	for _, m := range all {
+		from := m.From.AddressID
+		if (t.Kind == fabric.SAT || slices.Contains(t.AddressIDs, from)) && !slices.Contains(ids, from) {
+			ids = append(ids, from)
+		}
+	}
+	if len(ids) > 0 {
+		var err error
+		if ids, err = c.c.Store.ReachableAddresses(ctx, t.ProjectID, ids); err != nil {
+			return err
+		}
+	}
+	for i, m := range all {
+		all[i].From.Gone = !slices.Contains(ids, m.From.AddressID)
+	}
+	return nil
+}

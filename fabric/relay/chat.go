@@ -1,0 +1,71 @@
+package relay
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/chat"
+	"github.com/selvage/selvage/fabric"
+)
+
+var _ chat.Sockets = (*Relay)(nil)
+
+// readers are the authenticated sockets, by each of the keys under which messages are delivered to
+// them. They are guarded by Relay.mu.
+type readers map[string]map[*socket]struct{}
+
+// add registers the socket of a token's holder.
+func (all readers) add(s *socket, t fabric.Token) {
+	for _, key := range chat.SocketKeys(t) {
+		if all[key] == nil {
+			all[key] = make(map[*socket]struct{})
+		}
+		all[key][s] = struct{}{}
+	}
+}
+
+// remove undoes add.
+func (all readers) remove(s *socket, t fabric.Token) {
+	for _, key := range chat.SocketKeys(t) {
+		if delete(all[key], s); len(all[key]) == 0 {
+			delete(all, key)
+		}
+	}
+}
+
+// read replaces the token under which a socket receives messages.
+func (r *Relay) read(s *socket, old, token fabric.Token) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.readers.remove(s, old)
+	r.readers.add(s, token)
+}
+
+// readersOf returns the sockets with any of the keys, each once.
+func (r *Relay) readersOf(keys []string) map[*socket]struct{} {
+	found := make(map[*socket]struct{})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, key := range keys {
+		for s := range r.readers[key] {
+			found[s] = struct{}{}
+		}
+	}
+	return found
+}
+
+// Deliver implements [chat.Sockets]. A socket whose token was revoked gets nothing, even if it is
+// still open.
+func (r *Relay) Deliver(n chat.Notice) {
+	for s := range r.readersOf(n.Keys) {
+		token, ok := s.authenticated()
+		if !ok || r.fabric.Tokens.Revoked(token) != nil {
+			continue
+		}
+		m := n.Message
+		s.tell(request(uuid.NewString(), "signalwire.event", eventParams{
+			Type: "conversation.message", Channel: m.ConversationID,
+			Timestamp: float64(m.Created.UnixMilli()) / 1000, ProjectID: m.ProjectID, NodeID: r.node,
+			Params: m.Document(chat.MemberID(token)),
+		}))
+	}
+}

@@ -1,0 +1,69 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/selvage/selvage/chat"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// eraseMessages deletes the messages that a subscriber sent, the webhook deliveries about its
+// messages, and the conversations in which nobody else is left. It removes the subscriber from the
+// messages that others sent to it.
+func eraseMessages(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
+	const own = `project_id = $1 AND (from_member = $2 OR to_member = $2 AND to_member <> '')`
+	for _, sql := range []string{
+		`DELETE FROM webhook_deliveries WHERE subject IN (SELECT id FROM messages WHERE ` + own + `)`,
+		`DELETE FROM conversations WHERE project_id = $1 AND room = 0 AND id IN (
+			SELECT conversation_id FROM conversation_members WHERE member_id = $2) AND NOT EXISTS (
+			SELECT 1 FROM conversation_members o WHERE o.conversation_id = conversations.id AND o.member_id <> $2)`,
+	} {
+		if err := t.Later(ctx, sql, projectID, id); err != nil {
+			return fmt.Errorf("erasing messages: %w", err)
+		}
+	}
+
+	res, err := t.Exec(ctx, `DELETE FROM messages WHERE project_id = $1 AND from_member = $2`, projectID, id)
+	n, err := countChanged(res, err, "messages")
+	if err != nil {
+		return err
+	}
+	e.Deleted["messages"] = n
+	res, err = t.Exec(ctx, `UPDATE messages SET to_member = '' WHERE project_id = $1 AND to_member = $2
+		AND to_member <> ''`, projectID, id)
+	if n, err = countChanged(res, err, "messages"); n > 0 {
+		e.Anonymised["messages"] = n
+	}
+	return err
+}
+
+// leaveConversations removes a subscriber that is deleted from its conversations. The others keep
+// what was written.
+func (t tx) leaveConversations(ctx context.Context, id string) error {
+	const of = ` id IN (SELECT conversation_id FROM conversation_members WHERE member_id = $1)`
+	for _, sql := range []string{
+		`UPDATE conversations SET pair = id WHERE room = 0 AND` + of,
+		`DELETE FROM conversation_members WHERE member_id = $1`,
+	} {
+		if err := t.Later(ctx, sql, id); err != nil {
+			return fmt.Errorf("leaving conversations: %w", err)
+		}
+	}
+	return nil
+}
+
+// ExportMessages returns a page of the messages that a subscriber sent anywhere, or received from
+// another person, the newest first.
+func (s *Messages) ExportMessages(
+	ctx context.Context, projectID, id string, q page.Query,
+) (page.Page[chat.Message], error) {
+	l := messageTable.listing(q.From)
+	l.desc = true
+	l.where.and(`project_id || '' = $%d`, projectID)
+	l.ways = l.where.messagesOf(id, nil)
+	l.ways[0] = strings.TrimSuffix(l.ways[0], ` AND room = 0`)
+	return l.page(ctx, s.read(), q)
+}
