@@ -1,6 +1,7 @@
 import { SelvageError, asError } from "./errors.js"
 import { FabricClient, hostOf, type Address, type AddressQuery, type GuestToken, type List, type SubscriberInfo } from "./fabric.js"
 import { ask } from "./http.js"
+import type { Messages } from "./messages.js"
 import { authorizeURL, discover, random, readCode, redeem, revoke, type Claims, type Metadata, type Tokens, type Transaction } from "./oidc.js"
 import { Recordings } from "./recordings.js"
 import { Tabs } from "./tabs.js"
@@ -73,6 +74,8 @@ export class Client {
   appState: unknown
   /** The subscriber's recordings. */
   readonly recordings: Recordings
+  /** The subscriber's messages. */
+  readonly messages: Messages
   /** The fabric on behalf of the subscriber. */
   readonly fabric: FabricClient
 
@@ -95,6 +98,7 @@ export class Client {
     this.key = `selvage.${clientId}`
     this.fabric = new FabricClient(() => this.getAccessToken(), options.apiUrl?.replace(/\/+$/, "") ?? new URL(this.base).origin)
     this.recordings = new Recordings(this.fabric, options.projectId)
+    this.messages = this.fabric.messages
     if (this.keeps) this.held = read(sessionStorage, this.key)
     this.tabs = new Tabs(
       this.key,

@@ -1,5 +1,6 @@
 import { SelvageError } from "./errors.js"
 import { ask } from "./http.js"
+import { Messages } from "./messages.js"
 
 /** An address that can be called. */
 export interface Address {
@@ -78,7 +79,7 @@ export interface FabricOptions {
   host?: string
 }
 
-/** Creates a client for the fabric's HTTP API. It opens no socket. */
+/** Creates a client for the fabric's HTTP API. It opens a socket only for `messages.on()`. */
 export async function Fabric(options: FabricOptions): Promise<FabricClient> {
   if (!options?.token) throw new SelvageError("bad_config", "Fabric() needs a token", "Pass a subscriber's access token: Fabric({ token }).")
   const { token } = options
@@ -123,6 +124,9 @@ export class FabricClient {
     readonly base: string,
   ) {}
 
+  /** Messages to and from other addresses. */
+  readonly messages = new Messages(this)
+
   /** Returns the subscriber's own data. */
   getSubscriberInfo(): Promise<SubscriberInfo> {
     return this.ask("/api/fabric/subscriber/info")
@@ -152,6 +156,11 @@ export class FabricClient {
   /** Creates an invite to one of the subscriber's own addresses. */
   inviteToken(addressId: string, expiresAt?: Date): Promise<{ token: string }> {
     return this.ask("/api/fabric/subscriber/invites", { address_id: addressId, expires_at: seconds(expiresAt) })
+  }
+
+  /** Returns a valid token. @internal */
+  async access(): Promise<string> {
+    return this.token()
   }
 
   /** Returns the Authorization header. @internal */

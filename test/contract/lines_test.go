@@ -76,6 +76,9 @@ func TestLines(t *testing.T) {
 			default:
 				path = w.subject(t, op)
 			}
+			if op.Tags[0] == "Messages" { // subscribers cannot write to themselves
+				env = append(env, "ADDRESS_ID="+w.Address(t, w.NewSAT(t, "grace").SubscriberID))
+			}
 
 			status := paste(t, line, append(env, named(line, op.path, path)...))
 			if w.tag[op.Tags[0]] == "Kinds of resources" && strings.HasSuffix(op.path, "{id}") {

@@ -1,5 +1,6 @@
 import { SelvageError } from "./errors.js";
 import { FabricClient, type Address, type AddressQuery, type GuestToken, type List, type SubscriberInfo } from "./fabric.js";
+import type { Messages } from "./messages.js";
 import { type Claims } from "./oidc.js";
 import { Recordings } from "./recordings.js";
 export interface ClientOptions {
@@ -69,6 +70,8 @@ export declare class Client {
     appState: unknown;
     /** The subscriber's recordings. */
     readonly recordings: Recordings;
+    /** The subscriber's messages. */
+    readonly messages: Messages;
     /** The fabric on behalf of the subscriber. */
     readonly fabric: FabricClient;
     private readonly key;

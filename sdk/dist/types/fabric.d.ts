@@ -1,3 +1,4 @@
+import { Messages } from "./messages.js";
 /** An address that can be called. */
 export interface Address {
     id: string;
@@ -74,7 +75,7 @@ export interface FabricOptions {
      */
     host?: string;
 }
-/** Creates a client for the fabric's HTTP API. It opens no socket. */
+/** Creates a client for the fabric's HTTP API. It opens a socket only for `messages.on()`. */
 export declare function Fabric(options: FabricOptions): Promise<FabricClient>;
 /** Returns the host in the header of a fabric token. */
 export declare function hostOf(token: string): string;
@@ -85,6 +86,8 @@ export declare class FabricClient {
     private readonly token;
     /** The base URL of requests. */
     readonly base: string;
+    /** Messages to and from other addresses. */
+    readonly messages: Messages;
     /** Returns the subscriber's own data. */
     getSubscriberInfo(): Promise<SubscriberInfo>;
     readonly addresses: {

@@ -11,6 +11,8 @@ export { SelvageError } from "./errors.js";
 export type { ErrorCode, ParameterError } from "./errors.js";
 export { Fabric, FabricClient } from "./fabric.js";
 export type { Address, AddressQuery, Device, FabricOptions, GuestToken, List, SubscriberInfo, TokenSource } from "./fabric.js";
+export { Messages } from "./messages.js";
+export type { Conversation, Message } from "./messages.js";
 export type { Claims } from "./oidc.js";
 export { Recording, Recordings } from "./recordings.js";
 export type { Format, RecordingInfo } from "./recordings.js";
