@@ -156,7 +156,7 @@ func form(text string) string {
 	}
 
 	end := strings.LastIndexByte(text, '$')
-	if end > 0 && !strings.Contains(text[:end], ":") { // Werkzeug separates fields within a part by colons
+	if end > 0 { // the last two fields are the salt and the key
 		end = strings.LastIndexByte(text[:end], '$')
 	}
 	return text[:max(end, 0)+1]

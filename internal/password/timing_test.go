@@ -39,7 +39,8 @@ func TestImported(t *testing.T) {
 		"pbkdf2_sha1$5000$salt$" + strings.Repeat("a", 28),
 	}
 	for n := range 100 {
-		all = append(all, bcryptOf(10, n), bcryptOf(12, n), bcryptOf(4, n))
+		all = append(all, bcryptOf(10, n), bcryptOf(12, n), bcryptOf(4, n),
+			fmt.Sprintf("pbkdf2:sha256:1000$salt%02d$%s", n, key))
 	}
 
 	h, steps := New(1), 0
