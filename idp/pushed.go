@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,10 +64,8 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 	}
 
 	// The parameters are parsed again when the browser opens the request, since the client may have
-	// changed by then.
-	for _, secret := range []string{"client_secret", "client_assertion", "client_assertion_type"} {
-		v.Del(secret)
-	}
+	// changed by then. Credentials and unknown parameters are not stored.
+	maps.DeleteFunc(v, func(name string, _ []string) bool { return !slices.Contains(requestParams, name) })
 	value, err := json.Marshal(pushedRequest{c.ID, v, src.signed})
 	if err != nil {
 		return "", 0, fmt.Errorf("writing pushed request: %w", err)

@@ -129,6 +129,9 @@ func (c Client) checkObject(claims map[string]any, issuer string, now time.Time)
 			return badObject("its %s must be %s", name, want)
 		}
 	}
+	if claims["sub"] == c.ID { // a client assertion, which must not serve as a request (RFC 9101, section 10.8)
+		return badObject("its sub must not be the client")
+	}
 	for _, name := range []string{"request", "request_uri"} {
 		if _, present := claims[name]; present {
 			return badObject("it must not contain %s", name)

@@ -25,6 +25,13 @@ var (
 	verifierSyntax  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 )
 
+// requestParams lists the parameters of an authorization request that have a meaning here.
+var requestParams = []string{
+	"acr_values", "claims", "client_id", "code_challenge", "code_challenge_method", "dpop_jkt",
+	"id_token_hint", "login_hint", "max_age", "nonce", "prompt", "redirect_uri", "registration", "resource",
+	"response_mode", "response_type", "scope", "state", "ui_locales",
+}
+
 // Parse checks the parameters of a request whose client and redirect URI were checked before. Its
 // errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section 3.1.2.6. They
 // are sent to the client in the Mode of the request that Parse returns, even with an error.

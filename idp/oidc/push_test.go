@@ -38,7 +38,10 @@ func reference(c idp.Client, uri string) url.Values {
 func TestPush(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
-	got := w.push(c, "state", "pushed", "nonce", "n")
+	got := w.push(c, "state", "pushed", "nonce", "n", "unknown", "not-stored")
+	if stored := strings.Join(w.entries(), "\n"); strings.Contains(stored, "not-stored") {
+		t.Errorf("an unknown parameter is stored: %s", stored)
+	}
 	doc := got.json(t)
 	uri := text(doc["request_uri"])
 	if got.status != http.StatusCreated || doc["expires_in"] != 90.0 || got.header.Get("Cache-Control") != "no-store" ||

@@ -94,6 +94,7 @@ func TestRequestObjectErrors(t *testing.T) {
 		"of another client_id":     {p.sign(t, p.object("client_id", other.c.ID)), invalid},
 		"with a request":           {p.sign(t, p.object("request", good)), invalid},
 		"with a request_uri":       {p.sign(t, p.object("request_uri", "urn:x")), invalid},
+		"with the client as sub":   {p.sign(t, p.object("sub", p.c.ID)), invalid},
 		"with an unknown response": {p.sign(t, p.object("response_type", "none")), "unsupported_response_type"},
 		"without a challenge":      {p.sign(t, p.object("code_challenge", nil)), "invalid_request"},
 	} {
