@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +18,15 @@ import (
 
 // ErrMaster is the error for a key in the ring that was sealed with another master key.
 var ErrMaster = errors.New("it is encrypted with another master key")
+
+// Fingerprint returns a name for a master key. It reveals nothing else about the key.
+func Fingerprint(key []byte) string {
+	sum, err := hkdf.Key(sha256.New, key, nil, "selvage master key fingerprint", 8)
+	if err != nil {
+		panic(err) // only for longer results
+	}
+	return hex.EncodeToString(sum)
+}
 
 // A vault seals ring keys with the master key. Each sealed key is bound to its kid.
 type vault struct{ aead cipher.AEAD }

@@ -9,7 +9,11 @@ import (
 // Derive returns a secret for the given purpose. The secret is the same on every node and never
 // rotates: it changes only with the master key.
 func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
-	h := hmac.New(sha256.New, r.c.Master)
+	return derive(r.c.Master, purpose)
+}
+
+func derive(master []byte, purpose string) (secret [sha256.Size]byte) {
+	h := hmac.New(sha256.New, master)
 	h.Write([]byte("selvage " + purpose))
 	h.Sum(secret[:0])
 	return secret

@@ -12,11 +12,15 @@
 //	media/KEY, media/KEY.PART    the bytes of a recording, and facts about them
 //	objects/000000.jsonl.gz      one Object a line for each of these files, after its bytes
 //	manifest.json                the number of rows and the SHA-256 of each table and of the objects
+//	manifest.hmac                the authentication code of the header and the manifest, in hex
 //
 // Rows and objects are split into parts of about a megabyte, so that neither the writer nor the
 // reader holds a table in memory. The SHA-256 of a table covers all its lines; it is the same for
-// the same rows in SQLite and in PostgreSQL. The manifest comes last: an archive without it is
-// incomplete.
+// the same rows in SQLite and in PostgreSQL. The manifest and its code come last: an archive without
+// them is incomplete.
+//
+// Anyone who knows the recipients can encrypt an archive for them. The code, which needs a [Key],
+// shows that the installation itself made the backup.
 //
 // In a [Dir], media files are stored outside the archive, in media/ab/SHA256.age. Each file is
 // encrypted separately and named after the SHA-256 of its bytes, so that later backups can share
@@ -58,6 +62,10 @@ type Header struct {
 	Schema  int64     `json:"schema"`
 	Inside  bool      `json:"media_inside"` // whether the archive has the bytes of the media
 	Tables  []Table   `json:"tables"`
+
+	// MasterKey is the fingerprint of the master key that opens the secrets in the rows, and from
+	// which the [Key] of the backup is derived.
+	MasterKey string `json:"master_key"`
 }
 
 // A Table describes a table. Its columns have the order of the values in its rows.
@@ -106,16 +114,18 @@ func (o Object) absent() bool { return o.Deleted || o.Missing }
 const (
 	headerName    = "header.json"
 	manifestName  = "manifest.json"
+	codeName      = "manifest.hmac"
 	rowsPrefix    = "rows/"
 	objectsPrefix = "objects/"
 	mediaPrefix   = "media/"
 )
 
-// A Manifest is the last entry of an archive. Readers compare everything before it with the
-// manifest.
+// A Manifest describes everything before it in an archive. Readers compare the two.
 type Manifest struct {
 	Tables []Sum `json:"tables"`
 	Media  Media `json:"media"`
+
+	covered, code []byte // of an archive that was read, see Check
 }
 
 // Rows returns the total number of rows in all tables.

@@ -61,7 +61,7 @@ func (i *installation) source() Source {
 	}
 
 	return Source{
-		Program: "1.2.3", Schema: 7, Tables: i.tables,
+		Program: "1.2.3", Key: Key{MasterKey: "0123456789abcdef"}, Schema: 7, Tables: i.tables,
 		Rows: func(_ context.Context, t database.Table) iter.Seq2[[]any, error] {
 			return func(yield func([]any, error) bool) {
 				for _, row := range i.rows[t.Name] {
@@ -349,6 +349,7 @@ func TestDamage(t *testing.T) {
 		"table missing":  removed("rows/parents/000000.jsonl.gz"),
 		"checksum":       replaced("manifest.json", `"rows": 1200`, `"rows": 1201`),
 		"no manifest":    removed("manifest.json"),
+		"no code":        removed("manifest.hmac"),
 		"media":          replaced("media/k1", "sound one", "sound 0ne"),
 		"media missing":  removed("media/k1"),
 		"media unlisted": renamed("media/k1.peaks", "media/k1.other"),
@@ -426,6 +427,44 @@ func TestDamagedMedia(t *testing.T) {
 	}
 }
 
+// TestCheck shows that a backup with a changed header or manifest, or made with another key, is
+// intact, but not authentic.
+func TestCheck(t *testing.T) {
+	id, dir := newKey(t), t.TempDir()
+	create(t, dir, newInstallation(), id.Recipient(), "one.age")
+	plain := decrypted(t, filepath.Join(dir, "one.age"), id)
+	var other Key
+	other.Secret[31] = 1
+	for name, test := range map[string]struct {
+		damage damage
+		key    Key
+		want   error
+	}{
+		"unchanged": {damage: replaced("", "", "")},
+		"other key": {damage: replaced("", "", ""), key: other, want: ErrForged},
+		"header":    {damage: replaced("header.json", `"schema": 7`, `"schema": 8`), want: ErrForged},
+		"manifest":  {damage: replaced("manifest.json", `"tables"`, `"other": 1, "tables"`), want: ErrForged},
+		"code":      {damage: renewed("manifest.hmac", strings.Repeat("0", 64)+"\n"), want: ErrForged},
+		"shorter":   {damage: renewed("manifest.hmac", "00\n"), want: ErrForged},
+		"empty":     {damage: renewed("manifest.hmac", ""), want: ErrForged},
+	} {
+		file := filepath.Join(dir, "changed.age")
+		rewrite(t, plain, file, id.Recipient(), test.damage)
+		a, err := Find(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, m, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+
+		if err := m.Check(test.key); !errors.Is(err, test.want) {
+			t.Errorf("%s: Check = %v, want %v", name, err, test.want)
+		}
+	}
+}
+
 func flipped(content []byte, at int) []byte {
 	changed := bytes.Clone(content)
 	changed[at] ^= 1
@@ -494,6 +533,15 @@ func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
 }
 
 type damage = func(string, []byte) (string, []byte)
+
+func renewed(entry, text string) damage {
+	return func(name string, content []byte) (string, []byte) {
+		if name == entry {
+			content = []byte(text)
+		}
+		return name, content
+	}
+}
 
 func replaced(entry, old, text string) damage {
 	return func(name string, content []byte) (string, []byte) {

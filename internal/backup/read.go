@@ -43,7 +43,7 @@ func read(in io.Reader, identities []age.Identity, v Visitor) (Header, Manifest,
 	if err != nil {
 		return Header{}, Manifest{}, fmt.Errorf("decrypting: %w", err)
 	}
-	r := &reader{Visitor: v, tar: tar.NewReader(decrypted), inside: make(map[string]Object)}
+	r := &reader{Visitor: v, tar: tar.NewReader(decrypted), inside: make(map[string]Object), covered: newCovered()}
 	m, err := r.read()
 	if err != nil {
 		return r.header, m, err
@@ -58,11 +58,12 @@ func read(in io.Reader, identities []age.Identity, v Visitor) (Header, Manifest,
 // A reader reads an archive. It has always read the header of the current entry already.
 type reader struct {
 	Visitor
-	tar    *tar.Reader
-	entry  *tar.Header // nil after the last entry
-	header Header
-	found  Manifest
-	inside map[string]Object // objects whose bytes were read but that were not listed yet, by the name of the entry
+	tar     *tar.Reader
+	entry   *tar.Header // nil after the last entry
+	header  Header
+	found   Manifest
+	covered covered
+	inside  map[string]Object // objects whose bytes were read but that were not listed yet, by the name of the entry
 }
 
 func (r *reader) advance() (err error) {
@@ -115,8 +116,12 @@ func (r *reader) read() (want Manifest, err error) {
 	if err := r.readJSON(&want); err != nil {
 		return want, err
 	}
+	want.covered = r.covered.sum.Sum(nil)
+	if want.code, err = r.readCode(); err != nil {
+		return want, err
+	}
 	if r.entry != nil {
-		return want, fmt.Errorf("the archive has an entry %q after its manifest", r.entry.Name)
+		return want, fmt.Errorf("the archive has an entry %q after its authentication code", r.entry.Name)
 	}
 	return want, r.compare(want)
 }
@@ -136,7 +141,8 @@ func (r *reader) compare(want Manifest) error {
 	return nil
 }
 
-// readJSON decodes the current entry and advances to the next one.
+// readJSON decodes the current entry, which the authentication code covers, and advances to the next
+// one.
 func (r *reader) readJSON(v any) error {
 	text, err := io.ReadAll(io.LimitReader(r.tar, maxJSON))
 	if err == nil {
@@ -145,6 +151,7 @@ func (r *reader) readJSON(v any) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", r.entry.Name, err)
 	}
+	r.covered.add(text)
 	return r.advance()
 }
 

@@ -22,6 +22,7 @@ import (
 
 // A Source provides the data to back up.
 type Source struct {
+	Key     Key
 	Program string // the version of selvage
 	Schema  int64
 	Tables  []database.Table
@@ -52,6 +53,7 @@ type writer struct {
 
 	header   Header
 	manifest Manifest
+	covered  covered
 	wrong    []error // differences between the rows and the media; the archive is complete nonetheless
 }
 
@@ -62,7 +64,7 @@ func write(ctx context.Context, out io.Writer, to []age.Recipient, s Source, bes
 	if err != nil {
 		return nil, fmt.Errorf("encrypting: %w", err)
 	}
-	w := &writer{Source: s, tar: tar.NewWriter(encrypted), beside: beside}
+	w := &writer{Source: s, tar: tar.NewWriter(encrypted), beside: beside, covered: newCovered()}
 	if err := w.write(ctx); err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func write(ctx context.Context, out io.Writer, to []age.Recipient, s Source, bes
 
 func (w *writer) write(ctx context.Context) error {
 	w.header = Header{Format: format, Version: version, Program: w.Program, Created: w.Now().UTC(), Schema: w.Schema,
-		Inside: w.beside == nil}
+		Inside: w.beside == nil, MasterKey: w.Key.MasterKey}
 	for _, t := range w.Tables {
 		w.header.Tables = append(w.header.Tables, TableOf(t))
 	}
@@ -89,15 +91,21 @@ func (w *writer) write(ctx context.Context) error {
 	if err := w.addMedia(ctx); err != nil {
 		return err
 	}
-	return w.addJSON(manifestName, w.manifest)
+	if err := w.addJSON(manifestName, w.manifest); err != nil {
+		return err
+	}
+	return w.add(codeName, fmt.Appendf(nil, "%x\n", w.Key.code(w.covered.sum.Sum(nil))))
 }
 
+// addJSON adds an entry that the authentication code covers.
 func (w *writer) addJSON(name string, v any) error {
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		return err
 	}
-	return w.add(name, append(text, '\n'))
+	text = append(text, '\n')
+	w.covered.add(text)
+	return w.add(name, text)
 }
 
 func (w *writer) add(name string, content []byte) error {

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"filippo.io/age"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
 	"github.com/selvage/selvage/test/servers"
@@ -27,11 +30,21 @@ func newKey(t *testing.T) *age.X25519Identity {
 	return id
 }
 
+// keyOf returns the key for backups of an installation with the given master key.
+func keyOf(t *testing.T, master string) backup.Key {
+	t.Helper()
+	key, err := keys.ReadMaster(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return backup.Key{Secret: keys.BackupKeyOf(key), MasterKey: keys.Fingerprint(key)}
+}
+
 // create backs up rows to a file.
-func create(t *testing.T, rows *store.Store, to age.Recipient) backup.Archive {
+func create(t *testing.T, rows *store.Store, key backup.Key, to age.Recipient) backup.Archive {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "one.age")
-	if _, err := (Backup{Rows: rows, To: []age.Recipient{to}}).Create(t.Context(), file); err != nil {
+	if _, err := (Backup{Rows: rows, Key: key, To: []age.Recipient{to}}).Create(t.Context(), file); err != nil {
 		t.Fatal(err)
 	}
 	a, err := backup.Find(file)
@@ -44,7 +57,15 @@ func create(t *testing.T, rows *store.Store, to age.Recipient) backup.Archive {
 // restore restores an archive into a new data directory, which has a master key.
 func restore(t *testing.T, a backup.Archive, id age.Identity, database, master string) (dir string, err error) {
 	t.Helper()
-	dir = t.TempDir()
+	r := restoreOf(t, a, id, database, master)
+	_, _, err = r.Run(t.Context())
+	return r.Config.Data, err
+}
+
+// restoreOf returns the Restore of an archive into a new data directory, which has a master key.
+func restoreOf(t *testing.T, a backup.Archive, id age.Identity, database, master string) *Restore {
+	t.Helper()
+	dir := t.TempDir()
 	key, err := os.ReadFile(master)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "master.key"), key, 0o600)
@@ -56,9 +77,66 @@ func restore(t *testing.T, a backup.Archive, id age.Identity, database, master s
 	if err := conf.Media.UnmarshalText([]byte("dir:media")); err != nil {
 		t.Fatal(err)
 	}
-	r := Restore{Config: conf, Archive: a, Identities: []age.Identity{id}, Progress: func(string) {}}
-	_, _, err = r.Run(t.Context())
-	return dir, err
+	return &Restore{Config: conf, Archive: a, Identities: []age.Identity{id}, Progress: func(string) {}}
+}
+
+// auditKey returns the audit key of an installation with the given master key.
+func auditKey(t *testing.T, master string) *audit.Key {
+	t.Helper()
+	key, err := keys.ReadMaster(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, err := audit.NewKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return chains
+}
+
+// TestRestoreForged shows that a backup made without the master key is refused. Its author knows the
+// recipient and the fingerprint, and can write any rows.
+func TestRestoreForged(t *testing.T) {
+	dir, id := storetest.Dir(t), newKey(t)
+	master := filepath.Join(dir, "master.key")
+	rows := storetest.Rows(t) // without a ring or an audit trail, which could show the forgery
+	forged := backup.Key{MasterKey: keyOf(t, master).MasterKey}
+	for name, url := range map[string]string{"sqlite": "sqlite:selvage.db", "postgres": servers.Postgres(t)} {
+		to, err := restore(t, create(t, rows, forged, id.Recipient()), id, url, master)
+		if !errors.Is(err, backup.ErrForged) {
+			t.Errorf("%s: restoring a forged backup = %v, want ErrForged", name, err)
+		}
+		if _, err := os.Stat(filepath.Join(to, "selvage.db")); err == nil {
+			t.Errorf("%s: a forged backup is restored", name)
+		}
+	}
+	forged.MasterKey = "0123456789abcdef"
+	_, err := restore(t, create(t, rows, forged, id.Recipient()), id, "sqlite:selvage.db", master)
+	if err == nil || !strings.Contains(err.Error(), `another master key: it needs the one with the fingerprint "0123`) {
+		t.Errorf("restoring the backup of another installation = %v", err)
+	}
+}
+
+// TestRestoreBrokenAudit shows that a backup whose audit trail was tampered with is refused, unless
+// that is accepted.
+func TestRestoreBrokenAudit(t *testing.T) {
+	dir, id := storetest.Dir(t), newKey(t)
+	master := filepath.Join(dir, "master.key")
+	rows := storetest.Open(t, dir, nil) // whose audit key is another one than that of the master key
+	storetest.AddProject(t, rows, time.Now())
+	a := create(t, rows, keyOf(t, master), id.Recipient())
+	to, err := restore(t, a, id, "sqlite:selvage.db", master)
+	if err == nil || !strings.Contains(err.Error(), "the audit trail in the backup is broken: lane 0, ") {
+		t.Errorf("restoring a broken audit trail = %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(to, "selvage.db")); err == nil {
+		t.Error("a refused backup is restored")
+	}
+	r := restoreOf(t, a, id, "sqlite:selvage.db", master)
+	r.AcceptBrokenAudit = true
+	if _, _, err := r.Run(t.Context()); err != nil {
+		t.Errorf("restoring an accepted trail = %v", err)
+	}
 }
 
 // TestRestoreElsewhere restores a backup of SQLite into SQLite and into PostgreSQL, and the latter into SQLite
@@ -67,9 +145,10 @@ func TestRestoreElsewhere(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	master := filepath.Join(dir, "master.key")
 	rows := storetest.Open(t, dir, nil)
+	storetest.Ring(t, dir, rows, nil)
 	project := storetest.AddProject(t, rows, time.Now())
 	storetest.AddSubscriber(t, rows, project, "ada", time.Now())
-	a := create(t, rows, id.Recipient())
+	a := create(t, rows, keyOf(t, master), id.Recipient())
 
 	check := func(t *testing.T, c store.Config) *store.Store {
 		t.Helper()
@@ -88,19 +167,20 @@ func TestRestoreElsewhere(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, store.Config{Dir: dir, Audit: storetest.Key()})
+		check(t, store.Config{Dir: dir, Audit: auditKey(t, master)})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		url := servers.Postgres(t)
 		if _, err := restore(t, a, id, url, master); err != nil {
 			t.Fatal(err)
 		}
-		back := create(t, check(t, store.Config{URL: url, Audit: storetest.Key()}), id.Recipient())
+		restored := check(t, store.Config{URL: url, Audit: auditKey(t, master)})
+		back := create(t, restored, keyOf(t, master), id.Recipient())
 		dir, err := restore(t, back, id, "sqlite:selvage.db", master)
 		if err != nil {
 			t.Fatal(err)
 		}
-		check(t, store.Config{Dir: dir, Audit: storetest.Key()})
+		check(t, store.Config{Dir: dir, Audit: auditKey(t, master)})
 		if _, err := restore(t, a, id, url, master); err == nil {
 			t.Error("a database in use is restored over")
 		}
@@ -120,7 +200,8 @@ func TestRestoreOlderSchema(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer older.Close()
-			dir, err := restore(t, create(t, older.Store(), id.Recipient()), id, "sqlite:selvage.db", master)
+			a := create(t, older.Store(), keyOf(t, master), id.Recipient())
+			dir, err := restore(t, a, id, "sqlite:selvage.db", master)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +229,7 @@ func TestRestoreStops(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	rows := storetest.Open(t, dir, nil)
 	storetest.AddProject(t, rows, time.Now())
-	a := create(t, rows, id.Recipient())
+	a := create(t, rows, keyOf(t, filepath.Join(dir, "master.key")), id.Recipient())
 	target := t.TempDir()
 	key, err := os.ReadFile(filepath.Join(dir, "master.key"))
 	if err == nil {

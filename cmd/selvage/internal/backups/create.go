@@ -28,6 +28,7 @@ type Backup struct {
 	Rows     *store.Store
 	Media    *blob.Dir // nil if this node serves no recordings, and has no media
 	Program  string    // the version of selvage
+	Key      backup.Key
 	To       []age.Recipient
 	Keep     int               // of the backups in a directory; 0 keeps all
 	Progress func(done string) // may be nil
@@ -126,7 +127,7 @@ func media(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[backup.Objec
 // source returns the source of a backup from a snapshot.
 func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.Source, err error) {
 	s = backup.Source{
-		Program: b.Program, Now: time.Now, Progress: b.Progress,
+		Program: b.Program, Key: b.Key, Now: time.Now, Progress: b.Progress,
 		Rows:  func(ctx context.Context, t database.Table) iter.Seq2[[]any, error] { return snapshot.Rows(ctx, t) },
 		Media: func(ctx context.Context) iter.Seq2[backup.Object, error] { return media(ctx, snapshot) },
 		Parts: recordings.MediaParts(),

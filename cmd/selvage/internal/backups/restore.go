@@ -31,6 +31,8 @@ type Restore struct {
 	Identities []age.Identity
 	Progress   func(done string)
 
+	AcceptBrokenAudit bool // restore an audit trail in spite of breaks
+
 	header   backup.Header
 	manifest backup.Manifest
 	ring     []keys.Record
@@ -39,10 +41,10 @@ type Restore struct {
 
 // Run restores the backup. In this order, it
 //
-//   - checks that the target is empty, that the whole archive is intact, and that the master key opens the
-//     ring in it; until then, nothing is written,
+//   - checks that the target is empty, that the whole archive is intact, that it was made with the master
+//     key, and that this opens the ring in it; until then, nothing is written,
 //   - writes media and rows to new files, and compares the rows with the manifest,
-//   - updates the schema, and ends all logins and tokens,
+//   - updates the schema, verifies the audit trail, and ends all logins and tokens,
 //   - moves the files to their places.
 //
 // If it fails, it removes what it has written. In PostgreSQL it leaves an unfinished copy, which no server
@@ -196,10 +198,10 @@ func (r *Restore) checkTarget() (unlock func(), err error) {
 
 // check reads the whole archive without writing anything, and the master key.
 func (r *Restore) check(ctx context.Context) (err error) {
-	if r.master, err = r.readMaster(); err != nil {
+	if r.master, err = MasterKey(r.Config); err != nil {
 		return err
 	}
-	_, _, err = r.Archive.Read(r.Identities, backup.Visitor{
+	_, m, err := r.Archive.Read(r.Identities, backup.Visitor{
 		Header: func(h backup.Header) error { r.header = h; return nil },
 		Rows: func(t backup.Table, rows iter.Seq2[[]any, error]) error {
 			for row, err := range rows {
@@ -216,6 +218,9 @@ func (r *Restore) check(ctx context.Context) (err error) {
 		Bytes:  func(backup.Object, io.Reader) error { return ctx.Err() },
 		Object: func(backup.Object) error { return nil },
 	})
+	if err == nil {
+		err = CheckOrigin(r.header, m, r.master)
+	}
 	if err != nil {
 		return err
 	}
@@ -224,22 +229,29 @@ func (r *Restore) check(ctx context.Context) (err error) {
 	if err == nil {
 		err = ring.Status().Err
 	}
-	if errors.Is(err, keys.ErrMaster) {
-		return errors.New("the backup was made with another master key: set the one of that installation")
-	}
 	return err
 }
 
-// readMaster reads the master key, which must exist.
-func (r *Restore) readMaster() ([]byte, error) {
-	if r.Config.MasterKey != "" {
-		return keys.ParseMaster(string(r.Config.MasterKey))
+// MasterKey reads the master key of an installation, which must exist.
+func MasterKey(conf config.Config) ([]byte, error) {
+	if conf.MasterKey != "" {
+		return keys.ParseMaster(string(conf.MasterKey))
 	}
-	if _, err := os.Stat(r.Config.MasterFile()); err != nil {
+	if _, err := os.Stat(conf.MasterFile()); err != nil {
 		return nil, fmt.Errorf("%w: backups do not contain the master key; copy it there first, or set "+
 			"SELVAGE_MASTER_KEY_FILE to a file that holds it", err)
 	}
-	return keys.ReadMaster(r.Config.MasterFile())
+	return keys.ReadMaster(conf.MasterFile())
+}
+
+// CheckOrigin returns an error unless a backup that was read was made with the given master key.
+func CheckOrigin(h backup.Header, m backup.Manifest, master []byte) error {
+	if have := keys.Fingerprint(master); h.MasterKey != have {
+		return fmt.Errorf("the backup was made with another master key: it needs the one with the fingerprint %q, "+
+			"and this one has %s. Set the key that the installation had on %s", h.MasterKey, have,
+			h.Created.Local().Format(time.DateTime))
+	}
+	return m.Check(backup.Key{Secret: keys.BackupKeyOf(master)})
 }
 
 // An archivedRing is the key ring of an archive.
@@ -306,6 +318,9 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 			}))
 		},
 	})
+	if err == nil { // again, since the file could have been replaced
+		err = CheckOrigin(r.header, r.manifest, r.master)
+	}
 	if err != nil {
 		return err
 	}
@@ -385,7 +400,7 @@ func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string))
 	return sums, nil
 }
 
-// end updates the schema, and ends all logins and tokens. When it returns, new tokens are newer than the
+// end updates the schema, verifies the audit trail, and ends all logins and tokens. When it returns, new tokens are newer than the
 // ones that have ended: their times have whole seconds.
 func (r *Restore) end(ctx context.Context, rows store.Config) (err error) {
 	if rows.Audit, err = audit.NewKey(r.master); err != nil {
@@ -397,6 +412,9 @@ func (r *Restore) end(ctx context.Context, rows store.Config) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 
+	if err := r.verifyAudit(ctx, f.Store()); err != nil {
+		return err
+	}
 	next := time.Now().Truncate(time.Second).Add(time.Second)
 	if err := f.Store().EndAll(ctx, next.Add(-time.Microsecond)); err != nil {
 		return err
@@ -408,5 +426,25 @@ func (r *Restore) end(ctx context.Context, rows store.Config) (err error) {
 	case <-time.After(time.Until(next)):
 	case <-ctx.Done():
 	}
+	return nil
+}
+
+// verifyAudit returns an error if the restored audit trail has breaks.
+func (r *Restore) verifyAudit(ctx context.Context, rows *store.Store) error {
+	if r.AcceptBrokenAudit {
+		return nil
+	}
+	if err := rows.SealAudit(ctx); err != nil { // as a server does after an upgrade
+		return err
+	}
+	found, err := rows.VerifyAudit(ctx)
+	if err != nil {
+		return err
+	}
+	if len(found.Broken) > 0 {
+		return fmt.Errorf("the audit trail in the backup is broken: %w; set --accept-broken-audit to restore it "+
+			"nevertheless", errors.Join(found.Broken...))
+	}
+	r.Progress("audit trail")
 	return nil
 }

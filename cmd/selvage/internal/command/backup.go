@@ -27,7 +27,8 @@ file holds one backup with all its media. A name is that of a directory if it en
 The master key is not part of a backup. Keep a copy of it elsewhere: a restore needs both.`
 
 const restoreHelp = `Restore a backup into a data directory that has nothing but the master key, and into an empty
-database if that is in PostgreSQL. The whole archive is checked first; until then, nothing is written.
+database if that is in PostgreSQL. Stop the servers of the old installation first. The whole archive is
+checked first, and whether it was made with the master key; until then, nothing is written.
 
 All logins, grants, tokens and mailed links end, because the backup does not know which of them were
 used or revoked since. Other changes since the backup are undone, too: look through passwords and API
@@ -46,6 +47,7 @@ func (c backupCommands) command() *cobra.Command {
 	restore := cli.Command("restore DIR|FILE",
 		"Restore a backup, or the newest in a directory, into an empty data directory", c.restore)
 	restore.Long = restoreHelp
+	restore.Flags().Bool("accept-broken-audit", false, "restore the backup even if its audit trail was tampered with")
 	for _, cmd := range []*cobra.Command{verify, restore} {
 		cmd.Flags().String("identity", "", "`file` with the age identity, such as AGE-SECRET-KEY-1…")
 		if err := cmd.MarkFlagRequired("identity"); err != nil {
@@ -108,8 +110,8 @@ func (c backupCommands) create(ctx context.Context, a *app, cmd *cobra.Command, 
 	}
 
 	progress := c.NewProgressLine("file")
-	b := backups.Backup{Rows: a.Store, Media: a.Media(), Program: c.build.version(), To: recipients, Keep: keep,
-		Progress: func(string) { progress.Step() }}
+	b := backups.Backup{Rows: a.Store, Media: a.Media(), Program: c.build.version(), Key: a.BackupKey(),
+		To: recipients, Keep: keep, Progress: func(string) { progress.Step() }}
 	r, err := b.Create(ctx, target)
 	progress.End()
 	var mismatch *backup.Mismatch
@@ -236,7 +238,29 @@ func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s is damaged: %w", a.Name, err)
 	}
+	if err := c.checkOrigin(cmd, h, m); err != nil {
+		return fmt.Errorf("%s: %w", a.Name, err)
+	}
 	return cli.Show(c.Env, backupView, reportOf(a, h, m))
+}
+
+// checkOrigin returns an error if the backup was not made with the master key. Without a master key,
+// it prints that this was not checked.
+func (c backupCommands) checkOrigin(cmd *cobra.Command, h backup.Header, m backup.Manifest) error {
+	conf, _, err := c.loadConfig(cmd.Flags())
+	if err != nil {
+		return err
+	}
+	master, err := backups.MasterKey(conf)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		fmt.Fprintf(c.Stderr, "Without the master key, verify cannot check who made the backup: "+
+			"it found no readable %s.\n", conf.MasterFile())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return backups.CheckOrigin(h, m, master)
 }
 
 // reportOf describes a backup that was read.
@@ -254,8 +278,11 @@ func (c backupCommands) restore(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+
 	progress := c.NewProgressLine("file")
-	r := backups.Restore{Config: conf, Archive: a, Identities: ids, Progress: func(string) { progress.Step() }}
+	accept, _ := cmd.Flags().GetBool("accept-broken-audit")
+	r := backups.Restore{Config: conf, Archive: a, Identities: ids, AcceptBrokenAudit: accept,
+		Progress: func(string) { progress.Step() }}
 	h, m, err := r.Run(cmd.Context())
 	progress.End()
 	if err != nil {

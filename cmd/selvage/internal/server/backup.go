@@ -48,7 +48,7 @@ func (a *App) backUp(ctx context.Context, dir string, log *slog.Logger) error {
 		return err
 	}
 	began := time.Now()
-	r, err := backups.Backup{Rows: a.Store, Media: a.media, Program: a.version, To: recipients,
+	r, err := backups.Backup{Rows: a.Store, Media: a.media, Program: a.version, Key: a.BackupKey(), To: recipients,
 		Keep: int(a.Config.Backup.Keep)}.Create(ctx, dir+"/")
 	if r.Name != "" {
 		log.Info("created a backup", "name", r.Name, "rows", r.Rows, "recordings", r.Recordings,
@@ -56,6 +56,12 @@ func (a *App) backUp(ctx context.Context, dir string, log *slog.Logger) error {
 			"took", time.Since(began).Round(time.Millisecond))
 	}
 	return err
+}
+
+// BackupKey returns the key that authenticates backups.
+func (a *App) BackupKey() backup.Key {
+	secret, fingerprint := a.Ring.BackupKey()
+	return backup.Key{Secret: secret, MasterKey: fingerprint}
 }
 
 // newestBackup returns when the newest backup in dir was created, or the zero time if there is
