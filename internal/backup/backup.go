@@ -22,9 +22,9 @@
 // Anyone who knows the recipients can encrypt an archive for them. The code, which needs a [Key],
 // shows that the installation itself made the backup.
 //
-// In a [Dir], media files are stored outside the archive, in media/ab/SHA256.age. Each file is
-// encrypted separately and named after the SHA-256 of its bytes, so that later backups can share
-// it.
+// In a [Dir], media files are stored outside the archive, in media/ab/SHA256-RECIPIENTS.age. Each
+// file is encrypted separately, and named after the SHA-256 of its bytes and a digest of the
+// recipients. So later backups for the same recipients can share it.
 //
 // The master key is never part of a backup. Without it, the sealed secrets in the rows cannot be
 // opened.
@@ -39,6 +39,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,9 @@ type Header struct {
 	Schema  int64     `json:"schema"`
 	Inside  bool      `json:"media_inside"` // whether the archive has the bytes of the media
 	Tables  []Table   `json:"tables"`
+
+	// Recipients is part of the names of media files outside the archive; see the package comment.
+	Recipients string `json:"recipients,omitempty"`
 
 	// MasterKey is the fingerprint of the master key that opens the secrets in the rows, and from
 	// which the [Key] of the backup is derived.
@@ -234,6 +238,21 @@ func ParseRecipients(all []string) (recipients []age.Recipient, err error) {
 		recipients = append(recipients, found...)
 	}
 	return recipients, nil
+}
+
+// digestOf returns a digest of recipients. It does not depend on their order.
+func digestOf(recipients []age.Recipient) (string, error) {
+	var texts []string
+	for _, r := range recipients {
+		text, ok := r.(fmt.Stringer)
+		if !ok {
+			return "", fmt.Errorf("an age recipient of the type %T has no text form", r)
+		}
+		texts = append(texts, text.String())
+	}
+	slices.Sort(texts)
+	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(texts), "\n")))
+	return hex.EncodeToString(sum[:8]), nil
 }
 
 // ParseIdentities parses a file of age identities, such as AGE-SECRET-KEY-1….

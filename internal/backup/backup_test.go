@@ -101,7 +101,7 @@ func (i *installation) source() Source {
 func contentsOf(t *testing.T, a Archive, id age.Identity) (*installation, error) {
 	t.Helper()
 	got := &installation{rows: make(map[string][][]any), media: make(map[string]string)}
-	var inside bool
+	var header Header
 
 	ids := []age.Identity{id}
 	keep := func(o Object) func(io.Reader) error {
@@ -113,7 +113,7 @@ func contentsOf(t *testing.T, a Archive, id age.Identity) (*installation, error)
 	}
 
 	_, _, err := a.Read(ids, Visitor{
-		Header: func(h Header) error { inside = h.Inside; return nil },
+		Header: func(h Header) error { header = h; return nil },
 		Rows: func(table Table, rows iter.Seq2[[]any, error]) error {
 			for row, err := range rows {
 				if err != nil {
@@ -128,10 +128,10 @@ func contentsOf(t *testing.T, a Archive, id age.Identity) (*installation, error)
 			if o.Part == "" && !o.absent() {
 				got.listed = append(got.listed, o.Key)
 			}
-			if inside || o.absent() {
+			if header.Inside || o.absent() {
 				return nil
 			}
-			return a.Bytes(o, ids, keep(o))
+			return a.Bytes(header, o, ids, keep(o))
 		},
 	})
 	return got, err
@@ -268,8 +268,7 @@ func TestIncremental(t *testing.T) {
 	// The bytes of the first recording were last used two days ago.
 	old := i.now.Add(-48 * time.Hour)
 	for _, text := range []string{"sound one", "peaks"} {
-		sum := sha256.Sum256([]byte(text))
-		if err := os.Chtimes(filepath.Join(dir, mediaFile(hex.EncodeToString(sum[:]))), old, old); err != nil {
+		if err := os.Chtimes(filepath.Join(dir, mediaFileOf(t, text, id)), old, old); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,6 +286,47 @@ func TestIncremental(t *testing.T) {
 	left := 0
 	if err := openFolder(t, dir).Files("media", func(File) error { left++; return nil }); err != nil || left != 2 {
 		t.Errorf("%d files of media are left (%v), want 2", left, err)
+	}
+}
+
+// mediaFileOf returns the name of the media file for a text.
+func mediaFileOf(t *testing.T, text string, id *age.X25519Identity) string {
+	t.Helper()
+	recipients, err := digestOf([]age.Recipient{id.Recipient()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(text))
+	return mediaFile(hex.EncodeToString(sum[:]), recipients)
+}
+
+// TestOtherRecipients shows that each backup in a directory can be read with the identity that it was
+// made for, when the recipients change.
+func TestOtherRecipients(t *testing.T) {
+	old, fresh := newKey(t), newKey(t)
+	dir, i := t.TempDir(), newInstallation()
+	first, _ := create(t, dir, i, old.Recipient(), "")
+	i.now = i.now.Add(time.Hour)
+	second, r := create(t, dir, i, fresh.Recipient(), "")
+	if r.Added != 3 {
+		t.Errorf("the backup for other recipients writes %d media files, want 3", r.Added)
+	}
+	for name, test := range map[string]struct {
+		a     Archive
+		id    age.Identity
+		reads bool
+	}{"first, old": {first, old, true}, "first, new": {first, fresh, false},
+		"second, new": {second, fresh, true}, "second, old": {second, old, false}} {
+		_, _, err := test.a.Verify(t.Context(), []age.Identity{test.id}, func(string) {})
+		if (err == nil) != test.reads {
+			t.Errorf("%s: Verify = %v", name, err)
+		}
+	}
+
+	one, err := digestOf([]age.Recipient{old.Recipient(), fresh.Recipient()})
+	other, otherErr := digestOf([]age.Recipient{fresh.Recipient(), old.Recipient(), old.Recipient()})
+	if one != other || err != nil || otherErr != nil {
+		t.Errorf("the order of recipients matters: %s, %s; %v, %v", one, other, err, otherErr)
 	}
 }
 
@@ -394,8 +434,7 @@ func TestDamage(t *testing.T) {
 func TestDamagedMedia(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	a, _ := create(t, dir, newInstallation(), id.Recipient(), "")
-	sum := sha256.Sum256([]byte("sound one"))
-	file := filepath.Join(dir, mediaFile(hex.EncodeToString(sum[:])))
+	file := filepath.Join(dir, mediaFileOf(t, "sound one", id))
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -137,17 +137,21 @@ func (c *counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// mediaFile returns the name of the media file with the given SHA-256.
-func mediaFile(sha string) string { return mediaPrefix + sha[:2] + "/" + sha + archiveSuffix }
+// mediaFile returns the name of the media file with the given SHA-256, for recipients with the given
+// digest.
+func mediaFile(sha, recipients string) string {
+	return mediaPrefix + sha[:2] + "/" + sha + "-" + recipients + archiveSuffix
+}
 
-// store stores the bytes of an object, unless an earlier backup has them.
+// store stores the bytes of an object, unless an earlier backup has them for the same recipients.
 func (d Dir) store(ctx context.Context, to []age.Recipient, o Object, open func() (io.ReadCloser, error),
 ) (_ Object, added bool, err error) {
-	if err := ctx.Err(); err != nil {
+	recipients, err := digestOf(to)
+	if err = errors.Join(err, ctx.Err()); err != nil {
 		return o, false, err
 	}
 	if isSHA256(o.SHA256) {
-		if exists, err := d.files.Use(mediaFile(o.SHA256)); err != nil || exists {
+		if exists, err := d.files.Use(mediaFile(o.SHA256, recipients)); err != nil || exists {
 			return o, false, err
 		}
 	}
@@ -166,7 +170,7 @@ func (d Dir) store(ctx context.Context, to []age.Recipient, o Object, open func(
 	if _, err := content.(io.Seeker).Seek(0, io.SeekStart); err != nil {
 		return o, false, err
 	}
-	err = d.files.Write(mediaFile(o.SHA256), func(file io.Writer) error {
+	err = d.files.Write(mediaFile(o.SHA256, recipients), func(file io.Writer) error {
 		encrypted, err := age.Encrypt(file, to...)
 		if err != nil {
 			return err
@@ -329,13 +333,13 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 	return read(file, identities, v)
 }
 
-// Bytes passes the bytes of an object that are outside the archive to do. If the bytes differ from
-// the archive's list, it returns a [Mismatch] after do has read them.
-func (a Archive) Bytes(o Object, identities []age.Identity, do func(io.Reader) error) error {
+// Bytes passes the bytes of an object that are outside the archive to do. h is the archive's header.
+// If the bytes differ from the archive's list, it returns a [Mismatch] after do has read them.
+func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io.Reader) error) error {
 	if !isSHA256(o.SHA256) {
 		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)
 	}
-	file, err := a.dir.files.Open(mediaFile(o.SHA256))
+	file, err := a.dir.files.Open(mediaFile(o.SHA256, h.Recipients))
 	if err != nil {
 		return &Mismatch{[]error{fmt.Errorf("the bytes of %s cannot be read: %w", o.name(), err)}}
 	}
@@ -382,7 +386,7 @@ func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress
 			if h.Inside || o.absent() {
 				return ctx.Err()
 			}
-			return errors.Join(ctx.Err(), a.Bytes(o, identities, func(io.Reader) error { return nil }))
+			return errors.Join(ctx.Err(), a.Bytes(h, o, identities, func(io.Reader) error { return nil }))
 		},
 	})
 }

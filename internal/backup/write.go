@@ -59,12 +59,19 @@ type writer struct {
 
 // write writes an archive. If the media differs from what the rows describe, the error is a
 // [Mismatch], and the archive is complete.
-func write(ctx context.Context, out io.Writer, to []age.Recipient, s Source, beside bytesStore) (*writer, error) {
+func write(
+	ctx context.Context, out io.Writer, to []age.Recipient, s Source, beside bytesStore,
+) (w *writer, err error) {
 	encrypted, err := age.Encrypt(out, to...)
 	if err != nil {
 		return nil, fmt.Errorf("encrypting: %w", err)
 	}
-	w := &writer{Source: s, tar: tar.NewWriter(encrypted), beside: beside, covered: newCovered()}
+	w = &writer{Source: s, tar: tar.NewWriter(encrypted), beside: beside, covered: newCovered()}
+	if beside != nil {
+		if w.header.Recipients, err = digestOf(to); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.write(ctx); err != nil {
 		return nil, err
 	}
@@ -76,7 +83,7 @@ func write(ctx context.Context, out io.Writer, to []age.Recipient, s Source, bes
 
 func (w *writer) write(ctx context.Context) error {
 	w.header = Header{Format: format, Version: version, Program: w.Program, Created: w.Now().UTC(), Schema: w.Schema,
-		Inside: w.beside == nil, MasterKey: w.Key.MasterKey}
+		Inside: w.beside == nil, Recipients: w.header.Recipients, MasterKey: w.Key.MasterKey}
 	for _, t := range w.Tables {
 		w.header.Tables = append(w.header.Tables, TableOf(t))
 	}

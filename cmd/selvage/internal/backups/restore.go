@@ -313,7 +313,7 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 			if r.header.Inside || o.Deleted || o.Missing {
 				return ctx.Err()
 			}
-			return errors.Join(ctx.Err(), r.Archive.Bytes(o, r.Identities, func(content io.Reader) error {
+			return errors.Join(ctx.Err(), r.Archive.Bytes(r.header, o, r.Identities, func(content io.Reader) error {
 				return restoreBytes(media, o, content)
 			}))
 		},
