@@ -42,7 +42,7 @@ func newInstallation() *installation {
 		rows:   map[string][][]any{"parents": {{"a", int64(1), nil}}},
 		media:  map[string]string{"k1": "sound one", "k1.peaks": "peaks", "k2": strings.Repeat("sound two", 20_000)},
 		listed: []string{"k1", "k2"},
-		now:    time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC),
+		now:    time.Now().UTC().Add(-24 * time.Hour),
 	}
 	for n := range 1200 { // enough for several parts in the archive
 		i.rows["children"] = append(i.rows["children"],
@@ -272,7 +272,7 @@ func TestIncremental(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	removed, err := OpenDir(openFolder(t, dir)).Prune(1)
+	removed, err := OpenDir(openFolder(t, dir)).Prune(1, newest.Name)
 	if err != nil || len(removed) != 1 {
 		t.Fatalf("Prune = %q, %v", removed, err)
 	}
@@ -298,6 +298,48 @@ func mediaFileOf(t *testing.T, text string, id *age.X25519Identity) string {
 	}
 	sum := sha256.Sum256([]byte(text))
 	return mediaFile(hex.EncodeToString(sum[:]), recipients)
+}
+
+// TestFuture shows that a backup dated in the future is not taken for the newest one, and that Prune
+// keeps the backup that was just made in spite of it. The date of a backup comes from its name.
+func TestFuture(t *testing.T) {
+	id, dir, i := newKey(t), t.TempDir(), newInstallation()
+	today := i.now
+	i.now = time.Now().AddDate(10, 0, 0) // the clock was wrong once
+	future, _ := create(t, dir, i, id.Recipient(), "future.age")
+	inDir := archivePrefix + i.now.UTC().Format(timeFormat) + archiveSuffix
+	if err := os.Rename(filepath.Join(dir, future.Name), filepath.Join(dir, inDir)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(dir); err == nil || !strings.Contains(err.Error(), "dated in the future") {
+		t.Errorf("Find with only a backup dated in the future = %v", err)
+	}
+
+	i.now = today
+	a, _ := create(t, dir, i, id.Recipient(), "")
+	if a.Name == inDir {
+		t.Error("Find returns the backup dated in the future")
+	}
+	if removed, err := OpenDir(openFolder(t, dir)).Prune(1, a.Name); err != nil || len(removed) > 0 {
+		t.Errorf("Prune = %q, %v, want nothing removed", removed, err)
+	}
+
+	i.now = today.Add(-time.Minute) // the clock was set back
+	_, r := create(t, dir, i, id.Recipient(), "")
+	removed, err := OpenDir(openFolder(t, dir)).Prune(1, r.Name)
+	if err != nil || len(removed) != 1 || removed[0] != a.Name {
+		t.Errorf("Prune = %q, %v, want the other backup removed", removed, err)
+	}
+
+	text := strings.Replace(`{"name":"x","created_at":"2099-01-01T00:00:00Z","rows":7}`, "x", r.Name, 1)
+	if err := os.WriteFile(filepath.Join(dir, r.Name+summarySuffix), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all, err := OpenDir(openFolder(t, dir)).List()
+	newest, found, dated := Newest(all)
+	if err != nil || !found || newest.Name != r.Name || newest.Rows != 7 || len(dated) != 1 {
+		t.Errorf("Newest = %+v, %t, %+v; %v", newest, found, dated, err)
+	}
 }
 
 // TestOtherRecipients shows that each backup in a directory can be read with the identity that it was

@@ -187,7 +187,7 @@ func isSHA256(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// List returns the backups, newest first.
+// List returns the backups, newest first. Their times come from their names.
 func (d Dir) List() (all []Summary, err error) {
 	err = d.files.Files(".", func(f File) error {
 		if !strings.HasPrefix(f.Name, archivePrefix) || !strings.HasSuffix(f.Name, archiveSuffix) {
@@ -228,20 +228,50 @@ func (d Dir) summary(s Summary) (Summary, error) {
 	if err := json.NewDecoder(io.LimitReader(file, maxJSON)).Decode(&read); err != nil {
 		return s, fmt.Errorf("reading the summary of %s: %w", s.Name, err)
 	}
-	read.Name = s.Name
+	read.Name, read.Created = s.Name, s.Created
 	return read, nil
 }
 
-// slack is the maximum difference between the clocks of the file system and of this machine.
+// Newest returns the newest backup that is not dated in the future, and all that are. A clock that
+// was wrong once, or a file that somebody else put there, must not hide the backups made since.
+func Newest(all []Summary) (newest Summary, found bool, future []Summary) {
+	for _, s := range all {
+		if s.future() {
+			future = append(future, s)
+		} else if newest.Created.Before(s.Created) {
+			newest, found = s, true
+		}
+	}
+	return newest, found, future
+}
+
+func (s Summary) future() bool { return s.Created.After(time.Now().Add(slack)) }
+
+// slack is the maximum difference between the clocks of the file system or of another machine and of
+// this one.
 const slack = time.Hour
 
-// Prune removes all but the newest backups, and the media that only they used. It returns the names
-// of the removed backups.
-func (d Dir) Prune(keep int) (removed []string, err error) {
+// Prune removes all but the newest backups, and the media that only they used. It keeps the backup
+// made, which was just created, as one of them. Backups dated in the future are neither counted nor
+// removed. Prune returns the names of the removed backups.
+func (d Dir) Prune(keep int, made string) (removed []string, err error) {
 	all, err := d.List()
-	if err != nil || len(all) <= keep || keep <= 0 {
+	if err != nil || keep <= 0 {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(s Summary) bool { return s.Name != made && s.future() })
+	if len(all) <= keep {
+		return nil, nil
+	}
+	slices.SortStableFunc(all, func(a, b Summary) int {
+		switch made {
+		case a.Name:
+			return -1
+		case b.Name:
+			return 1
+		}
+		return 0
+	})
 	for _, s := range all[keep:] {
 		if err := errors.Join(d.files.Remove(s.Name), d.files.Remove(s.Name+summarySuffix)); err != nil {
 			return removed, err
@@ -251,7 +281,13 @@ func (d Dir) Prune(keep int) (removed []string, err error) {
 
 	// Each backup marks the media that it uses. Media last used before the oldest remaining backup
 	// is no longer needed.
-	oldest := all[keep-1].Created.Add(-slack)
+	oldest := all[0].Created
+	for _, s := range all[:keep] {
+		if s.Created.Before(oldest) {
+			oldest = s.Created
+		}
+	}
+	oldest = oldest.Add(-slack)
 	return removed, d.files.Files(strings.TrimSuffix(mediaPrefix, "/"), func(f File) error {
 		if f.Used.Before(oldest) {
 			return d.files.Remove(f.Name)
@@ -291,7 +327,8 @@ type Archive struct {
 	Name string
 }
 
-// Find returns the archive in a file, or the newest archive in a directory.
+// Find returns the archive in a file, or the newest archive in a directory that is not dated in the
+// future.
 func Find(file string) (Archive, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -315,10 +352,15 @@ func Find(file string) (Archive, error) {
 	if err != nil {
 		return a, err
 	}
-	if len(all) == 0 {
+	newest, found, future := Newest(all)
+	switch {
+	case !found && len(future) > 0:
+		return a, fmt.Errorf("all backups in %s are dated in the future, such as %s: name one of them", file,
+			future[0].Name)
+	case !found:
 		return a, fmt.Errorf("%s has no backup: %w", file, fs.ErrNotExist)
 	}
-	a.Name = all[0].Name
+	a.Name = newest.Name
 	return a, nil
 }
 

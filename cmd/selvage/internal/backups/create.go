@@ -77,7 +77,7 @@ func (b Backup) createIn(ctx context.Context, target string) (r Result, err erro
 	if err != nil {
 		return r, err
 	}
-	r.Removed, err = dir.Prune(b.Keep)
+	r.Removed, err = dir.Prune(b.Keep, r.Name)
 	return r, err
 }
 

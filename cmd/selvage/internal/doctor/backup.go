@@ -24,15 +24,19 @@ func (e *Examination) backups(context.Context) []Finding {
 		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	}
 	all, err := backup.OpenDir(files).List()
+	newest, found, future := backup.Newest(all)
 	switch {
 	case err != nil:
 		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
-	case len(all) == 0:
+	case len(future) > 0:
+		return []Finding{warnedf("check the clock, and move the file elsewhere",
+			"%s in %s is dated in the future; it does not count as a backup", future[0].Name, absolute(dir))}
+	case !found:
 		return []Finding{skippedf("none yet; the server creates the first in %s", absolute(dir))}
 	}
 
 	every := time.Duration(e.Config.Backup.Every)
-	age := time.Since(all[0].Created)
+	age := time.Since(newest.Created)
 	if age > 2*every {
 		return []Finding{warnedf("look for \"creating a backup\" in the server's log",
 			"the newest in %s is %s old; one is due every %s", absolute(dir), age.Round(time.Minute), every)}

@@ -75,8 +75,6 @@ func newestBackup(dir string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	all, err := backup.OpenDir(files).List()
-	if err != nil || len(all) == 0 {
-		return time.Time{}, err
-	}
-	return all[0].Created, nil
+	newest, _, _ := backup.Newest(all)
+	return newest.Created, err
 }
