@@ -426,6 +426,9 @@ func TestDamage(t *testing.T) {
 		"row too many":   rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1,null]\n[\"b\",1,null]\n"),
 		"values":         rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1]\n"),
 		"type":           rezipped("rows/parents/000000.jsonl.gz", "[1,1,null]\n"),
+		"nested":         rezipped("rows/parents/000000.jsonl.gz", "[[\"a\"],1,null]\n"),
+		"object":         rezipped("rows/parents/000000.jsonl.gz", "{\"id\":\"a\"}\n"),
+		"too long":       rezipped("rows/parents/000000.jsonl.gz", strings.Repeat(" ", maxLine)+"[\"a\",1,null]\n"),
 		"not JSON":       rezipped("rows/parents/000000.jsonl.gz", "[\"a\",1,null\n"),
 		"part missing":   removed("rows/children/000001.jsonl.gz"),
 		"table missing":  removed("rows/parents/000000.jsonl.gz"),
@@ -505,6 +508,24 @@ func TestDamagedMedia(t *testing.T) {
 		if _, _, err := a.Verify(t.Context(), []age.Identity{id}, func(string) {}); err == nil {
 			t.Errorf("%s: damage is not found", name)
 		}
+	}
+}
+
+// TestRowOfManyValues shows that a line of many values is refused without reading all of them
+// into memory.
+func TestRowOfManyValues(t *testing.T) {
+	text := []byte("[" + strings.Repeat("1,", 10_000) + "1]\n")
+	table := TableOf(newInstallation().tables[0])
+	for i := range table.Columns {
+		table.Columns[i].Integer = true
+	}
+	allocations := testing.AllocsPerRun(1, func() {
+		if _, err := parseRow(table, text); err == nil {
+			t.Error("a row of too many values is accepted")
+		}
+	})
+	if allocations > 1000 {
+		t.Errorf("parseRow allocates %.0f times for a row of 3 columns", allocations)
 	}
 }
 

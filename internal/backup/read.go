@@ -2,6 +2,7 @@ package backup
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
@@ -33,8 +34,8 @@ type Visitor struct {
 
 // These limit what is read into memory, since anyone may have written the archive.
 const (
-	maxJSON = 16 << 20  // header and manifest
-	maxLine = 256 << 20 // all lines of one entry
+	maxJSON = 1 << 20  // header and manifest
+	maxLine = 16 << 20 // all lines of one entry
 )
 
 // read reads an archive and compares it with its manifest.
@@ -187,34 +188,49 @@ func (r *reader) readTable(t Table) error {
 	return nil
 }
 
-// parseRow parses a row, whose values must match the columns.
+// parseRow parses a row, whose values must match the columns. It stops at the first value that does
+// not, so that a line of many small values cannot use much memory.
 func parseRow(t Table, text json.RawMessage) ([]any, error) {
-	dec := json.NewDecoder(strings.NewReader(string(text)))
+	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
-	var row []any
-	if err := dec.Decode(&row); err != nil {
-		return nil, err
+	if begin, err := dec.Token(); err != nil || begin != json.Delim('[') {
+		return nil, errors.Join(errors.New("a row is not an array"), err)
+	}
+	row := make([]any, 0, len(t.Columns))
+	for dec.More() {
+		if len(row) == len(t.Columns) {
+			return nil, fmt.Errorf("a row has more than %d values", len(row))
+		}
+		value, err := parseValue(dec, t.Columns[len(row)])
+		if err != nil {
+			return nil, err
+		}
+		row = append(row, value)
 	}
 	if len(row) != len(t.Columns) {
 		return nil, fmt.Errorf("a row has %d values, not %d", len(row), len(t.Columns))
 	}
+	return row, nil
+}
 
-	for i, value := range row {
-		number, isNumber := value.(json.Number)
-		_, isText := value.(string)
-		switch column := t.Columns[i]; {
-		case value == nil:
-		case column.Integer && isNumber:
-			n, err := number.Int64()
-			if err != nil {
-				return nil, err
-			}
-			row[i] = n
-		case column.Integer || !isText:
-			return nil, fmt.Errorf("column %s has a value of the wrong type", column.Name)
+func parseValue(dec *json.Decoder, c Column) (any, error) {
+	value, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch v := value.(type) {
+	case nil:
+		return nil, nil
+	case json.Number:
+		if c.Integer {
+			return v.Int64()
+		}
+	case string:
+		if !c.Integer {
+			return v, nil
 		}
 	}
-	return row, nil
+	return nil, fmt.Errorf("column %s has a value of the wrong type", c.Name)
 }
 
 // readMedia reads the bytes of the objects and their list.
