@@ -342,6 +342,23 @@ func TestFuture(t *testing.T) {
 	}
 }
 
+// TestDamagedSummary shows that a damaged summary does not hide its backup, or any other.
+func TestDamagedSummary(t *testing.T) {
+	id, dir, i := newKey(t), t.TempDir(), newInstallation()
+	create(t, dir, i, id.Recipient(), "")
+	i.now = i.now.Add(time.Hour)
+	newest, _ := create(t, dir, i, id.Recipient(), "")
+	for _, text := range []string{"", "{", `{"rows":"x"}`, "\x00\x00"} {
+		if err := os.WriteFile(filepath.Join(dir, newest.Name+summarySuffix), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := OpenDir(openFolder(t, dir)).List()
+		if err != nil || len(all) != 2 || all[0].Name != newest.Name || all[1].Rows != 1201 {
+			t.Errorf("with the summary %q: List = %+v, %v", text, all, err)
+		}
+	}
+}
+
 // TestOtherRecipients shows that each backup in a directory can be read with the identity that it was
 // made for, when the recipients change.
 func TestOtherRecipients(t *testing.T) {

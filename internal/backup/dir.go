@@ -213,8 +213,8 @@ func (d Dir) List() (all []Summary, err error) {
 	return all, nil
 }
 
-// summary reads the summary of an archive. If there is none, it returns only the facts in the
-// archive's name.
+// summary reads the summary of an archive. If it is missing or damaged, summary returns only the facts
+// in the archive's name, because a damaged summary must not hide other backups.
 func (d Dir) summary(s Summary) (Summary, error) {
 	file, err := d.files.Open(s.Name + summarySuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -226,7 +226,7 @@ func (d Dir) summary(s Summary) (Summary, error) {
 	defer file.Close()
 	var read Summary
 	if err := json.NewDecoder(io.LimitReader(file, maxJSON)).Decode(&read); err != nil {
-		return s, fmt.Errorf("reading the summary of %s: %w", s.Name, err)
+		return s, nil
 	}
 	read.Name, read.Created = s.Name, s.Created
 	return read, nil
