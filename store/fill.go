@@ -96,13 +96,33 @@ func checkFilled(ctx context.Context, db *sql.DB, dialect database.Dialect) erro
 		return err
 	}
 	if state == unfinished {
-		return &database.Unfit{
-			Found:  "the database holds an unfinished copy of another one",
-			Remedy: "run the command that copies again; it continues where it stopped",
-		}
+		return errUnfinished
 	}
 	if _, err = db.ExecContext(ctx, `DROP TABLE `+fillTable); err != nil {
 		return fmt.Errorf("using a copy: %w", err)
+	}
+	return nil
+}
+
+var errUnfinished = &database.Unfit{
+	Found:  "the database holds an unfinished copy of another one",
+	Remedy: "run the command that copies again; it continues where it stopped",
+}
+
+// CheckWhole returns an error if the snapshot is of an incomplete copy. It is for databases that were
+// opened with ReadOnly; [Open] checks all others.
+func (s *Snapshot) CheckWhole(ctx context.Context) error {
+	marked, err := s.Has(ctx, fillTable)
+	if err != nil || !marked {
+		return err
+	}
+	var n int
+	err = s.Row(ctx, `SELECT COUNT(*) FROM `+fillTable+` WHERE state = $1`, unfinished).Scan(&n)
+	if err != nil {
+		return fmt.Errorf("reading the state of a copy: %w", err)
+	}
+	if n > 0 {
+		return errUnfinished
 	}
 	return nil
 }

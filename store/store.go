@@ -156,6 +156,7 @@ func (c Config) database() (d database.Config, err error) {
 	if c.URL == "" {
 		c.URL = "sqlite:selvage.db"
 	}
+
 	return database.Config{
 		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Patience: c.Patience,
 		Ours: database.IsOurs, Check: c.Check, Schema: known, ReadOnly: c.ReadOnly,

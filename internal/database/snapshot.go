@@ -25,6 +25,18 @@ func (s *Snapshot) Tables(ctx context.Context) ([]Table, error) {
 	return tables, nil
 }
 
+// Has reports whether a table exists, even if it does not belong to the schema.
+func (s *Snapshot) Has(ctx context.Context, table string) (there bool, err error) {
+	err = each(ctx, s.Tx, s.catalogue.columns, 3, func(row []string) error {
+		there = there || row[0] == table
+		return nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("looking for table %s: %w", table, err)
+	}
+	return there, nil
+}
+
 // A Table describes a table as both databases have it.
 type Table struct {
 	Name    string

@@ -215,6 +215,37 @@ func TestRestoreOlderSchema(t *testing.T) {
 	}
 }
 
+// noProgress is a Progress that counts nothing.
+type noProgress struct{}
+
+func (noProgress) ExpectThings(int) {}
+func (noProgress) Steps(int)        {}
+
+// TestCopyOfUnfinished shows that an unfinished copy is not accepted as the source of another one,
+// which would then lack rows. A finished copy is.
+func TestCopyOfUnfinished(t *testing.T) {
+	for name, c := range map[string]store.Config{"sqlite": {Dir: t.TempDir()}, "postgres": {URL: servers.Postgres(t)}} {
+		t.Run(name, func(t *testing.T) {
+			f, err := store.OpenFiller(t.Context(), store.FillConfig{Config: c})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			to := store.Config{Dir: t.TempDir()}
+			_, err = Copy(t.Context(), c, to, noProgress{})
+			if err == nil || !strings.Contains(err.Error(), "unfinished copy") {
+				t.Errorf("copying an unfinished copy = %v", err)
+			}
+			if err := f.Finish(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Copy(t.Context(), c, to, noProgress{}); err != nil {
+				t.Errorf("copying a finished copy = %v", err)
+			}
+		})
+	}
+}
+
 func schemaOf(t *testing.T, rows *store.Store) int64 {
 	t.Helper()
 	current, _, err := rows.SchemaVersion(t.Context())

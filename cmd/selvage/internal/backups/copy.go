@@ -34,6 +34,9 @@ func Copy(ctx context.Context, from, to store.Config, p Progress) (c Copied, err
 	defer func() { err = errors.Join(err, source.Close()) }()
 
 	err = source.Snapshot(ctx, func(snapshot *store.Snapshot) error {
+		if err := snapshot.CheckWhole(ctx); err != nil {
+			return fmt.Errorf("reading the source: %w", err)
+		}
 		schema, err := snapshot.Schema(ctx)
 		if err != nil {
 			return err
