@@ -255,6 +255,46 @@ func schemaOf(t *testing.T, rows *store.Store) int64 {
 	return current
 }
 
+// TestRestoreWithoutMedia shows that no server can use restored rows whose media could not be moved to
+// their place, and that a second restore into the same database works.
+func TestRestoreWithoutMedia(t *testing.T) {
+	dir, id, url := storetest.Dir(t), newKey(t), servers.Postgres(t)
+	master := filepath.Join(dir, "master.key")
+	rows := storetest.Open(t, dir, nil)
+	storetest.Ring(t, dir, rows, nil)
+	project := storetest.AddProject(t, rows, time.Now())
+	a := create(t, rows, keyOf(t, master), id.Recipient())
+
+	r := restoreOf(t, a, id, url, master)
+	r.Progress = func(string) { // another program puts a file there during the restore
+		if _, err := os.Stat(r.Config.MediaDir() + ".restoring"); err != nil {
+			return
+		}
+		if err := os.MkdirAll(filepath.Join(r.Config.MediaDir(), "other"), 0o700); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, _, err := r.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "moving the media") {
+		t.Fatalf("Run = %v, want that the media cannot be moved", err)
+	}
+	c := store.Config{URL: url, Audit: auditKey(t, master)}
+	if _, err := store.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "unfinished copy") {
+		t.Errorf("opening rows without their media = %v", err)
+	}
+
+	if _, err := restore(t, a, id, url, master); err != nil {
+		t.Fatalf("the second restore: %v", err)
+	}
+	restored, err := store.Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer restored.Close()
+	if _, err := restored.FindProject(t.Context(), project); err != nil {
+		t.Errorf("the project is not restored: %v", err)
+	}
+}
+
 // TestRestoreStops shows that a restore that is stopped leaves nothing in the data directory.
 func TestRestoreStops(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)

@@ -37,6 +37,7 @@ type Restore struct {
 	manifest backup.Manifest
 	ring     []keys.Record
 	master   []byte
+	placed   bool // the media are in their place
 }
 
 // Run restores the backup. In this order, it
@@ -45,10 +46,11 @@ type Restore struct {
 //     key, and that this opens the ring in it; until then, nothing is written,
 //   - writes media and rows to new files, and compares the rows with the manifest,
 //   - updates the schema, verifies the audit trail, and ends all logins and tokens,
-//   - moves the files to their places.
+//   - moves the files to their places, the database last. In PostgreSQL, servers can use it from then on.
 //
-// If it fails, it removes what it has written. In PostgreSQL it leaves an unfinished copy, which no server
-// uses.
+// If it fails, it removes what it has written, except for media that are in their place already. In
+// PostgreSQL it leaves an unfinished copy, which no server uses. A backup of the same version can be
+// restored into it.
 func (r *Restore) Run(ctx context.Context) (backup.Header, backup.Manifest, error) {
 	err := r.run(ctx)
 	return r.header, r.manifest, err
@@ -75,7 +77,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		if err != nil {
+		if err != nil && !r.placed {
 			err = errors.Join(err, discard())
 		}
 	}()
@@ -87,12 +89,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 	if err := r.load(ctx, rows, media); err != nil {
 		return err
 	}
-	if err := r.end(ctx, rows); err != nil {
-		return err
-	}
-
-	// Bytes first, then the rows that name them.
-	if err := r.placeMedia(media); err != nil {
+	if err := r.end(ctx, rows, media); err != nil {
 		return err
 	}
 	if r.Config.Database.Shared() {
@@ -131,12 +128,12 @@ func empty(dir string) error {
 // placeMedia moves the media to its place, if it is not there already.
 func (r *Restore) placeMedia(from string) error {
 	to := r.Config.MediaDir()
-	if from == to {
-		return nil
+	if from != to {
+		if err := os.Rename(from, to); err != nil {
+			return fmt.Errorf("moving the media to its place: %w", err)
+		}
 	}
-	if err := os.Rename(from, to); err != nil {
-		return fmt.Errorf("moving the media to its place: %w", err)
-	}
+	r.placed = true
 	return syncDir(filepath.Dir(to))
 }
 
@@ -300,7 +297,12 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 	}
 	var deleted []string
 	_, r.manifest, err = r.Archive.Read(r.Identities, backup.Visitor{
-		Header: func(h backup.Header) error { return checkTables(tables, h.Tables) },
+		Header: func(h backup.Header) error {
+			if err := checkTables(tables, h.Tables); err != nil {
+				return err
+			}
+			return clearTables(ctx, f, tables, h.Tables)
+		},
 		Rows: func(t backup.Table, rows iter.Seq2[[]any, error]) error {
 			return f.Load(ctx, tables[t.Name], rows, func(n int) { r.Progress(t.Name) })
 		},
@@ -356,6 +358,19 @@ func tablesOf(ctx context.Context, rows *store.Store) (map[string]database.Table
 	return named, err
 }
 
+// clearTables deletes all rows. The database has some if an earlier restore into it failed.
+func clearTables(
+	ctx context.Context, f *store.Filler, tables map[string]database.Table, archived []backup.Table,
+) error {
+	none := func(func(store.Row, error) bool) {}
+	for _, t := range archived {
+		if err := f.Load(ctx, tables[t.Name], none, func(int) {}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // checkTables returns an error if the columns of a backup differ from those of the schema.
 func checkTables(tables map[string]database.Table, archived []backup.Table) error {
 	for _, t := range archived {
@@ -400,9 +415,10 @@ func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string))
 	return sums, nil
 }
 
-// end updates the schema, verifies the audit trail, and ends all logins and tokens. When it returns, new tokens are newer than the
+// end updates the schema, verifies the audit trail, and ends all logins and tokens. Then it places the
+// media, and lets servers use the rows. When it returns, new tokens are newer than the
 // ones that have ended: their times have whole seconds.
-func (r *Restore) end(ctx context.Context, rows store.Config) (err error) {
+func (r *Restore) end(ctx context.Context, rows store.Config, media string) (err error) {
 	if rows.Audit, err = audit.NewKey(r.master); err != nil {
 		return err
 	}
@@ -419,14 +435,15 @@ func (r *Restore) end(ctx context.Context, rows store.Config) (err error) {
 	if err := f.Store().EndAll(ctx, next.Add(-time.Microsecond)); err != nil {
 		return err
 	}
-	if err := f.Used(ctx); err != nil {
-		return err
-	}
 	select {
 	case <-time.After(time.Until(next)):
 	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
+	if err := r.placeMedia(media); err != nil { // before the rows that name them can be used
+		return err
+	}
+	return f.Used(ctx)
 }
 
 // verifyAudit returns an error if the restored audit trail has breaks.
