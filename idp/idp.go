@@ -14,6 +14,7 @@
 //   - [Requests] handles authorization requests, from their parameters to their answer.
 //   - [Codes], [Devices] and [Grants] turn an answered request into tokens. [Tokens] mints and
 //     reads the tokens, and [Subjects] names people in them.
+//   - [Upstreams] manages other providers with which people sign in.
 //   - [Logins] manages the logins of people, [Attempts] counts tried passwords, and [DeviceMarks]
 //     recognizes the devices that an account has used.
 //   - [Accounts] lets people manage their own account, [Letters] writes the emails about it, and
@@ -47,6 +48,7 @@ type Stores struct {
 	Letters  LetterStore
 
 	Registrations RegistrationStore
+	Upstreams     UpstreamStore
 }
 
 // Subscribers finds the people who log in.
@@ -125,6 +127,7 @@ type Provider struct {
 	Accounts    *Accounts
 	Letters     *Letters
 	Consents    *Consents
+	Upstreams   *Upstreams
 
 	Registrations *Registrations
 }
@@ -157,6 +160,8 @@ func New(c Config) *Provider {
 	p.Letters = &Letters{core: shared, store: c.Store.Letters}
 	p.Accounts = &Accounts{core: shared, letters: p.Letters, logins: p.Logins, requests: p.Requests}
 	p.Consents = &Consents{core: shared, store: c.Store.Consents, clients: p.Clients}
+	p.Upstreams = &Upstreams{core: shared, store: c.Store.Upstreams, logins: p.Logins,
+		offered: cache.New[[]Upstream](c.Now)}
 	return p
 }
 

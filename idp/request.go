@@ -36,6 +36,7 @@ type AuthRequest struct {
 	Want         Want         `json:"want,omitempty"`    // class that the login must have; "" means any
 	Proof        *Proof       `json:"proof,omitempty"`   // first part of a login that needs a second factor
 	Pending      *Pending     `json:"pending,omitempty"` // the account that a person is creating during the request
+	Link         *Identity    `json:"link,omitempty"`    // to link with the account to which the person signs in
 	Claims       Claims       `json:"claims,omitzero"`
 	Resources    []string     `json:"resources,omitempty"`  // possible audiences (RFC 8707); empty means the issuer
 	UILocales    string       `json:"ui_locales,omitempty"` // languages of pages, the preferred one first

@@ -27,6 +27,7 @@ var (
 	_ idp.GrantStore        = (*Store)(nil)
 	_ idp.ConsentStore      = (*Store)(nil)
 	_ idp.LetterStore       = (*Store)(nil)
+	_ idp.UpstreamStore     = (*Store)(nil)
 )
 
 var clientTable = table[idp.Client]{

@@ -94,6 +94,7 @@ var erasedTables = []struct{ name, table, column string }{
 	{"grants", "grants", "subscriber_id"},
 	{"consents", "consents", "subscriber_id"},
 	{"devices", "devices", "subscriber_id"},
+	{"upstream_links", "upstream_links", "subscriber_id"},
 	{"sip_credentials", "sip_credentials", "subscriber_id"},
 	{"passkeys", "passkeys", "owner_id"},
 	{"authenticator_apps", "totps", "owner_id"},

@@ -72,6 +72,7 @@ type Store struct {
 	*Ring
 	*Rooms
 	*Subscribers
+	*Upstreams
 	*Webhooks
 }
 
@@ -103,6 +104,7 @@ func newStore(c *core) *Store {
 		Ring:         &Ring{c},
 		Rooms:        &Rooms{c},
 		Subscribers:  &Subscribers{c},
+		Upstreams:    &Upstreams{c},
 		Webhooks:     &Webhooks{c},
 	}
 }

@@ -55,6 +55,19 @@ type Login struct {
 
 	Passkey      Passkey // its Options are "" if passkeys are not available
 	PasskeyError string
+
+	Link      string // the provider to link with the account after the login, or ""
+	Upstreams []Upstream
+}
+
+// An Upstream is another provider to sign in with.
+type Upstream struct{ ID, Name string }
+
+// LinkAccount asks whether to link an account with one at another provider.
+type LinkAccount struct {
+	ID       string // of the authorization request
+	Provider string
+	Email    string
 }
 
 // Accounts asks which of the signed-in accounts to continue with.
@@ -159,6 +172,7 @@ type Link struct {
 }
 
 func (Login) name() string         { return "login.html" }
+func (LinkAccount) name() string   { return "linkaccount.html" }
 func (Accounts) name() string      { return "accounts.html" }
 func (Consent) name() string       { return "consent.html" }
 func (Return) name() string        { return "return.html" }

@@ -240,6 +240,9 @@ func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 		return err
 	}
 	req.Chosen, req.Proof = s.ID, nil
+	if req.Link != nil {
+		return f.suspend(w, r, c, req, linkPage)
+	}
 	return f.afterLogin(w, r, c, req, s)
 }
 

@@ -43,8 +43,12 @@ func (si *signIn) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client
 	if err := si.offerPasskey(r, req, &p); err != nil {
 		return err
 	}
-	return si.write(w, r, p, templates.Options{Status: status, FormAction: formAction(req.RedirectURI),
-		Scripts: p.Passkey.Options != ""})
+	targets, err := si.offerUpstreams(r, c, req, &p)
+	if err != nil {
+		return err
+	}
+	return si.write(w, r, p, templates.Options{Status: status,
+		FormAction: append(targets, formAction(req.RedirectURI)...), Scripts: p.Passkey.Options != ""})
 }
 
 // logIn serves POST /login, the form of the login page.

@@ -253,6 +253,10 @@ func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutReque
 		}
 		to += sep + url.Values{"state": {req.state}}.Encode()
 	}
+	// A page leads to the provider: the policy of the form that was posted forbids a redirect there.
+	if upstream := lo.upstreamLogout(r, ended, to); upstream != "" {
+		return lo.showLoggedOut(w, r, req, frames, upstream)
+	}
 	if to != "" && len(frames) == 0 {
 		seeOther(w, to)
 		return nil

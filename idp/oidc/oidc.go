@@ -49,6 +49,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/idp/rp"
 	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
@@ -62,6 +63,7 @@ type Config struct {
 	Browsers web.BrowserRows // stores what must survive if Sessions is emptied
 	Mailbox  bool            // emails are kept at /dev/mail instead of being sent, and pages say so
 	AuthURL  string          // {auth_url} without the slash: the URL that browsers use
+	HTTP     *http.Client    // sends requests to upstream providers; nil means that there are none
 	// Certificates means that requests may come with a certificate of the client. MTLSURL is the URL
 	// at which connections have one, without the slash, or "" if it is AuthURL.
 	Certificates bool
@@ -93,6 +95,7 @@ type core struct {
 	log     *slog.Logger
 	authURL string
 	proofs  *dpop.Verifier
+	rp      *rp.Client
 
 	certificates bool   // see Config
 	mtlsURL      string // see Config
@@ -109,6 +112,8 @@ func New(c Config) (*API, error) {
 	}
 	shared := &core{Provider: c.Provider, proofs: c.Proofs, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"),
 		certificates: c.Certificates, mtlsURL: c.MTLSURL}
+	shared.rp = rp.New(rp.Config{HTTP: c.HTTP, Provider: c.Provider, Redirect: shared.authURL + upstreamPath + "/callback",
+		Logout: shared.authURL + upstreamLogoutPath})
 	d, err := newDiscovery(shared)
 	if err != nil {
 		return nil, err
@@ -171,9 +176,13 @@ func New(c Config) (*API, error) {
 //	GET, POST /login/enrol
 //	POST      /login/enrol/passkey
 //	GET, POST /login/factor
+//	GET, POST /login/link
 //	GET, POST /login/oauth/authorize
 //	POST      /login/passkey
+//	POST      /login/upstream
+//	GET       /login/upstream/callback
 //	POST      /logout
+//	GET       /logout/upstream
 //	GET       /oauth/check-session
 //	POST      /oauth/device_authorization
 //	POST      /oauth/introspect
@@ -256,7 +265,12 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /login/enrol/passkey", a.factors.enrolPasskey)
 	own("GET /login/factor", a.factors.showFactor)
 	own("POST /login/factor", a.factors.proveFactor)
+	own("GET /login/link", a.signIn.showLink)
+	own("POST /login/link", a.signIn.answerLink)
 	own("POST /login/passkey", a.signIn.logInByPasskey)
+	own("POST "+upstreamPath, a.signIn.beginUpstream)
+	page("GET "+upstreamPath+"/callback", a.signIn.finishUpstream)
+	page("GET "+upstreamLogoutPath, a.logout.finishUpstream)
 	page("GET /login/oauth/authorize", a.flow.authorize)
 	page("POST /login/oauth/authorize", a.flow.authorizeByPost)
 	own("GET /logout", a.logout.showLogout)

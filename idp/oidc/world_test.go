@@ -131,7 +131,7 @@ func newWorld(t testing.TB) *world {
 		Factors: factors,
 		Limits:  w.limits,
 		Store: idp.Stores{Clients: w.rows, Logins: w.rows, Grants: w.rows, Consents: w.rows,
-			Letters: w.rows, Registrations: w.rows},
+			Letters: w.rows, Registrations: w.rows, Upstreams: w.rows},
 		Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring,
 		Revocations: revoked, Issuer: w.url + "/", Now: w.now,
 		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),
@@ -140,7 +140,8 @@ func newWorld(t testing.TB) *world {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	proofs := dpop.New(dpop.Config{Sessions: live, Key: ring.Derive, Origins: []string{w.url}, Now: w.now})
 	api, err := oidc.New(oidc.Config{Provider: w.idp, Proofs: proofs,
-		Sessions: live, Browsers: w.rows, AuthURL: w.url, Log: log})
+		Sessions: live, Browsers: w.rows, AuthURL: w.url, Log: log,
+		HTTP: egress.Policy{Allow: []string{"127.0.0.1"}}.Client()})
 	must(t, err)
 	handler = web.Outer(proofs.Offer(api.Handler()), log, nil)
 

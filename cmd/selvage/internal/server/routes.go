@@ -46,6 +46,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	if a.serves(config.IDP) {
 		api, err := oidc.New(oidc.Config{Provider: a.IDP, Proofs: a.proofs, Sessions: a.sessions, Browsers: a.Store,
 			AuthURL: a.Where.Auth, MTLSURL: a.Where.MTLS, Certificates: a.Config.HasCertificates(),
+			HTTP:    a.egress.Client(),
 			Mailbox: a.showsMailbox(), Log: log})
 		if err != nil {
 			return nil, err

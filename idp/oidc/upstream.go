@@ -1,0 +1,273 @@
+package oidc
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
+)
+
+// Paths of logins and logouts with upstream providers.
+const (
+	upstreamPath       = "/login/upstream"
+	upstreamLogoutPath = "/logout/upstream"
+	linkPage           = "/login/link"
+)
+
+// offerUpstreams adds the project's upstream providers to the login page. It returns the form-action
+// policy for their buttons.
+func (si *signIn) offerUpstreams(r *http.Request, c idp.Client, req idp.AuthRequest,
+	p *templates.Login) (targets []string, err error) {
+	all, err := si.Upstreams.Offered(r.Context(), c.ProjectID)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range all {
+		if req.Link != nil && req.Link.UpstreamID == u.ID {
+			p.Link = u.Name
+			continue
+		}
+		p.Upstreams = append(p.Upstreams, templates.Upstream{ID: u.ID, Name: u.Name})
+		targets = append(targets, formAction(u.Issuer)...)
+	}
+	return targets, nil
+}
+
+// beginUpstream serves POST /login/upstream, a button of the login page. It redirects to the
+// provider.
+func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
+	form, req, c, err := si.requestForm(w, r)
+	if err != nil {
+		return err
+	}
+	u, err := si.Upstreams.Find(r.Context(), c.ProjectID, form.Get("upstream"))
+	if errors.Is(err, problem.NotFound) || err == nil && !u.Enabled {
+		return errStale
+	}
+	if err != nil {
+		return err
+	}
+	to, err := si.rp.Begin(r.Context(), u, req)
+	if err != nil {
+		return si.upstreamFault(w, r, c, req, u, err)
+	}
+	seeOther(w, to)
+	return nil
+}
+
+// finishUpstream serves GET /login/upstream/callback, to which providers redirect:
+//
+//  1. The state names the attempt, and so the authorization request. It counts once, and only in the
+//     browser that began the request.
+//  2. The provider's response is verified.
+//  3. The person is signed in, asked for a second factor, or asked to sign in to the account with the
+//     same email, to link it.
+func (si *signIn) finishUpstream(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	if checkParams(q) != nil {
+		return badRequest("error.parameters")
+	}
+	a, err := si.Upstreams.Take(r.Context(), q.Get("state"))
+	if errors.Is(err, problem.NotFound) {
+		return errStale
+	}
+	if err != nil {
+		return err
+	}
+	req, c, err := si.resume(r, a.RequestID)
+	if err != nil {
+		return err
+	}
+	u, err := si.Upstreams.Find(r.Context(), a.ProjectID, a.UpstreamID)
+	if errors.Is(err, problem.NotFound) || err == nil && (!u.Enabled || a.ProjectID != c.ProjectID) {
+		return errStale
+	}
+	if err != nil {
+		return err
+	}
+
+	id, idToken, err := si.rp.Finish(r.Context(), u, a, q)
+	if err != nil {
+		return si.upstreamFault(w, r, c, req, u, err)
+	}
+	s, err := si.Upstreams.LogIn(r.Context(), u, id, si.visitor(r))
+	return si.enterUpstream(w, r, c, req, u, upstreamLogin{s, idToken, err})
+}
+
+// An upstreamLogin is the result of [idp.Upstreams.LogIn], and the ID token that it is for.
+type upstreamLogin struct {
+	login   idp.Login
+	idToken string
+	err     error
+}
+
+// enterUpstream continues a request with the result of a login at u.
+func (si *signIn) enterUpstream(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
+	u idp.Upstream, l upstreamLogin) error {
+	var unlinked *idp.Unlinked
+	var more *idp.Unfinished
+	switch {
+	case errors.As(l.err, &unlinked):
+		req.Link, req.LoginHint = &unlinked.Identity, unlinked.Identity.Email
+		return si.flow.suspend(w, r, c, req, "/login")
+	case errors.As(l.err, &more):
+		req.Proof = &more.Proof
+		return si.flow.suspend(w, r, c, req, factorPage)
+	case l.err != nil:
+		return si.upstreamFault(w, r, c, req, u, l.err)
+	}
+	if err := si.Upstreams.Remember(r.Context(), u, l.login, l.idToken); err != nil {
+		return err
+	}
+	si.Observe("login_upstream")
+	return si.flow.enter(w, r, c, req, l.login)
+}
+
+// upstreamFault shows the login page, which has the other ways to sign in, with the error of a login
+// at u.
+func (si *signIn) upstreamFault(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
+	u idp.Upstream, err error) error {
+	p := problem.First(err)
+	if p == nil {
+		return err
+	}
+	text, status := "upstream.failed", http.StatusBadGateway
+	switch {
+	case p.Kind == problem.RateLimited:
+		page := templates.Login{Email: req.LoginHint, Error: si.throttled(w, r, p)}
+		return si.loginPage(w, r, c, req, page, http.StatusTooManyRequests)
+	case p == idp.ErrUpstreamUnknown:
+		text, status = "upstream.unknown", http.StatusUnprocessableEntity
+	case p == idp.ErrUpstreamEmail:
+		text, status = "upstream.email", http.StatusUnprocessableEntity
+	case p.Code == "upstream_refused":
+		text, status = "upstream.denied", http.StatusUnprocessableEntity
+	case p.Code != "upstream_failed":
+		return err
+	}
+	si.Observe("upstream_refused")
+	si.log.WarnContext(r.Context(), "signing in with an upstream provider", "request_id", web.RequestID(r.Context()),
+		"upstream", u.ID, "issuer", u.Issuer, "error", err)
+	page := templates.Login{Email: req.LoginHint, Error: si.words(r).Say(text, "Name", u.Name)}
+	return si.loginPage(w, r, c, req, page, status)
+}
+
+// linkRequest returns the request with this id, its login, and the provider to link with the
+// subscriber.
+func (si *signIn) linkRequest(r *http.Request, id string) (req idp.AuthRequest, c idp.Client, s idp.Login,
+	u idp.Upstream, err error) {
+	if req, c, err = si.resume(r, id); err != nil {
+		return req, c, s, u, err
+	}
+	l, err := si.logins.live(r, c.ProjectID)
+	if err != nil {
+		return req, c, s, u, err
+	}
+	s, ok := l.answering(req)
+	if !ok || req.Link == nil || req.Chosen == "" {
+		return req, c, s, u, errStale
+	}
+	u, err = si.Upstreams.Find(r.Context(), c.ProjectID, req.Link.UpstreamID)
+	if errors.Is(err, problem.NotFound) {
+		err = errStale
+	}
+	return req, c, s, u, err
+}
+
+// showLink serves GET /login/link?id=. It asks the person who has just signed in whether to link the
+// account. If it is another account than the one with the identity's email, there is nothing to ask.
+func (si *signIn) showLink(w http.ResponseWriter, r *http.Request) error {
+	req, c, s, u, err := si.linkRequest(r, r.URL.Query().Get("id"))
+	if err != nil {
+		return err
+	}
+	sub, err := si.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
+	if err != nil {
+		return err
+	}
+	if sub.Email != req.Link.Email {
+		req.Link = nil
+		return si.flow.afterLogin(w, r, c, req, s)
+	}
+	return si.write(w, r, templates.LinkAccount{ID: req.ID, Provider: u.Name, Email: sub.Email},
+		templates.Options{FormAction: formAction(req.RedirectURI)})
+}
+
+// answerLink serves POST /login/link, the form of that page.
+func (si *signIn) answerLink(w http.ResponseWriter, r *http.Request) error {
+	form, err := postForm(w, r)
+	if err != nil {
+		return err
+	}
+	req, c, s, u, err := si.linkRequest(r, form.Get("id"))
+	if err != nil {
+		return err
+	}
+	if form.Get("answer") == "yes" {
+		err := si.Upstreams.Link(r.Context(), u, *req.Link, s)
+		if errors.Is(err, problem.Conflict) {
+			return errStale
+		}
+		if err != nil {
+			return err
+		}
+	}
+	req.Link = nil
+	return si.flow.afterLogin(w, r, c, req, s)
+}
+
+// An upstreamReturn is where a person goes after signing out at an upstream provider. The session
+// store keeps it under its state.
+type upstreamReturn struct {
+	To string `json:"to"` // "" means the page that says that the person is signed out
+}
+
+func upstreamReturnKey(state string) session.Key {
+	return session.Key{Kind: "upstream-logout", ID: session.Digest(state)}
+}
+
+// upstreamLogout returns the URL at which to sign out of the upstream provider of one of the logins
+// that have just ended, or "". Afterwards the provider redirects back, and then to the URL to. A
+// failure is only logged, since the person is signed out here.
+func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) string {
+	u, idToken, ok := lo.Upstreams.Forget(r.Context(), ended...)
+	if !ok {
+		return ""
+	}
+	state := rand.Text()
+	leave, err := lo.rp.LogoutURL(r.Context(), u, idToken, state)
+	if err == nil && leave != "" {
+		value, _ := json.Marshal(upstreamReturn{to}) // a string always encodes
+		err = lo.Sessions.Put(r.Context(), upstreamReturnKey(state), value, lo.Lifetimes().Request)
+	}
+	if err != nil {
+		lo.log.WarnContext(r.Context(), "signing out of an upstream provider",
+			"request_id", web.RequestID(r.Context()), "upstream", u.ID, "issuer", u.Issuer, "error", err)
+		return ""
+	}
+	return leave
+}
+
+// finishUpstream serves GET /logout/upstream, to which providers redirect after a logout.
+func (lo *logout) finishUpstream(w http.ResponseWriter, r *http.Request) error {
+	var back upstreamReturn
+	value, err := lo.Sessions.Take(r.Context(), upstreamReturnKey(r.URL.Query().Get("state")))
+	if err == nil {
+		err = json.Unmarshal(value, &back)
+	}
+	if problem.IgnoreNotFound(err) != nil {
+		return err
+	}
+	if _, err := url.Parse(back.To); back.To != "" && err == nil {
+		seeOther(w, back.To)
+		return nil
+	}
+	return lo.showLoggedOut(w, r, logoutRequest{}, nil, "")
+}

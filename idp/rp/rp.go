@@ -1,0 +1,261 @@
+// Package rp is the relying party of OpenID Connect: it signs people in with upstream providers, by
+// the authorization code flow with PKCE.
+//
+// It checks what the provider sends: the issuer of the response, the signature, issuer, audience and
+// nonce of the ID token, and the subject of userinfo. What an identity may do is decided in package
+// idp.
+package rp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Limits of requests to a provider.
+const (
+	timeout      = 10 * time.Second
+	maxBody      = 1 << 20
+	discoverFor  = 10 * time.Minute // how long a discovery document is used
+	maxProviders = 1000             // maximum number of cached documents; beyond it, all are dropped
+)
+
+// Config holds the dependencies of a Client.
+type Config struct {
+	HTTP     *http.Client // for all requests; nil means that there can be none
+	Provider *idp.Provider
+	Redirect string // URL to which providers redirect after a login
+	Logout   string // URL to which they redirect after a logout
+}
+
+// A Client signs people in with upstream providers. Its methods may be called concurrently.
+type Client struct {
+	Config
+
+	mu        sync.Mutex
+	providers map[string]*provider // by issuer
+}
+
+// A provider is a provider's discovery document (OpenID Connect Discovery, section 3).
+type provider struct {
+	*oidc.Provider
+	read time.Time
+
+	AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
+	ResponseIss bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207
+	EndSession  string   `json:"end_session_endpoint"`
+}
+
+// New returns a Client.
+func New(c Config) *Client {
+	var own http.Client
+	if c.HTTP != nil {
+		own = *c.HTTP
+	}
+	own.Timeout, own.Transport = timeout, limited{own.Transport}
+	c.HTTP = &own
+	return &Client{Config: c, providers: make(map[string]*provider)}
+}
+
+// limited is a transport that limits the size of responses.
+type limited struct{ http.RoundTripper }
+
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	if l.RoundTripper == nil {
+		return nil, errors.New("requests are not configured")
+	}
+	response, err := l.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.LimitReader(response.Body, maxBody), response.Body}
+	}
+	return response, err
+}
+
+// unusable returns the error for a provider that does not respond as it should. Its message is for
+// the log.
+func unusable(doing string, err error) error {
+	return fmt.Errorf("%w: %w", problem.New(problem.Invalid, "upstream_failed", "%s", doing), err)
+}
+
+// discover returns the discovery document of an issuer, from a cache.
+func (c *Client) discover(ctx context.Context, issuer string) (*provider, error) {
+	c.mu.Lock()
+	known := c.providers[issuer]
+	c.mu.Unlock()
+	now := c.Provider.Now()
+	if known != nil && now.Sub(known.read) < discoverFor {
+		return known, nil
+	}
+
+	found, err := oidc.NewProvider(c.with(ctx), issuer)
+	if err != nil {
+		return nil, unusable("reading the discovery document", err)
+	}
+	p := &provider{Provider: found, read: now}
+	if err := found.Claims(p); err != nil {
+		return nil, unusable("reading the discovery document", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.providers) >= maxProviders {
+		clear(c.providers)
+	}
+	c.providers[issuer] = p
+	return p, nil
+}
+
+// with returns ctx with the HTTP client, in the form that the libraries expect.
+func (c *Client) with(ctx context.Context) context.Context { return oidc.ClientContext(ctx, c.HTTP) }
+
+// config returns the OAuth configuration for u.
+func (c *Client) config(p *provider, u idp.Upstream) (oauth2.Config, error) {
+	secret, err := c.Provider.Upstreams.OpenSecret(u)
+	endpoint := p.Endpoint()
+	endpoint.AuthStyle = oauth2.AuthStyleInHeader
+	// Without a list, the method is client_secret_basic (OpenID Connect Discovery, section 3).
+	if secret == "" || len(p.AuthMethods) > 0 && !slices.Contains(p.AuthMethods, "client_secret_basic") {
+		endpoint.AuthStyle = oauth2.AuthStyleInParams
+	}
+	return oauth2.Config{ClientID: u.ClientID, ClientSecret: secret, Endpoint: endpoint, RedirectURL: c.Redirect,
+		Scopes: u.AllScopes()}, err
+}
+
+// Begin returns the URL at which a person signs in to u, for the authorization request with this id.
+func (c *Client) Begin(ctx context.Context, u idp.Upstream, req idp.AuthRequest) (string, error) {
+	p, err := c.discover(ctx, u.Issuer)
+	if err != nil {
+		return "", err
+	}
+	config, err := c.config(p, u)
+	if err != nil {
+		return "", err
+	}
+	a, err := c.Provider.Upstreams.Begin(ctx, u, req.ID)
+	if err != nil {
+		return "", err
+	}
+	options := []oauth2.AuthCodeOption{oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)}
+	if req.LoginHint != "" {
+		options = append(options, oauth2.SetAuthURLParam("login_hint", req.LoginHint))
+	}
+	if req.Has("login") {
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
+	}
+	return config.AuthCodeURL(a.State, options...), nil
+}
+
+// Finish returns the identity in the response of a provider to the attempt a, and its ID token.
+// answer holds the parameters of the response.
+func (c *Client) Finish(ctx context.Context, u idp.Upstream, a idp.UpstreamAttempt,
+	answer url.Values) (id idp.Identity, idToken string, err error) {
+	p, err := c.discover(ctx, u.Issuer)
+	if err != nil {
+		return id, "", err
+	}
+	// The issuer in the response shows that another provider did not send it (RFC 9207, section 2.4).
+	if iss := answer.Get("iss"); (iss != "" || p.ResponseIss) && iss != u.Issuer {
+		return id, "", problem.New(problem.Invalid, "upstream_failed", "the response is of another issuer")
+	}
+	if code := answer.Get("error"); code != "" {
+		return id, "", problem.New(problem.Invalid, "upstream_refused", "the provider answered %.100q", code)
+	}
+
+	config, err := c.config(p, u)
+	if err != nil {
+		return id, "", err
+	}
+	tokens, err := config.Exchange(c.with(ctx), answer.Get("code"), oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		return id, "", unusable("redeeming the code", err)
+	}
+	idToken, _ = tokens.Extra("id_token").(string)
+	claims, err := c.verify(ctx, p, u, a, tokens, idToken)
+	if err != nil {
+		return id, "", err
+	}
+	return u.IdentityOf(claims.subject, claims.all), idToken, nil
+}
+
+// claims are the claims of an ID token and of userinfo.
+type claims struct {
+	subject string
+	all     map[string]any
+}
+
+// verify verifies an ID token, and returns its claims. If the token lacks the email, verify adds the
+// claims of userinfo.
+func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.UpstreamAttempt,
+	tokens *oauth2.Token, idToken string) (claims, error) {
+	token, err := p.Verifier(&oidc.Config{ClientID: u.ClientID, Now: c.Provider.Now}).Verify(c.with(ctx), idToken)
+	if err != nil {
+		return claims{}, unusable("verifying the ID token", err)
+	}
+	got := claims{subject: token.Subject, all: make(map[string]any)}
+	if err := token.Claims(&got.all); err != nil {
+		return claims{}, unusable("reading the ID token", err)
+	}
+	azp, _ := got.all["azp"].(string)
+	switch {
+	case token.Subject == "" || len(token.Subject) > 255:
+		err = fmt.Errorf("the subject %.20q is invalid", token.Subject)
+	case token.Nonce != a.Nonce:
+		err = errors.New("the nonce is not that of the request")
+	case azp != "" && azp != u.ClientID || azp == "" && len(token.Audience) > 1:
+		err = fmt.Errorf("the authorized party %.100q is another client", azp)
+	case token.AccessTokenHash != "":
+		err = token.VerifyAccessToken(tokens.AccessToken)
+	}
+	if err != nil {
+		return claims{}, unusable("verifying the ID token", err)
+	}
+
+	if got.all[u.Claim("email")] != nil || p.UserInfoEndpoint() == "" {
+		return got, nil
+	}
+	info, err := p.UserInfo(c.with(ctx), oauth2.StaticTokenSource(tokens))
+	if err == nil && info.Subject != token.Subject {
+		err = errors.New("the subject is not that of the ID token")
+	}
+	if err == nil {
+		err = info.Claims(&got.all)
+	}
+	if err != nil {
+		return claims{}, unusable("reading userinfo", err)
+	}
+	return got, nil
+}
+
+// LogoutURL returns the URL at which a person signs out of u (RP-Initiated Logout, section 2), or ""
+// if u has none. state comes back with the person.
+func (c *Client) LogoutURL(ctx context.Context, u idp.Upstream, idToken, state string) (string, error) {
+	p, err := c.discover(ctx, u.Issuer)
+	if err != nil || p.EndSession == "" {
+		return "", err
+	}
+	to, err := url.Parse(p.EndSession)
+	if err != nil || to.Scheme != "https" && to.Scheme != "http" {
+		return "", unusable("reading the discovery document", err)
+	}
+	q := to.Query()
+	q.Set("id_token_hint", idToken)
+	q.Set("client_id", u.ClientID)
+	q.Set("post_logout_redirect_uri", c.Logout)
+	q.Set("state", state)
+	to.RawQuery = q.Encode()
+	return to.String(), nil
+}

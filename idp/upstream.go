@@ -1,0 +1,308 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/cache"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// An Upstream is another OpenID provider with which subscribers of a project sign in.
+type Upstream struct {
+	ID, ProjectID string
+	Name          string // on the button of the sign-in page
+	Issuer        string
+	ClientID      string // of this server, at the provider
+	Secret        string // sealed; "" for a public client
+	Enabled       bool
+	UpstreamSettings
+	Created, Updated time.Time
+}
+
+// UpstreamSettings are the settings of an upstream provider that have defaults.
+type UpstreamSettings struct {
+	Scopes []string `json:"scopes,omitempty"` // empty means openid, email and profile
+	// Claims maps fields of a subscriber, see UpstreamFields, to the provider's claims. A field that is
+	// missing has the claim in the standard.
+	Claims map[string]string `json:"claims,omitempty"`
+	SignUp bool              `json:"sign_up,omitempty"` // create accounts, if the project permits it
+	Logout bool              `json:"logout,omitempty"`  // signing out here also signs out there
+}
+
+// upstreamClaims are the fields of a subscriber that an upstream provider sets, with their claims in
+// the standard (OpenID Connect Core, section 5.1).
+var upstreamClaims = map[string]string{"email": "email", "email_verified": "email_verified",
+	"first_name": "given_name", "last_name": "family_name"}
+
+// UpstreamFields returns the fields of a subscriber that an upstream provider sets.
+func UpstreamFields() []string { return slices.Sorted(maps.Keys(upstreamClaims)) }
+
+// Claim returns the provider's claim for a field.
+func (s UpstreamSettings) Claim(field string) string {
+	if name := s.Claims[field]; name != "" {
+		return name
+	}
+	return upstreamClaims[field]
+}
+
+// AllScopes returns the scopes to request.
+func (s UpstreamSettings) AllScopes() []string {
+	if len(s.Scopes) == 0 {
+		return []string{"openid", "email", "profile"}
+	}
+	return s.Scopes
+}
+
+// An UpstreamLink is an account at an upstream provider that signs in to a subscriber.
+type UpstreamLink struct {
+	ID, UpstreamID, ProjectID, SubscriberID string
+	Subject                                 string // the account's sub
+	Created                                 time.Time
+}
+
+// An UpstreamStore stores upstream providers and their links.
+type UpstreamStore interface {
+	// CreateUpstream returns problem.Conflict if the project has one of the same name.
+	CreateUpstream(ctx context.Context, u Upstream) error
+	FindUpstream(ctx context.Context, projectID, id string) (Upstream, error)
+	ListUpstreams(ctx context.Context, projectID string, q page.Query) (page.Page[Upstream], error)
+	// UpdateUpstream writes an upstream provider. It returns problem.Conflict if it was changed since
+	// old, or if the project has another one of the same name.
+	UpdateUpstream(ctx context.Context, u Upstream, old time.Time) error
+	// DeleteUpstream also deletes its links.
+	DeleteUpstream(ctx context.Context, projectID, id string) error
+
+	// FindUpstreamLink finds the link of an account at a provider.
+	FindUpstreamLink(ctx context.Context, upstreamID, subject string) (UpstreamLink, error)
+	// CreateUpstreamLink returns problem.Conflict if the account is linked already, and
+	// problem.NotFound if the provider or the subscriber was deleted.
+	CreateUpstreamLink(ctx context.Context, l UpstreamLink) error
+}
+
+// Upstreams manages upstream providers, and the logins with them.
+type Upstreams struct {
+	*core
+	store   UpstreamStore
+	logins  *Logins
+	offered *cache.Cache[[]Upstream] // by project
+}
+
+// An UpstreamInput holds the fields of an upstream provider to create or update. nil fields are left
+// unchanged. A new one is enabled unless set otherwise.
+type UpstreamInput struct {
+	Name, Issuer, ClientID *string
+	Secret                 *string // "" removes it
+	Enabled                *bool
+	Scopes                 *[]string
+	Claims                 *map[string]string // replaces all
+	SignUp, Logout         *bool
+}
+
+// set copies a field that is not nil.
+func set[T any](to *T, from *T) {
+	if from != nil {
+		*to = *from
+	}
+}
+
+// apply writes the fields of an input, except the secret, into u.
+func (in UpstreamInput) apply(u *Upstream) {
+	set(&u.Name, in.Name)
+	set(&u.Issuer, in.Issuer)
+	set(&u.ClientID, in.ClientID)
+	set(&u.Enabled, in.Enabled)
+	set(&u.Scopes, in.Scopes)
+	set(&u.Claims, in.Claims)
+	set(&u.SignUp, in.SignUp)
+	set(&u.Logout, in.Logout)
+}
+
+// Check returns everything that is wrong with an input of an update of u, or of a new upstream
+// provider if u is the zero value.
+func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
+	in.apply(&u)
+	var errs []error
+	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
+	for param, value := range map[string]string{"name": u.Name, "issuer": u.Issuer, "client_id": u.ClientID} {
+		if strings.TrimSpace(value) == "" {
+			errs = append(errs, problem.Missing(param))
+		}
+	}
+
+	if utf8.RuneCountInString(u.Name) > 60 || !utf8.ValidString(u.Name) || strings.ContainsFunc(u.Name, isControl) {
+		bad("name", "a name must have at most 60 characters and no control characters")
+	}
+	if len(u.ClientID) > 500 || !isASCII(u.ClientID) {
+		bad("client_id", "a client id must have at most 500 ASCII characters")
+	}
+	if in.Secret != nil && (len(*in.Secret) > 500 || !isASCII(*in.Secret)) {
+		bad("client_secret", "a secret must have at most 500 ASCII characters")
+	}
+	if u.Issuer != "" {
+		errs = append(errs, us.checkIssuer(u.Issuer))
+	}
+	errs = append(errs, u.checkSettings())
+	return errors.Join(errs...)
+}
+
+// checkIssuer returns an error if an issuer cannot be discovered securely.
+func (us *Upstreams) checkIssuer(issuer string) error {
+	var errs []error
+	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
+	checkFetched(bad, "issuer", issuer)
+	if u, err := url.Parse(issuer); err == nil && (u.RawQuery != "" || u.Fragment != "") {
+		bad("issuer", "%q must have no query and no fragment", issuer)
+	}
+	if issuer == us.Issuer {
+		bad("issuer", "it is this server")
+	}
+	if len(errs) == 0 {
+		return us.CheckURL("issuer", issuer)
+	}
+	return errors.Join(errs...)
+}
+
+// checkSettings returns an error that lists everything wrong with scopes and claims.
+func (s UpstreamSettings) checkSettings() error {
+	var errs []error
+	for _, scope := range s.Scopes {
+		if scope == "" || strings.ContainsAny(scope, " \"\\") || !isASCII(scope) || len(scope) > 200 {
+			errs = append(errs, problem.BadParam("scopes", "%q is not a scope", scope))
+		}
+	}
+	if len(s.Scopes) > 0 && !slices.Contains(s.Scopes, "openid") {
+		errs = append(errs, problem.BadParam("scopes", "openid is missing"))
+	}
+	if len(s.Scopes) > maxScopes {
+		errs = append(errs, problem.BadParam("scopes", "there may be at most %d", maxScopes))
+	}
+	for field, claim := range s.Claims {
+		if upstreamClaims[field] == "" {
+			errs = append(errs, problem.BadParam("claims", "%q is not one of %s", field,
+				strings.Join(UpstreamFields(), ", ")))
+		}
+		if claim == "" || len(claim) > 200 || !utf8.ValidString(claim) || strings.ContainsFunc(claim, isControl) {
+			errs = append(errs, problem.BadParam("claims", "the claim for %q must have 1 to 200 characters", field))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Create creates an upstream provider.
+func (us *Upstreams) Create(ctx context.Context, projectID string, in UpstreamInput) (Upstream, error) {
+	if err := us.Check(Upstream{}, in); err != nil {
+		return Upstream{}, err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Upstream{}, fmt.Errorf("creating upstream id: %w", err)
+	}
+	u := Upstream{ID: id.String(), ProjectID: projectID, Enabled: true, Created: us.Now()}
+	u.Updated = u.Created
+	in.apply(&u)
+	if err := us.seal(&u, in.Secret); err != nil {
+		return Upstream{}, err
+	}
+	defer us.offered.Drop(projectID)
+	return u, us.store.CreateUpstream(ctx, u)
+}
+
+// secretName returns the name that binds a sealed secret to its provider.
+func (u Upstream) secretName() string { return "secret of upstream " + u.ID }
+
+// seal sets the secret of u, unless secret is nil.
+func (us *Upstreams) seal(u *Upstream, secret *string) (err error) {
+	if secret == nil {
+		return nil
+	}
+	if u.Secret = ""; *secret == "" {
+		return nil
+	}
+	if u.Secret, err = us.Ring.SealSecret(u.secretName(), []byte(*secret)); err != nil {
+		return fmt.Errorf("encrypting secret: %w", err)
+	}
+	return nil
+}
+
+// OpenSecret returns the secret of u, or "".
+func (us *Upstreams) OpenSecret(u Upstream) (string, error) {
+	if u.Secret == "" {
+		return "", nil
+	}
+	secret, err := us.Ring.OpenSecret(u.secretName(), u.Secret)
+	return string(secret), err
+}
+
+// Find returns an upstream provider of a project.
+func (us *Upstreams) Find(ctx context.Context, projectID, id string) (Upstream, error) {
+	if _, err := uuid.Parse(id); err != nil {
+		return Upstream{}, problem.NoSuch("upstream provider")
+	}
+	return us.store.FindUpstream(ctx, projectID, id)
+}
+
+// List returns a page of a project's upstream providers, in the order of creation.
+func (us *Upstreams) List(ctx context.Context, projectID string, q page.Query) (page.Page[Upstream], error) {
+	return us.store.ListUpstreams(ctx, projectID, q)
+}
+
+// Update changes the fields that are set.
+func (us *Upstreams) Update(ctx context.Context, projectID, id string, in UpstreamInput) (u Upstream, err error) {
+	defer us.offered.Drop(projectID)
+	for tries := 1; ; tries++ {
+		if u, err = us.Find(ctx, projectID, id); err != nil {
+			return u, err
+		}
+		if err := us.Check(u, in); err != nil {
+			return u, err
+		}
+
+		before := u.Updated
+		in.apply(&u)
+		if err := us.seal(&u, in.Secret); err != nil {
+			return u, err
+		}
+		if u.Updated = us.Now(); !u.Updated.After(before) {
+			u.Updated = before.Add(time.Microsecond)
+		}
+		err = us.store.UpdateUpstream(ctx, u, before)
+		if p := problem.First(err); tries == 5 || p == nil || p.Kind != problem.Conflict || p.Param != "" {
+			return u, err
+		}
+	}
+}
+
+// Delete deletes an upstream provider and its links. Logins made with it continue.
+func (us *Upstreams) Delete(ctx context.Context, projectID, id string) error {
+	if _, err := us.Find(ctx, projectID, id); err != nil {
+		return err
+	}
+	defer us.offered.Drop(projectID)
+	return us.store.DeleteUpstream(ctx, projectID, id)
+}
+
+// maxOffered is the most upstream providers that the sign-in page offers.
+const maxOffered = 20
+
+// Offered returns the upstream providers that the sign-in page of a project offers. The list is from
+// a cache.
+func (us *Upstreams) Offered(ctx context.Context, projectID string) ([]Upstream, error) {
+	return us.offered.Load(projectID, func() ([]Upstream, error) {
+		some, err := us.store.ListUpstreams(ctx, projectID, page.Query{Size: maxOffered})
+		if err != nil {
+			return nil, fmt.Errorf("listing upstream providers: %w", err)
+		}
+		return slices.DeleteFunc(some.Items, func(u Upstream) bool { return !u.Enabled }), nil
+	})
+}

@@ -1,0 +1,257 @@
+package idp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/limit"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// UpstreamMethod is the AMR of logins with an upstream provider.
+const UpstreamMethod = "fed"
+
+// An UpstreamAttempt is a login that a browser has begun at an upstream provider. The session store
+// keeps it under its state.
+type UpstreamAttempt struct {
+	State      string `json:"-"`
+	RequestID  string `json:"request"` // the authorization request that the login is for
+	ProjectID  string `json:"project"`
+	UpstreamID string `json:"upstream"`
+	Nonce      string `json:"nonce"`
+	Verifier   string `json:"verifier"` // RFC 7636
+}
+
+func attemptKey(state string) session.Key {
+	return session.Key{Kind: "upstream", ID: session.Digest(state)}
+}
+
+// Begin stores a new attempt to sign in with u, for the request with this id.
+func (us *Upstreams) Begin(ctx context.Context, u Upstream, requestID string) (UpstreamAttempt, error) {
+	a := UpstreamAttempt{State: randomToken(), RequestID: requestID, ProjectID: u.ProjectID, UpstreamID: u.ID,
+		Nonce: randomToken(), Verifier: randomToken()}
+	value, err := json.Marshal(a)
+	if err != nil {
+		return a, err
+	}
+	return a, us.Sessions.Put(ctx, attemptKey(a.State), value, us.Lifetimes().Request)
+}
+
+// Take returns the attempt with a state, once. If there is none, it returns problem.NotFound.
+func (us *Upstreams) Take(ctx context.Context, state string) (a UpstreamAttempt, err error) {
+	if len(state) != tokenLength {
+		return a, problem.NoSuch("attempt")
+	}
+	value, err := us.Sessions.Take(ctx, attemptKey(state))
+	if err != nil {
+		return a, err
+	}
+	a.State = state
+	return a, json.Unmarshal(value, &a)
+}
+
+// An Identity is an account at an upstream provider, as the provider describes it.
+type Identity struct {
+	UpstreamID string `json:"upstream"`
+	Subject    string `json:"sub"`
+	Email      string `json:"email,omitempty"`
+	Verified   bool   `json:"verified,omitempty"` // the provider says that Email belongs to the person
+	FirstName  string `json:"first_name,omitempty"`
+	LastName   string `json:"last_name,omitempty"`
+}
+
+// IdentityOf returns the identity in the claims of an upstream provider.
+func (u Upstream) IdentityOf(subject string, claims map[string]any) Identity {
+	text := func(field string) string {
+		value, _ := claims[u.Claim(field)].(string)
+		return cut(value, 320)
+	}
+	person := func(field string) string {
+		if name := text(field); fabric.CheckPersonName(field, name) == nil {
+			return name
+		}
+		return ""
+	}
+	verified := claims[u.Claim("email_verified")]
+	return Identity{UpstreamID: u.ID, Subject: subject, Email: fabric.NormalizeEmail(text("email")),
+		Verified:  verified == true || verified == "true",
+		FirstName: person("first_name"), LastName: person("last_name")}
+}
+
+// Errors of a login with an upstream provider, which the sign-in page shows. Their messages are for
+// the audit trail.
+var (
+	// ErrUpstreamUnknown is the error if the identity has no account here, and none may be created.
+	ErrUpstreamUnknown = problem.New(problem.Forbidden, "upstream_unknown", "no account has this identity")
+	// ErrUpstreamEmail is the error if the provider does not confirm an email.
+	ErrUpstreamEmail = problem.New(problem.Forbidden, "upstream_email", "the provider does not confirm an email")
+)
+
+// Unlinked is the error if an account here has the identity's email, but is not linked to it. The
+// person must sign in to the account first, and then agree to the link.
+type Unlinked struct{ Identity Identity }
+
+func (u *Unlinked) Error() string { return "the account is not linked" }
+
+// LogIn makes a login for an identity that an upstream provider has just confirmed:
+//
+//   - If the identity is linked to a subscriber, it makes the subscriber's login. If the subscriber
+//     has a second factor, it returns [Unfinished].
+//   - If a subscriber has the identity's email, it returns [Unlinked].
+//   - Otherwise it creates a subscriber, if u and the project permit that.
+//
+// The email only counts if the provider has verified it.
+func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
+	began := us.Now()
+	l, err := us.store.FindUpstreamLink(ctx, u.ID, id.Subject)
+	if errors.Is(err, problem.NotFound) {
+		return us.logInUnlinked(ctx, u, id, from)
+	}
+	if err != nil {
+		return Login{}, fmt.Errorf("finding link: %w", err)
+	}
+	sub, err := us.Subscribers.FindSubscriber(ctx, u.ProjectID, l.SubscriberID)
+	if err != nil {
+		return Login{}, fmt.Errorf("finding subscriber: %w", err)
+	}
+	if sub.Disabled {
+		return Login{}, us.refuse(ctx, u, sub.ID, ErrUpstreamUnknown)
+	}
+	return us.begin(ctx, sub, began, from)
+}
+
+// begin makes the login of a subscriber, or returns [Unfinished] if a second factor is needed.
+func (us *Upstreams) begin(ctx context.Context, sub fabric.Subscriber, began time.Time, from Visitor) (Login, error) {
+	set, err := us.logins.FactorsOf(ctx, sub.ID)
+	if err != nil {
+		return Login{}, err
+	}
+	amr := []string{UpstreamMethod}
+	if set.Any() {
+		return Login{}, &Unfinished{Proof{SubscriberID: sub.ID, AMR: amr, Began: began,
+			Password: session.Digest(sub.PasswordHash)}}
+	}
+	return us.logins.enter(ctx, sub, began, amr, from)
+}
+
+// logInUnlinked handles an identity that is not linked to a subscriber.
+func (us *Upstreams) logInUnlinked(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
+	if id.Email == "" || !id.Verified || fabric.CheckEmail("email", id.Email) != nil {
+		return Login{}, us.refuse(ctx, u, "", ErrUpstreamEmail)
+	}
+	sub, err := us.Subscribers.FindSubscriberByEmail(ctx, u.ProjectID, id.Email)
+	switch {
+	case err == nil && sub.Disabled:
+		return Login{}, us.refuse(ctx, u, sub.ID, ErrUpstreamUnknown)
+	case err == nil:
+		return Login{}, &Unlinked{id}
+	case !errors.Is(err, problem.NotFound):
+		return Login{}, fmt.Errorf("finding subscriber: %w", err)
+	}
+
+	open, err := us.MayRegister(ctx, u.ProjectID)
+	if err != nil {
+		return Login{}, err
+	}
+	if !open || !u.SignUp {
+		return Login{}, us.refuse(ctx, u, "", ErrUpstreamUnknown)
+	}
+	return us.register(ctx, u, id, from)
+}
+
+// register creates a subscriber for an identity, and makes the first login.
+func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
+	if err := us.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, from.Network); err != nil {
+		return Login{}, err
+	}
+	verified := true
+	sub, err := us.Fabric.Subscribers.Create(ctx, u.ProjectID, fabric.SubscriberInput{Email: &id.Email,
+		Verified: &verified, Profile: fabric.Profile{FirstName: &id.FirstName, LastName: &id.LastName}})
+	if errors.Is(err, problem.Conflict) { // somebody created an account with this email in the meantime
+		return Login{}, &Unlinked{id}
+	}
+	if err == nil {
+		err = us.link(ctx, u, id, sub.ID)
+	}
+	if err != nil {
+		return Login{}, err
+	}
+	us.Observe("registered")
+	from.known = true
+	return us.begin(ctx, sub, us.Now(), from)
+}
+
+// Link links an identity to the subscriber of a login, who has agreed to it. The subscriber must
+// have the identity's verified email. Otherwise Link returns problem.Conflict.
+func (us *Upstreams) Link(ctx context.Context, u Upstream, id Identity, s Login) error {
+	sub, err := us.Subscribers.FindSubscriber(ctx, u.ProjectID, s.SubscriberID)
+	if err != nil {
+		return fmt.Errorf("finding subscriber: %w", err)
+	}
+	if id.UpstreamID != u.ID || s.ProjectID != u.ProjectID || !id.Verified || sub.Email != id.Email {
+		return problem.New(problem.Conflict, "other_account", "the account has another email")
+	}
+	return us.link(ctx, u, id, sub.ID)
+}
+
+func (us *Upstreams) link(ctx context.Context, u Upstream, id Identity, subscriberID string) error {
+	key, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("creating link id: %w", err)
+	}
+	return us.store.CreateUpstreamLink(ctx, UpstreamLink{ID: key.String(), UpstreamID: u.ID, ProjectID: u.ProjectID,
+		SubscriberID: subscriberID, Subject: id.Subject, Created: us.Now()})
+}
+
+// refuse records a refused login, and returns why.
+func (us *Upstreams) refuse(ctx context.Context, u Upstream, subscriberID string, why *problem.Error) error {
+	if err := us.logins.attempts.RefuseFactor(ctx, u.ProjectID, subscriberID, why); err != nil {
+		return err
+	}
+	return why
+}
+
+// An upstreamSession is what signing out at an upstream provider needs. The session store keeps it
+// for a login. If it is lost, signing out here does not sign out there.
+type upstreamSession struct {
+	UpstreamID string `json:"upstream"`
+	ProjectID  string `json:"project"`
+	IDToken    string `json:"id_token"`
+}
+
+func upstreamSessionKey(sid string) session.Key { return session.Key{Kind: "upstream-login", ID: sid} }
+
+// Remember stores the ID token of a login, for signing out at the provider.
+func (us *Upstreams) Remember(ctx context.Context, u Upstream, s Login, idToken string) error {
+	if !u.Logout {
+		return nil
+	}
+	value, err := json.Marshal(upstreamSession{u.ID, u.ProjectID, idToken})
+	if err != nil {
+		return err
+	}
+	return us.Sessions.Put(ctx, upstreamSessionKey(s.ID), value, us.Lifetimes().BrowserAbsolute)
+}
+
+// Forget returns the upstream provider and the ID token of the first of these logins that was made
+// with a provider where signing out here also signs out. ok is false if there is none.
+func (us *Upstreams) Forget(ctx context.Context, sids ...string) (u Upstream, idToken string, ok bool) {
+	for _, sid := range sids {
+		value, err := us.Sessions.Take(ctx, upstreamSessionKey(sid))
+		var kept upstreamSession
+		if err != nil || json.Unmarshal(value, &kept) != nil {
+			continue
+		}
+		if u, err := us.Find(ctx, kept.ProjectID, kept.UpstreamID); err == nil && u.Logout && u.Enabled {
+			return u, kept.IDToken, true
+		}
+	}
+	return u, "", false
+}
