@@ -60,8 +60,9 @@ type Document struct {
 
 // areas lists the files with operations, in the order of the document. The kinds are inserted after
 // the resources.
-var areas = []string{"tokens", "subscribers", "held", "addresses", "resources", kindsArea, "sip", "rooms", "messages",
-	"webhooks", "clients", "logouts", "audit", "calls", "recordings", "ingest", "native", "identity", "keys"}
+var areas = []string{"tokens", "subscribers", "held", "addresses", "resources", kindsArea, "sip", "rooms",
+	"messages", "upstreams", "webhooks", "clients", "logouts", "audit", "calls", "recordings", "ingest", "native",
+	"identity", "keys"}
 
 const kindsArea = "kinds"
 

@@ -29,13 +29,10 @@ var upstreamLinkTable = table[idp.UpstreamLink]{
 	},
 }
 
-func upstreamEvent(action string, u idp.Upstream) audit.Event {
-	return audit.Of(action, u.ProjectID, "upstream", u.ID).With("name", u.Name, "issuer", u.Issuer)
-}
-
 // CreateUpstream inserts an upstream provider, unless the project has one of the same name.
 func (s *Upstreams) CreateUpstream(ctx context.Context, u idp.Upstream) error {
-	return s.change(ctx, upstreamEvent("upstream.created", u), func(t tx) error {
+	e := audit.Of("upstream.created", u.ProjectID, "upstream", u.ID).With("name", u.Name, "issuer", u.Issuer)
+	return s.change(ctx, e, func(t tx) error {
 		return upstreamTable.insertNew(ctx, t, &u, "project", nameTaken())
 	})
 }
@@ -60,7 +57,8 @@ func (s *Upstreams) UpdateUpstream(ctx context.Context, u idp.Upstream, old time
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, upstreamEvent("upstream.updated", u), func(t tx) error {
+	e := audit.Of("upstream.updated", u.ProjectID, "upstream", u.ID).With("name", u.Name, "issuer", u.Issuer)
+	return s.change(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE upstreams SET name = $3, issuer = $4, client_id = $5, secret = $6,
 				settings = $7, enabled = $8, updated = $9
 			WHERE id = $1 AND updated = $2`,

@@ -95,6 +95,7 @@ func routes(c Config, by *credentials) []route {
 		sipAPI{f}.routes(by),
 		subscriberAPI{f, f.Subscribers, by}.routes(),
 		tokenAPI{f.Tokens, by}.routes(),
+		upstreamAPI{c.Clients.Upstreams}.routes(by),
 		webhookAPI{f.Webhooks, f.Deliveries}.routes(by),
 	)
 	for _, k := range f.Resources.Kinds().All() {

@@ -98,6 +98,8 @@ var notices = map[string]string{
 	"subscriberadded":   "{this} created.",
 	"subscriberdeleted": "Subscriber {gone} deleted, with all addresses, sessions and tokens.",
 	"tokenrevoked":      "Revoked. It stops working everywhere within a second.",
+	"upstreamadded":     "Upstream provider created. Try its button on the sign-in page.",
+	"upstreamdeleted":   "Upstream provider {gone} deleted. Its accounts are no longer linked with subscribers.",
 	"unlocked":          "{this} is unlocked. Earlier wrong passwords no longer count, and they can try again.",
 	"withdrawn":         "Invitation withdrawn. Its link no longer works.",
 }

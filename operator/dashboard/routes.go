@@ -42,6 +42,7 @@ func routes(c Config, s *site) []route {
 		(&ingestKeyPages{s}).routes(),
 		clients.routes(),
 		(&registrationTokenPages{s}).routes(),
+		(&upstreamPages{s, c.Clients.Upstreams}).routes(),
 		(&brandPages{s, clients, c.Clients}).routes(),
 		(&rulePages{s}).routes(),
 		(&operatorPages{s, t, c.Clients, c.SecretsShown}).routes(),

@@ -54,8 +54,14 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	token, _, err := w.fabric.RegistrationTokens.Create(ctx, w.one.ID, fabric.RegistrationTokenInput{}, nil)
 	must(t, err)
 
+	upstreamName, issuer := "Acme ID", "https://id.example/"
+	u, err := w.idp.Upstreams.Create(ctx, w.one.ID, idp.UpstreamInput{Name: &upstreamName, Issuer: &issuer,
+		ClientID: &name})
+	must(t, err)
+
 	return strings.NewReplacer("{project}", w.one.ID, "/ingest-keys/{id}", "/ingest-keys/"+ingest.ID,
-		"/registration-tokens/{id}", "/registration-tokens/"+token.ID, "/keys/{id}",
+		"/registration-tokens/{id}", "/registration-tokens/"+token.ID, "/upstreams/{id}", "/upstreams/"+u.ID,
+		"/keys/{id}",
 		"/keys/"+k.ID, "/subscribers/{id}",
 		"/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
 		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID,

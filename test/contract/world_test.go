@@ -106,6 +106,7 @@ func (w *world) stand() map[string]func(t *testing.T) string {
 		"example.com/hooks": func(*testing.T) string { return "hooks.invalid/fabric" },
 		"grace@example.com": func(*testing.T) string { return unique("grace") + "@example.com" },
 		"alan@example.com":  func(*testing.T) string { return unique("alan") + "@example.com" },
+		`"Acme ID"`:         func(*testing.T) string { return `"` + unique("Acme ID ") + `"` },
 		`"support"`:         func(*testing.T) string { return `"` + unique("support") + `"` },
 		`"grace-desk"`:      func(*testing.T) string { return `"` + unique("phone") + `"` },
 	}

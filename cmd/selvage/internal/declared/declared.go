@@ -1,5 +1,5 @@
 // Package declared applies files that describe projects: their API keys, clients,
-// subscribers, resources and webhooks.
+// subscribers, resources, upstream providers and webhooks.
 //
 // A file is read and checked as a whole before anything changes. Errors name the line and
 // the path of each problem. [Declarer.Plan] returns a step for each difference; for a file
@@ -65,7 +65,7 @@ type Change struct {
 // A Step is one change of one thing.
 type Step struct {
 	Action  Action
-	Kind    string // project, key, client, subscriber, webhook, or the kind of a resource
+	Kind    string // project, key, client, subscriber, upstream, webhook, or the kind of a resource
 	Project string // the name of its project
 	Name    string
 	ID      string // "" for a thing to be created

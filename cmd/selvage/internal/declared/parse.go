@@ -42,7 +42,7 @@ func (e entry) member(name string) *yaml.Node {
 }
 
 // lists are the members of a project that hold things.
-var lists = []string{"keys", "clients", "subscribers", "resources", "webhooks"}
+var lists = []string{"keys", "clients", "subscribers", "resources", "upstreams", "webhooks"}
 
 // Parse parses a file, which is YAML or JSON. Its errors call the file name. It reports all
 // problems together.

@@ -178,6 +178,7 @@ func (d *Declarer) planThings(ctx context.Context, p project, t *target, prune b
 	add(plan(ctx, d, d.clients(), t, p.things["clients"], prune))
 	add(plan(ctx, d, d.subscribers(), t, p.things["subscribers"], prune))
 	add(d.planResources(ctx, t, p.things["resources"], prune))
+	add(plan(ctx, d, d.upstreams(), t, p.things["upstreams"], prune))
 	add(plan(ctx, d, d.webhooks(), t, p.things["webhooks"], prune))
 	return append(steps, removals...), errors.Join(errs...)
 }

@@ -1,0 +1,202 @@
+package dashboard
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/operator"
+)
+
+// upstreamPages list, create, change and delete upstream providers.
+type upstreamPages struct {
+	*site
+	Upstreams *idp.Upstreams
+}
+
+// An upstreamRow is a row in the list of upstream providers.
+type upstreamRow struct {
+	idp.Upstream
+	URL    string
+	Status status
+}
+
+func (v *visit) upstreamRow(u idp.Upstream) upstreamRow {
+	row := upstreamRow{u, v.base() + "/upstreams/" + u.ID, status{"good", "Active"}}
+	if !u.Enabled {
+		row.Status = status{"", "Hidden"}
+	}
+	return row
+}
+
+// listUpstreams serves GET /dashboard/projects/{project}/upstreams.
+func (a *upstreamPages) listUpstreams(v *visit) error {
+	found, err := a.Upstreams.List(v.r.Context(), v.project.ID, v.query())
+	if err != nil {
+		return err
+	}
+	return a.page(v, http.StatusOK, "Upstream providers", "upstreams", listOf(v, found, v.upstreamRow))
+}
+
+// An upstreamForm is the form that creates or changes an upstream provider.
+type upstreamForm struct {
+	Action, Title, Button, Back string
+	Callback, LoggedOut         string // to register at the provider
+	Delete, Name                string // the URL of the form that deletes it, or ""
+	Form                        form
+	Faults                      []string
+}
+
+func (a *upstreamPages) upstreamForm(v *visit, u idp.Upstream) upstreamForm {
+	p := upstreamForm{Action: v.base() + "/upstreams", Title: "New upstream provider", Button: "Create provider",
+		Back: v.base() + "/upstreams", Callback: a.AuthURL + "/login/upstream/callback",
+		LoggedOut: a.AuthURL + "/logout/upstream"}
+	p.Form.Inputs = upstreamInputs(u)
+	if u.ID != "" {
+		row := v.upstreamRow(u)
+		p.Action, p.Title, p.Button = row.URL, u.Name, "Save changes"
+		p.Form.Seen = marks(p.Form.Inputs)
+		p.Name = u.Name
+		p.Delete = row.URL + "/delete"
+	}
+	return p
+}
+
+func upstreamInputs(u idp.Upstream) []input {
+	secret := "It is not shown again. Empty for a public client."
+	if u.Secret != "" {
+		secret = "A secret is set. Empty keeps it."
+	}
+	inputs := []input{
+		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: "On the button of the sign-in page.",
+			Value: u.Name, Length: 60, Required: true},
+		{Kind: "text", Type: "url", Name: "issuer", Label: "Issuer", Value: u.Issuer, Length: 2000, Required: true,
+			Hint: "The endpoints are discovered from it.", Example: "https://id.example.com/"},
+		{Kind: "text", Type: "text", Name: "client_id", Label: "Client id", Value: u.ClientID, Length: 500,
+			Hint: "Of this server at the provider.", Required: true},
+		{Kind: "text", Type: "password", Name: "client_secret", Label: "Client secret", Hint: secret, Length: 500},
+		{Kind: "text", Type: "text", Name: "scopes", Label: "Scopes", Value: strings.Join(u.AllScopes(), " ")},
+		{Kind: "check", Name: "enabled", Label: "The sign-in page has the button", Checked: u.Enabled || u.ID == ""},
+		{Kind: "check", Name: "sign_up", Label: "People without an account get one, if the project has open registration",
+			Checked: u.SignUp},
+		{Kind: "check", Name: "logout", Label: "Signing out here also signs out at the provider", Checked: u.Logout},
+	}
+	for _, field := range idp.UpstreamFields() {
+		label := strings.ReplaceAll(field, "_", " ")
+		inputs = append(inputs, input{Kind: "text", Type: "text", Name: "claim_" + field, Label: "Claim for " + label,
+			Value: u.Claims[field], Example: u.Claim(field), Length: 200})
+	}
+	return inputs
+}
+
+// upstreamInput returns the settings in a form. An empty secret is no change.
+func upstreamInput(posted url.Values) idp.UpstreamInput {
+	text := func(name string) *string {
+		value := strings.TrimSpace(posted.Get(name))
+		return &value
+	}
+	check := func(name string) *bool {
+		value := posted.Get(name) != ""
+		return &value
+	}
+	scopes, claims := strings.Fields(posted.Get("scopes")), make(map[string]string)
+	for _, field := range idp.UpstreamFields() {
+		if claim := *text("claim_" + field); claim != "" {
+			claims[field] = claim
+		}
+	}
+	in := idp.UpstreamInput{Name: text("name"), Issuer: text("issuer"), ClientID: text("client_id"),
+		Enabled: check("enabled"), Scopes: &scopes, Claims: &claims, SignUp: check("sign_up"), Logout: check("logout")}
+	if secret := posted.Get("client_secret"); secret != "" {
+		in.Secret = &secret
+	}
+	return in
+}
+
+// newUpstream serves GET /dashboard/projects/{project}/upstreams/new.
+func (a *upstreamPages) newUpstream(v *visit) error {
+	return a.upstreamPage(v, http.StatusOK, a.upstreamForm(v, idp.Upstream{}))
+}
+
+func (a *upstreamPages) upstreamPage(v *visit, code int, p upstreamForm) error {
+	return a.page(v, code, p.Title, "upstream_form", p)
+}
+
+// upstreamFault shows the form again, with the errors next to their inputs. The secret must be typed
+// again.
+func (a *upstreamPages) upstreamFault(v *visit, p upstreamForm, err error) error {
+	retype(p.Form.Inputs, v.form)
+	if at := slices.IndexFunc(p.Form.Inputs, func(i input) bool { return i.Name == "client_secret" }); at >= 0 {
+		p.Form.Inputs[at].Value = ""
+	}
+	if !p.Form.blame(err) {
+		return err
+	}
+	return a.upstreamPage(v, http.StatusUnprocessableEntity, p)
+}
+
+// createUpstream serves POST /dashboard/projects/{project}/upstreams.
+func (a *upstreamPages) createUpstream(v *visit) error {
+	if _, err := a.Upstreams.Create(v.r.Context(), v.project.ID, upstreamInput(v.form)); err != nil {
+		return a.upstreamFault(v, a.upstreamForm(v, idp.Upstream{}), err)
+	}
+	return v.redirect(v.base() + "/upstreams?done=upstreamadded")
+}
+
+// showUpstream serves GET /dashboard/projects/{project}/upstreams/{id}.
+func (a *upstreamPages) showUpstream(v *visit) error {
+	u, err := a.Upstreams.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return a.upstreamPage(v, http.StatusOK, a.upstreamForm(v, u))
+}
+
+// changeUpstream serves POST /dashboard/projects/{project}/upstreams/{id}. It writes only the fields
+// that the operator changed.
+func (a *upstreamPages) changeUpstream(v *visit) error {
+	u, err := a.Upstreams.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	p := a.upstreamForm(v, u)
+	if err = v.merge(p.Form.Inputs); err == nil {
+		_, err = a.Upstreams.Update(v.r.Context(), v.project.ID, u.ID, upstreamInput(v.form))
+	}
+	if err != nil {
+		return a.upstreamFault(v, p, err)
+	}
+	return v.redirect(v.base() + "/upstreams?done=changed")
+}
+
+// deleteUpstream serves POST /dashboard/projects/{project}/upstreams/{id}/delete.
+func (a *upstreamPages) deleteUpstream(v *visit) error {
+	u, err := a.Upstreams.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if v.form.Get("confirm") != u.Name {
+		p := a.upstreamForm(v, u)
+		p.Faults = []string{wrongName}
+		return a.upstreamPage(v, http.StatusUnprocessableEntity, p)
+	}
+	if err := a.Upstreams.Delete(v.r.Context(), v.project.ID, u.ID); err != nil {
+		return err
+	}
+	a.rememberDeleted(v, u.Name)
+	return v.redirect(v.base() + "/upstreams?done=upstreamdeleted")
+}
+
+func (a *upstreamPages) routes() []route {
+	const upstreams = "/dashboard/projects/{project}/upstreams"
+	return []route{
+		{pattern: "GET " + upstreams, may: operator.Read, serve: a.listUpstreams},
+		{pattern: "POST " + upstreams, may: operator.Write, serve: a.createUpstream, fresh: true},
+		{pattern: "GET " + upstreams + "/new", may: operator.Write, serve: a.newUpstream, fresh: true},
+		{pattern: "GET " + upstreams + "/{id}", may: operator.Write, serve: a.showUpstream, fresh: true},
+		{pattern: "POST " + upstreams + "/{id}", may: operator.Write, serve: a.changeUpstream, fresh: true},
+		{pattern: "POST " + upstreams + "/{id}/delete", may: operator.Write, serve: a.deleteUpstream, fresh: true},
+	}
+}

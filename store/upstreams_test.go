@@ -1,0 +1,79 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/store"
+)
+
+// TestUpstreams shows that names of upstream providers and linked accounts are unique, and that links
+// end with the provider and with the subscriber.
+func TestUpstreams(t *testing.T) { store.EachDatabase(t, testUpstreams) }
+
+func testUpstreams(t *testing.T, c store.Config) {
+	s, p := fabricRows(t, c)
+	ctx, now := t.Context(), time.UnixMicro(time.Now().UnixMicro())
+	u := idp.Upstream{ID: newID(), ProjectID: p.ID, Name: "Acme ID", Issuer: "https://id.example/", ClientID: "c",
+		Secret: "sealed", Enabled: true, Created: now, Updated: now,
+		UpstreamSettings: idp.UpstreamSettings{SignUp: true, Claims: map[string]string{"email": "mail"}}}
+	check := func(what string, err error, want error) {
+		t.Helper()
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	check("creating", s.CreateUpstream(ctx, u), nil)
+	same, other := u, u
+	same.ID, other.ID, other.Name = newID(), newID(), "Other"
+	check("the same name", s.CreateUpstream(ctx, same), problem.Conflict)
+	check("another name", s.CreateUpstream(ctx, other), nil)
+	stray := u
+	stray.ID, stray.ProjectID = newID(), newID()
+	check("an unknown project", s.CreateUpstream(ctx, stray), problem.NotFound)
+
+	changed := u
+	changed.Name, changed.Updated = "New", now.Add(time.Second)
+	check("a stale update", s.UpdateUpstream(ctx, changed, now.Add(time.Minute)), problem.Conflict)
+	check("an update", s.UpdateUpstream(ctx, changed, now), nil)
+	changed.Name = other.Name
+	check("an update to the same name", s.UpdateUpstream(ctx, changed, changed.Updated), problem.Conflict)
+	got, err := s.FindUpstream(ctx, p.ID, u.ID)
+	if err != nil || got.Name != "New" || !got.SignUp || got.Claims["email"] != "mail" || got.Secret != "sealed" {
+		t.Errorf("found %+v, %v", got, err)
+	}
+	_, err = s.FindUpstream(ctx, newID(), u.ID)
+	check("another project", err, problem.NotFound)
+
+	ada, address := subscriber(p, "ada@example.com", "", "ada")
+	if err := s.CreateSubscriber(ctx, ada, address); err != nil {
+		t.Fatal(err)
+	}
+	link := func(subject, subscriberID string) idp.UpstreamLink {
+		return idp.UpstreamLink{ID: newID(), UpstreamID: u.ID, ProjectID: p.ID, SubscriberID: subscriberID,
+			Subject: subject, Created: now}
+	}
+	won, errs := race(func(int) (bool, error) {
+		err := s.CreateUpstreamLink(ctx, link("1", ada.ID))
+		return err == nil, problem.IgnoreNotFound(err)
+	})
+	if won != 1 || len(errs) != crowd-1 || !errors.Is(errs[0], problem.Conflict) {
+		t.Errorf("%d links of one account were created, want 1; %d errors, such as %v", won, len(errs), errs[0])
+	}
+	check("an unknown subscriber", s.CreateUpstreamLink(ctx, link("2", newID())), problem.NotFound)
+	if l, err := s.FindUpstreamLink(ctx, u.ID, "1"); err != nil || l.SubscriberID != ada.ID {
+		t.Errorf("the link is %+v, %v", l, err)
+	}
+
+	check("deleting", s.DeleteUpstream(ctx, p.ID, u.ID), nil)
+	check("deleting again", s.DeleteUpstream(ctx, p.ID, u.ID), problem.NotFound)
+	_, err = s.FindUpstreamLink(ctx, u.ID, "1")
+	check("the link of a deleted provider", err, problem.NotFound)
+	if all, err := s.ListUpstreams(ctx, p.ID, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
+		t.Errorf("the list is %v, %v", all.Items, err)
+	}
+}
