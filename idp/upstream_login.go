@@ -188,8 +188,8 @@ func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from
 	return us.begin(ctx, sub, us.Now(), from)
 }
 
-// Link links an identity to the subscriber of a login, who has agreed to it. The subscriber must
-// have the identity's verified email. Otherwise Link returns problem.Conflict.
+// Link links an identity to the subscriber of a login. The caller has asked the subscriber, whose
+// email must be the identity's verified one. Otherwise Link returns problem.Conflict.
 func (us *Upstreams) Link(ctx context.Context, u Upstream, id Identity, s Login) error {
 	sub, err := us.Subscribers.FindSubscriber(ctx, u.ProjectID, s.SubscriberID)
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 type Upstreams struct{ *core }
 
 var upstreamTable = table[idp.Upstream]{
-	"upstreams", "upstream provider", `id, project_id, name, issuer, client_id, secret, settings, enabled, created, updated`,
+	"upstreams", "upstream provider", `id, project_id, name, issuer, client_id, secret, settings, enabled,
+	created, updated`,
 	func(u *idp.Upstream) []any {
 		return []any{&u.ID, &u.ProjectID, &u.Name, &u.Issuer, &u.ClientID, &u.Secret,
 			asJSON{v: &u.UpstreamSettings}, &u.Enabled, &u.Created, &u.Updated}

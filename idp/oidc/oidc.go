@@ -63,7 +63,7 @@ type Config struct {
 	Browsers web.BrowserRows // stores what must survive if Sessions is emptied
 	Mailbox  bool            // emails are kept at /dev/mail instead of being sent, and pages say so
 	AuthURL  string          // {auth_url} without the slash: the URL that browsers use
-	HTTP     *http.Client    // sends requests to upstream providers; nil means that there are none
+	HTTP     *http.Client    // sends requests to upstream providers; nil means that it sends none
 	// Certificates means that requests may come with a certificate of the client. MTLSURL is the URL
 	// at which connections have one, without the slash, or "" if it is AuthURL.
 	Certificates bool
@@ -112,8 +112,8 @@ func New(c Config) (*API, error) {
 	}
 	shared := &core{Provider: c.Provider, proofs: c.Proofs, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"),
 		certificates: c.Certificates, mtlsURL: c.MTLSURL}
-	shared.rp = rp.New(rp.Config{HTTP: c.HTTP, Provider: c.Provider, Redirect: shared.authURL + upstreamPath + "/callback",
-		Logout: shared.authURL + upstreamLogoutPath})
+	shared.rp = rp.New(rp.Config{HTTP: c.HTTP, Provider: c.Provider,
+		Redirect: shared.authURL + upstreamPath + "/callback", Logout: shared.authURL + upstreamLogoutPath})
 	d, err := newDiscovery(shared)
 	if err != nil {
 		return nil, err

@@ -265,11 +265,12 @@ func TestUpstreamLogout(t *testing.T) {
 	if back.location == nil || !strings.HasPrefix(back.location.String(), f.url+"/logout/upstream?state=") {
 		t.Fatalf("the provider does not return: %d %v %s", back.status, back.location, back.body)
 	}
-	if got := b.get(strings.TrimPrefix(back.location.String(), f.url)); !strings.Contains(got.body, "You are signed out") {
+	page = b.get(strings.TrimPrefix(back.location.String(), f.url))
+	if got := page; !strings.Contains(got.body, "You are signed out") {
 		t.Errorf("after returning: %d %s", got.status, got.body)
 	}
-	if got := ub.authorize(request(idp.Client{ID: f.u.ClientID, RedirectURIs: []string{f.url + "/login/upstream/callback"}},
-		"prompt", "none")); got.param("error") != "login_required" {
+	ours := idp.Client{ID: f.u.ClientID, RedirectURIs: []string{f.url + "/login/upstream/callback"}}
+	if got := ub.authorize(request(ours, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("the login at the provider lives on: %v", got.told())
 	}
 }
@@ -297,9 +298,11 @@ func newForger(t *testing.T) *forger {
 			_ = json.NewEncoder(w).Encode(body())
 		})
 	}
+
 	answer("/.well-known/openid-configuration", func() any {
-		return map[string]any{"issuer": f.url, "authorization_endpoint": f.url + "/auth", "token_endpoint": f.url + "/token",
-			"jwks_uri": f.url + "/keys", "id_token_signing_alg_values_supported": []string{"ES256"}}
+		return map[string]any{"issuer": f.url, "authorization_endpoint": f.url + "/auth",
+			"token_endpoint": f.url + "/token", "jwks_uri": f.url + "/keys",
+			"id_token_signing_alg_values_supported": []string{"ES256"}}
 	})
 	answer("/keys", func() any {
 		return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: f.key.Public(), KeyID: "k", Algorithm: "ES256"}}}
@@ -330,8 +333,10 @@ func TestUpstreamToken(t *testing.T) {
 		sent, err := url.Parse(f.press(b, b.authorize(request(f.site))).header.Get("Location"))
 		must(t, err)
 		fg.nonce = sent.Query().Get("nonce")
-		return b.get("/login/upstream/callback?" + url.Values{"state": {sent.Query().Get("state")}, "code": {"c"}}.Encode())
+		answer := url.Values{"state": {sent.Query().Get("state")}, "code": {"c"}}
+		return b.get("/login/upstream/callback?" + answer.Encode())
 	}
+
 	if got := ask(func(map[string]any) {}); got.param("code") == "" {
 		t.Fatalf("a valid token: %d %s", got.status, got.body)
 	}
@@ -360,7 +365,8 @@ func TestUpstreamFactor(t *testing.T) {
 	must(t, f.idp.Upstreams.Link(context.Background(), f.u, idp.Identity{UpstreamID: f.u.ID, Subject: f.up.ada.ID,
 		Email: f.ada.Email, Verified: true}, idp.Login{ProjectID: f.project.ID, SubscriberID: f.ada.ID}))
 	f.app()
-	if got := f.signIn(f.browser(), f.up.ada.Email); got.param("code") != "" || !strings.Contains(got.body, "/login/factor") {
+	got := f.signIn(f.browser(), f.up.ada.Email)
+	if got.param("code") != "" || !strings.Contains(got.body, "/login/factor") {
 		t.Errorf("%d %v %s", got.status, got.told(), got.body)
 	}
 }
@@ -370,10 +376,12 @@ func TestUpstreamFactor(t *testing.T) {
 func TestUpstreamSettings(t *testing.T) {
 	f := federate(t, nil)
 	ctx := context.Background()
-	if secret, err := f.idp.Upstreams.OpenSecret(f.u); err != nil || secret == "" || strings.Contains(f.u.Secret, secret) {
+	secret, err := f.idp.Upstreams.OpenSecret(f.u)
+	if err != nil || secret == "" || strings.Contains(f.u.Secret, secret) {
 		t.Errorf("the secret is not sealed: %v", err)
 	}
 	text := func(s string) *string { return &s }
+
 	for param, in := range map[string]idp.UpstreamInput{
 		"name":          {Name: text(" ")},
 		"issuer":        {Issuer: text("http://id.example/")},
@@ -387,7 +395,8 @@ func TestUpstreamSettings(t *testing.T) {
 			t.Errorf("%s: %v", param, err)
 		}
 	}
-	_, err := f.idp.Upstreams.Create(ctx, f.project.ID, idp.UpstreamInput{Name: &f.u.Name, Issuer: &f.u.Issuer,
+
+	_, err = f.idp.Upstreams.Create(ctx, f.project.ID, idp.UpstreamInput{Name: &f.u.Name, Issuer: &f.u.Issuer,
 		ClientID: text("x")})
 	if p := problem.First(err); p == nil || p.Param != "name" {
 		t.Errorf("the same name: %v", err)

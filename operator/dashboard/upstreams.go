@@ -79,8 +79,8 @@ func upstreamInputs(u idp.Upstream) []input {
 		{Kind: "text", Type: "password", Name: "client_secret", Label: "Client secret", Hint: secret, Length: 500},
 		{Kind: "text", Type: "text", Name: "scopes", Label: "Scopes", Value: strings.Join(u.AllScopes(), " ")},
 		{Kind: "check", Name: "enabled", Label: "The sign-in page has the button", Checked: u.Enabled || u.ID == ""},
-		{Kind: "check", Name: "sign_up", Label: "People without an account get one, if the project has open registration",
-			Checked: u.SignUp},
+		{Kind: "check", Name: "sign_up", Checked: u.SignUp,
+			Label: "People without an account get one, if the project has open registration"},
 		{Kind: "check", Name: "logout", Label: "Signing out here also signs out at the provider", Checked: u.Logout},
 	}
 	for _, field := range idp.UpstreamFields() {

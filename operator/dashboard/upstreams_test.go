@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -14,13 +15,13 @@ import (
 // that its secret is never shown.
 func TestUpstreamPages(t *testing.T) {
 	w := newWorld(t)
-	b, _ := w.operator("owner@example.com", ofAll)
+	_, b := w.operator("owner@example.com", ofAll)
 	all := "/dashboard/projects/" + w.one.ID + "/upstreams"
 	if got := b.get(all); !strings.Contains(got.body, "There are no upstream providers yet") {
 		t.Fatalf("the empty list: %s", got.Status)
 	}
-	fill := func(pairs ...string) map[string][]string {
-		form := map[string][]string{"name": {"Acme ID"}, "issuer": {"https://id.example/"}, "client_id": {"selvage"},
+	fill := func(pairs ...string) url.Values {
+		form := url.Values{"name": {"Acme ID"}, "issuer": {"https://id.example/"}, "client_id": {"selvage"},
 			"client_secret": {"hunter2"}, "scopes": {"openid email"}, "enabled": {"on"}}
 		for i := 0; i < len(pairs); i += 2 {
 			form[pairs[i]] = []string{pairs[i+1]}
@@ -48,12 +49,13 @@ func TestUpstreamPages(t *testing.T) {
 	found, err := w.idp.Upstreams.List(context.Background(), w.one.ID, page.Query{Size: 10})
 	must(t, err)
 	u := found.Items[0]
-	if secret, err := w.idp.Upstreams.OpenSecret(u); u.Name != "New" || u.Claims["email"] != "mail" || secret != "hunter2" {
+	secret, err := w.idp.Upstreams.OpenSecret(u)
+	if u.Name != "New" || u.Claims["email"] != "mail" || secret != "hunter2" {
 		t.Errorf("the provider is %+v with the secret %q, %v", u, secret, err)
 	}
 
-	if got := b.post(link[1], link[1]+"/delete", map[string][]string{"confirm": {"Acme ID"}}); got.StatusCode != 422 {
+	if got := b.post(link[1], link[1]+"/delete", url.Values{"confirm": {"Acme ID"}}); got.StatusCode != 422 {
 		t.Errorf("deleting without its name: %s", got.Status)
 	}
-	b.post(link[1], link[1]+"/delete", map[string][]string{"confirm": {"New"}}).leadsTo(t, all+"?done=upstreamdeleted")
+	b.post(link[1], link[1]+"/delete", url.Values{"confirm": {"New"}}).leadsTo(t, all+"?done=upstreamdeleted")
 }

@@ -74,8 +74,8 @@ func (c *commands) upstreamCommand() *cobra.Command {
 		c.updateUpstream)
 	remove := n.deleteCommand("delete ID", "Delete an upstream provider",
 		func(u idp.Upstream) (what, name string) {
-			return "This deletes the upstream provider " + u.Name + ". Its accounts are no longer linked with subscribers.",
-				u.Name
+			return "This deletes the upstream provider " + u.Name +
+				". Its accounts are no longer linked with subscribers.", u.Name
 		},
 		func(ctx context.Context, a *app, u idp.Upstream) error {
 			return a.IDP.Upstreams.Delete(ctx, u.ProjectID, u.ID)

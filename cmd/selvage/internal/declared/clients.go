@@ -34,8 +34,10 @@ func clientFields(c *client) []field {
 		{"request_object_signing_alg", &c.RequestObjectAlg}, {"request_uris", &c.RequestURIs},
 		{"authorization_signed_response_alg", &c.ResponseAlg},
 		{"dpop_bound_access_tokens", &c.DPoPBound},
+
 		{"tls_client_certificate_bound_access_tokens", &c.CertificateBound},
-		{"tls_client_auth_subject_dn", &c.CertificateSubject.DN}, {"tls_client_auth_san_dns", &c.CertificateSubject.DNS},
+		{"tls_client_auth_subject_dn", &c.CertificateSubject.DN},
+		{"tls_client_auth_san_dns", &c.CertificateSubject.DNS},
 		{"tls_client_auth_san_uri", &c.CertificateSubject.URI}, {"tls_client_auth_san_ip", &c.CertificateSubject.IP},
 		{"tls_client_auth_san_email", &c.CertificateSubject.Email},
 		{"backchannel_logout_uri", &c.BackchannelLogoutURI},
