@@ -1,0 +1,18 @@
+package clients
+
+import (
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestRegistration shows that openid-client and oauth4webapi register themselves and complete a login.
+func TestRegistration(t *testing.T) {
+	p := harness.Shared(t).NewProject(t)
+	p.CLI(t, "", "project", "update", p.ID, "--client-registration", "token")
+	made := p.CLI(t, "", "client-registration", "token", "create", "--project", p.ID)
+	sub, b := p.NewSubscriber(t), p.Browser()
+	visit := func(url string) string { return harness.RedirectURI + "?" + b.SignIn(t, url, sub).Encode() }
+	runNode(t, "registration.mjs", map[string]string{"issuer": p.Issuer(), "token": made["token"].(string),
+		"redirect_uri": harness.RedirectURI, "sub": sub.ID, "email": sub.Email}, visit)
+}
