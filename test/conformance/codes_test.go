@@ -38,7 +38,7 @@ func (m *module) reuse(after time.Duration) signedIn {
 // wantTokenError posts a token request and checks that it is refused (RFC 6749, section 5.2).
 func (m *module) wantTokenError(c *harness.Client, form url.Values, code string) {
 	m.Helper()
-	a := c.Post(m, m.op.endpoint(m, "token_endpoint"), c.Authenticated(form)...).WantError(m, 400, code)
+	a := m.postToken(c, form).WantError(m, 400, code)
 	m.check(isJSON(a), "Content-Type of a token error = %q, want application/json", a.Header.Get("Content-Type"))
 	members := a.Object(m)
 	if err := only(members, "error", "error_description", "error_uri"); err != nil {

@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"crypto/rand"
+	"maps"
 	"mime"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/test/harness"
@@ -24,7 +26,7 @@ func (m *module) request(params ...string) request {
 // requestOf returns a request of a client. params are names and values of additional parameters.
 func (m *module) requestOf(c *harness.Client, params ...string) request {
 	r := request{m, c, url.Values{
-		"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {c.Redirect}, "scope": {"openid"},
+		"response_type": {m.kind}, "client_id": {c.ID}, "redirect_uri": {c.Redirect}, "scope": {"openid"},
 		"state": {rand.Text()}, "nonce": {rand.Text()},
 	}}
 	if m.mode != "" {
@@ -67,7 +69,9 @@ func (m *module) told(p harness.Page) url.Values {
 	m.Helper()
 	if m.mode != "form_post" {
 		v := p.Callback(m)
-		m.check(p.Left.Fragment == "", "the response %s has a fragment", p.Left)
+		m.check((p.Left.Fragment != "") == (m.kind != "code"),
+			"the response %s is in the wrong part of the URL", p.Left)
+		m.check(m.kind == "code" || p.Left.RawQuery == "", "the response %s has a query", p.Left)
 		return v
 	}
 	action, v := p.FormPost(m) // OAuth 2.0 Form Post Response Mode, section 2
@@ -75,18 +79,66 @@ func (m *module) told(p harness.Page) url.Values {
 	return v
 }
 
+// returns reports whether responses to the module's requests contain a part: code, id_token or token.
+func (m *module) returns(part string) bool { return slices.Contains(strings.Fields(m.kind), part) }
+
+// finish checks a successful response and returns what the client has at the end. Tokens come from the
+// code, if there is one.
+func (r request) finish(v url.Values) signedIn {
+	r.m.Helper()
+	r.succeeds(v)
+	m := r.m
+	direct := signedIn{Tokens: harness.Tokens{AccessToken: v.Get("access_token"), IDToken: v.Get("id_token")}}
+	m.check(v.Has("code") == m.returns("code") && v.Has("id_token") == m.returns("id_token") &&
+		v.Has("access_token") == m.returns("token"), "the response to %s has %v", m.kind, v)
+
+	if m.returns("id_token") {
+		direct.claims = r.idToken(direct.IDToken)
+		r.wantHash(direct.claims, "at_hash", direct.AccessToken)
+		r.wantHash(direct.claims, "c_hash", v.Get("code"))
+	}
+	if m.returns("token") {
+		m.check(strings.EqualFold(v.Get("token_type"), "Bearer"), "token_type = %q", v.Get("token_type"))
+		m.check(v.Get("expires_in") != "", "the response has no expires_in")
+		m.op.Get(m, m.op.endpoint(m, "userinfo_endpoint"), harness.Bearer(direct.AccessToken)).Want(m, 200)
+	}
+	if !m.returns("code") {
+		return direct
+	}
+
+	s := r.redeem(r.form(v.Get("code")))
+	m.check(direct.claims == nil || direct.sub() == s.sub(), "the response has %v, and then sub = %s",
+		direct.claims, s.sub())
+	return s
+}
+
+// wantHash checks the hash of a value that came with an ID token (OpenID Connect Core, section
+// 3.3.2.11). There must be one if there is a value.
+func (r request) wantHash(claims map[string]any, name, value string) {
+	r.m.Helper()
+	if value != "" || claims[name] != nil {
+		r.m.check(claims[name] == hashOf(value), "%s = %v, want %s", name, claims[name], hashOf(value))
+	}
+}
+
 // code returns the code of a response, which must be a success.
 func (r request) code(v url.Values) string {
+	r.m.Helper()
+	r.succeeds(v)
+	if v.Get("code") == "" {
+		r.m.Fatalf("the client received %v, want a code", v)
+	}
+	return v.Get("code")
+}
+
+// succeeds checks that a response is a success.
+func (r request) succeeds(v url.Values) {
 	r.m.Helper()
 	r.m.check(v.Get("iss") == r.m.op.Issuer(), "iss = %q, want %q (RFC 9207)", v.Get("iss"), r.m.op.Issuer())
 	if v.Get("error") != "" {
 		r.m.Fatalf("the client received %v", v)
 	}
 	r.m.check(v.Get("state") == r.Get("state"), "state = %q, want %q", v.Get("state"), r.Get("state"))
-	if v.Get("code") == "" {
-		r.m.Fatalf("the client received %v, want a code", v)
-	}
-	return v.Get("code")
 }
 
 // wantError checks an error response (OpenID Connect Core, section 3.1.2.6).
@@ -123,7 +175,20 @@ func (r request) form(code string) url.Values {
 // redeem requests the tokens of a code.
 func (r request) redeem(form url.Values) signedIn {
 	r.m.Helper()
-	return r.tokens(r.client.Post(r.m, r.m.op.endpoint(r.m, "token_endpoint"), r.client.Authenticated(form)...))
+	return r.tokens(r.m.postToken(r.client, form))
+}
+
+// postToken sends a token request with the client's authentication.
+func (m *module) postToken(c *harness.Client, form url.Values) harness.Answer {
+	m.Helper()
+	options := c.Authenticated(form)
+	if _, ok := m.keys[c.ID]; ok {
+		proven := maps.Clone(form)
+		proven.Set("client_assertion", m.assertion(c.ID, m.op.endpoint(m, "token_endpoint")))
+		proven.Set("client_assertion_type", assertionType)
+		options = []harness.Option{harness.Form(proven)}
+	}
+	return c.Post(m, m.op.endpoint(m, "token_endpoint"), options...)
 }
 
 // tokens checks a token response and its ID token (OpenID Connect Core, sections 3.1.3.3 and
@@ -158,14 +223,18 @@ func (s signedIn) sub() string { return s.claims["sub"].(string) } // idToken ha
 // flow runs a complete login with a request: response, tokens and userinfo.
 func (r request) flow() signedIn {
 	r.m.Helper()
-	s := r.redeem(r.form(r.code(r.answer())))
+	s := r.finish(r.answer())
 	r.m.userInfo(s)
 	return s
 }
 
-// userInfo requests the userinfo endpoint and checks the response.
+// userInfo requests the userinfo endpoint and checks the response. Without an access token, it returns
+// the claims of the ID token, which then has those of the scopes (OpenID Connect Core, section 5.4).
 func (m *module) userInfo(s signedIn) map[string]any {
 	m.Helper()
+	if s.AccessToken == "" {
+		return s.claims
+	}
 	return m.checkUserInfo(s, m.op.Get(m, m.op.endpoint(m, "userinfo_endpoint"), harness.Bearer(s.AccessToken)))
 }
 

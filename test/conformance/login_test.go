@@ -23,7 +23,7 @@ func (m *module) again(asks bool, params ...string) signedIn {
 	p := m.browser.Open(m, r.url())
 	m.check(p.Has("login-submit") == asks, "a login page at the second login: %v, want %v",
 		p.Has("login-submit"), asks)
-	s := r.redeem(r.form(r.code(m.told(m.signIn(p)))))
+	s := r.finish(m.told(m.signIn(p)))
 	m.userInfo(s)
 	return s
 }

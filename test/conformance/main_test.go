@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/go-jose/go-jose/v4"
@@ -17,12 +19,14 @@ type plan struct {
 	test    string // name of the Go test
 	mode    string // response_mode of the requests; "" sends none
 	modules []entry
+	types   []string // response types of the requests; nil means only code
 }
 
 // An entry is a module of a plan and its function.
 type entry struct {
 	name string
 	run  func(*module)
+	only []string // the response types that the plan runs it for; nil means all of the plan
 }
 
 // A module is the state of a running module: a browser without cookies, whose person has never
@@ -31,8 +35,10 @@ type module struct {
 	*testing.T
 	op      *provider
 	mode    string
+	kind    string // response_type of the requests
 	browser *harness.Browser
-	outcome string // "passes", or "warns" or "skipped" with the reason
+	keys    map[string]jose.JSONWebKey // keys of clients that registered themselves, by client
+	outcome string                     // "passes", or "warns" or "skipped" with the reason
 }
 
 // The outcomes of a module that does not fail.
@@ -50,6 +56,7 @@ type provider struct {
 	keys                jose.JSONWebKeySet
 	basic, second, post *harness.Client
 	person              harness.Subscriber
+	initial             harness.Option // the initial access token, where clients register themselves
 }
 
 // logoutURI is the clients' post-logout redirect URI.
@@ -122,14 +129,29 @@ func (p plan) run(t *testing.T, op *provider) {
 	}
 	states := readTables(t)[p.name].states
 	for _, e := range p.modules {
-		t.Run(e.name, func(t *testing.T) {
-			t.Parallel()
-			m := &module{T: t, op: op, mode: p.mode, browser: op.Browser(), outcome: passes}
-			e.run(m)
-			if got := states[e.name]; !t.Failed() && got != m.outcome {
-				t.Errorf("docs/openid.md has %q for this module, but its outcome is %q", got, m.outcome)
+		if p.types == nil {
+			t.Run(e.name, p.module(e, op, "code", states[e.name]))
+			continue
+		}
+		for _, kind := range p.types {
+			if e.only == nil || slices.Contains(e.only, kind) {
+				t.Run(e.name+"/"+strings.ReplaceAll(kind, " ", "+"), p.module(e, op, kind, states[e.name]))
 			}
-		})
+		}
+	}
+}
+
+// module returns a test that runs a module for a response type. state is its outcome in
+// docs/openid.md.
+func (p plan) module(e entry, op *provider, kind, state string) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		m := &module{T: t, op: op, mode: p.mode, kind: kind, browser: op.Browser(), outcome: passes,
+			keys: make(map[string]jose.JSONWebKey)}
+		e.run(m)
+		if !t.Failed() && state != m.outcome {
+			t.Errorf("docs/openid.md has %q for this module, but its outcome is %q", state, m.outcome)
+		}
 	}
 }
 

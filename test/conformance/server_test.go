@@ -13,17 +13,19 @@ import (
 // server checks the complete code flow.
 func server(m *module) {
 	r := m.request()
-	code := r.code(r.answer())
-	m.check(len(code)*8 >= 128, "the code %s is shorter than 128 bits", code)
-	m.check(entropy(code) > 96, "the code %s has an entropy of %.0f bits, want more than 96", code, entropy(code))
+	v := r.answer()
+	if code := v.Get("code"); m.returns("code") {
+		m.check(len(code)*8 >= 128, "the code %s is shorter than 128 bits", code)
+		m.check(entropy(code) > 96, "the code %s has an entropy of %.0f bits, want more than 96", code, entropy(code))
+	}
 
-	s := r.redeem(r.form(code))
+	s := r.finish(v)
 	m.userInfo(s)
 	if h := s.claims["at_hash"]; h != nil {
 		m.check(h == hashOf(s.AccessToken), "at_hash = %v, want %s", h, hashOf(s.AccessToken))
 	}
 	if h := s.claims["c_hash"]; h != nil {
-		m.check(h == hashOf(code), "c_hash = %v, want %s", h, hashOf(code))
+		m.check(h == hashOf(v.Get("code")), "c_hash = %v, want %s", h, hashOf(v.Get("code")))
 	}
 	if err := only(s.claims, "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp",
 		"at_hash", "c_hash", "nbf", "jti", "sid", "s_hash", "txn"); err != nil {
@@ -53,7 +55,7 @@ func responseTypeMissing(m *module) {
 		p.WantErrorPage(m, 400)
 		return
 	}
-	r.wantError(m.told(p), "unsupported_response_type", "invalid_request")
+	r.wantError(p.Callback(m), "unsupported_response_type", "invalid_request") // the type chooses the part of the URL
 }
 
 // idTokenSignature checks the signature for a client registered without an algorithm.
@@ -88,6 +90,14 @@ func withoutNonce(m *module) {
 	r.flow()
 }
 
+// nonceMissing omits the nonce where one is required (OpenID Connect Core, sections 3.2.2.1 and
+// 3.3.2.11).
+func nonceMissing(m *module) {
+	r := m.request()
+	r.Del("nonce")
+	r.wantError(m.told(m.browser.Open(m, r.url())), "invalid_request")
+}
+
 func clientSecretPost(m *module) {
 	m.check(m.op.offers("token_endpoint_auth_methods_supported", "client_secret_post"),
 		"the metadata does not offer client_secret_post")
@@ -108,7 +118,7 @@ func withPKCE(m *module) {
 func byPost(m *module) {
 	r := m.request()
 	p := m.browser.Post(m, m.op.endpoint(m, "authorization_endpoint"), r.Values)
-	r.redeem(r.form(r.code(m.told(m.signIn(p)))))
+	r.finish(m.told(m.signIn(p)))
 }
 
 // loginHint sends the person's name, which the login page must show.
@@ -116,7 +126,7 @@ func loginHint(m *module) {
 	r := m.request("login_hint", m.op.person.Email)
 	p := m.browser.Open(m, r.url())
 	m.check(strings.Contains(string(p.Body), m.op.person.Email), "the login page does not show the login_hint")
-	r.redeem(r.form(r.code(m.told(m.signIn(p)))))
+	r.finish(m.told(m.signIn(p)))
 }
 
 // acrValues requests the values that the metadata offers. The ID token must have one of them.

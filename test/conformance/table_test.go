@@ -17,7 +17,7 @@ type table struct {
 
 var (
 	planRow   = regexp.MustCompile("^\\| `([a-z0-9-]+-test-plan)` \\| `([^`]+)` \\|$")
-	moduleRow = regexp.MustCompile("^- `([a-z0-9-]+)`(?:: (.+))?$")
+	moduleRow = regexp.MustCompile("^- `([a-zA-Z0-9_-]+)`(?:: (.+))?$")
 )
 
 // readTables returns the tables of docs/openid.md by plan. A heading of the third level begins a
