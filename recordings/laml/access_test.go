@@ -99,7 +99,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		{"PATCH", s.path("/Recordings.json"), 405, 20405, "GET, HEAD, POST"},
 		{"PUT", s.path("/Calls/c/Recordings.json"), 405, 20405, "GET, HEAD, POST"},
 		{"PUT", s.path("/Conferences/c/Recordings/" + sid), 405, 20405, "DELETE, GET, HEAD, POST"},
-		{"POST", s.path("/Conferences/c/Recordings"), 405, 20405, "GET, HEAD"},
+		{"PUT", s.path("/Conferences/c/Recordings"), 405, 20405, "GET, HEAD, POST"},
 	}
 
 	for _, tt := range tests {
