@@ -91,10 +91,12 @@ const steps = [
   },
 ];
 
-/** Shows a guest the addresses that can be called with the link. */
+/** Shows a guest the addresses that can be reached with the link, and the chat with them. */
 async function welcomeGuest(token) {
   const fabric = await Selvage.Fabric({ token, host: server });
-  return (await fabric.addresses.list().all()).map((a) => ({ name: a.name, type: a.type, channels: a.channels }));
+  const addresses = await fabric.addresses.list().all();
+  void startGuestChat(fabric, addresses).catch(complain);
+  return addresses.map((a) => ({ name: a.name, type: a.type, channels: a.channels }));
 }
 
 async function start() {
@@ -106,9 +108,10 @@ async function start() {
   const finished = await view.record("signin", () => app.handleRedirect());
   if (!finished) await app.loginSilently(); // after a reload, the browser still has the login
   if (app.isSignedIn) sessionStorage.removeItem("demo-signed-out");
+  if (app.isSignedIn) void startChat().catch(complain);
   view.refresh();
 }
 
 const view = drawSteps(document.querySelector("#steps"), steps, () => app.isSignedIn);
 app.on("signedout", view.refresh);
-start().catch(view.fail);
+document.addEventListener("DOMContentLoaded", () => start().catch(view.fail)); // after the other scripts

@@ -106,6 +106,7 @@ func TestDemo(t *testing.T) {
 		b.wantSaid(step.id, step.says)
 	}
 
+	b.writes("hello from Ada")
 	b.until("the recording to be ready", "document.querySelector('audio')?.duration > 1")
 	guest := eval[string](b, "document.querySelector('#step-guest a').href")
 	b.picture("demo-done")
@@ -121,15 +122,41 @@ func TestDemo(t *testing.T) {
 	if eval[string](b, "location.href") != page {
 		t.Error("the guest's token stays in the address bar")
 	}
+	b.writes("hello from a guest")
 	b.picture("demo-guest")
 
 	b.do(goTo(page))
 	b.lit("signin") // the browser is still signed in
+	b.readsGuest("hello from a guest")
 	b.leave("(window.before = true, document.querySelector('#signout-run').click())")
 	b.until("the page to be back", "!window.before && document.querySelector('#step-signout')?.matches('.done')")
 	if eval[bool](b, "app.isSignedIn || document.querySelector('#step-signin').matches('.done')") {
 		t.Error("someone is signed in after signing out")
 	}
+}
+
+// writes sends a message in the chat of the demo, and waits until it is shown.
+func (b tab) writes(text string) {
+	b.Helper()
+	b.until("the chat", "document.querySelector('#chat')?.hidden === false")
+	b.do(write("#chat-text", text))
+	b.leave("document.querySelector('#chat-send').click()")
+	b.until("the message to be shown", fmt.Sprintf(
+		"[...document.querySelectorAll('#chat-log .mine p')].some((p) => p.textContent === %q)", text))
+}
+
+// readsGuest opens the conversation with the guest, and waits for its message.
+func (b tab) readsGuest(text string) {
+	b.Helper()
+	b.until("the guest", "[...document.querySelector('#chat-with').options].some((o) => o.text === 'Guest')")
+	b.leave(`(() => {
+		const list = document.querySelector('#chat-with')
+		list.value = [...list.options].find((o) => o.text === 'Guest').value
+		list.onchange()
+	})()`)
+	b.until("the guest's message", fmt.Sprintf(
+		"[...document.querySelectorAll('#chat-log li:not(.mine) p')].some((p) => p.textContent === %q)", text))
+	b.picture("demo-chat")
 }
 
 // stock runs the steps of the stock SDK.

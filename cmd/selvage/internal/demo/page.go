@@ -39,8 +39,9 @@ func (d *Demo) writePage(w http.ResponseWriter, found app) {
 	_, domain, _ := strings.Cut(d.Where.Fabric, ".") // browser SDKs replace the first label
 	o := templates.Options{
 		Scripts: true, Media: true, Frames: []string{"'self'", auth},
-		Connect: []string{auth, "https://fabric." + domain, "wss://" + d.Where.Fabric},
-		Framer:  "'self'", // the app renews its login in an iframe
+		Connect: []string{auth, "https://fabric." + domain, "wss://" + d.Where.Fabric,
+			"ws" + strings.TrimPrefix(d.Where.Public, "http")},
+		Framer: "'self'", // the app renews its login in an iframe
 	}
 	if d.stock.Host != "" {
 		o.ScriptHosts = []string{d.stock.Host}
