@@ -44,8 +44,8 @@ func (c *Chat) AllMessages(ctx context.Context, t fabric.Token, q page.Query) (p
 }
 
 // markGone marks the senders whose addresses the holder of a token cannot find. These are deleted and
-// disabled subscribers and, for guests, all addresses that the token does not contain. SDK 3.29.0 looks up the address of
-// each sender, and shows no messages at all if it does not find one of them.
+// disabled subscribers and, for guests, all addresses that the token does not contain. SDK 3.29.0
+// looks up the address of each sender, and shows no messages at all if it does not find one of them.
 func (c *Chat) markGone(ctx context.Context, t fabric.Token, all []Message) error {
 	var ids []string
 	for _, m := range all {
