@@ -30,10 +30,26 @@ func explain(err error) error {
 }
 
 func unavailable(err error) error {
+	message := "the database does not answer"
+	if isFull(err) {
+		message = "no space is left on the disk of the database"
+	}
 	return fmt.Errorf("%w: %w", &problem.Error{
-		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: "the database does not answer",
-		RetryAfter: time.Second,
+		Kind: problem.Unavailable, Code: "temporarily_unavailable", Message: message, RetryAfter: time.Second,
 	}, err)
+}
+
+// isFull reports whether a full disk caused the error.
+func isFull(err error) bool {
+	var file *sqlite.Error
+	var server *pgconn.PgError
+	switch {
+	case errors.As(err, &file):
+		return file.Code()&0xff == sqlite3.SQLITE_FULL
+	case errors.As(err, &server):
+		return server.Code == "53100"
+	}
+	return false
 }
 
 // Error codes of PostgreSQL (its manual, appendix A).

@@ -8,6 +8,7 @@ package certs
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -16,8 +17,6 @@ import (
 // check returns why a certificate cannot be used, or nil. what names the certificate in the error.
 func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) error {
 	switch {
-	case now.After(leaf.NotAfter):
-		return fmt.Errorf("%s expired on %s: renew it", what, leaf.NotAfter.Format(time.DateOnly))
 	case now.Before(leaf.NotBefore):
 		return fmt.Errorf("%s is not valid before %s, and this machine's clock is at %s", what,
 			leaf.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
@@ -28,8 +27,14 @@ func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) e
 				names(leaf))
 		}
 	}
+	if now.After(leaf.NotAfter) {
+		return fmt.Errorf("%s %w on %s: renew it", what, errExpired, leaf.NotAfter.Format(time.DateOnly))
+	}
 	return nil
 }
+
+// errExpired is the error for a certificate whose only fault is its age.
+var errExpired = errors.New("expired")
 
 // names returns the names and addresses in a certificate, joined by commas.
 func names(leaf *x509.Certificate) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -31,7 +32,8 @@ type Files struct {
 	loaded stamp // of the files when last read, whether valid or not
 }
 
-// OpenFiles reads the files.
+// OpenFiles reads the files. An expired certificate is served and logged, so that the server starts
+// and other listeners work; a valid one replaces it as soon as it is in the files.
 func OpenFiles(c FilesConfig) (*Files, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -40,7 +42,12 @@ func OpenFiles(c FilesConfig) (*Files, error) {
 		c.Now = time.Now
 	}
 	f := &Files{c: c}
-	return f, f.Reload()
+	err := f.Reload()
+	if errors.Is(err, errExpired) {
+		c.Log.Error("serving HTTPS with an expired certificate, which clients reject", "error", err)
+		err = nil
+	}
+	return f, err
 }
 
 // TLS returns the configuration of a listener. It always uses the newest valid certificate.
@@ -51,21 +58,23 @@ func (f *Files) TLS() *tls.Config {
 // Ends returns when the certificate expires.
 func (f *Files) Ends() time.Time { return f.inUse.Load().Leaf.NotAfter }
 
-// Reload reads the files now. If they are not valid, the current certificate stays in use.
+// Reload reads the files now. If they are not valid, the current certificate stays in use. Without
+// one, an expired one is used.
 func (f *Files) Reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.loaded = f.stamp() // taken before reading, so that a change in the meantime is noticed
 	pair, err := f.read()
-	if err != nil {
+	if err != nil && (pair == nil || f.inUse.Load() != nil) {
 		return err
 	}
 	f.inUse.Store(pair)
-	return nil
+	return err
 }
 
 // read returns the certificate in the files, if others cannot read the key, the key belongs
-// to the certificate, and the certificate is valid now for all hosts.
+// to the certificate, and the certificate is valid for all hosts. It also returns an expired one,
+// with errExpired.
 func (f *Files) read() (*tls.Certificate, error) {
 	chain, err := os.ReadFile(f.c.Cert)
 	if err != nil {
@@ -92,7 +101,11 @@ func (f *Files) read() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, f.explain(err, chain, key)
 	}
-	return &pair, check(pair.Leaf, "the certificate in "+f.c.Cert, f.c.Now(), f.c.Hosts)
+	err = check(pair.Leaf, "the certificate in "+f.c.Cert, f.c.Now(), f.c.Hosts)
+	if err != nil && !errors.Is(err, errExpired) {
+		return nil, err
+	}
+	return &pair, err
 }
 
 // Run reads the files again when they change, until ctx is done. Another program may write the two

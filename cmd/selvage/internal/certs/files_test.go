@@ -77,7 +77,9 @@ func TestOpenFiles(t *testing.T) {
 		{"another certificate's key", other, key, 0o600, nil, "DIR/cert.pem and DIR/key.pem do not match"},
 		{"the chain in reverse order", append(bytes.Clone(other), chain...), key, 0o600, nil,
 			"of the first certificate"},
-		{"expired", past, pastKey, 0o600, nil, "the certificate in DIR/cert.pem expired on"},
+		{"expired", past, pastKey, 0o600, nil, ""},
+		{"expired, for another host", past, pastKey, 0o600, []string{"id.example.org"},
+			"is not valid for id.example.org"},
 		{"not valid yet", future, futureKey, 0o600, nil, "and this machine's clock is at"},
 		{"another host", chain, key, 0o600, []string{"id.example.org"},
 			"is not valid for id.example.org, where clients reach this server; it is valid for pbx.example.org"},
@@ -99,6 +101,35 @@ func TestOpenFiles(t *testing.T) {
 	if _, err := OpenFiles(FilesConfig{Cert: "nowhere", Key: "nowhere"}); err == nil ||
 		!strings.Contains(err.Error(), "reading tls.cert: open nowhere") {
 		t.Errorf("OpenFiles of missing files = %v", err)
+	}
+}
+
+// TestExpired shows that an expired certificate is served at the start, and logged. It replaces no
+// other certificate, and is replaced by a valid one.
+func TestExpired(t *testing.T) {
+	now := time.Now()
+	past, pastKey := makePair(t, now.Add(-91*day), 90*day, "past.example.org")
+	chain, key := makePair(t, now.Add(-day), 90*day, "pbx.example.org")
+	dir, log := t.TempDir(), new(notes)
+	c := FilesConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"),
+		Log: slog.New(slog.NewTextHandler(log, nil))}
+	put := func(chain, key []byte) {
+		write(t, c.Cert, chain, 0o644)
+		write(t, c.Key, key, 0o600)
+	}
+	put(past, pastKey)
+	f, err := OpenFiles(c)
+	logged := log.take()
+	if err != nil || !f.Ends().Before(now) || !strings.Contains(logged, "expired on") {
+		t.Fatalf("OpenFiles = %v, and logged %q", err, logged)
+	}
+	put(chain, key)
+	if err := f.Reload(); err != nil || f.Ends().Before(now) {
+		t.Errorf("Reload of a valid certificate = %v", err)
+	}
+	put(past, pastKey)
+	if err := f.Reload(); err == nil || f.Ends().Before(now) {
+		t.Errorf("Reload of an expired certificate = %v, want an error, and the valid one in use", err)
 	}
 }
 

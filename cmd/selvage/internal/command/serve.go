@@ -27,13 +27,14 @@ reach the server, a demo project.`
 }
 
 func (c *commands) serve(cmd *cobra.Command, _ []string) error {
-	conf, _, err := c.loadConfig(cmd.Flags())
+	conf, from, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	return server.Serve(cmd.Context(), server.Config{
 		Config: conf, Version: c.build.version(), Getenv: c.Getenv, Hashes: c.hashes,
 		Stdout: c.Stdout, Stderr: c.Stderr,
+		IsSet: func(key string) bool { return from[key] != "" },
 		Reload: func() (config.Config, error) {
 			conf, _, err := c.loadConfig(cmd.Flags())
 			return conf, err

@@ -148,6 +148,9 @@ func (c Config) TLSAddress() HostPort {
 	return Off
 }
 
+// LocalCertificate reports whether HTTPS uses the local certificate authority.
+func (c Config) LocalCertificate() bool { return c.TLS.Cert == "" && len(c.TLS.ACME.Hosts) == 0 }
+
 // MediaListener returns the address for the media of calls, or Off.
 func (c Config) MediaListener() HostPort {
 	switch {

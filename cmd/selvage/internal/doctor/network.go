@@ -18,10 +18,12 @@ import (
 
 func (e *Examination) networkChecks() []check {
 	return []check{
-		{"Listeners", "HTTP", e.listener("--listen", e.Config.Listen, e.running.HTTP)},
-		{"Listeners", "HTTPS", e.listener("--listen-tls", e.Config.TLSAddress(), e.running.HTTPS)},
-		{"Listeners", "client certificates", e.listener("--listen-mtls", e.Config.ListenMTLS, e.running.MTLS)},
-		{"Listeners", "operators", e.listener("--listen-ops", e.Config.ListenOps, e.running.Ops)},
+		{"Listeners", "HTTP", e.listener("--listen", e.Config.Listen, e.running.HTTP, false)},
+		{"Listeners", "HTTPS", e.listener("--listen-tls", e.Config.TLSAddress(), e.running.HTTPS,
+			e.Config.ListenTLS == config.Auto && e.Config.LocalCertificate())},
+		{"Listeners", "client certificates", e.listener("--listen-mtls", e.Config.ListenMTLS, e.running.MTLS, false)},
+		{"Listeners", "operators", e.listener("--listen-ops", e.Config.ListenOps, e.running.Ops,
+			e.From["listen_ops"] == "")},
 		{"Server", "running", e.runningServer},
 		{"Server", "public URL", e.publicURL},
 		{"Server", "fabric host", e.fabricHost},
@@ -29,8 +31,10 @@ func (e *Examination) networkChecks() []check {
 }
 
 // listener returns a check that the running server listens on address. If no server is running, it
-// checks that the address is free.
-func (e *Examination) listener(flag string, address config.HostPort, running string) func(context.Context) []Finding {
+// checks that the address is free. If yields is set, the server uses a free port if it is not.
+func (e *Examination) listener(
+	flag string, address config.HostPort, running string, yields bool,
+) func(context.Context) []Finding {
 	return func(ctx context.Context) []Finding {
 		switch {
 		case address == config.Off:
@@ -42,6 +46,10 @@ func (e *Examination) listener(flag string, address config.HostPort, running str
 		}
 
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+		if errors.Is(err, syscall.EADDRINUSE) && yields {
+			return []Finding{warnedf("set "+flag, "%s is used by %s, so the server will use another port", address,
+				holderOf(address))}
+		}
 		if err != nil {
 			return []Finding{unlistenable(address, flag, err)}
 		}

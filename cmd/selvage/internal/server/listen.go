@@ -43,11 +43,28 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// listen listens on an address. flag is the flag that sets the address, which errors name.
-func listen(ctx context.Context, address config.HostPort, flag string) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+// A wanted is an address to listen on.
+type wanted struct {
+	address config.HostPort
+	flag    string // that sets the address, which errors name
+	yields  bool   // use any free port instead if another program uses the address
+}
+
+// listen listens on an address. It returns nil if that is off.
+func listen(ctx context.Context, want wanted, log *slog.Logger) (net.Listener, error) {
+	if want.address == config.Off {
+		return nil, nil
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(want.address))
+	if errors.Is(err, syscall.EADDRINUSE) && want.yields {
+		host, _, _ := net.SplitHostPort(string(want.address))
+		if l, err = new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0")); err == nil {
+			log.Warn("another program uses the port; using a free one", "wanted", string(want.address),
+				"address", l.Addr().String(), "flag", want.flag)
+		}
+	}
 	if err != nil {
-		return nil, listenError(err, address, flag)
+		return nil, listenError(err, want.address, want.flag)
 	}
 	return patientListener{l.(*net.TCPListener), patience}, nil
 }

@@ -20,7 +20,7 @@ import (
 // request bodies, answers for responses.
 func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.Addr {
 	t.Helper()
-	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	l, err := listen(t.Context(), wanted{address: "127.0.0.1:0", flag: "--listen"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestUnreadBody(t *testing.T) {
 // TestWriteRenewed shows that a write has its full time whatever deadline was set before, for
 // example when a connection was hijacked.
 func TestWriteRenewed(t *testing.T) {
-	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
+	l, err := listen(t.Context(), wanted{address: "127.0.0.1:0", flag: "--listen"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,6 +57,7 @@ const damageCheckTime = time.Second
 type Config struct {
 	Config         config.Config
 	Reload         func() (config.Config, error) // reads the configuration again
+	IsSet          func(key string) bool         // reports whether the configuration sets a key
 	Version        string                        // of the program
 	Getenv         func(string) string
 	Hashes         func() *exec.Cmd // returns the command of the process that hashes passwords
@@ -89,7 +90,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	defer lock.Close()
-	if s.ports, err = openPorts(ctx, conf); err != nil {
+	if s.ports, err = openPorts(ctx, c, s.log); err != nil {
 		return err
 	}
 
@@ -345,40 +346,44 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// openPorts opens all listeners. If it fails to open one, it closes the others.
-func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, p.close())
-		}
-	}()
-
-	if p.http, err = listen(ctx, c.Listen, "--listen"); err != nil {
-		return p, err
+// openPorts opens all listeners. If it fails to open some, it closes the others, and the error names
+// all of them, also those that would be opened later.
+//
+// The default ports of HTTPS and of operators yield to other programs, unless they were set.
+func openPorts(ctx context.Context, c Config, log *slog.Logger) (p ports, err error) {
+	conf := c.Config
+	var errs []error
+	open := func(address config.HostPort, flag string, yields bool) net.Listener {
+		l, err := listen(ctx, wanted{address, flag, yields}, log)
+		errs = append(errs, err)
+		return l
+	}
+	p.http = open(conf.Listen, "--listen", false)
+	p.tls = open(conf.TLSAddress(), "--listen-tls", conf.ListenTLS == config.Auto && conf.LocalCertificate())
+	p.mtls = open(conf.ListenMTLS, "--listen-mtls", false)
+	p.ops = open(conf.ListenOps, "--listen-ops", !c.IsSet("listen_ops"))
+	p.turn = open(conf.ListenTURN, "--listen-turn", false)
+	if errors.Join(errs...) == nil {
+		return p, nil
 	}
 
-	if address := c.TLSAddress(); address != config.Off {
-		if p.tls, err = listen(ctx, address, "--listen-tls"); err != nil {
-			return p, err
-		}
+	if conf.ListenMedia != config.Auto {
+		errs = append(errs, probe(ctx, conf.ListenMedia, "--listen-media"))
 	}
+	errs = append(errs, probe(ctx, conf.ListenSIP, "--listen-sip"), p.close())
+	return p, errors.Join(errs...)
+}
 
-	if c.ListenMTLS != config.Off {
-		if p.mtls, err = listen(ctx, c.ListenMTLS, "--listen-mtls"); err != nil {
-			return p, err
-		}
+// probe returns an error if an address for UDP and TCP cannot be listened on.
+func probe(ctx context.Context, address config.HostPort, flag string) error {
+	if address == config.Off {
+		return nil
 	}
-
-	if c.ListenOps != config.Off {
-		if p.ops, err = listen(ctx, c.ListenOps, "--listen-ops"); err != nil {
-			return p, err
-		}
+	udp, tcp, err := listenBoth(ctx, address)
+	if err != nil {
+		return listenError(err, address, flag)
 	}
-
-	if c.ListenTURN != config.Off {
-		p.turn, err = listen(ctx, c.ListenTURN, "--listen-turn")
-	}
-	return p, err
+	return errors.Join(udp.Close(), tcp.Close())
 }
 
 func (p ports) close() (err error) {
