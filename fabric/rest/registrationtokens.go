@@ -55,14 +55,11 @@ func (a registrationTokenAPI) create(
 		ExpiresAt json.RawMessage `json:"expires_at"`
 		MaxUses   int64           `json:"max_uses"`
 	}](r)
-	if err != nil {
+	expires, wrong := readInstant("expires_at", in.ExpiresAt)
+	if err := faults(err, wrong); err != nil {
 		return body, err
 	}
 	made := fabric.RegistrationTokenInput{Name: in.Name, MaxUses: in.MaxUses}
-	expires, err := readInstant("expires_at", in.ExpiresAt)
-	if err != nil {
-		return body, err
-	}
 	if expires != nil {
 		made.Expires = *expires
 	}
