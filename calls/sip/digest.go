@@ -186,8 +186,8 @@ func (n *nonces) sweep(now time.Time) {
 	}
 }
 
-// A blockKey identifies senders that get no answer: those that use a username from a network or, if
-// username is "", the whole network.
+// A blockKey identifies senders whose credentials are not checked: those that use a username from a
+// network or, if username is "", all that are not registered.
 type blockKey struct {
 	network  netip.Prefix
 	username string

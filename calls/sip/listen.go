@@ -82,12 +82,7 @@ func isPing(b []byte) bool { return len(bytes.Trim(b, "\r\n\x00")) == 0 }
 // admits counts a message from an address, and reports whether it may be handled.
 func (s *Server) admits(a netip.Addr) bool {
 	s.counters.received.Add(1)
-	now, n := time.Now(), networkOf(a)
-	if s.blocked.has(blockKey{network: n}, now) {
-		s.counters.blocked.Add(1)
-		return false
-	}
-	if !s.rates.allow(n, now) {
+	if !s.rates.allow(networkOf(a), time.Now()) {
 		s.counters.limited.Add(1)
 		return false
 	}

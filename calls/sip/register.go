@@ -110,9 +110,20 @@ func (s *Server) isRegistered(f flow) bool {
 	return time.Now().Before(s.pinged[f.remote])
 }
 
+// isBlocked reports whether f comes from a network with too many wrong passwords. Registered phones
+// and requests within calls are not affected: one phone with an old password would otherwise silence
+// all others behind the same NAT.
+func (s *Server) isBlocked(f flow) bool {
+	return s.blocked.has(blockKey{network: networkOf(f.source())}, time.Now()) && !s.isRegistered(f)
+}
+
 // admit authenticates a request. If the request must not be handled, admit sends the response, if
 // any, and ok is false.
 func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SIPAccount, ok bool) {
+	if s.isBlocked(f) {
+		s.counters.blocked.Add(1)
+		return a, false
+	}
 	c, ok := answers(r)
 	if !ok {
 		s.challenge(r, f, false)

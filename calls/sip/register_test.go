@@ -2,10 +2,10 @@ package sip_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -144,6 +144,41 @@ func TestGuessing(t *testing.T) {
 	eventually(t, "the blocked messages to be counted", func() bool { return w.server.Stats().Blocked > 0 })
 }
 
+// TestGuessingNeighbor shows that wrong passwords from an address stop neither the calls nor the
+// registered phones at this address, while the passwords of others are no longer checked there.
+func TestGuessingNeighbor(t *testing.T) {
+	w := newWorld(t)
+	desk, bob := w.newPhone("alice"), w.newPhone("bob")
+	desk.register()
+	bob.conn = must[net.Conn](t)(net.Dial("tcp", w.udp.String()))
+	bob.register()
+	caller := w.newPhone("alice")
+	_, answered := caller.dial("echo")
+	if answered.kind() != "200" {
+		t.Fatalf("calling the echo returned\n%s", answered)
+	}
+
+	for i := range 6 {
+		guesser := w.newPhone(fmt.Sprint("nobody", i))
+		if _, m := guesser.ask(guesser.registration(600)); m.kind() != "401" {
+			t.Fatalf("a wrong password returned\n%s\nwant 401", m)
+		}
+	}
+	if _, m := w.newPhone("nobody7").askSilently(); m != "" {
+		t.Errorf("a seventh guess returned\n%s\nwant no answer", m)
+	}
+	stranger := w.newPhone("bob")
+	stranger.send(stranger.write(stranger.registration(600), ""))
+	if m := stranger.next(silence); m != "" {
+		t.Errorf("a phone that is not registered got\n%s\nwant no answer", m)
+	}
+
+	desk.register()
+	bob.register()
+	caller.send(caller.write(caller.inDialog("BYE", answered), ""))
+	caller.expect("200")
+}
+
 // askSilently registers like ask, but returns "" as the response if the server does not answer.
 func (p *phone) askSilently() (string, message) {
 	p.t.Helper()
@@ -151,7 +186,7 @@ func (p *phone) askSilently() (string, message) {
 	p.send(p.write(r, ""))
 	sent := p.write(r, p.authorize(p.expect("401"), r.method, r.uri, 1))
 	p.send(sent)
-	return sent, p.next(300 * time.Millisecond)
+	return sent, p.next(silence)
 }
 
 func TestExpiry(t *testing.T) {

@@ -29,8 +29,10 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// deadline limits how long tests wait for the network.
-const deadline = 20 * time.Second
+const (
+	deadline = 20 * time.Second       // how long tests wait for the network
+	silence  = 300 * time.Millisecond // how long they wait for a message that must not arrive
+)
 
 // A world is a server for phones, with everything that the server needs.
 type world struct {
