@@ -3,6 +3,7 @@ package sip
 import (
 	"bufio"
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"io"
 	"net"
@@ -107,7 +108,7 @@ func (s *Server) acceptTCP() {
 			_ = conn.Close()
 			continue
 		}
-		go s.serveTCP(&stream{conn: conn, queue: make(chan []byte, streamQueue), done: make(chan struct{})}, remote)
+		go s.serveTCP(newStream(conn), remote)
 	}
 }
 
@@ -125,6 +126,11 @@ type stream struct {
 	done   chan struct{}
 	once   sync.Once
 	proven atomic.Bool // the client has authenticated
+	id     string      // random; the bindings of its phone name it
+}
+
+func newStream(conn net.Conn) *stream {
+	return &stream{conn: conn, queue: make(chan []byte, streamQueue), done: make(chan struct{}), id: rand.Text()}
 }
 
 // send queues a message. If the queue is full, send closes the connection.

@@ -39,8 +39,9 @@ type binding struct {
 	CSeq       uint32         `json:"q"`
 	Node       string         `json:"n"`
 	TCP        bool           `json:"t,omitempty"`
-	Remote     netip.AddrPort `json:"r"` // the phone's address, as the server sees it
-	Until      int64          `json:"e"` // Unix time in microseconds
+	Stream     string         `json:"x,omitempty"` // id of the TCP connection
+	Remote     netip.AddrPort `json:"r"`           // the phone's address, as the server sees it
+	Until      int64          `json:"e"`           // Unix time in microseconds
 }
 
 // A register lists a subscriber's bindings, oldest first.
@@ -272,9 +273,13 @@ func seconds(text string) time.Duration {
 
 // binding returns the binding that a REGISTER requests for a contact.
 func (s *Server) binding(r *sip.Request, f flow, c fabric.SIPCredential, to contact) binding {
-	return binding{ID: uuid.NewString(), Credential: c.ID, Secret: session.Digest(c.Secrets), Contact: to.uri,
+	b := binding{ID: uuid.NewString(), Credential: c.ID, Secret: session.Digest(c.Secrets), Contact: to.uri,
 		CallID: r.CallID().Value(), CSeq: r.CSeq().SeqNo, Node: s.c.Node, TCP: f.tcp != nil, Remote: f.remote,
 		Until: time.Now().Add(to.expires).UnixMicro()}
+	if f.tcp != nil {
+		b.Stream = f.tcp.id
+	}
+	return b
 }
 
 var errOutdated = errors.New("a newer request has changed the binding")
@@ -391,7 +396,7 @@ func (s *Server) findBinding(ctx context.Context, id string) (b binding, f flow,
 		s.mu.Lock()
 		f.udp, f.tcp = nil, s.streams[b.Remote]
 		s.mu.Unlock()
-		if f.tcp == nil {
+		if f.tcp == nil || f.tcp.id != b.Stream { // another client may have got the address since
 			return b, f, problem.NoSuch("connection")
 		}
 	}

@@ -179,6 +179,35 @@ func TestGuessingNeighbor(t *testing.T) {
 	caller.expect("200")
 }
 
+// TestTakenConnection shows that a connection from the address of a phone whose connection has ended
+// does not get the phone's calls.
+func TestTakenConnection(t *testing.T) {
+	w := newWorld(t)
+	conn := must[net.Conn](t)(net.Dial("tcp", w.udp.String()))
+	p := w.newPhone("bob")
+	p.conn = conn
+	p.register()
+	at := conn.LocalAddr()
+	_ = conn.(*net.TCPConn).SetLinger(0) // so that the address is free at once
+	_ = conn.Close()
+	eventually(t, "the connection to end", func() bool { return w.server.Stats().Streams == 0 })
+
+	thief := w.newPhone("bob")
+	thief.conn = must[net.Conn](t)((&net.Dialer{LocalAddr: at}).Dial("tcp", w.udp.String()))
+	eventually(t, "the other connection", func() bool { return w.server.Stats().Streams == 1 })
+	alice := w.newPhone("alice")
+	_, m := alice.dial("bob")
+	for m.kind() == "180" {
+		m = alice.next(deadline)
+	}
+	if m.kind() != "480" {
+		t.Errorf("calling a phone whose connection has ended returned\n%s\nwant 480", m)
+	}
+	if m := thief.next(silence); m != "" {
+		t.Errorf("the other connection got\n%s\nwant nothing", m)
+	}
+}
+
 // askSilently registers like ask, but returns "" as the response if the server does not answer.
 func (p *phone) askSilently() (string, message) {
 	p.t.Helper()
