@@ -254,7 +254,7 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 	}
 
 	accounts, err := s.c.Fabric.SIP.FindAccounts(ctx, c.username)
-	if err != nil {
+	if err != nil && !errors.Is(err, problem.Malformed) { // no username is malformed text
 		return fabric.SIPAccount{}, err
 	}
 	for _, a := range append(accounts, fabric.SIPAccount{Password: c.nonce}) {

@@ -179,6 +179,21 @@ func TestGuessingNeighbor(t *testing.T) {
 	caller.expect("200")
 }
 
+// TestMalformedUsername shows that a username that is not text counts as a wrong one.
+func TestMalformedUsername(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("al\xffice")
+	r := p.registration(600)
+	plain := func(text string) string { return strings.ReplaceAll(text, "al\xffice", "alice") }
+	p.send(plain(p.write(r, "")))
+	answer := strings.ReplaceAll(p.authorize(p.expect("401"), r.method, r.uri, 1), `al\xffice`, "al\xffice")
+	p.send(strings.Replace(plain(p.write(r, "")), "Contact:", answer+"Contact:", 1))
+	p.expect("401")
+	if n := w.server.Stats().Denied; n != 1 {
+		t.Errorf("%d requests were denied, want 1", n)
+	}
+}
+
 // TestTakenConnection shows that a connection from the address of a phone whose connection has ended
 // does not get the phone's calls.
 func TestTakenConnection(t *testing.T) {
