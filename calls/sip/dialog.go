@@ -185,7 +185,7 @@ func (s *Server) handleInDialog(r *sip.Request, f flow) {
 		return
 	}
 	if d == nil {
-		reply(r, f, 481, "Call/Transaction Does Not Exist")
+		s.rejectUnknown(r, f)
 		return
 	}
 	t, fresh := s.serve(r, f)

@@ -122,7 +122,7 @@ func (s *Server) refusal(r *sip.Request, err error) *sip.Response {
 func (s *Server) handleCancel(r *sip.Request, f flow) {
 	t := s.find(r, f)
 	if t == nil {
-		reply(r, f, 481, "Call/Transaction Does Not Exist")
+		s.rejectUnknown(r, f)
 		return
 	}
 	reply(r, f, 200, "OK")

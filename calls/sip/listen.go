@@ -12,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // The maximum sizes of a message. Messages from phones usually have one to two kilobytes.
@@ -259,49 +257,4 @@ func contentLength(line []byte) (int, bool) {
 		return maxBody + 1, true
 	}
 	return int(n), true
-}
-
-// The limits on messages from one network: the rate per second and the burst. An office with
-// hundreds of phones may be one network.
-const (
-	messagesPerSecond = 1000
-	messagesAtOnce    = 3000
-	maxRates          = 10_000 // networks
-)
-
-// rates limits the messages of each network.
-type rates struct {
-	mu       sync.Mutex
-	networks map[netip.Prefix]*rate.Limiter
-}
-
-// allow counts a message, and reports whether it is within the limit. If too many networks send at
-// the same time, additional networks share one limit.
-func (r *rates) allow(n netip.Prefix, now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.networks == nil {
-		r.networks = make(map[netip.Prefix]*rate.Limiter)
-	}
-	l := r.networks[n]
-	if l == nil && len(r.networks) >= maxRates {
-		n = netip.Prefix{}
-		l = r.networks[n]
-	}
-	if l == nil {
-		l = rate.NewLimiter(messagesPerSecond, messagesAtOnce)
-		r.networks[n] = l
-	}
-	return l.AllowN(now, 1)
-}
-
-// sweep deletes networks that have been silent.
-func (r *rates) sweep(now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for n, l := range r.networks {
-		if l.TokensAt(now) >= messagesAtOnce {
-			delete(r.networks, n)
-		}
-	}
 }

@@ -126,6 +126,14 @@ func reply(r *sip.Request, f flow, status int, reason string, headers ...sip.Hea
 	f.write([]byte(response(r, status, reason, nil, headers...).String()))
 }
 
+// rejectUnknown answers a request for a call that does not exist. Strangers get no answer, so that
+// scanners find nothing.
+func (s *Server) rejectUnknown(r *sip.Request, f flow) {
+	if s.rates.isProven(networkOf(f.source())) {
+		reply(r, f, 481, "Call/Transaction Does Not Exist")
+	}
+}
+
 // response returns a response to a request. If body is not nil, it is a description of media.
 func response(r *sip.Request, status int, reason string, body []byte, headers ...sip.Header) *sip.Response {
 	resp := sip.NewResponseFromRequest(r, status, reason, nil)
@@ -142,6 +150,10 @@ func response(r *sip.Request, status int, reason string, body []byte, headers ..
 // challenge asks the sender of a request to authenticate with any of the algorithms. If stale is
 // true, only the nonce in the request was no longer valid.
 func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
+	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
+		s.counters.limited.Add(1)
+		return
+	}
 	nonce, more := s.nonces.issue(f.source(), time.Now()), ""
 	if stale {
 		more = ", stale=true"

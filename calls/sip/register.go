@@ -145,6 +145,7 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 	case a.Fields.Text("encryption") == "required":
 		reply(r, f, 403, "Encryption Required") // this server offers no encryption
 	default:
+		s.rates.prove(networkOf(f.source()), time.Now())
 		if f.tcp != nil {
 			f.tcp.proven.Store(true)
 		}

@@ -68,7 +68,7 @@ type Server struct {
 
 	nonces   nonces
 	blocked  blocks
-	rates    rates
+	rates    *rates
 	open     limit.Connections
 	workers  chan struct{} // holds one entry for each request being handled
 	counters counters
@@ -105,7 +105,7 @@ func New(c Config) *Server {
 	return &Server{
 		c: c, log: c.Log, port: c.UDP.LocalAddr().(*net.UDPAddr).Port,
 		nonces: nonces{secret: secret}, open: limit.Connections{Most: maxStreams, PerNetwork: maxPerNetwork},
-		workers: make(chan struct{}, maxWorkers),
+		rates: newRates(), workers: make(chan struct{}, maxWorkers),
 		streams: make(map[netip.AddrPort]*stream), served: make(map[serverKey]*serverTx),
 		sent: make(map[string]*clientTx), dialogs: make(map[dialogKey]*dialog), legs: make(map[string]*dialog),
 		pinged: make(map[netip.AddrPort]time.Time),

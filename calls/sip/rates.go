@@ -1,0 +1,112 @@
+package sip
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// The limits on messages from one network: the rate per second and the burst. An office with
+// hundreds of phones may be one network.
+const (
+	messagesPerSecond = 1000
+	messagesAtOnce    = 3000
+
+	maxProven       = 10_000                  // networks
+	provenFor       = maxExpiry + time.Minute // a network is proven while it renews registrations
+	strangerBuckets = 4096
+)
+
+// The limits on answers by UDP to a network in which no phone has authenticated. Its address may be
+// forged, and an answer is larger than its request.
+const (
+	answersPerSecond = 10
+	answersAtOnce    = 50
+)
+
+// rates limits the messages of each network. A network is proven once a phone there has
+// authenticated, and has a limit of its own. Others share limits, which they are assigned to by a
+// hash: forged addresses can use up some of them, but none of proven networks.
+type rates struct {
+	seed maphash.Seed
+
+	mu        sync.Mutex
+	proven    map[netip.Prefix]*provenRate
+	strangers [strangerBuckets]strangerRate
+}
+
+type provenRate struct {
+	messages *rate.Limiter
+	until    time.Time
+}
+
+// A strangerRate has limits that are nil until they are used.
+type strangerRate struct{ messages, answers *rate.Limiter }
+
+func newRates() *rates {
+	return &rates{seed: maphash.MakeSeed(), proven: make(map[netip.Prefix]*provenRate)}
+}
+
+// prove records that a phone in a network has authenticated.
+func (r *rates) prove(n netip.Prefix, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := r.proven[n]
+	if p == nil {
+		if len(r.proven) >= maxProven {
+			return
+		}
+		p = &provenRate{messages: rate.NewLimiter(messagesPerSecond, messagesAtOnce)}
+		r.proven[n] = p
+	}
+	p.until = now.Add(provenFor)
+}
+
+// isProven reports whether a phone in a network has authenticated recently.
+func (r *rates) isProven(n netip.Prefix) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.proven[n] != nil
+}
+
+// stranger returns the limits of a network that is not proven. The caller holds mu.
+func (r *rates) stranger(n netip.Prefix) *strangerRate {
+	s := &r.strangers[maphash.Comparable(r.seed, n)%strangerBuckets]
+	if s.messages == nil {
+		s.messages = rate.NewLimiter(messagesPerSecond, messagesAtOnce)
+		s.answers = rate.NewLimiter(answersPerSecond, answersAtOnce)
+	}
+	return s
+}
+
+// allow counts a message, and reports whether it is within the limit.
+func (r *rates) allow(n netip.Prefix, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p := r.proven[n]; p != nil {
+		return p.messages.AllowN(now, 1)
+	}
+	return r.stranger(n).messages.AllowN(now, 1)
+}
+
+// allowAnswer counts an answer to a request that is not authenticated, and reports whether it may be
+// sent.
+func (r *rates) allowAnswer(n netip.Prefix, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.proven[n] != nil || r.stranger(n).answers.AllowN(now, 1)
+}
+
+// sweep deletes networks that are no longer proven.
+func (r *rates) sweep(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n, p := range r.proven {
+		if now.After(p.until) {
+			delete(r.proven, n)
+		}
+	}
+}

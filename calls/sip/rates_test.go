@@ -1,0 +1,63 @@
+package sip
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// forged returns the network of the forged address with index i.
+func forged(i int) netip.Prefix {
+	return networkOf(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}))
+}
+
+// TestForgedSources shows that messages from forged addresses do not use up the limits of phones.
+func TestForgedSources(t *testing.T) {
+	r, now := newRates(), time.Now()
+	home := networkOf(netip.MustParseAddr("198.51.100.1"))
+	r.prove(home, now)
+	for i := range 100_000 {
+		r.allow(forged(i), now)
+	}
+	for n, network := range map[string]netip.Prefix{"a known network": home,
+		"a new network": networkOf(netip.MustParseAddr("203.0.113.1"))} {
+		for i := range 100 {
+			if !r.allow(network, now) {
+				t.Fatalf("message %d from %s was refused", i, n)
+			}
+		}
+	}
+
+	for range 2 * messagesAtOnce {
+		r.allow(home, now)
+	}
+	if r.allow(home, now) {
+		t.Errorf("a known network may send more than %d messages at once", messagesAtOnce)
+	}
+}
+
+// TestAnswersToStrangers shows that an address that may be forged gets few answers, until a phone
+// there has authenticated.
+func TestAnswersToStrangers(t *testing.T) {
+	r, now, n := newRates(), time.Now(), forged(1)
+	count := func() (answers int) {
+		for range 1000 {
+			if r.allowAnswer(n, now) {
+				answers++
+			}
+		}
+		return answers
+	}
+	if got := count(); got != answersAtOnce {
+		t.Errorf("a stranger gets %d answers at once, want %d", got, answersAtOnce)
+	}
+	r.prove(n, now)
+	if got := count(); got != 1000 {
+		t.Errorf("a known network gets %d answers to 1000 requests", got)
+	}
+	now = now.Add(provenFor + time.Second)
+	r.sweep(now)
+	if got := count(); got != answersAtOnce {
+		t.Errorf("a network that is no longer known gets %d answers at once, want %d", got, answersAtOnce)
+	}
+}
