@@ -110,8 +110,9 @@ func (c credentials) proves(password, method string) bool {
 // A nonce is valid only if it comes from the address to which it was sent. So a phone that uses a
 // nonce proves that it receives messages at its address. Each use needs a higher count.
 const (
-	nonceFor  = 5 * time.Minute
-	maxNonces = 100_000 // nonces that were used and have not expired
+	nonceFor   = 5 * time.Minute
+	maxNonces  = 100_000 // nonces that were used and have not expired
+	noncesEach = 200     // the same, of one set of credentials
 )
 
 // nonces issues nonces and remembers those that were used.
@@ -120,11 +121,19 @@ type nonces struct {
 
 	mu   sync.Mutex
 	used map[[16]byte]nonceUse
+	by   map[string]*nonceShare // by the id of the credentials
 }
 
 type nonceUse struct {
 	count uint64
 	until time.Time
+}
+
+// A nonceShare holds the nonces that one set of credentials has used. Nonces that were issued up to
+// after are no longer valid for it.
+type nonceShare struct {
+	nonces [][16]byte // in the order of their first use
+	after  time.Time
 }
 
 // issue returns a nonce for the address to: the time, random bits and a signature. The server does
@@ -154,10 +163,14 @@ func (n *nonces) open(text string, from netip.Addr) (b [16]byte, ok bool) {
 	return b, hmac.Equal(raw[16:], n.sign(b, from))
 }
 
-// use counts a use of a nonce. It returns false if the nonce has expired, if count is not higher
-// than before, or if too many nonces are in use.
-func (n *nonces) use(b [16]byte, count string, now time.Time) bool {
-	issued := time.Unix(0, int64(binary.BigEndian.Uint64(b[:])))
+// issuedAt returns when a nonce was issued.
+func issuedAt(b [16]byte) time.Time { return time.Unix(0, int64(binary.BigEndian.Uint64(b[:]))) }
+
+// use counts a use of a nonce by a set of credentials. It returns false if the nonce has expired, if
+// count is not higher than before, or if too many nonces are in use. If these credentials use too
+// many, their oldest one is no longer valid.
+func (n *nonces) use(credential string, b [16]byte, count string, now time.Time) bool {
+	issued := issuedAt(b)
 	c, err := strconv.ParseUint(count, 16, 32)
 	if err != nil || now.Sub(issued) > nonceFor {
 		return false
@@ -165,14 +178,36 @@ func (n *nonces) use(b [16]byte, count string, now time.Time) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.used == nil {
-		n.used = make(map[[16]byte]nonceUse)
+		n.used, n.by = make(map[[16]byte]nonceUse), make(map[string]*nonceShare)
+	}
+	share := n.by[credential]
+	if share == nil {
+		share = &nonceShare{}
 	}
 	u, known := n.used[b]
-	if c <= u.count || !known && len(n.used) >= maxNonces {
+	if c <= u.count || !known && (len(n.used) >= maxNonces || !issued.After(share.after)) {
 		return false
 	}
 	n.used[b] = nonceUse{c, issued.Add(nonceFor)}
+	if !known {
+		n.by[credential] = share
+		share.nonces = append(share.nonces, b)
+		n.evict(share)
+	}
 	return true
+}
+
+// evict ends the validity of the oldest nonce of a share that is too large. The caller holds mu.
+func (n *nonces) evict(s *nonceShare) {
+	if len(s.nonces) <= noncesEach {
+		return
+	}
+	oldest := s.nonces[0]
+	s.nonces = slices.Delete(s.nonces, 0, 1)
+	delete(n.used, oldest)
+	if at := issuedAt(oldest); at.After(s.after) {
+		s.after = at
+	}
 }
 
 // sweep deletes expired nonces.
@@ -182,6 +217,12 @@ func (n *nonces) sweep(now time.Time) {
 	for b, u := range n.used {
 		if now.After(u.until) {
 			delete(n.used, b)
+		}
+	}
+	for credential, s := range n.by {
+		s.nonces = slices.DeleteFunc(s.nonces, func(b [16]byte) bool { return n.used[b] == nonceUse{} })
+		if len(s.nonces) == 0 {
+			delete(n.by, credential)
 		}
 	}
 }
@@ -261,7 +302,11 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 		if !c.proves(a.Password, method) || a.ID == "" {
 			continue
 		}
-		if !s.nonces.use(nonce, c.nc, now) {
+		if !s.accounts.allow(a.ID, now) {
+			s.counters.limited.Add(1)
+			return fabric.SIPAccount{}, errSilence // before the nonce is used, so that a repeat works
+		}
+		if !s.nonces.use(a.ID, nonce, c.nc, now) {
 			return fabric.SIPAccount{}, errStale
 		}
 		return a, nil

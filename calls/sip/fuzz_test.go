@@ -122,7 +122,7 @@ func TestNonces(t *testing.T) {
 		{"00000001", now, true}, {"00000001", now, false}, {"00000003", now, true}, {"00000002", now, false},
 		{"0000000z", now, false}, {"00000004", now.Add(nonceFor + time.Second), false}, {"00000004", now, true},
 	} {
-		if got := n.use(b, tt.count, tt.at); got != tt.want {
+		if got := n.use("phone", b, tt.count, tt.at); got != tt.want {
 			t.Errorf("using a nonce with the count %s after %v = %v, want %v", tt.count, tt.at.Sub(now), got, tt.want)
 		}
 	}

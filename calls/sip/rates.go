@@ -110,3 +110,43 @@ func (r *rates) sweep(now time.Time) {
 		}
 	}
 }
+
+// The limits on authenticated requests with one set of credentials, which up to 10 phones share. The
+// server remembers each request for half a minute.
+const (
+	requestsPerSecond = 10
+	requestsAtOnce    = 50
+)
+
+// accountRates limits the authenticated requests with each set of credentials. The zero value is
+// ready to use.
+type accountRates struct {
+	mu  sync.Mutex
+	all map[string]*rate.Limiter // by the id of the credentials
+}
+
+// allow counts a request, and reports whether it is within the limit.
+func (r *accountRates) allow(credential string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = make(map[string]*rate.Limiter)
+	}
+	l := r.all[credential]
+	if l == nil {
+		l = rate.NewLimiter(requestsPerSecond, requestsAtOnce)
+		r.all[credential] = l
+	}
+	return l.AllowN(now, 1)
+}
+
+// sweep deletes credentials that have been idle.
+func (r *accountRates) sweep(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for id, l := range r.all {
+		if l.TokensAt(now) >= requestsAtOnce {
+			delete(r.all, id)
+		}
+	}
+}

@@ -61,3 +61,52 @@ func TestAnswersToStrangers(t *testing.T) {
 		t.Errorf("a network that is no longer known gets %d answers at once, want %d", got, answersAtOnce)
 	}
 }
+
+// TestNonceShare shows that one set of credentials cannot use up the nonces of all others, and that
+// a nonce that was evicted for it cannot be used again.
+func TestNonceShare(t *testing.T) {
+	n, now, here := nonces{secret: []byte("secret")}, time.Now(), netip.MustParseAddr("192.0.2.1")
+	issue := func() [16]byte {
+		now = now.Add(time.Microsecond)
+		b, _ := n.open(n.issue(here, now), here)
+		return b
+	}
+	first := issue()
+	n.use("mallory", first, "00000001", now)
+	for range 2 * noncesEach {
+		if !n.use("mallory", issue(), "00000001", now) {
+			t.Fatal("a fresh nonce was refused")
+		}
+	}
+	if len(n.used) != noncesEach {
+		t.Errorf("%d nonces are remembered, want %d", len(n.used), noncesEach)
+	}
+	if n.use("mallory", first, "00000002", now) {
+		t.Error("a nonce that is no longer remembered was accepted again")
+	}
+	if !n.use("victim", issue(), "00000001", now) {
+		t.Error("a fresh nonce of other credentials was refused")
+	}
+	n.sweep(now.Add(nonceFor + time.Second))
+	if len(n.used) != 0 || len(n.by) != 0 {
+		t.Errorf("%d nonces and %d shares are left, want none", len(n.used), len(n.by))
+	}
+}
+
+// TestAccountRates shows that the requests with one set of credentials do not count for others.
+func TestAccountRates(t *testing.T) {
+	var r accountRates
+	now, done := time.Now(), 0
+	for range 1000 {
+		if r.allow("mallory", now) {
+			done++
+		}
+	}
+	if done != requestsAtOnce || !r.allow("victim", now) {
+		t.Errorf("%d requests at once were accepted, want %d and those of others", done, requestsAtOnce)
+	}
+	r.sweep(now.Add(time.Minute))
+	if len(r.all) != 0 {
+		t.Errorf("%d credentials are left, want none", len(r.all))
+	}
+}

@@ -69,6 +69,7 @@ type Server struct {
 	nonces   nonces
 	blocked  blocks
 	rates    *rates
+	accounts accountRates
 	open     limit.Connections
 	workers  chan struct{} // holds one entry for each request being handled
 	counters counters
@@ -137,6 +138,7 @@ func (s *Server) Run(ctx context.Context) {
 			s.nonces.sweep(now)
 			s.blocked.sweep(now)
 			s.rates.sweep(now)
+			s.accounts.sweep(now)
 		}
 	}
 	_ = s.Close() // returns no error
