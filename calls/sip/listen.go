@@ -101,13 +101,31 @@ func (s *Server) acceptTCP() {
 		}
 		a, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 		remote := netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
-		if err != nil || !s.open.Add(remote.Addr()) {
+		if err != nil || !s.admitConnection(remote.Addr()) {
 			s.counters.limited.Add(1)
 			_ = conn.Close()
 			continue
 		}
-		go s.serveTCP(newStream(conn), remote)
+		t := newStream(conn)
+		t.prove = sync.OnceFunc(func() {
+			t.proven.Store(true)
+			s.unproven.Remove(remote.Addr())
+		})
+		go s.serveTCP(t, remote)
 	}
+}
+
+// admitConnection counts a connection, and reports whether it may be served. Connections that have
+// not authenticated have their own limit, so that they do not keep phones out.
+func (s *Server) admitConnection(from netip.Addr) bool {
+	if !s.open.Add(from) {
+		return false
+	}
+	if !s.unproven.Add(from) {
+		s.open.Remove(from)
+		return false
+	}
+	return true
 }
 
 const (
@@ -124,6 +142,7 @@ type stream struct {
 	done   chan struct{}
 	once   sync.Once
 	proven atomic.Bool // the client has authenticated
+	prove  func()      // called when it has, and when the connection ends
 	id     string      // random; the bindings of its phone name it
 }
 
@@ -166,6 +185,7 @@ func (t *stream) write() {
 // serveTCP handles the messages of a connection until it ends.
 func (s *Server) serveTCP(t *stream, remote netip.AddrPort) {
 	defer s.open.Remove(remote.Addr())
+	defer t.prove()
 	defer t.close()
 	if !s.addStream(t, remote) {
 		return

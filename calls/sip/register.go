@@ -147,7 +147,7 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 	default:
 		s.rates.prove(networkOf(f.source()), time.Now())
 		if f.tcp != nil {
-			f.tcp.proven.Store(true)
+			f.tcp.prove()
 		}
 		return a, true
 	}

@@ -223,6 +223,29 @@ func TestTakenConnection(t *testing.T) {
 	}
 }
 
+// TestManyStrangers shows that connections without authentication are limited, and that registered
+// phones do not count.
+func TestManyStrangers(t *testing.T) {
+	w := newWorld(t)
+	connect := func() net.Conn {
+		conn := must[net.Conn](t)(net.Dial("tcp", w.udp.String()))
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	for i := range 5 {
+		p := w.newPhone("bob")
+		p.conn, p.callID = connect(), fmt.Sprint("phone ", i)
+		p.register()
+	}
+	for range 100 {
+		connect()
+	}
+	eventually(t, "36 connections to be refused", func() bool { return w.server.Stats().Limited == 36 })
+	if n := w.server.Stats().Streams; n > 5+64 {
+		t.Errorf("%d connections are open, want at most %d", n, 5+64)
+	}
+}
+
 // askSilently registers like ask, but returns "" as the response if the server does not answer.
 func (p *phone) askSilently() (string, message) {
 	p.t.Helper()

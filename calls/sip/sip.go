@@ -71,7 +71,8 @@ type Server struct {
 	rates    *rates
 	accounts accountRates
 	open     limit.Connections
-	workers  chan struct{} // holds one entry for each request being handled
+	unproven limit.Connections // those without authentication, which are counted in open, too
+	workers  chan struct{}     // holds one entry for each request being handled
 	counters counters
 
 	mu      sync.Mutex
@@ -90,6 +91,8 @@ const (
 	maxTransactions = 20_000 // authenticated requests whose repeats are recognized
 	maxStreams      = 4_000  // TCP connections
 	maxPerNetwork   = 500    // TCP connections from one network
+	maxUnproven     = 512    // TCP connections without authentication
+	maxUnprovenEach = 64     // the same, from one network
 	maxPinged       = 50_000 // UDP addresses to ping
 )
 
@@ -106,7 +109,8 @@ func New(c Config) *Server {
 	return &Server{
 		c: c, log: c.Log, port: c.UDP.LocalAddr().(*net.UDPAddr).Port,
 		nonces: nonces{secret: secret}, open: limit.Connections{Most: maxStreams, PerNetwork: maxPerNetwork},
-		rates: newRates(), workers: make(chan struct{}, maxWorkers),
+		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxUnprovenEach},
+		rates:    newRates(), workers: make(chan struct{}, maxWorkers),
 		streams: make(map[netip.AddrPort]*stream), served: make(map[serverKey]*serverTx),
 		sent: make(map[string]*clientTx), dialogs: make(map[dialogKey]*dialog), legs: make(map[string]*dialog),
 		pinged: make(map[netip.AddrPort]time.Time),
