@@ -34,6 +34,7 @@ func (l *leg) restore(c Controls) {
 	for _, s := range l.switches() {
 		*s.on = c&s.control != 0
 	}
+	l.ownAudioMute, l.ownVideoMute = l.member.AudioMuted, l.member.VideoMuted // the record has no other muter
 }
 
 type controlSwitch struct {

@@ -196,15 +196,15 @@ func (l *leg) change(cmd Command) error {
 			return problem.New(problem.Forbidden, "not_permitted",
 				"you may change only your own microphone and camera")
 		}
-		target.apply(cmd)
+		target.apply(cmd, true)
 		return nil
 	}
-	l.apply(cmd)
+	l.apply(cmd, true)
 	return nil
 }
 
-// apply applies a change to the leg, whoever requested it.
-func (l *leg) apply(cmd Command) {
+// apply applies a change to the leg. own is false if a moderator or an operator requested it.
+func (l *leg) apply(cmd Command, own bool) {
 	var names []string
 	set := func(name string, field *bool, value bool) {
 		*field = value
@@ -215,9 +215,9 @@ func (l *leg) apply(cmd Command) {
 	case Mute, Unmute:
 		for _, kind := range cmd.Media {
 			if kind == Audio {
-				set("audio_muted", &m.AudioMuted, cmd.Op == Mute)
+				set("audio_muted", &m.AudioMuted, l.mute(kind, cmd.Op == Mute, own))
 			} else {
-				set("video_muted", &m.VideoMuted, cmd.Op == Mute)
+				set("video_muted", &m.VideoMuted, l.mute(kind, cmd.Op == Mute, own))
 			}
 		}
 	case Deaf, Undeaf:
@@ -234,6 +234,20 @@ func (l *leg) apply(cmd Command) {
 	}
 	l.tellChange(names)
 	l.call.keepControls()
+}
+
+// mute reports whether the leg is muted after a request to mute or unmute it. Clients may undo any
+// mute of their own leg. Others may not undo the client's own mute: SDKs turn the microphone or
+// camera on again when they are notified of an unmute.
+func (l *leg) mute(kind Kind, muted, own bool) bool {
+	ownMute := &l.ownVideoMute
+	if kind == Audio {
+		ownMute = &l.ownAudioMute
+	}
+	if own {
+		*ownMute = muted
+	}
+	return muted || *ownMute
 }
 
 // changeLimit returns the rate limit for notifying members that one of them has changed.

@@ -33,6 +33,9 @@ type leg struct {
 	changes *rate.Limiter // limits notifications to members; a screen shares its owner's
 	pending []string      // changes to be sent later, as in Event.Updated
 
+	ownAudioMute bool // the client muted its microphone itself, so only it may unmute it
+	ownVideoMute bool
+
 	video      bool      // the client sends video
 	sees       string    // in a room, the member that the client sees
 	handRaised time.Time // when the hand was raised that is raised now

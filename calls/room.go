@@ -100,7 +100,7 @@ func (r *room) join(k *call) {
 	k.ring.Stop()
 	r.settings.limitStay(k, time.Now())
 	if r.settings.joinsWithoutVideo(l) {
-		l.member.VideoMuted = true
+		l.member.VideoMuted, l.ownVideoMute = true, true
 		l.media.Mute(Video, true)
 	}
 

@@ -98,14 +98,14 @@ func (l *leg) changeInRoom(cmd Command) error {
 	case target == "all":
 		for _, other := range r.legs() {
 			if other.member.Type == Person {
-				other.apply(cmd)
+				other.apply(cmd, other == l)
 			}
 		}
 	case target == "":
-		l.apply(cmd)
+		l.apply(cmd, true)
 	default:
 		if other := r.leg(target); other != nil {
-			other.apply(cmd)
+			other.apply(cmd, own)
 		}
 	}
 	r.choose()
@@ -121,7 +121,7 @@ func (k *call) muteByManager(muted bool) {
 	if muted {
 		op = Mute
 	}
-	k.caller().apply(Command{Op: op, Media: []Kind{Audio}})
+	k.caller().apply(Command{Op: op, Media: []Kind{Audio}}, false)
 	k.in.choose()
 }
 

@@ -214,3 +214,33 @@ func TestSwitchRarely(t *testing.T) {
 		t.Errorf("the 6 members got %d changes of their view, want at most %d for %d switches", n, 6*switches, switches)
 	}
 }
+
+// TestOwnMute shows that a moderator undoes the mutes of moderators, but not a member's own.
+func TestOwnMute(t *testing.T) {
+	m := newMeeting(t)
+	ada, moderator := m.subscriber("ada").join(), m.subscriber("moderator").join()
+	for i, step := range []struct {
+		by     *member
+		op     calls.Op
+		target string
+		muted  bool
+	}{
+		{moderator, calls.Mute, ada.leg, true}, {moderator, calls.Unmute, ada.leg, false},
+		{moderator, calls.Mute, "all", true}, {ada, calls.Unmute, ada.leg, false},
+		{ada, calls.Mute, ada.leg, true}, {moderator, calls.Unmute, ada.leg, true}, {moderator, calls.Unmute, "all", true},
+		{moderator, calls.Mute, ada.leg, true}, {moderator, calls.Unmute, ada.leg, true},
+		{ada, calls.Unmute, "", false},
+	} {
+		step.by.do(calls.Command{Op: step.op, Target: step.target, Media: []calls.Kind{calls.Audio, calls.Video}})
+		var last calls.Member
+		for _, e := range m.received(calls.MemberUpdated, ada) {
+			if e.Member.ID == ada.leg {
+				last = *e.Member
+			}
+		}
+		if last.AudioMuted != step.muted || last.VideoMuted != step.muted {
+			t.Errorf("after step %d, %s by the member %v, the member is muted: %v and %v, want %v",
+				i+1, step.op, step.by == ada, last.AudioMuted, last.VideoMuted, step.muted)
+		}
+	}
+}
