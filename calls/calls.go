@@ -76,6 +76,7 @@ type Calls struct {
 	holders   map[string]*holder   // by account
 	projects  map[string]int       // number of legs by project
 	rooms     map[roomKey]*room    // that are open on this node
+	unwritten []RoomSession        // that have ended here, but whose end is not stored yet
 }
 
 // New returns Calls without any calls.
@@ -221,6 +222,9 @@ func (c *Calls) Run(ctx context.Context) {
 		}
 		if err := c.carryOutRoomRequests(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error("finding the requests to change rooms", "error", err)
+		}
+		if err := c.writeEnds(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error("writing the ends of room sessions", "error", err)
 		}
 	}
 }

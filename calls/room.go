@@ -163,6 +163,7 @@ func (r *room) end(c Cause) {
 	defer cancel()
 	if err := r.calls.roomStore.EndRoom(ctx, r.session); err != nil && !errors.Is(err, problem.NotFound) {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
+		r.calls.addUnwritten(r.session)
 	}
 }
 

@@ -270,6 +270,32 @@ func (c *Calls) carryOutRoomRequests(ctx context.Context) error {
 	return nil
 }
 
+// addUnwritten remembers a session whose end could not be written.
+func (c *Calls) addUnwritten(s RoomSession) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unwritten = append(c.unwritten, s)
+}
+
+// writeEnds writes the ends of sessions that could not be written before. Otherwise, they would run
+// until this node dies.
+func (c *Calls) writeEnds(ctx context.Context) error {
+	c.mu.Lock()
+	waiting := c.unwritten
+	c.unwritten = nil
+	c.mu.Unlock()
+
+	for i, s := range waiting {
+		if err := c.roomStore.EndRoom(ctx, s); err != nil && !errors.Is(err, problem.NotFound) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.unwritten = append(c.unwritten, waiting[i:]...)
+			return err
+		}
+	}
+	return nil
+}
+
 // joinElsewhere asks the node that has a room to make the client a member.
 func (c *Calls) joinElsewhere(ctx context.Context, node string, client Client, cmd Command) (r Reply, err error) {
 	if err := c.nodes.Ask(ctx, node, joinMessage, forwarded{client, cmd}, &r); err != nil {

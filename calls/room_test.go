@@ -3,10 +3,12 @@ package calls_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/store"
@@ -171,6 +174,44 @@ func eventually(t *testing.T, what string, ready func() bool) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}
+	}
+}
+
+// A faultyStore is a store that fails to write the end of room sessions while it is broken.
+type faultyStore struct {
+	*store.Store
+	broken atomic.Bool
+}
+
+func (s *faultyStore) EndRoom(ctx context.Context, r calls.RoomSession) error {
+	if s.broken.Load() {
+		return errors.New("the database is away")
+	}
+	return s.Store.EndRoom(ctx, r)
+}
+
+// TestUnwrittenEnd shows that the end of a room session is written once the database works again.
+func TestUnwrittenEnd(t *testing.T) {
+	var rows *faultyStore
+	m := newMeeting(t, func(c *calls.Config) {
+		rows = &faultyStore{Store: c.Store.(*store.Store)}
+		c.Rooms = rows
+	})
+	go m.calls.Run(t.Context())
+	first, second := m.guest().join(), m.guest().join()
+	rows.broken.Store(true)
+	first.do(calls.Command{Op: calls.Hangup})
+	second.do(calls.Command{Op: calls.Hangup})
+	rows.broken.Store(false)
+
+	var sessions []calls.RoomSession
+	eventually(t, "the end of the session to be written", func() bool {
+		sessions = must[page.Page[calls.RoomSession]](t)(
+			calls.NewRooms(rows, m.store).List(t.Context(), m.project, calls.RoomFilter{}, page.Query{Size: 10})).Items
+		return len(sessions) == 1 && !sessions[0].Ended.IsZero()
+	})
+	if sessions[0].Most != 2 {
+		t.Errorf("the session had %d members, want 2", sessions[0].Most)
 	}
 }
 
