@@ -152,11 +152,13 @@ func (k *call) tellOthers(but *leg, e Event) {
 	if k.in != nil {
 		legs = k.in.legs()
 	}
+	var to []*leg
 	for _, l := range legs {
 		if l != but && l.active && !l.over {
-			l.tell(e)
+			to = append(to, l)
 		}
 	}
+	k.calls.tellAll(to, e)
 }
 
 // room returns the call as its members see it.

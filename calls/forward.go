@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,6 +33,7 @@ const (
 	joinMessage    = "call.join"    // has a forwarded, to join a room; the answer is a Reply
 	commandMessage = "call.command" // has a forwarded; the answer is a Reply
 	eventMessage   = "call.event"   // a delivery
+	eventsMessage  = "call.events"  // a broadcast
 	movedMessage   = "call.moved"   // a move
 	closedMessage  = "call.closed"  // a Socket
 )
@@ -46,6 +48,24 @@ type delivery struct {
 	Holder string // of the leg
 	Event  Event
 }
+
+// A broadcast is an event for many clients of a node.
+type broadcast struct {
+	To    []recipient
+	Event Event
+}
+
+// A recipient holds what differs between the clients that receive the same event.
+type recipient struct {
+	To          Socket
+	Holder      string
+	Leg, Member string
+	Inbound     bool `json:",omitempty"`
+	Created     time.Time
+}
+
+// maxRecipients limits the size of a broadcast.
+const maxRecipients = 200
 
 type move struct {
 	From Socket
@@ -67,18 +87,53 @@ func (c *Calls) join(n Nodes) {
 		return c.invite(ctx, f.Client, f.Command, true)
 	}))
 
-	n.Handle(eventMessage, handler(func(from string, d delivery) {
-		c.noteAlive(from, time.Now())
-		if d.Event.Kind == HungUp {
-			c.forgetRemote(d.Event.Leg, d.Holder)
-		} else {
-			c.addRemote(d.Event.Leg, remoteLeg{from, d.To, d.Holder, d.Event.Project})
+	n.Handle(eventMessage, handler(c.deliver))
+	n.Handle(eventsMessage, handler(func(from string, b broadcast) {
+		for _, to := range b.To {
+			e := b.Event
+			e.Leg, e.MemberID, e.Inbound, e.Created = to.Leg, to.Member, to.Inbound, to.Created
+			c.deliver(from, delivery{to.To, to.Holder, e})
 		}
-		c.clients.Tell(d.To, d.Event)
 	}))
 	n.Handle(pingMessage, func(context.Context, string, json.RawMessage) (any, error) { return struct{}{}, nil })
 	n.Handle(movedMessage, handler(func(_ string, m move) { c.movedHere(m.From, m.To) }))
 	n.Handle(closedMessage, handler(func(_ string, s Socket) { c.closedHere(s) }))
+}
+
+// deliver passes an event from another node to its client.
+func (c *Calls) deliver(from string, d delivery) {
+	c.noteAlive(from, time.Now())
+	if d.Event.Kind == HungUp {
+		c.forgetRemote(d.Event.Leg, d.Holder)
+	} else {
+		c.addRemote(d.Event.Leg, remoteLeg{from, d.To, d.Holder, d.Event.Project})
+	}
+	c.clients.Tell(d.To, d.Event)
+}
+
+// tellAll sends the same event to the clients of legs, all in the same room or call. Each other node
+// gets one message instead of one for each client: a change of all members of a large room would
+// otherwise fill the queue between the nodes.
+func (c *Calls) tellAll(legs []*leg, e Event) {
+	elsewhere := make(map[string][]recipient) // by node
+	for _, l := range legs {
+		node := l.client.Socket.Node
+		if node == "" || node == c.node || c.nodes == nil {
+			l.tell(e)
+		} else if !l.call.taken {
+			elsewhere[node] = append(elsewhere[node], recipient{l.client.Socket, l.holder, l.id, l.member.ID,
+				l.inbound, l.call.record.Created})
+		}
+	}
+
+	for node, to := range elsewhere {
+		k := legs[0].call
+		e.Project, e.Node, e.At = k.project, c.node, time.Now()
+		e.RoomSession, e.RoomID = k.session, k.roomID
+		for some := range slices.Chunk(to, maxRecipients) {
+			c.nodes.Send(node, eventsMessage, broadcast{some, e})
+		}
+	}
 }
 
 // replier returns a handler for forwarded commands.

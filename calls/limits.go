@@ -33,6 +33,10 @@ func dialLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 // embedLimit returns the limit for an embed key: twice a second, with bursts of 20.
 func embedLimit() *rate.Limiter { return rate.NewLimiter(2, 20) }
 
+// wideLimit returns the limit for commands that concern all members of a room: once a second, with
+// bursts of 5. Each such command sends events to all members, or lists them.
+func wideLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
+
 // legsOf returns the maximum number of legs for an account.
 func (l Limits) legsOf(a account) int {
 	if a.embed {
@@ -86,6 +90,7 @@ type holder struct {
 	legs, ringing   int
 	ringingBy       map[string]int // by the account of the caller
 	dials, rejected *rate.Limiter
+	wide            *rate.Limiter
 }
 
 // addRinging adds n, which may be negative, to the number of legs that ring the account.
@@ -105,7 +110,7 @@ func (h *holder) addRinging(l *leg, n int) {
 func (c *Calls) holderOf(a account) *holder {
 	h := c.holders[a.id]
 	if h == nil {
-		h = &holder{dials: dialLimit(), rejected: dialLimit()}
+		h = &holder{dials: dialLimit(), rejected: dialLimit(), wide: wideLimit()}
 		if a.embed {
 			h.dials = embedLimit()
 		}
@@ -117,7 +122,7 @@ func (c *Calls) holderOf(a account) *holder {
 // isIdle reports whether the holder can be forgotten without losing a count.
 func (h *holder) isIdle(now time.Time) bool {
 	return h.legs == 0 && h.ringing == 0 &&
-		isFull(h.dials, now) && isFull(h.rejected, now)
+		isFull(h.dials, now) && isFull(h.rejected, now) && isFull(h.wide, now)
 }
 
 // isFull reports whether l is in its initial state, with all of its tokens.
@@ -180,6 +185,19 @@ func (c *Calls) admitRejected(client Client) error {
 		if !c.holderOf(a).rejected.AllowN(now, 1) {
 			return tooMany("too many addresses that cannot be called were dialed with this token")
 		}
+	}
+	return nil
+}
+
+// admitWide returns an error if the leg's holder has sent too many commands that concern all members
+// of its room.
+func (l *leg) admitWide() error {
+	c := l.call.calls
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.holderOf(l.counted[0]).wide.Allow() {
+		return &problem.Error{Kind: problem.RateLimited, Code: "too_many_commands",
+			Message: "too many commands for the whole room within seconds", RetryAfter: time.Second}
 	}
 	return nil
 }

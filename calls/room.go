@@ -24,6 +24,8 @@ type room struct {
 	locked   bool
 	over     bool
 	stage    stage
+	updated  time.Time   // when the room was last sent to all members
+	update   *time.Timer // runs until it is sent again; nil if nothing has changed
 
 	recordings recordings // of all members together
 }
@@ -243,8 +245,26 @@ func (r *room) show() *Room {
 	return s
 }
 
-// tellUpdated sends the room to the clients of all members.
+// updateEvery is the minimum time between two RoomUpdated events. Each contains all members.
+const updateEvery = time.Second
+
+// tellUpdated sends the room to the clients of all members. Within updateEvery of the last time, it
+// does so later.
 func (r *room) tellUpdated() {
+	if r.update != nil {
+		return
+	}
+	if wait := updateEvery - time.Since(r.updated); wait > 0 {
+		r.update = time.AfterFunc(wait, func() {
+			r.post(func() {
+				r.update = nil
+				r.tellUpdated()
+			})
+		})
+		return
+	}
+
+	r.updated = time.Now()
 	for _, l := range r.legs() {
 		l.tell(Event{Kind: RoomUpdated, Room: l.call.room()})
 	}

@@ -47,6 +47,11 @@ func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 			return true, errNotModerator
 		}
 	}
+	if cmd.Op == Lock || cmd.Op == Unlock || cmd.Op == List || cmd.Target == "all" {
+		if err := l.admitWide(); err != nil {
+			return true, err
+		}
+	}
 	switch cmd.Op {
 	case Lock, Unlock:
 		r.lock(cmd.Op == Lock)

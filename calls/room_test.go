@@ -17,7 +17,9 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/store"
@@ -283,5 +285,83 @@ func TestOwnMute(t *testing.T) {
 			t.Errorf("after step %d, %s by the member %v, the member is muted: %v and %v, want %v",
 				i+1, step.op, step.by == ada, last.AudioMuted, last.VideoMuted, step.muted)
 		}
+	}
+}
+
+// A countingTransport counts the messages between nodes.
+type countingTransport struct{ sent atomic.Int64 }
+
+func (c *countingTransport) Publish(context.Context, string, []byte) error {
+	c.sent.Add(1)
+	return nil
+}
+
+func (c *countingTransport) Listen(ctx context.Context, _ []string, _ func([]byte)) { <-ctx.Done() }
+
+// TestChangeAll shows that a change of all members sends one message for each of them to another
+// node, however many clients are connected there.
+func TestChangeAll(t *testing.T) {
+	transport := &countingTransport{}
+	m := newMeeting(t, func(c *calls.Config) {
+		b := bus.New(bus.Config{Node: c.Node, Transports: []bus.Transport{transport}})
+		go b.Run(t.Context())
+		c.Nodes = b
+	})
+	moderator := m.subscriber("moderator").join()
+	const n = 12
+	for range n {
+		guest := m.guest()
+		guest.Socket.Node = "other"
+		guest.join()
+	}
+	var before int64
+	eventually(t, "the messages of joining to be sent", func() bool {
+		last := before
+		before = transport.sent.Load()
+		return before >= 5*n && before == last
+	})
+
+	moderator.do(calls.Command{Op: calls.Mute, Target: "all", Media: []calls.Kind{calls.Audio}})
+	moderator.do(calls.Command{Op: calls.Mute, Media: []calls.Kind{calls.Audio}}) // is sent after the others
+	after := before
+	eventually(t, "the changes to be sent", func() bool {
+		last := after
+		after = transport.sent.Load()
+		return after >= before+n+2 && after == last
+	})
+	if sent := after - before; sent != n+2 {
+		t.Errorf("%d changes took %d messages between nodes, want as many", n+2, sent)
+	}
+	if got := len(m.received(calls.MemberUpdated, moderator)); got != n+2 {
+		t.Errorf("the moderator was notified of %d changes, want %d", got, n+2)
+	}
+}
+
+// TestWideCommands shows that a moderator can change all members of a room only now and then, and
+// that locking a room again and again notifies them rarely.
+func TestWideCommands(t *testing.T) {
+	m := newMeeting(t)
+	moderator := m.subscriber("moderator").join()
+	guest := m.guest().join()
+	start, done := time.Now(), 0
+	for i := range 60 {
+		op := []calls.Op{calls.Lock, calls.Unlock}[i%2]
+		err := moderator.try(calls.Command{Op: op})
+		if err != nil && !errors.Is(err, problem.RateLimited) {
+			t.Fatalf("%s = %v, want %v", op, err, problem.RateLimited)
+		}
+		if err == nil {
+			done++
+		}
+	}
+	seconds := 1 + int(time.Since(start)/time.Second)
+	if done < 5 || done > 5+seconds {
+		t.Errorf("%d of 60 commands were carried out in %d s, want 5 and one a second", done, seconds)
+	}
+	if n := len(m.received(calls.RoomUpdated, guest)); n > 1+seconds {
+		t.Errorf("a guest was notified %d times in %d s, want once a second", n, seconds)
+	}
+	if err := moderator.try(calls.Command{Op: calls.Mute}); err != nil {
+		t.Errorf("a command for the moderator itself = %v", err)
 	}
 }

@@ -38,6 +38,7 @@ type Transport interface {
 const (
 	maxMessage = 256 << 10 // bytes
 	maxWaiting = 4096      // messages in the queue
+	maxEvents  = 3072      // the same, when a message is added that nobody waits for
 	answering  = 64        // requests from other nodes that are answered at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
@@ -71,6 +72,7 @@ type Bus struct {
 	warned    time.Time
 
 	dropped, refused atomic.Uint64
+	dropLogged       atomic.Pointer[time.Time]
 }
 
 // A question is a request that waits for its answer.
@@ -126,6 +128,9 @@ func (b *Bus) Refused() uint64 { return b.refused.Load() }
 // Send queues a message to a node and returns without waiting for it to be sent.
 func (b *Bus) Send(node, kind string, v any) {
 	body, err := json.Marshal(v)
+	if err == nil && len(b.out) >= maxEvents {
+		err = errFull // the rest of the queue is for requests and answers
+	}
 	if err == nil {
 		err = b.enqueue(node, envelope{Kind: kind, Body: body})
 	}
@@ -200,13 +205,20 @@ func (b *Bus) enqueue(node string, e envelope) error {
 	case b.out <- outgoing{node, text}:
 		return nil
 	default:
-		return problem.New(problem.Unavailable, "temporarily_unavailable", "too many messages wait for other servers")
+		return errFull
 	}
 }
 
+// errFull is returned for a message that finds no place in the queue.
+var errFull = problem.New(problem.Unavailable, "temporarily_unavailable", "too many messages wait for other servers")
+
+// drop counts a message that could not be sent, and logs it unless another one was logged recently.
 func (b *Bus) drop(kind string, err error) {
-	b.dropped.Add(1)
-	b.log.Warn("dropping a message to another node", "kind", kind, "error", err)
+	n := b.dropped.Add(1)
+	now, last := time.Now(), b.dropLogged.Load()
+	if (last == nil || now.Sub(*last) > warnEvery) && b.dropLogged.CompareAndSwap(last, &now) {
+		b.log.Warn("dropping messages to other nodes", "kind", kind, "error", err, "dropped", n)
+	}
 }
 
 // Run sends and receives until ctx is done.
