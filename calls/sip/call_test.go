@@ -144,6 +144,25 @@ func TestHold(t *testing.T) {
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "still here")
 }
 
+// TestGonePhone shows that phones in calls are asked every minute whether they are still there, and
+// that a call ends if one of them does not know it any more.
+func TestGonePhone(t *testing.T) {
+	w := newWorld(t)
+	c := converse(t, w)
+	now := time.Now()
+	w.server.CheckDialogs(now)
+	w.server.CheckDialogs(now.Add(time.Minute))
+	c.alice.respond(c.alice.expect("OPTIONS"), "200 OK", "")
+	c.bob.respond(c.bob.expect("OPTIONS"), "405 Method Not Allowed", "")
+	hear(t, c.alice, c.alice.mediaOf(c.answered), c.bob, "still here")
+
+	w.server.CheckDialogs(now.Add(2 * time.Minute))
+	c.bob.respond(c.bob.expect("OPTIONS"), "481 Call/Transaction Does Not Exist", "")
+	c.alice.respond(c.alice.expect("OPTIONS"), "200 OK", "")
+	c.alice.respond(c.alice.expect("BYE"), "200 OK", "")
+	w.isOver()
+}
+
 // TestManyUpdates shows that a phone that renegotiates its media all the time is told to wait.
 func TestManyUpdates(t *testing.T) {
 	w := newWorld(t)

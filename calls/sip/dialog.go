@@ -3,6 +3,8 @@ package sip
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +38,7 @@ type dialog struct {
 	theirSeq  uint32
 	sdp       string // our last description
 	confirmed bool   // a final response to the INVITE was sent or received
+	checked   time.Time
 	over      bool
 
 	updates  *rate.Limiter // limits re-INVITEs and UPDATEs; fixed
@@ -158,6 +161,43 @@ func (d *dialog) bye(c calls.Cause) {
 	r.AppendHeader(reasonOf(c))
 	r.SetBody(nil)
 	d.server.request(r, d.flow, byeEnd, func(*sip.Response) {})
+}
+
+// checkEvery is the interval at which phones in calls are asked whether they are still there. A phone
+// on hold sends no media, so nothing else shows that it is gone.
+const checkEvery = time.Minute
+
+// checkDialogs asks phones in calls whether they are still there.
+func (s *Server) checkDialogs(now time.Time) {
+	s.mu.Lock()
+	all := slices.Collect(maps.Values(s.legs))
+	s.mu.Unlock()
+	for _, d := range all {
+		d.check(now)
+	}
+}
+
+// check sends the phone an OPTIONS if none was sent within checkEvery. If there is no response, or
+// the phone does not know the call, the call ends.
+func (d *dialog) check(now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.checked.IsZero() {
+		d.checked = now
+	}
+	if !d.confirmed || d.over || now.Sub(d.checked) < checkEvery {
+		return
+	}
+	d.checked = now
+	d.seq++
+	r := d.request(sip.OPTIONS, d.seq)
+	r.SetBody(nil)
+	d.server.request(r, d.flow, timerEnd, func(answer *sip.Response) {
+		lost := answer == nil || answer.StatusCode == 408 || answer.StatusCode == 481 // RFC 3261, section 12.2.1.2
+		if lost && d.finish() {
+			d.hangUp(calls.Hangup, calls.NormalClearing)
+		}
+	})
 }
 
 // handleACK handles an ACK, which gets no response.
