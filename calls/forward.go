@@ -91,7 +91,8 @@ func (c *Calls) join(n Nodes) {
 	n.Handle(eventsMessage, handler(func(from string, b broadcast) {
 		for _, to := range b.To {
 			e := b.Event
-			e.Leg, e.MemberID, e.Inbound, e.Created = to.Leg, to.Member, to.Inbound, to.Created
+			e.Leg, e.MemberID = to.Leg, to.Member
+			e.Inbound, e.Created = to.Inbound, to.Created
 			c.deliver(from, delivery{to.To, to.Holder, e})
 		}
 	}))

@@ -52,6 +52,7 @@ func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 			return true, err
 		}
 	}
+
 	switch cmd.Op {
 	case Lock, Unlock:
 		r.lock(cmd.Op == Lock)

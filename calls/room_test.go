@@ -103,7 +103,7 @@ type member struct {
 	leg string
 }
 
-// subscriber returns a client of a new subscriber, who is a moderator.
+// subscriber returns a client of a new subscriber. Subscribers are moderators.
 func (m *meeting) subscriber(name string) *member {
 	m.t.Helper()
 	email := name + "@example.com"
@@ -119,17 +119,19 @@ func (m *meeting) guest() *member {
 
 func (m *meeting) client(t fabric.Token) *member {
 	t.ID, t.ProjectID, t.IssuedAt = uuid.NewString(), m.project, time.Now()
-	return &member{calls.Client{Token: t, Socket: calls.Socket{Node: "node", ID: uuid.NewString()}}, m, uuid.NewString()}
+	at := calls.Socket{Node: "node", ID: uuid.NewString()}
+	return &member{calls.Client{Token: t, Socket: at}, m, uuid.NewString()}
 }
 
 // offer is the description of a browser that sends and receives audio and video.
-var offer = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n" + section("audio", 0, "0") + "a=rtpmap:0 PCMU/8000\r\n" +
+var offer = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n" + section("audio", 0, "0") +
+	"a=rtpmap:0 PCMU/8000\r\n" +
 	section("video", 96, "1") + "a=rtpmap:96 VP8/90000\r\n"
 
 func section(kind string, format int, mid string) string {
-	return fmt.Sprintf("m=%s 9 UDP/TLS/RTP/SAVPF %d\r\na=mid:%s\r\na=ice-ufrag:abcd\r\na=ice-pwd:%s\r\na=setup:active\r\n"+
-		"a=rtcp-mux\r\na=sendrecv\r\na=fingerprint:sha-256 %s\r\n", kind, format, mid, strings.Repeat("p", 24),
-		strings.TrimSuffix(strings.Repeat("AB:", 32), ":"))
+	return fmt.Sprintf("m=%s 9 UDP/TLS/RTP/SAVPF %d\r\na=mid:%s\r\na=ice-ufrag:abcd\r\na=ice-pwd:%s\r\n"+
+		"a=setup:active\r\na=rtcp-mux\r\na=sendrecv\r\na=fingerprint:sha-256 %s\r\n",
+		kind, format, mid, strings.Repeat("p", 24), strings.TrimSuffix(strings.Repeat("AB:", 32), ":"))
 }
 
 // join makes the client a member of the room.
@@ -262,6 +264,7 @@ func TestSwitchRarely(t *testing.T) {
 func TestOwnMute(t *testing.T) {
 	m := newMeeting(t)
 	ada, moderator := m.subscriber("ada").join(), m.subscriber("moderator").join()
+
 	for i, step := range []struct {
 		by     *member
 		op     calls.Op
@@ -270,7 +273,8 @@ func TestOwnMute(t *testing.T) {
 	}{
 		{moderator, calls.Mute, ada.leg, true}, {moderator, calls.Unmute, ada.leg, false},
 		{moderator, calls.Mute, "all", true}, {ada, calls.Unmute, ada.leg, false},
-		{ada, calls.Mute, ada.leg, true}, {moderator, calls.Unmute, ada.leg, true}, {moderator, calls.Unmute, "all", true},
+		{ada, calls.Mute, ada.leg, true}, {moderator, calls.Unmute, ada.leg, true},
+		{moderator, calls.Unmute, "all", true},
 		{moderator, calls.Mute, ada.leg, true}, {moderator, calls.Unmute, ada.leg, true},
 		{ada, calls.Unmute, "", false},
 	} {

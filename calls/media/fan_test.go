@@ -76,7 +76,8 @@ func (l videoLeg) sendRTCP(t *testing.T, w *worker, p rtcp.Packet, now time.Time
 func (l videoLeg) received(t *testing.T) (all []rtcp.Packet) {
 	t.Helper()
 	const end = "end"
-	if _, err := l.engine.udp.WriteToUDPAddrPort([]byte(end), l.client.LocalAddr().(*net.UDPAddr).AddrPort()); err != nil {
+	at := l.client.LocalAddr().(*net.UDPAddr).AddrPort()
+	if _, err := l.engine.udp.WriteToUDPAddrPort([]byte(end), at); err != nil {
 		t.Fatal(err)
 	}
 	_ = l.client.SetReadDeadline(time.Now().Add(20 * time.Second))
@@ -209,7 +210,8 @@ func TestLowBandwidth(t *testing.T) {
 	for _, tt := range []struct {
 		viewer     int
 		rate, want float32
-	}{{1, 1, minBitrate}, {2, 1_500_000, 1_500_000}, {1, 1, 1_500_000}, {1, 400_000, 400_000}, {2, 1_500_000, 400_000}} {
+	}{{1, 1, minBitrate}, {2, 1_500_000, 1_500_000}, {1, 1, 1_500_000}, {1, 400_000, 400_000},
+		{2, 1_500_000, 400_000}} {
 		viewer := legs[tt.viewer]
 		viewer.sendRTCP(t, w, &rtcp.ReceiverEstimatedMaximumBitrate{Bitrate: tt.rate,
 			SSRCs: []uint32{viewer.video.out.ssrc}}, now)
@@ -220,7 +222,8 @@ func TestLowBandwidth(t *testing.T) {
 			}
 		}
 		if len(told) != 1 || told[0] < 0.99*tt.want || told[0] > 1.01*tt.want {
-			t.Errorf("after client %d estimates %v bit/s, the source is told %v, want %v", tt.viewer, tt.rate, told, tt.want)
+			t.Errorf("after client %d estimates %v bit/s, the source is told %v, want %v",
+				tt.viewer, tt.rate, told, tt.want)
 		}
 	}
 }

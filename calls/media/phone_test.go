@@ -335,7 +335,8 @@ func TestPhoneOfferKeepsNoPort(t *testing.T) {
 	const opus = "m=audio 4002 RTP/AVP 111\r\na=rtpmap:111 opus/48000/2\r\n" // which a room cannot mix
 
 	for range 5 {
-		if _, _, err := room.Answer(p.watch, offer+opus, calls.Terms{Phone: loopback}); !errors.Is(err, problem.Invalid) {
+		_, _, err := room.Answer(p.watch, offer+opus, calls.Terms{Phone: loopback})
+		if !errors.Is(err, problem.Invalid) {
 			t.Fatalf("Answer of an offer that a room cannot mix = %v, want %v", err, problem.Invalid)
 		}
 	}

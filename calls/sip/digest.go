@@ -175,6 +175,7 @@ func (n *nonces) use(credential string, b [16]byte, count string, now time.Time)
 	if err != nil || now.Sub(issued) > nonceFor {
 		return false
 	}
+
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.used == nil {

@@ -71,6 +71,7 @@ func TestNonceShare(t *testing.T) {
 		b, _ := n.open(n.issue(here, now), here)
 		return b
 	}
+
 	first := issue()
 	n.use("mallory", first, "00000001", now)
 	for range 2 * noncesEach {
