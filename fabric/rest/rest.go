@@ -79,6 +79,7 @@ type route struct {
 func routes(c Config, by *credentials) []route {
 	f := c.Fabric
 	resources := resourceAPI{f}
+
 	all := slices.Concat(
 		addressAPI{f.Addresses}.routes(by),
 		auditAPI{f.Audit}.routes(by),

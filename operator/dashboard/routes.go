@@ -30,6 +30,7 @@ func routes(c Config, s *site) []route {
 	t := &trail{site: s, Clients: c.Clients, Calls: c.Calls, Audit: c.Audit}
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
 	ofCalls := &callPages{s, t, c.Calls, c.Recordings}
+
 	return slices.Concat(
 		(&projectPages{s, t, c.Clients, c.Recordings, c.Health}).routes(),
 		(&resourcePages{s}).routes(),

@@ -135,7 +135,7 @@ func ttlStays(t *testing.T, s session.Store) {
 
 		if got, err := s.Get(t.Context(), k); !errors.Is(added, problem.Conflict) ||
 			!errors.Is(swapped, problem.Conflict) || string(got) != "one" || err != nil {
-			return fmt.Errorf("Add = %v and CompareAndSwap = %v, want conflicts; then Get = %s, %v, want one",
+			return fmt.Errorf("after Add = %v and CompareAndSwap = %v, want conflicts; then Get = %s, %v, want one",
 				added, swapped, brief(got), err)
 		}
 		return nil

@@ -73,7 +73,7 @@ async function hear() {
   await client.conversation.subscribe((message) => heard.push(message.text))
 }
 
-/** Opens our SDK, as the server serves it, beside the SDK under test, and listens to messages. */
+/** Opens our SDK, as the server serves it, next to the SDK under test, and listens to messages. */
 async function openOurs(server, token) {
   const { Fabric } = await import(`${server}/sdk/selvage.mjs`)
   ours = await Fabric({ token, host: server })
