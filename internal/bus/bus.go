@@ -276,8 +276,8 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 		b.refuse(err)
 		return
 	}
-	if from == b.node {
-		return // this node's own broadcast
+	if from == b.node && by == b.broadcasts {
+		return
 	}
 	e := envelope{From: from}
 	if err := json.Unmarshal(text, &e); err != nil {

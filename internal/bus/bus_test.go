@@ -199,6 +199,15 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// TestSelf shows that a node gets an answer to its own request. Nodes find out in this way that a
+// transport works.
+func TestSelf(t *testing.T) {
+	eachTransport(t, func(t *testing.T, ta, _ bus.Transport) {
+		b, name := start(t, nil, ta)
+		meet(t, b, name)
+	})
+}
+
 // TestBroadcast shows that a broadcast reaches all other nodes of an installation once and in order,
 // also among other messages.
 func TestBroadcast(t *testing.T) {
