@@ -46,6 +46,10 @@ func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 		if !l.isModerator() {
 			return true, errNotModerator
 		}
+	case Mute, Unmute, Deaf, Undeaf, RaiseHand, LowerHand, SetMicrophone, SetSpeaker:
+		if !l.isModerator() && !l.isOwn(cmd.Target) {
+			return true, errNotModerator
+		}
 	}
 	if cmd.Op == Lock || cmd.Op == Unlock || cmd.Op == List || cmd.Target == "all" {
 		if err := l.admitWide(); err != nil {
@@ -61,7 +65,7 @@ func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 	case Remove:
 		r.remove(cmd.Target)
 	case Mute, Unmute, Deaf, Undeaf, RaiseHand, LowerHand, SetMicrophone, SetSpeaker:
-		return true, l.changeInRoom(cmd)
+		l.changeInRoom(cmd)
 	default:
 		return false, nil
 	}
@@ -90,15 +94,17 @@ func (r *room) remove(memberID string) {
 	}
 }
 
-// changeInRoom applies a change to the member that cmd.Target names, or to the client itself if it
-// is "". "all" stands for all members. Only moderators may change other members.
-func (l *leg) changeInRoom(cmd Command) error {
-	r, target := l.call.in, cmd.Target
-	own := target == "" || target == l.member.ID || l.call.findSource(l, target) != nil
-	if !own && !l.isModerator() {
-		return errNotModerator
-	}
+// isOwn reports whether target is the id of the client's own member, screen or device. "" stands for
+// the member.
+func (l *leg) isOwn(target string) bool {
+	return target == "" || target == l.member.ID || l.call.findSource(l, target) != nil
+}
 
+// changeInRoom applies a change to the member that cmd.Target names, or to the client itself if it
+// is "". "all" stands for all members.
+func (l *leg) changeInRoom(cmd Command) {
+	r, target := l.call.in, cmd.Target
+	own := l.isOwn(target)
 	cmd.Target = ""
 	switch {
 	case target == "all":
@@ -115,7 +121,6 @@ func (l *leg) changeInRoom(cmd Command) error {
 		}
 	}
 	r.choose()
-	return nil
 }
 
 // muteByManager mutes or unmutes the microphone of a member, because an operator asked for it.
