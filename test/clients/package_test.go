@@ -77,7 +77,7 @@ func TestPackage(t *testing.T) {
 	}
 	run(t, app, "npm", "install", "--offline", "--no-audit", "--no-fund", filepath.Join(dir, packed[0].Filename))
 
-	const want = "Client Fabric FabricClient Recording Recordings SelvageError createClient keepCalls version"
+	const want = "Client Fabric FabricClient Messages Recording Recordings SelvageError createClient keepCalls version"
 	for kind, script := range map[string]string{
 		"module": `import * as sdk from "@selvage/browser"
 			console.log(Object.keys(sdk).filter((n) => n !== "default").sort().join(" "))`,
@@ -127,13 +127,16 @@ func TestTypes(t *testing.T) {
 	// Join the examples to one program. First declare the names that they omit.
 	program := `import { SignalWire } from "./stock"
 declare const button: HTMLButtonElement, audio: HTMLAudioElement
-declare const id: string, token: string, pushToken: string, address: { id: string }
+declare const id: string, token: string, pushToken: string, address: { id: string }, room: { id: string }
+declare function show(who: string, text: string): void
 `
 	for _, m := range regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllSubmatch(readme, -1) {
 		program += strings.ReplaceAll(strings.ReplaceAll(string(m[1]),
 			`import { SignalWire } from "@signalwire/js"`, ""), "…)", "{})")
 	}
-	program = strings.ReplaceAll(program, "sortBy: \"name\" })) …", "sortBy: \"name\" })) console.log(a)")
+	for _, list := range []string{`sortBy: "name" }))`, "list(address.id))", "conversations())"} {
+		program = strings.ReplaceAll(program, list+" …", list+" console.log()")
+	}
 
 	dir := t.TempDir()
 	files := map[string]string{
