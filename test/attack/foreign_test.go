@@ -95,6 +95,8 @@ func newThings(t *testing.T, p *harness.Project) *things {
 	th.addRecording(t)
 	th.ids["/api/project/tokens/"] = th.made(t, "/api/project/tokens",
 		map[string]any{"name": canary, "permissions": []string{"calling"}})
+	th.ids["/api/project/upstreams/"] = th.made(t, "/api/project/upstreams",
+		map[string]any{"name": canary, "issuer": "https://id.example.com", "client_id": canary})
 	return th
 }
 
@@ -136,6 +138,16 @@ func (th *things) addDevice(t *testing.T) {
 	th.ids[subscribers+"{}/devices/"] = th.first(t, of+"/devices", "id")
 	th.ids["/subscriber/devices/"] = th.ids[subscribers+"{}/devices/"]
 	th.ids["/api/fabric/addresses/"] = th.Address(t, th.account.ID)
+	th.addConversation(t)
+}
+
+// addConversation adds a conversation with another subscriber.
+func (th *things) addConversation(t *testing.T) {
+	t.Helper()
+	peer := th.Address(t, th.NewSubscriber(t).ID)
+	th.Post(t, "/api/fabric/messages", harness.Bearer(th.sat.Token),
+		harness.JSON(map[string]string{"conversation_id": peer, "text": canary})).Want(t, 201)
+	th.ids["/api/fabric/conversations/"] = peer
 }
 
 // addResources adds a resource of each kind, from the document's examples.

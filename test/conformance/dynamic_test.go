@@ -32,7 +32,13 @@ func newDynamicProvider(t *testing.T) *provider {
 	op.CLI(t, "", "project", "update", op.ID, "--client-registration", "token")
 	made := op.CLI(t, "", "client-registration", "token", "create", "--project", op.ID)
 	op.initial = harness.Bearer(made["token"].(string))
-	op.metadata = op.Get(t, "/.well-known/openid-configuration").Want(t, 200).Object(t)
+	harness.Eventually(t, time.Minute, "the registration endpoint", func() error {
+		op.metadata = op.Get(t, "/.well-known/openid-configuration").Want(t, 200).Object(t)
+		if op.metadata["registration_endpoint"] == nil {
+			return errors.New("the metadata has none")
+		}
+		return nil
+	})
 	return op
 }
 

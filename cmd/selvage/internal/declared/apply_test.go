@@ -23,7 +23,7 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	ctx, dir := t.Context(), storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
 	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
-	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows}, Fabric: f})
+	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows, Upstreams: rows}, Fabric: f})
 	d := declared.New(declared.Config{
 		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
 	})
@@ -69,7 +69,7 @@ func TestApplyIgnoresRegistered(t *testing.T) {
 	ctx, dir := t.Context(), storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
 	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil)})
-	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows, Registrations: rows}, Fabric: f})
+	p := idp.New(idp.Config{Store: idp.Stores{Clients: rows, Registrations: rows, Upstreams: rows}, Fabric: f})
 	d := declared.New(declared.Config{
 		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
 	})
