@@ -67,7 +67,7 @@ func (s UpstreamSettings) AllScopes() []string {
 // An UpstreamLink is an account at an upstream provider that signs in to a subscriber.
 type UpstreamLink struct {
 	ID, UpstreamID, ProjectID, SubscriberID string
-	Subject                                 string // the account's sub
+	Issuer, Subject                         string // the account's iss and sub
 	Created                                 time.Time
 }
 
@@ -83,8 +83,9 @@ type UpstreamStore interface {
 	// DeleteUpstream also deletes its links.
 	DeleteUpstream(ctx context.Context, projectID, id string) error
 
-	// FindUpstreamLink finds the link of an account at a provider.
-	FindUpstreamLink(ctx context.Context, upstreamID, subject string) (UpstreamLink, error)
+	// FindUpstreamLink finds the link of an account at a provider. A subject is unique only at its
+	// issuer, and a provider's issuer can change.
+	FindUpstreamLink(ctx context.Context, upstreamID, issuer, subject string) (UpstreamLink, error)
 	// CreateUpstreamLink returns problem.Conflict if the account is linked already, and
 	// problem.NotFound if the provider or the subscriber was deleted.
 	CreateUpstreamLink(ctx context.Context, l UpstreamLink) error

@@ -60,6 +60,7 @@ func (us *Upstreams) Take(ctx context.Context, state string) (a UpstreamAttempt,
 // An Identity is an account at an upstream provider, as the provider describes it.
 type Identity struct {
 	UpstreamID string `json:"upstream"`
+	Issuer     string `json:"iss"`
 	Subject    string `json:"sub"`
 	Email      string `json:"email,omitempty"`
 	Verified   bool   `json:"verified,omitempty"` // the provider says that Email belongs to the person
@@ -80,7 +81,7 @@ func (u Upstream) IdentityOf(subject string, claims map[string]any) Identity {
 		return ""
 	}
 	verified := claims[u.Claim("email_verified")]
-	return Identity{UpstreamID: u.ID, Subject: subject, Email: fabric.NormalizeEmail(text("email")),
+	return Identity{UpstreamID: u.ID, Issuer: u.Issuer, Subject: subject, Email: fabric.NormalizeEmail(text("email")),
 		Verified:  verified == true || verified == "true",
 		FirstName: person("first_name"), LastName: person("last_name")}
 }
@@ -110,7 +111,7 @@ func (u *Unlinked) Error() string { return "the account is not linked" }
 // The email only counts if the provider has verified it.
 func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	began := us.Now()
-	l, err := us.store.FindUpstreamLink(ctx, u.ID, id.Subject)
+	l, err := us.store.FindUpstreamLink(ctx, u.ID, id.Issuer, id.Subject)
 	if errors.Is(err, problem.NotFound) {
 		return us.logInUnlinked(ctx, u, id, from)
 	}
@@ -207,7 +208,7 @@ func (us *Upstreams) link(ctx context.Context, u Upstream, id Identity, subscrib
 		return fmt.Errorf("creating link id: %w", err)
 	}
 	return us.store.CreateUpstreamLink(ctx, UpstreamLink{ID: key.String(), UpstreamID: u.ID, ProjectID: u.ProjectID,
-		SubscriberID: subscriberID, Subject: id.Subject, Created: us.Now()})
+		SubscriberID: subscriberID, Issuer: id.Issuer, Subject: id.Subject, Created: us.Now()})
 }
 
 // refuse records a refused login, and returns why.

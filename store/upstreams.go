@@ -24,9 +24,9 @@ var upstreamTable = table[idp.Upstream]{
 }
 
 var upstreamLinkTable = table[idp.UpstreamLink]{
-	"upstream_links", "link", `id, upstream_id, project_id, subscriber_id, subject, created`,
+	"upstream_links", "link", `id, upstream_id, project_id, subscriber_id, issuer, subject, created`,
 	func(l *idp.UpstreamLink) []any {
-		return []any{&l.ID, &l.UpstreamID, &l.ProjectID, &l.SubscriberID, &l.Subject, &l.Created}
+		return []any{&l.ID, &l.UpstreamID, &l.ProjectID, &l.SubscriberID, &l.Issuer, &l.Subject, &l.Created}
 	},
 }
 
@@ -83,8 +83,11 @@ func (s *Upstreams) DeleteUpstream(ctx context.Context, projectID, id string) er
 }
 
 // FindUpstreamLink finds the link of an account at an upstream provider.
-func (s *Upstreams) FindUpstreamLink(ctx context.Context, upstreamID, subject string) (idp.UpstreamLink, error) {
-	return upstreamLinkTable.find(ctx, s.read(), `upstream_id = $1 AND subject = $2`, upstreamID, subject)
+func (s *Upstreams) FindUpstreamLink(ctx context.Context, upstreamID, issuer, subject string) (
+	idp.UpstreamLink, error,
+) {
+	return upstreamLinkTable.find(ctx, s.read(), `upstream_id = $1 AND issuer = $2 AND subject = $3`,
+		upstreamID, issuer, subject)
 }
 
 // CreateUpstreamLink inserts a link, unless the account is linked already.

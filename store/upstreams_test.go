@@ -55,7 +55,7 @@ func testUpstreams(t *testing.T, c store.Config) {
 	}
 	link := func(subject, subscriberID string) idp.UpstreamLink {
 		return idp.UpstreamLink{ID: newID(), UpstreamID: u.ID, ProjectID: p.ID, SubscriberID: subscriberID,
-			Subject: subject, Created: now}
+			Issuer: u.Issuer, Subject: subject, Created: now}
 	}
 	won, errs := race(func(int) (bool, error) {
 		err := s.CreateUpstreamLink(ctx, link("1", ada.ID))
@@ -65,13 +65,15 @@ func testUpstreams(t *testing.T, c store.Config) {
 		t.Errorf("%d links of one account were created, want 1; %d errors, such as %v", won, len(errs), errs[0])
 	}
 	check("an unknown subscriber", s.CreateUpstreamLink(ctx, link("2", newID())), problem.NotFound)
-	if l, err := s.FindUpstreamLink(ctx, u.ID, "1"); err != nil || l.SubscriberID != ada.ID {
+	_, err = s.FindUpstreamLink(ctx, u.ID, "https://other.example/", "1")
+	check("the same subject at another issuer", err, problem.NotFound)
+	if l, err := s.FindUpstreamLink(ctx, u.ID, u.Issuer, "1"); err != nil || l.SubscriberID != ada.ID {
 		t.Errorf("the link is %+v, %v", l, err)
 	}
 
 	check("deleting", s.DeleteUpstream(ctx, p.ID, u.ID), nil)
 	check("deleting again", s.DeleteUpstream(ctx, p.ID, u.ID), problem.NotFound)
-	_, err = s.FindUpstreamLink(ctx, u.ID, "1")
+	_, err = s.FindUpstreamLink(ctx, u.ID, u.Issuer, "1")
 	check("the link of a deleted provider", err, problem.NotFound)
 	if all, err := s.ListUpstreams(ctx, p.ID, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
 		t.Errorf("the list is %v, %v", all.Items, err)

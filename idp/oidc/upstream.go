@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
@@ -41,10 +42,14 @@ func (si *signIn) offerUpstreams(r *http.Request, c idp.Client, req idp.AuthRequ
 }
 
 // beginUpstream serves POST /login/upstream, a button of the login page. It redirects to the
-// provider.
+// provider. Each attempt counts like an authorization request, since it is stored, and may read
+// the provider's discovery document.
 func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
+		return err
+	}
+	if err := si.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err
 	}
 	u, err := si.Upstreams.Find(r.Context(), c.ProjectID, form.Get("upstream"))

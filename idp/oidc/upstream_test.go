@@ -15,6 +15,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -171,6 +172,23 @@ func TestUpstreamLink(t *testing.T) {
 	}
 }
 
+// TestUpstreamLimit shows that a browser cannot begin any number of attempts with one authorization
+// request.
+func TestUpstreamLimit(t *testing.T) {
+	f := federate(t, nil)
+	b := f.browser()
+	page := b.authorize(request(f.site))
+	f.limits.Set(limit.Rates{limit.AuthorizePerNetwork: {Burst: 2, Every: time.Hour}})
+	for range 2 {
+		if got := f.press(b, page); got.status != http.StatusSeeOther {
+			t.Fatalf("an attempt within the limit: %d %s", got.status, got.body)
+		}
+	}
+	if got := f.press(b, page); got.status != http.StatusTooManyRequests {
+		t.Errorf("an attempt above the limit: %d %s", got.status, got.body)
+	}
+}
+
 // TestUpstreamEmail shows that an email which the provider has not verified counts for nothing.
 func TestUpstreamEmail(t *testing.T) {
 	yes := true
@@ -318,6 +336,18 @@ func newForger(t *testing.T) *forger {
 	return f
 }
 
+// forge signs in to the app with an ID token of fg whose claims are changed.
+func (f federation) forge(fg *forger, change func(map[string]any)) reply {
+	f.t.Helper()
+	fg.change = change
+	b := f.browser()
+	sent, err := url.Parse(f.press(b, b.authorize(request(f.site))).header.Get("Location"))
+	must(f.t, err)
+	fg.nonce = sent.Query().Get("nonce")
+	answer := url.Values{"state": {sent.Query().Get("state")}, "code": {"c"}}
+	return b.get("/login/upstream/callback?" + answer.Encode())
+}
+
 // TestUpstreamToken shows which ID tokens of a provider are rejected.
 func TestUpstreamToken(t *testing.T) {
 	fg := newForger(t)
@@ -327,19 +357,11 @@ func TestUpstreamToken(t *testing.T) {
 		in.ClientID, in.Secret = &me, &none
 	})
 	f.openRegistration()
-	ask := func(change func(map[string]any)) reply {
-		fg.change = change
-		b := f.browser()
-		sent, err := url.Parse(f.press(b, b.authorize(request(f.site))).header.Get("Location"))
-		must(t, err)
-		fg.nonce = sent.Query().Get("nonce")
-		answer := url.Values{"state": {sent.Query().Get("state")}, "code": {"c"}}
-		return b.get("/login/upstream/callback?" + answer.Encode())
-	}
-
+	ask := func(change func(map[string]any)) reply { return f.forge(fg, change) }
 	if got := ask(func(map[string]any) {}); got.param("code") == "" {
 		t.Fatalf("a valid token: %d %s", got.status, got.body)
 	}
+
 	for name, change := range map[string]func(map[string]any){
 		"another nonce":     func(c map[string]any) { c["nonce"] = "x" },
 		"no nonce":          func(c map[string]any) { delete(c, "nonce") },
@@ -359,11 +381,41 @@ func TestUpstreamToken(t *testing.T) {
 	}
 }
 
+// TestUpstreamIssuerChanged shows that a link counts only for the issuer that confirmed the account:
+// another issuer may use the same subject for somebody else.
+func TestUpstreamIssuerChanged(t *testing.T) {
+	fg, other := newForger(t), newForger(t)
+	yes, none, me := true, "", "me"
+	f := federate(t, func(in *idp.UpstreamInput) {
+		in.SignUp, in.Issuer = &yes, &fg.url
+		in.ClientID, in.Secret = &me, &none
+	})
+	f.openRegistration()
+	mallory := f.subject(f.forge(fg, func(map[string]any) {}))
+	if mallory == "" {
+		t.Fatal("the login failed")
+	}
+
+	_, err := f.idp.Upstreams.Update(context.Background(), f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &other.url})
+	must(t, err)
+	eve := f.subject(f.forge(other, func(c map[string]any) { c["email"] = "eve@example.com" }))
+	if eve == "" || eve == mallory {
+		t.Errorf("the same subject at another issuer signs in to %q, want a new account", eve)
+	}
+
+	_, err = f.idp.Upstreams.Update(context.Background(), f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &fg.url})
+	must(t, err)
+	if again := f.subject(f.forge(fg, func(map[string]any) {})); again != mallory {
+		t.Errorf("with the first issuer again, the login is of %q, want %q", again, mallory)
+	}
+}
+
 // TestUpstreamFactor shows that a login with a provider does not replace the second factor.
 func TestUpstreamFactor(t *testing.T) {
 	f := federate(t, nil)
-	must(t, f.idp.Upstreams.Link(context.Background(), f.u, idp.Identity{UpstreamID: f.u.ID, Subject: f.up.ada.ID,
-		Email: f.ada.Email, Verified: true}, idp.Login{ProjectID: f.project.ID, SubscriberID: f.ada.ID}))
+	must(t, f.idp.Upstreams.Link(context.Background(), f.u, idp.Identity{UpstreamID: f.u.ID, Issuer: f.u.Issuer,
+		Subject: f.up.ada.ID, Email: f.ada.Email, Verified: true},
+		idp.Login{ProjectID: f.project.ID, SubscriberID: f.ada.ID}))
 	f.app()
 	got := f.signIn(f.browser(), f.up.ada.Email)
 	if got.param("code") != "" || !strings.Contains(got.body, "/login/factor") {
