@@ -51,6 +51,9 @@ type Config struct {
 	Secret     [sha256.Size]byte // shared by all nodes
 	Transports []Transport       // the first that works is used; if empty, this is the only node
 	Log        *slog.Logger
+
+	// Answered is called with the time that each answered request has taken. It may be nil.
+	Answered func(took time.Duration)
 }
 
 // A Bus is one node's end of the connection to the others. Its methods are safe for concurrent
@@ -61,6 +64,7 @@ type Bus struct {
 	broadcasts *sealer // for messages to all nodes
 	transports []Transport
 	log        *slog.Logger
+	answered   func(took time.Duration)
 	handlers   map[string]Handler
 	out        chan outgoing
 	slots      chan struct{} // has one entry for each request being answered
@@ -71,6 +75,7 @@ type Bus struct {
 	receiving sync.Mutex // held while a message is handled
 	warned    time.Time
 
+	sent, received   atomic.Uint64
 	dropped, refused atomic.Uint64
 	dropLogged       atomic.Pointer[time.Time]
 }
@@ -106,8 +111,12 @@ func New(c Config) *Bus {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Bus{node: c.Node, transports: c.Transports, log: c.Log, handlers: make(map[string]Handler),
-		out: make(chan outgoing, maxWaiting), slots: make(chan struct{}, answering),
+	if c.Answered == nil {
+		c.Answered = func(time.Duration) {}
+	}
+	return &Bus{node: c.Node, transports: c.Transports, log: c.Log, answered: c.Answered,
+		handlers: make(map[string]Handler),
+		out:      make(chan outgoing, maxWaiting), slots: make(chan struct{}, answering),
 		asked: make(map[string]question), sealer: newSealer(c.Secret, c.Node),
 		broadcasts: newBroadcastSealer(c.Secret, c.Node)}
 }
@@ -117,6 +126,11 @@ func (b *Bus) Handle(kind string, h Handler) { b.handlers[kind] = h }
 
 // Alone reports whether there cannot be other nodes.
 func (b *Bus) Alone() bool { return len(b.transports) == 0 }
+
+// Sent and Received return how many messages were sent to other nodes, and how many of their messages
+// were handled, since the process started.
+func (b *Bus) Sent() uint64     { return b.sent.Load() }
+func (b *Bus) Received() uint64 { return b.received.Load() }
 
 // Dropped returns how many messages could not be sent since the process started.
 func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
@@ -163,11 +177,13 @@ func (b *Bus) Ask(ctx context.Context, node, kind string, v, answer any) error {
 
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
+	asked := time.Now()
 	if err := b.enqueue(node, e); err != nil {
 		return err
 	}
 	select {
 	case got := <-answers:
+		b.answered(time.Since(asked))
 		return got.read(answer)
 	case <-ctx.Done():
 		return problem.New(problem.Unavailable, "temporarily_unavailable", "another server does not answer")
@@ -251,6 +267,7 @@ func (b *Bus) publish(ctx context.Context, m outgoing) (err error) {
 	m.text = by.seal(m.node, m.text, time.Now())
 	for _, t := range b.transports {
 		if err = b.publishBy(ctx, t, m); err == nil {
+			b.sent.Add(1)
 			return nil
 		}
 	}
@@ -284,6 +301,7 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 		b.log.Warn("ignoring a message from another node", "error", err)
 		return
 	}
+	b.received.Add(1)
 	if e.Kind == "" {
 		b.takeAnswer(e)
 		return
