@@ -246,11 +246,19 @@ type Stats struct {
 	Recordings int    // under way
 	Bytes      uint64 // written since the process started
 	Lost       uint64 // packets dropped because the disk was full, nearly full, or slow
+
+	// Lag is the age of the oldest entry that is not on disk, or a little more. While the disk works
+	// it is about a second.
+	Lag time.Duration
 }
 
 // Stats returns the current metrics.
 func (s *Spools) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return Stats{len(s.spools), s.bytes.Load(), s.lost.Load()}
+	st := Stats{Recordings: len(s.spools), Bytes: s.bytes.Load(), Lost: s.lost.Load()}
+	for _, p := range s.spools {
+		st.Lag = max(st.Lag, time.Since(time.Unix(0, p.durable.Load())))
+	}
+	return st
 }

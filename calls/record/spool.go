@@ -3,6 +3,7 @@ package record
 import (
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/selvage/selvage/calls"
@@ -40,6 +41,8 @@ type spool struct {
 	offset int64  // of the next block
 	sum    uint32 // of the last block on disk
 	failed bool   // the last write or sync failed
+
+	durable atomic.Int64 // until when all entries are on disk, in ns since 1970
 }
 
 var _ calls.Recording = (*spool)(nil)
@@ -51,6 +54,7 @@ func newSpool(owner *Spools, c calls.RecordedCall) *spool {
 	for side := range p.taps {
 		p.taps[side] = tap{p, calls.Side(side)}
 	}
+	p.durable.Store(time.Now().UnixNano())
 	return p
 }
 

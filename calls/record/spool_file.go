@@ -63,9 +63,11 @@ func (p *spool) run() {
 	for synced := time.Now(); ; {
 		select {
 		case now := <-ticker.C:
-			p.write()
+			written := p.write()
 			if now.Sub(synced) >= syncEvery {
-				p.sync()
+				if p.sync() && written {
+					p.durable.Store(now.UnixNano())
+				}
 				p.measureDisk()
 				synced = now
 			}

@@ -218,6 +218,30 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestLag shows that the metrics have the age of the oldest audio that is not on disk.
+func TestLag(t *testing.T) {
+	p := newTestSpool(t)
+	p.owner.spools[p.Sid()] = p
+	if lag := p.owner.Stats().Lag; lag > time.Minute {
+		t.Errorf("the lag of a new recording is %v", lag)
+	}
+	p.durable.Store(time.Now().Add(-time.Hour).UnixNano())
+	if lag := p.owner.Stats().Lag; lag < time.Hour {
+		t.Errorf("the lag is %v after an hour in which nothing was written, want an hour", lag)
+	}
+
+	go p.run()
+	tick := time.NewTicker(writeEvery)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); p.owner.Stats().Lag >= time.Hour; <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal("the lag stays although the disk works")
+		}
+	}
+	p.Stop()
+	<-p.done
+}
+
 // TestLowDisk shows that a recording leaves some space on its disk free. It begins only if there is
 // enough space, and stores no packets while there is not. Packets stored before are rendered.
 func TestLowDisk(t *testing.T) {
