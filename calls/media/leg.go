@@ -5,6 +5,7 @@ import (
 	mrand "math/rand/v2"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/sdp"
@@ -251,11 +252,15 @@ func (l *leg) addOffered(s *section) (err error) {
 	return nil
 }
 
-// closeSection closes a section and adds its counts to the leg's totals.
+// closeSection closes a section and adds its counts to the totals of the leg and of the engine.
 func (l *leg) closeSection(s *section) {
 	if s.live() {
 		r := s.measured()
 		l.past.count(s, &r)
+		l.engine.counters.lost.Add(r.lost())
+		if s.transport.hasFailed(time.Now()) {
+			l.engine.counters.unconnected.Add(1)
+		}
 	}
 	s.close()
 }

@@ -180,3 +180,36 @@ func TestClaims(t *testing.T) {
 		t.Error("the address of a transport that is gone cannot be had")
 	}
 }
+
+// TestUnconnected shows that the engine counts browsers that had the time to connect and did not,
+// and the packets that never arrived.
+func TestUnconnected(t *testing.T) {
+	tests := []struct {
+		name     string
+		up       bool
+		remoteAt time.Duration // before the leg is closed; zero if the client has sent no description
+		want     uint64
+	}{
+		{"connected", true, time.Minute, 0},
+		{"given up soon", false, unconnectedAfter / 2, 0},
+		{"never answered", false, 0, 0},
+		{"not reached", false, time.Minute, 1},
+	}
+	for _, tt := range tests {
+		p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
+		from, _ := p.linked()
+		if tt.remoteAt > 0 {
+			from.transport.remoteAt = time.Now().Add(-tt.remoteAt)
+		}
+		from.transport.up.Store(tt.up)
+		packets := p.packets(t, 10, 20)
+		for _, b := range [][]byte{packets[0], packets[9]} {
+			p.worker.receiveDatagram(b, p.source, time.Now())
+		}
+
+		from.leg.Close()
+		if s := p.engine.Stats(); s.Unconnected != tt.want || s.Lost != 8 {
+			t.Errorf("%s: Unconnected = %d and Lost = %d, want %d and 8", tt.name, s.Unconnected, s.Lost, tt.want)
+		}
+	}
+}

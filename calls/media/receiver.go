@@ -61,6 +61,11 @@ func (r *receiver) expected() uint64 {
 // total returns how many packets have arrived.
 func (r *receiver) total() uint64 { return r.pastReceived + r.received }
 
+// lost returns how many packets have not arrived. Late packets may still reduce the number.
+func (r *receiver) lost() uint64 {
+	return r.expected() - min(r.expected(), r.total())
+}
+
 // duration returns the jitter as a duration.
 func (r *receiver) duration() time.Duration {
 	if r.clock == 0 {

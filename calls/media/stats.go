@@ -14,6 +14,7 @@ type counters struct {
 	unknown, badSTUN           atomic.Uint64
 	connectedUDP, connectedTCP atomic.Uint64
 	handshakeFailures          atomic.Uint64
+	unconnected, lost          atomic.Uint64
 	refusedTCP                 atomic.Uint64
 	panics                     atomic.Uint64
 	consentLost                atomic.Uint64
@@ -36,7 +37,9 @@ type Stats struct {
 	ConsentLost             uint64 // paths given up because the client no longer answered checks
 
 	ConnectedUDP, ConnectedTCP uint64 // sections, by the protocol over which they connected
+	Unconnected                uint64 // closed sections whose client tried to connect for unconnectedAfter, in vain
 	HandshakeFailures          uint64
+	Lost                       uint64 // packets of clients that never arrived, in closed sections
 	RefusedTCP                 uint64 // TCP connections that did not prove themselves in time or exceeded a limit
 	Panics                     uint64 // panics; each ended its leg, if any
 }
@@ -52,6 +55,7 @@ func (e *Engine) Stats() Stats {
 		ConnectedUDP: c.connectedUDP.Load(), ConnectedTCP: c.connectedTCP.Load(),
 		HandshakeFailures: c.handshakeFailures.Load(), RefusedTCP: c.refusedTCP.Load(), Panics: c.panics.Load(),
 		ConsentLost: c.consentLost.Load(), LateFrames: c.lateFrames.Load(),
+		Unconnected: c.unconnected.Load(), Lost: c.lost.Load(),
 	}
 
 	e.mu.Lock()

@@ -37,6 +37,7 @@ type transport struct {
 	ours     *credentials
 	previous *credentials    // valid until the client uses the ones that replaced them
 	remote   sdp.Fingerprint // of the client's certificate; empty until it is known
+	remoteAt time.Time       // when it became known; zero before
 	streams  []*stream       // TCP connections of the client, the oldest first
 
 	peers    []*peer // UDP addresses from which the client sent checks
@@ -155,11 +156,23 @@ func (t *transport) setRemote(s *sdp.Section) {
 		return
 	}
 	t.mu.Lock()
-	t.remote = s.Fingerprint
+	if t.remote = s.Fingerprint; t.remoteAt.IsZero() {
+		t.remoteAt = time.Now()
+	}
 	t.ours.clientUfrag, t.ours.clientKey = s.Ufrag, stun.NewShortTermIntegrity(s.Password)
 	t.mu.Unlock()
 	t.sendChecks(time.Now())
 	t.startHandshake() // a ClientHello may already be queued
+}
+
+// unconnectedAfter is how long a client may take to connect. Browsers take less than a second.
+const unconnectedAfter = 5 * time.Second
+
+// hasFailed reports whether a browser has not connected although it had the time.
+func (t *transport) hasFailed(now time.Time) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.port == nil && !t.up.Load() && !t.remoteAt.IsZero() && now.Sub(t.remoteAt) >= unconnectedAfter
 }
 
 // fingerprint returns the fingerprint of the client's certificate, which is empty while it is
