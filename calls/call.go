@@ -125,6 +125,7 @@ func (k *call) end(c Cause, by *leg) {
 	k.record.Cause = c
 	answered := k.state == InCall
 	k.setState(Completed)
+	k.calls.meter.Ended(k.record)
 
 	for _, l := range slices.Clone(k.legs) {
 		l.leave(k.causeFor(l, by, c, answered), l != by)

@@ -33,6 +33,7 @@ type Config struct {
 
 	Node   string       // the name of this node
 	Log    *slog.Logger // nil means slog.Default()
+	Meter  Meter        // nil measures nothing
 	Limits Limits
 }
 
@@ -61,6 +62,7 @@ type Calls struct {
 	recordTone time.Duration
 	node       string
 	log        *slog.Logger
+	meter      Meter
 	limits     Limits
 
 	taking      sync.Mutex // held while calls of lost nodes are taken over
@@ -84,11 +86,14 @@ func New(c Config) *Calls {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+	if c.Meter == nil {
+		c.Meter = unmetered{}
+	}
 	all := &Calls{
 		Records: NewRecords(c.Store), roomStore: c.Rooms,
 		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
 		nodes: c.Nodes, phones: c.Phones, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
-		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
+		node: c.Node, log: c.Log, meter: c.Meter, limits: c.Limits.orDefaults(),
 		calls: make(map[legKey]*call), legs: make(map[legKey]*leg), remote: make(map[legKey]remoteLeg),
 		lastAlive: make(map[string]time.Time), lost: make(map[string]time.Time),
 		holders: make(map[string]*holder), projects: make(map[string]int),
@@ -103,6 +108,7 @@ func New(c Config) *Calls {
 // Stats counts calls and legs.
 type Stats struct {
 	Calls, Legs int
+	Phones      int // legs of phones
 	Rooms       int // open conference rooms
 	Elsewhere   int // legs whose clients are connected here, but whose calls other nodes carry
 	ByState     map[State]int
@@ -116,6 +122,11 @@ func (c *Calls) Stats() Stats {
 		ByState: make(map[State]int)}
 	for _, k := range c.calls {
 		s.ByState[k.visible.Load().(State)]++
+	}
+	for _, l := range c.legs {
+		if l.at.Load().(Socket).Phone.IsValid() {
+			s.Phones++
+		}
 	}
 	return s
 }

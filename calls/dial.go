@@ -128,7 +128,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c.mu.Lock()
 	c.calls[k.key()] = k
 	c.mu.Unlock()
-	l.active = true
+	l.active, l.described = true, time.Now()
 
 	media, answer, err := k.openMedia(l, cmd.SDP,
 		Terms{Phone: client.Socket.Phone, Codecs: commonCodecs(k.phones)})

@@ -75,6 +75,7 @@ func (l *leg) answer(sdp string) error {
 	if l.active {
 		return nil // SDK 3.27.0 answers twice if it has connected twice
 	}
+	l.described = time.Now()
 	if err := l.media.Accept(sdp); err != nil {
 		l.hangUp(NormalClearing)
 		return err

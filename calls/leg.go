@@ -29,6 +29,7 @@ type leg struct {
 	heard      int64     // result of Tokens.Heard when the token was last checked
 	socketLost time.Time // zero while it has a socket
 	mediaLost  time.Time // zero while packets arrive
+	described  time.Time // when the client's description arrived; zero before, and once media has flowed
 
 	changes *rate.Limiter // limits notifications to members; a screen shares its owner's
 	pending []string      // changes to be sent later, as in Event.Updated
@@ -161,7 +162,15 @@ func (l *leg) leave(c Cause, told bool) {
 type watcher struct{ leg *leg }
 
 func (w watcher) Connected(Path) {
-	w.leg.call.post(func() { w.leg.mediaLost = time.Time{} })
+	now := time.Now()
+	w.leg.call.post(func() {
+		l := w.leg
+		l.mediaLost = time.Time{}
+		if !l.described.IsZero() {
+			l.call.calls.meter.Connected(now.Sub(l.described))
+			l.described = time.Time{}
+		}
+	})
 }
 
 func (w watcher) Lost() {

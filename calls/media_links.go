@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -84,7 +85,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 
 	s := k.newLeg(cmd.Leg, client, l.party, false)
 	s.member.Type, s.member.Parent = cmd.Type, l.member.ID
-	s.changes = l.changes
+	s.changes, s.described = l.changes, time.Now()
 	media, answer, err := k.openMedia(s, cmd.SDP, Terms{})
 	if err != nil {
 		return err

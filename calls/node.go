@@ -141,7 +141,10 @@ func (c *Calls) endCallsOf(ctx context.Context, node string) error {
 		}
 		for _, r := range left {
 			r.State, r.Cause, r.Ended = Completed, NodeLost, time.Now().UTC()
-			if err := c.store.SaveCall(ctx, r); err != nil && !errors.Is(err, ErrTaken) {
+			switch err := c.store.SaveCall(ctx, r); {
+			case err == nil:
+				c.meter.Ended(r)
+			case !errors.Is(err, ErrTaken):
 				return err
 			}
 		}

@@ -24,6 +24,7 @@ type residue struct {
 	paths      []string       // files in the data directory and in the directory for temporary files
 	gauges     map[string]int // gauges of sockets, calls and recordings
 	heap       int            // bytes in use after a garbage collection
+	ended      map[string]int // ended calls by cause
 }
 
 // slack is how many more goroutines there may be at the end than before, because the server also
@@ -41,7 +42,7 @@ func residueOf(t *testing.T, s *harness.Server, temporary string) (r residue) {
 	}
 	ops(t, s, "/debug/pprof/heap?gc=1")
 
-	r.gauges = make(map[string]int)
+	r.gauges, r.ended = make(map[string]int), make(map[string]int)
 	for line := range strings.Lines(string(ops(t, s, "/metrics"))) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		n, err := strconv.ParseFloat(value, 64)
@@ -49,6 +50,8 @@ func residueOf(t *testing.T, s *harness.Server, temporary string) (r residue) {
 		case err != nil:
 		case name == "go_memstats_heap_alloc_bytes":
 			r.heap = int(n)
+		case strings.HasPrefix(name, endedMetric):
+			r.ended[strings.TrimSuffix(strings.TrimPrefix(name, endedMetric), `"}`)] = int(n)
 		case gauges.MatchString(name):
 			r.gauges[name] = int(n)
 		}
@@ -57,6 +60,9 @@ func residueOf(t *testing.T, s *harness.Server, temporary string) (r residue) {
 	r.sockets, r.files = descriptors(t, s)
 	return r
 }
+
+// endedMetric is the beginning of the lines of metrics that count the ends of calls by cause.
+const endedMetric = `selvage_calls_ended_total{cause="`
 
 // gauges matches the gauges that are 0 if there are no calls and no clients.
 var gauges = regexp.MustCompile(

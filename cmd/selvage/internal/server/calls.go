@@ -22,7 +22,7 @@ import (
 
 // openCalls opens the media port and sets up calls, unless calls are off. If listen_media is auto
 // and the port is taken, it uses a free one.
-func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
+func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger) error {
 	address := a.Config.MediaListener()
 	if address == config.Off || a.relay == nil {
 		if a.Config.ListenSIP != config.Off {
@@ -58,7 +58,7 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	a.opened = append(a.opened, engine)
 	conf := calls.Config{
 		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store, Rooms: a.Store,
-		Sessions: a.sessions, Node: a.node, Log: log,
+		Sessions: a.sessions, Node: a.node, Log: log, Meter: meter,
 		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring)},
 	}
 	if !a.bus.Alone() {
@@ -84,8 +84,9 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 }
 
 // joinNodes connects this server with the other nodes, and delivers messages to its sockets.
-func (a *App) joinNodes(log *slog.Logger) {
-	a.bus = a.openBus(log)
+// answered is called with the time that each answered request to another node has taken.
+func (a *App) joinNodes(answered func(took time.Duration), log *slog.Logger) {
+	a.bus = a.openBus(answered, log)
 	if a.relay == nil {
 		a.Chat.Announce(a.bus)
 		return
@@ -95,8 +96,9 @@ func (a *App) joinNodes(log *slog.Logger) {
 
 // openBus returns the bus to the other nodes. It uses Redis or, if Redis is not configured or is
 // unavailable, the database.
-func (a *App) openBus(log *slog.Logger) *bus.Bus {
-	c := bus.Config{Node: a.node, Secret: a.Ring.Derive("messages between nodes"), Log: log}
+func (a *App) openBus(answered func(took time.Duration), log *slog.Logger) *bus.Bus {
+	c := bus.Config{Node: a.node, Secret: a.Ring.Derive("messages between nodes"), Log: log,
+		Answered: answered}
 	if a.redis != nil {
 		c.Transports = append(c.Transports, a.redis.Channel())
 	}

@@ -11,14 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/selvage/selvage/calls"
-	"github.com/selvage/selvage/calls/media"
-	"github.com/selvage/selvage/calls/record"
-	"github.com/selvage/selvage/calls/sip"
-	"github.com/selvage/selvage/calls/turn"
 	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/fabric/relay"
-	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/keys"
@@ -34,6 +28,7 @@ type metrics struct {
 	logouts   *prometheus.CounterVec
 	callbacks *prometheus.CounterVec
 	mails     *prometheus.CounterVec
+	calls     callMeter
 	byRoute   sync.Map // maps requestLabels to prometheus.Observer, which is faster than looking up label strings
 }
 
@@ -81,6 +76,7 @@ func newMetrics(version string) *metrics {
 		}, []string{"result"}),
 	}
 
+	m.calls.init(m.registry)
 	m.gauge("selvage_build_info", "Always 1; the labels describe the build.",
 		prometheus.Labels{"version": version, "go": runtime.Version()}, func() float64 { return 1 })
 	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, m.callbacks, m.mails,
@@ -169,129 +165,6 @@ func (m *metrics) watchChat(c *chat.Chat) {
 			Help: "Messages that did not reach the sockets of this node in time. The next one of the same " +
 				"conversation brings them.",
 		}, func() float64 { return float64(c.Stats().Dropped) }))
-}
-
-// watchCalls adds the numbers of calls and the traffic of the media engine.
-func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
-	if c == nil {
-		return
-	}
-	for _, state := range []calls.State{calls.Created, calls.Ringing, calls.InCall} {
-		m.gauge("selvage_calls", "Calls of this node, by state.", prometheus.Labels{"state": string(state)},
-			func() float64 { return float64(c.Stats().ByState[state]) })
-	}
-	m.gauge("selvage_call_legs", "Clients in a call of this node, ringing ones included.", nil,
-		func() float64 { return float64(c.Stats().Legs) })
-	m.gauge("selvage_rooms", "Open conference rooms of this node.", nil,
-		func() float64 { return float64(c.Stats().Rooms) })
-	m.gauge("selvage_call_legs_elsewhere", "Clients of this node in a call of another node.", nil,
-		func() float64 { return float64(c.Stats().Elsewhere) })
-
-	m.gauge("selvage_media_sections", "Media sections of these clients, connected or not.", nil,
-		func() float64 { return float64(e.Stats().Sections) })
-
-	total := func(name, help string, labels prometheus.Labels, read func(media.Stats) uint64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(
-			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
-			func() float64 { return float64(read(e.Stats())) }))
-	}
-	const packets = "selvage_media_packets_total"
-	const help = "Packets of calls: received, sent, dropped as not acceptable, " +
-		"or not sent because the path was full or dead."
-	for kind, read := range map[string]func(media.Stats) uint64{
-		"received": func(s media.Stats) uint64 { return s.Received },
-		"sent":     func(s media.Stats) uint64 { return s.Sent },
-		"dropped":  func(s media.Stats) uint64 { return s.Dropped },
-		"unsent":   func(s media.Stats) uint64 { return s.Unsent },
-	} {
-		total(packets, help, prometheus.Labels{"kind": kind}, read)
-	}
-	const paths = "selvage_media_connected_total"
-	total(paths, "Media sections that connected, by transport.", prometheus.Labels{"transport": "udp"},
-		func(s media.Stats) uint64 { return s.ConnectedUDP })
-	total(paths, "Media sections that connected, by transport.", prometheus.Labels{"transport": "tcp"},
-		func(s media.Stats) uint64 { return s.ConnectedTCP })
-	total("selvage_media_handshake_failures_total", "Media sections whose encryption could not be agreed on.", nil,
-		func(s media.Stats) uint64 { return s.HandshakeFailures })
-	total("selvage_media_consent_lost_total",
-		"Addresses of clients to which media is no longer sent, because nobody there answers checks.", nil,
-		func(s media.Stats) uint64 { return s.ConsentLost })
-	total("selvage_media_late_frames_total",
-		"Frames of 20 ms that rooms skipped because the machine was too slow.", nil,
-		func(s media.Stats) uint64 { return s.LateFrames })
-	total("selvage_media_panics_total", "Faults of the server in the media of calls. Each ended at most one call.", nil,
-		func(s media.Stats) uint64 { return s.Panics })
-}
-
-// watchSIP adds what phones do.
-func (m *metrics) watchSIP(s *sip.Server) {
-	if s == nil {
-		return
-	}
-	m.gauge("selvage_sip_dialogs", "Calls of phones whose SIP is on this node, ringing ones included.", nil,
-		func() float64 { return float64(s.Stats().Dialogs) })
-	m.gauge("selvage_sip_connections", "TCP connections of phones.", nil,
-		func() float64 { return float64(s.Stats().Streams) })
-
-	total := func(name, help, kind string, read func(sip.Stats) uint64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(
-			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{"kind": kind}},
-			func() float64 { return float64(read(s.Stats())) }))
-	}
-	const messages = "SIP messages: received, and those dropped because they were malformed, because there were too " +
-		"many, or because their sender had too many wrong credentials."
-	for kind, read := range map[string]func(sip.Stats) uint64{
-		"received":  func(s sip.Stats) uint64 { return s.Received },
-		"malformed": func(s sip.Stats) uint64 { return s.Malformed },
-		"limited":   func(s sip.Stats) uint64 { return s.Limited },
-		"blocked":   func(s sip.Stats) uint64 { return s.Blocked },
-	} {
-		total("selvage_sip_messages_total", messages, kind, read)
-	}
-	const requests = "Requests of phones: registrations, calls, invitations to ring, and wrong credentials."
-	for kind, read := range map[string]func(sip.Stats) uint64{
-		"register": func(s sip.Stats) uint64 { return s.Registered },
-		"call":     func(s sip.Stats) uint64 { return s.Inbound },
-		"ring":     func(s sip.Stats) uint64 { return s.Outbound },
-		"denied":   func(s sip.Stats) uint64 { return s.Denied },
-	} {
-		total("selvage_sip_requests_total", requests, kind, read)
-	}
-}
-
-// watchBus adds the numbers of lost messages between nodes.
-func (m *metrics) watchBus(b *bus.Bus) {
-	for kind, read := range map[string]func() uint64{"unsent": b.Dropped, "refused": b.Refused} {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "selvage_bus_messages_lost_total", ConstLabels: prometheus.Labels{"kind": kind},
-			Help: "Messages between nodes that could not be sent, or that were refused because no node " +
-				"sent them or they came late or twice.",
-		}, func() float64 { return float64(read()) }))
-	}
-}
-
-// watchTURN adds the number of clients that use the TURN server.
-func (m *metrics) watchTURN(s *turn.Server) {
-	m.gauge("selvage_turn_allocations", "Addresses of the TURN server that clients hold.", nil,
-		func() float64 { return float64(s.Allocations()) })
-}
-
-// watchSpools adds the numbers of calls being recorded.
-func (m *metrics) watchSpools(s *record.Spools) {
-	if s == nil {
-		return
-	}
-	m.gauge("selvage_call_recordings", "Recordings of calls under way on this node.", nil,
-		func() float64 { return float64(s.Stats().Recordings) })
-	total := func(name, help string, read func(record.Stats) uint64) {
-		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
-			func() float64 { return float64(read(s.Stats())) }))
-	}
-	total("selvage_call_recording_bytes_total", "Bytes of recorded calls written to the spool.",
-		func(s record.Stats) uint64 { return s.Bytes })
-	total("selvage_call_recording_lost_packets_total",
-		"Packets left out of recordings, because the disk was full or slow.",
-		func(s record.Stats) uint64 { return s.Lost })
 }
 
 // watchDeliverer adds the queue of a deliverer.

@@ -112,8 +112,8 @@ func Serve(ctx context.Context, c Config) (err error) {
 	}
 
 	s.app.buildRelay(s.log, s.metrics.message)
-	s.app.joinNodes(s.log)
-	if err := s.app.openCalls(ctx, s.log); err != nil {
+	s.app.joinNodes(s.metrics.calls.answered, s.log)
+	if err := s.app.openCalls(ctx, &s.metrics.calls, s.log); err != nil {
 		return errors.Join(err, s.app.Close(), s.ports.close())
 	}
 	s.app.buildDeliverers(s.log, s.metrics.webhook, s.metrics.logout, s.metrics.callback)
