@@ -38,40 +38,58 @@ const shared = "@import \"tokens.css\";\n"
 
 // kinds maps extensions to media types. Package mime is not used, because it would read and trust
 // the machine's own table at each start.
-var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+var kinds = map[string]string{
+	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
+}
+
+// fonts are the files that stylesheets load by name. Their URLs replace the names.
+var fonts = []string{"inter.woff2", "mono.woff2"}
 
 // indexed reads the files when a page is first shown, because commands do not need them.
 var indexed = sync.OnceValue(func() index {
 	all := index{make(map[string]file), make(map[string]string)}
+	for _, name := range fonts {
+		all.add(name, read(name))
+	}
 	entries, err := fs.ReadDir(files, "files")
 	if err != nil {
 		panic(err) // the files are part of the binary
 	}
+
 	for _, e := range entries {
-		body, err := fs.ReadFile(files, "files/"+e.Name())
-		if err != nil {
-			panic(err)
-		}
-
+		body := read(e.Name())
 		if rest, ok := bytes.CutPrefix(body, []byte(shared)); ok {
-			tokens, err := fs.ReadFile(files, "files/tokens.css")
-			if err != nil {
-				panic(err)
-			}
-			body = append(bytes.Clone(tokens), rest...)
+			body = append(read("tokens.css"), rest...)
 		}
-
-		sum := sha256.Sum256(body)
-		ext := path.Ext(e.Name())
-		url := Prefix + strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
-		kind := kinds[ext]
-		if kind == "" {
-			panic("static: no media type for " + e.Name())
+		for _, name := range fonts {
+			body = bytes.ReplaceAll(body, []byte("url("+name+")"), []byte("url("+all.urls[name]+")"))
 		}
-		all.byURL[url], all.urls[e.Name()] = file{body, kind}, url
+		all.add(e.Name(), body)
 	}
 	return all
 })
+
+// read returns the content of an embedded file.
+func read(name string) []byte {
+	body, err := fs.ReadFile(files, "files/"+name)
+	if err != nil {
+		panic(err) // the files are part of the binary
+	}
+	return body
+}
+
+// add adds a file under a URL that contains a hash of its content.
+func (i index) add(name string, body []byte) {
+	sum := sha256.Sum256(body)
+	ext := path.Ext(name)
+	url := Prefix + strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
+	kind := kinds[ext]
+	if kind == "" {
+		panic("static: no media type for " + name)
+	}
+	i.byURL[url], i.urls[name] = file{body, kind}, url
+}
 
 // URL returns the path of a file, such as "pages.css". It panics if the file does not exist.
 func URL(name string) string {
@@ -96,6 +114,9 @@ func Handler() http.Handler {
 		h.Set("Content-Length", strconv.Itoa(len(f.body)))
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 		h.Set("X-Content-Type-Options", "nosniff")
+		if f.kind == "font/woff2" {
+			h.Set("Access-Control-Allow-Origin", "*") // framed samples of pages have an origin of their own
+		}
 		_, _ = w.Write(f.body) // fails only if the client has disconnected
 	})
 }

@@ -20,8 +20,8 @@ func setPolicy(h http.Header, o Options) {
 	}
 }
 
-// contentPolicy returns the Content-Security-Policy of a page. It forbids everything except styles
-// and images of this server, and what o allows.
+// contentPolicy returns the Content-Security-Policy of a page. It forbids everything except styles,
+// fonts and images of this server, and what o allows.
 func contentPolicy(o Options) string {
 	directives := []string{"default-src 'none'"}
 	if o.Scripts {
@@ -41,7 +41,7 @@ func contentPolicy(o Options) string {
 	if o.Inert {
 		forms = "'none'"
 	}
-	directives = append(directives, "style-src 'self'", "img-src 'self' data:", "base-uri 'none'",
+	directives = append(directives, "style-src 'self'", "font-src 'self'", "img-src 'self' data:", "base-uri 'none'",
 		"frame-ancestors "+cmp.Or(o.Framer, "'none'"), "form-action "+forms)
 	return strings.Join(directives, "; ")
 }

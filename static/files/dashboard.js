@@ -176,3 +176,60 @@ if (live) {
   });
   stream.addEventListener("end", () => stream.close());
 }
+
+// The palette: "/" or Ctrl-K opens the search above any page. Its results are those of the search page.
+const seek = document.querySelector("[data-seek]");
+if (seek) {
+  const palette = document.createElement("dialog");
+  palette.className = "palette";
+  const input = Object.assign(document.createElement("input"), { type: "search", autocomplete: "off", spellcheck: false });
+  const results = Object.assign(document.createElement("div"), { className: "results" });
+  palette.setAttribute("aria-label", seek.dataset.label);
+  input.setAttribute("aria-label", seek.dataset.hint);
+  input.placeholder = seek.dataset.hint;
+  results.setAttribute("aria-live", "polite");
+  palette.append(input, results);
+  let waiting = 0, asked = 0;
+  const find = async () => {
+    const turn = ++asked;
+    const answer = await fetch(`${seek.href}?${new URLSearchParams({ q: input.value })}`);
+    if (!answer.ok || turn !== asked) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    results.replaceChildren(...page.querySelectorAll("#hits"));
+  };
+  const open = () => {
+    if (!palette.isConnected) document.body.append(palette);
+    if (!palette.open) palette.showModal();
+    input.select();
+    find();
+  };
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(find, 150);
+  });
+  palette.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
+  palette.addEventListener("keydown", (event) => {
+    const links = [...results.querySelectorAll("a")];
+    const at = links.indexOf(document.activeElement);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step) (links[at + step] ?? (step < 0 ? input : links[0]))?.focus();
+    else if (event.key === "Enter" && event.target === input) links[0]?.click();
+    else return;
+    event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, select, textarea, [contenteditable]");
+    const keys = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !typing
+      || event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey;
+    if (!keys || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    open();
+  });
+  for (const link of document.querySelectorAll("[data-seek]")) {
+    link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      open();
+    });
+  }
+}
