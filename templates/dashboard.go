@@ -28,17 +28,25 @@ type Frame struct {
 	Operator  string // the operator signed in; "" before sign-in
 	Project   string // name of the selected project; "" for the installation
 	Projects  []FrameLink
-	Nav       []FrameLink
+	Nav       []FrameGroup
+	Crumbs    []FrameLink // the pages above this one
+	Search    string      // URL of the search
 	FormToken string // sent back with each form
 	Notice    string // what was just done
 	Now       time.Time
+}
+
+// A FrameGroup is a heading of the navigation with its links. The first group has no heading.
+type FrameGroup struct {
+	Title string
+	Links []FrameLink
 }
 
 // A FrameLink is a link in the navigation.
 type FrameLink struct {
 	Title, URL string
 	Current    bool
-	Apart      bool // it starts a new group
+	Named      bool // the title is a name that somebody chose
 }
 
 // dashboard returns the templates of the dashboard. They are separate from the others, so that

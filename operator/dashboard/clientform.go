@@ -72,7 +72,7 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 	if c.ID == "" {
 		p := clientForm{
 			Base: v.base(), Action: v.base() + "/clients", Title: "New OAuth client",
-			Button: "Register client", Back: v.base() + "/clients", BackTo: "OAuth clients", More: clientSettings(c),
+			Button: "Register client", Back: v.base() + "/clients", More: clientSettings(c),
 		}
 		kind := input{Kind: "cards", Name: "type", Label: "Type", Options: chosen(typeTitles, string(c.Type))}
 		p.Form.Inputs = append([]input{kind}, clientInputs(c)...)

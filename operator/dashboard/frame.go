@@ -51,10 +51,8 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 	}
 
 	f.Operator, f.Notice = v.operator.Title(), a.notice(v, f.Title)
-	current := v.project
-	if current.ID == "" {
-		current = a.lastProject(v, all)
-	} else if a.cookies.Read(v.r, projectCookie) != current.ID {
+	current := a.current(v, all)
+	if v.project.ID != "" && a.cookies.Read(v.r, projectCookie) != current.ID {
 		a.cookies.Set(v.w, v.r, projectCookie, current.ID)
 	}
 
@@ -64,47 +62,79 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 			Title: p.Name, URL: Prefix + "/projects/" + p.ID, Current: p.ID == current.ID,
 		})
 	}
-	f.Nav = a.nav(v, current.ID)
+	f.Nav, f.Crumbs = a.nav(v, current)
+	f.Search = Prefix + "/search"
+	if current.ID != "" {
+		f.Search = Prefix + "/projects/" + current.ID + "/search"
+	}
 	return nil
 }
 
-// A navLink is an entry of the navigation. The pages of a project come first, then those of
-// the installation.
+// current returns the project of the page, or else the one that the operator last visited.
+func (a *site) current(v *visit, all []fabric.Project) fabric.Project {
+	if v.project.ID != "" {
+		return v.project
+	}
+	return a.lastProject(v, all)
+}
+
+// A navLink is an entry of the navigation.
 type navLink struct {
 	title, path string
+	group       navGroup
 	may         operator.Action
 	inProject   bool // the path names a project
 }
 
-// linksOf returns the entries of the navigation, in the order of all.
+// linksOf returns the entries of the navigation, sorted by group.
 func linksOf(all []route) (links []navLink) {
-	for _, inProject := range []bool{true, false} {
-		for _, rt := range all {
-			_, path, _ := strings.Cut(rt.pattern, " ")
-			if rt.nav != "" && strings.Contains(path, "{project}") == inProject {
-				links = append(links, navLink{rt.nav, path, rt.may, inProject})
-			}
+	for _, rt := range all {
+		if _, path, _ := strings.Cut(rt.pattern, " "); rt.nav != "" {
+			links = append(links, navLink{rt.nav, path, rt.group, rt.may, strings.Contains(path, "{project}")})
 		}
 	}
+	slices.SortStableFunc(links, func(x, y navLink) int {
+		return slices.Index(navGroups, x.group) - slices.Index(navGroups, y.group)
+	})
 	return links
 }
 
-// nav returns the navigation of an operator, with the links of the current project.
-func (a *site) nav(v *visit, projectID string) (all []templates.FrameLink) {
-	grouped := false // the first link of the installation starts a new group
+// linksFor returns the entries that an operator may use, with their paths in a project.
+func (a *site) linksFor(v *visit, projectID string) (all []navLink) {
 	for _, l := range a.links {
 		if l.inProject && projectID == "" || l.may != signedIn && v.operator.Check(l.may, projectID) != nil {
 			continue
 		}
-
-		path := strings.Replace(l.path, "{project}", projectID, 1)
-		all = append(all, templates.FrameLink{
-			Title: l.title, URL: path, Current: isWithin(v.r.URL.Path, path, l.title == "Home"),
-			Apart: !l.inProject && !grouped && len(all) > 0,
-		})
-		grouped = grouped || !l.inProject
+		l.path = strings.Replace(l.path, "{project}", projectID, 1)
+		all = append(all, l)
 	}
 	return all
+}
+
+// nav returns the navigation of an operator in a project, and the way to the current page: its
+// project, and the entry that the page belongs to.
+func (a *site) nav(v *visit, in fabric.Project) (all []templates.FrameGroup, crumbs []templates.FrameLink) {
+	for _, l := range a.linksFor(v, in.ID) {
+		if len(all) == 0 || all[len(all)-1].Title != string(l.group) {
+			all = append(all, templates.FrameGroup{Title: string(l.group)})
+		}
+		link := templates.FrameLink{Title: l.title, URL: l.path,
+			Current: isWithin(v.r.URL.Path, l.path, l.title == "Home")}
+		last := &all[len(all)-1]
+		last.Links = append(last.Links, link)
+
+		if !link.Current || l.title == "Home" {
+			continue
+		}
+		crumbs = []templates.FrameLink{{Title: string(installation), URL: Prefix + "/projects"}}
+		if l.inProject {
+			crumbs[0] = templates.FrameLink{Title: in.Name, URL: Prefix + "/projects/" + in.ID, Named: true}
+		}
+		if l.path != v.r.URL.Path {
+			crumbs = append(crumbs, link)
+		}
+	}
+	return all, crumbs
 }
 
 // isWithin reports whether path equals of or lies below it. If alone is set, path must equal of.

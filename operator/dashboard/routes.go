@@ -19,13 +19,32 @@ type route struct {
 	may     operator.Action // action that the role must allow, in {project} or in the installation
 	serve   func(*visit) error
 	nav     string // title in the navigation; "" if the navigation does not list the page
-	fresh   bool   // the operator must have confirmed their identity recently
-	large   bool   // the form may contain a document
-	upload  int64  // maximum size of the file at the end of the form, in bytes; 0 if the form has no file
+	group   navGroup
+	fresh   bool  // the operator must have confirmed their identity recently
+	large   bool  // the form may contain a document
+	upload  int64 // maximum size of the file at the end of the form, in bytes; 0 if the form has no file
 }
 
-// routes returns the routes of all groups of pages. The navigation lists them in this order,
-// the pages of a project first.
+// A navGroup is a heading in the navigation.
+type navGroup string
+
+// The headings of the navigation. Pages without one come first.
+const (
+	noGroup      navGroup = ""
+	people       navGroup = "People"
+	calling      navGroup = "Calls"
+	recorded     navGroup = "Recordings"
+	access       navGroup = "Access"
+	look         navGroup = "Look"
+	project      navGroup = "Project"
+	installation navGroup = "Installation"
+)
+
+// navGroups are the headings of the navigation, in order.
+var navGroups = []navGroup{noGroup, people, calling, recorded, access, look, project, installation}
+
+// routes returns the routes of all groups of pages. Within a heading, the navigation lists pages in
+// this order.
 func routes(c Config, s *site) []route {
 	t := &trail{site: s, Clients: c.Clients, Calls: c.Calls, Audit: c.Audit}
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
@@ -33,6 +52,7 @@ func routes(c Config, s *site) []route {
 
 	return slices.Concat(
 		(&projectPages{s, t, c.Clients, c.Recordings, c.Health}).routes(),
+		(&searchPages{s, c}).routes(),
 		(&resourcePages{s}).routes(),
 		(&subscriberPages{s, c.Clients}).routes(),
 		ofCalls.routes(),
@@ -61,15 +81,23 @@ func (a *projectPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}", may: operator.Read, serve: a.home, nav: "Home"},
 		{pattern: "POST /dashboard/projects/{project}/delete", may: operator.DeleteProject,
 			serve: a.deleteProject, fresh: true},
-		{pattern: "GET /dashboard/projects", may: signedIn, serve: a.listProjects, nav: "Projects"},
+		{pattern: "GET /dashboard/projects", may: signedIn,
+			serve: a.listProjects, nav: "Projects", group: installation},
 		{pattern: "POST /dashboard/projects", may: operator.MakeProject, serve: a.createProject},
+	}
+}
+
+func (a *searchPages) routes() []route {
+	return []route{
+		{pattern: "GET /dashboard/search", may: signedIn, serve: a.search},
+		{pattern: "GET /dashboard/projects/{project}/search", may: operator.Read, serve: a.search},
 	}
 }
 
 func (a *resourcePages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/projects/{project}/resources", may: operator.Read,
-			serve: a.listResources, nav: "Resources"},
+			serve: a.listResources, nav: "Resources", group: calling},
 		{pattern: "GET /dashboard/projects/{project}/resources/new", may: operator.Write, serve: a.chooseKind},
 		{pattern: "GET /dashboard/projects/{project}/kinds/{kind}", may: operator.Write, serve: a.newResource},
 		{pattern: "POST /dashboard/projects/{project}/kinds/{kind}", may: operator.Write,
@@ -87,14 +115,14 @@ func (a *resourcePages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/delete", may: operator.Write,
 			serve: a.deleteResource},
 		{pattern: "GET /dashboard/projects/{project}/addresses", may: operator.Read,
-			serve: a.listAddresses, nav: "Addresses"},
+			serve: a.listAddresses, nav: "Addresses", group: calling},
 	}
 }
 
 func (a *subscriberPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/projects/{project}/subscribers", may: operator.Read,
-			serve: a.listSubscribers, nav: "Subscribers"},
+			serve: a.listSubscribers, nav: "Subscribers", group: people},
 		{pattern: "POST /dashboard/projects/{project}/subscribers", may: operator.Write,
 			serve: a.createSubscriber},
 		{pattern: "GET /dashboard/projects/{project}/subscribers/new", may: operator.Write,
@@ -133,7 +161,8 @@ func (a *subscriberPages) routes() []route {
 
 func (a *callPages) routes() []route {
 	return []route{
-		{pattern: "GET /dashboard/projects/{project}/calls", may: operator.Read, serve: a.listCalls, nav: "Calls"},
+		{pattern: "GET /dashboard/projects/{project}/calls", may: operator.Read,
+			serve: a.listCalls, nav: "Calls", group: calling},
 		{pattern: "GET /dashboard/projects/{project}/calls/live", may: operator.Read, serve: a.followCalls},
 		{pattern: "GET /dashboard/projects/{project}/calls/{id}", may: operator.Read, serve: a.showCall},
 		{pattern: "GET /dashboard/projects/{project}/calls/{id}/live", may: operator.Read, serve: a.followCall},
@@ -154,7 +183,7 @@ func (a *roomPages) routes() []route {
 func (a *recordingPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/projects/{project}/recordings", may: operator.Read,
-			serve: a.listRecordings, nav: "Recordings"},
+			serve: a.listRecordings, nav: "Recordings", group: recorded},
 		{pattern: "POST /dashboard/projects/{project}/recordings", may: operator.Write,
 			serve: a.uploadRecording, upload: a.maxUpload()},
 		{pattern: "GET /dashboard/projects/{project}/recordings/live", may: operator.Read,
@@ -173,7 +202,7 @@ func (a *tokenPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/subscribers/find", may: operator.Write,
 			serve: a.findSubscriber},
 		{pattern: "GET /dashboard/projects/{project}/tokens", may: operator.Read,
-			serve: a.listTokens, nav: "Tokens"},
+			serve: a.listTokens, nav: "Tokens", group: access},
 		{pattern: "GET /dashboard/projects/{project}/tokens/make/{what}", may: operator.Write,
 			serve: a.newToken, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/tokens/make/{what}", may: operator.Write,
@@ -188,7 +217,7 @@ func (a *tokenPages) routes() []route {
 func (a *keyPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/projects/{project}/keys", may: operator.Read,
-			serve: a.listKeys, nav: "API keys"},
+			serve: a.listKeys, nav: "API keys", group: access},
 		{pattern: "POST /dashboard/projects/{project}/keys", may: operator.Write,
 			serve: a.createKey, fresh: true},
 		{pattern: "GET /dashboard/projects/{project}/keys/new", may: operator.Write,
@@ -203,7 +232,8 @@ func (a *keyPages) routes() []route {
 
 func (a *ingestKeyPages) routes() []route {
 	return []route{
-		{pattern: "GET /dashboard/projects/{project}/ingest-keys", may: operator.Read, serve: a.listIngestKeys},
+		{pattern: "GET /dashboard/projects/{project}/ingest-keys", may: operator.Read,
+			serve: a.listIngestKeys, nav: "Ingest keys", group: recorded},
 		{pattern: "POST /dashboard/projects/{project}/ingest-keys", may: operator.Write,
 			serve: a.createIngestKey, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/ingest-keys/{id}/revoke", may: operator.Write,
@@ -214,7 +244,7 @@ func (a *ingestKeyPages) routes() []route {
 func (a *clientPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/projects/{project}/clients", may: operator.Read,
-			serve: a.listClients, nav: "OAuth clients"},
+			serve: a.listClients, nav: "OAuth clients", group: access},
 		{pattern: "POST /dashboard/projects/{project}/clients", may: operator.Write,
 			serve: a.createClient, fresh: true},
 		{pattern: "GET /dashboard/projects/{project}/clients/new", may: operator.Write,
@@ -255,7 +285,7 @@ func (a *brandPages) routes() []route {
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/branding/preview", may: operator.Write,
 			serve: a.showClientBranding},
 		{pattern: "GET /dashboard/projects/{project}/branding", may: operator.Read,
-			serve: a.showBranding, nav: "Branding"},
+			serve: a.showBranding, nav: "Branding", group: look},
 		{pattern: "POST /dashboard/projects/{project}/branding", may: operator.Write,
 			serve: a.saveBranding, upload: maxLogoForm},
 		{pattern: "GET /dashboard/projects/{project}/branding/preview", may: operator.Read,
@@ -268,7 +298,7 @@ func (a *brandPages) routes() []route {
 func (a *rulePages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/projects/{project}/rules", may: operator.Read,
-			serve: a.showRules, nav: "Rules"},
+			serve: a.showRules, nav: "Rules", group: people},
 		{pattern: "GET /dashboard/projects/{project}/rules/edit", may: operator.Write,
 			serve: a.editRules, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/rules/edit", may: operator.Write,
@@ -279,7 +309,7 @@ func (a *rulePages) routes() []route {
 func (a *operatorPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/operators", may: operator.KeepOperators,
-			serve: a.listOperators, nav: "Operators"},
+			serve: a.listOperators, nav: "Operators", group: installation},
 		{pattern: "GET /dashboard/operators/invite", may: operator.KeepOperators,
 			serve: a.showInvite, fresh: true},
 		{pattern: "POST /dashboard/operators/invite", may: operator.KeepOperators,
@@ -309,7 +339,7 @@ func (a *settingsPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/_styles", may: operator.KeepOperators, serve: a.showStyles},
 		{pattern: "GET /dashboard/settings", may: operator.KeepOperators,
-			serve: a.showSettings, nav: "Settings"},
+			serve: a.showSettings, nav: "Settings", group: installation},
 		{pattern: "GET /dashboard/settings/doctor", may: operator.KeepOperators, serve: a.showDoctor},
 		{pattern: "POST /dashboard/settings/keys", may: operator.KeepOperators,
 			serve: a.rotateRing, fresh: true},
@@ -320,11 +350,11 @@ func (a *settingsPages) routes() []route {
 func (a *auditPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/projects/{project}/audit", may: operator.Read,
-			serve: a.listAudit, nav: "Audit of this project"},
+			serve: a.listAudit, nav: "Audit of this project", group: project},
 		{pattern: "GET /dashboard/projects/{project}/audit/live", may: operator.Read, serve: a.followAudit},
 		{pattern: "GET /dashboard/projects/{project}/audit/export", may: operator.Read, serve: a.exportAudit},
 		{pattern: "GET /dashboard/audit", may: operator.KeepOperators,
-			serve: a.listAudit, nav: "Audit of everything"},
+			serve: a.listAudit, nav: "Audit of everything", group: installation},
 		{pattern: "GET /dashboard/audit/live", may: operator.KeepOperators, serve: a.followAudit},
 		{pattern: "GET /dashboard/audit/export", may: operator.KeepOperators, serve: a.exportAudit},
 	}

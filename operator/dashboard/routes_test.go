@@ -21,7 +21,7 @@ var open = map[string]bool{
 
 // own lists the routes that every operator may use for their own account.
 var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
-	"/dashboard/logout", "/dashboard/projects"}
+	"/dashboard/logout", "/dashboard/projects", "/dashboard/search"}
 
 // things returns a replacer for the parameters in paths. It replaces them with the ids of existing
 // rows.

@@ -64,6 +64,7 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 		Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now},
 	}
 	if v.operator.ID != "" {
+		o.Connect = []string{"'self'"} // for the search, which works on each page
 		if err := a.frame(v, &p.Frame); err != nil {
 			return err
 		}

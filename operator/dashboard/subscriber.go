@@ -21,7 +21,7 @@ type subscriberForm struct {
 func (v *visit) newSubscriberForm() subscriberForm {
 	all := v.base() + "/subscribers"
 	p := subscriberForm{
-		Back: all, BackTo: "Subscribers", Action: all, Title: "New subscriber", Button: "Add subscriber",
+		Back: all, Action: all, Title: "New subscriber", Button: "Add subscriber",
 	}
 	p.Form.Inputs = subscriberInputs(fabric.Subscriber{}, "Leave empty for no password. They can choose one with an "+
 		"invitation that you send next.")

@@ -1,0 +1,257 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// searchPages find the pages of the dashboard, and everything that has one, by name or id.
+type searchPages struct {
+	*site
+	Config
+}
+
+// A searchPage holds the results of a search, sorted by kind.
+type searchPage struct {
+	Query  string
+	Groups []hitGroup
+}
+
+// Count returns the number of results.
+func (p searchPage) Count() (n int) {
+	for _, g := range p.Groups {
+		n += len(g.Hits)
+	}
+	return n
+}
+
+// A hitGroup holds results of one kind.
+type hitGroup struct {
+	Title string
+	Hits  []hit
+}
+
+// A hit is one result. Note says more about it, such as an address.
+type hit struct{ Title, Note, URL string }
+
+// maxHits is the most results of a kind.
+const maxHits = 6
+
+// search serves GET /dashboard/search and GET /dashboard/projects/{project}/search. The query
+// parameter q is the name, or part of it, or an id. The second path also searches the project.
+func (a *searchPages) search(v *visit) error {
+	p := searchPage{Query: plainText(v.r.URL.Query().Get("q"))}
+	all := []func(*visit, string) (hitGroup, error){a.findPages, a.findProjects}
+	if v.project.ID != "" && p.Query != "" {
+		all = append(all, a.findByID, a.findSubscribers, a.findAddresses, a.findClients, a.findKeys, a.findRecordings)
+	}
+
+	for _, find := range all {
+		g, err := find(v, p.Query)
+		if err != nil && problem.First(err) == nil {
+			return err
+		}
+		g.Hits = g.Hits[:min(len(g.Hits), maxHits)]
+		if p.Query == "" || len(g.Hits) > 0 {
+			p.Groups = append(p.Groups, g)
+		}
+	}
+	return a.page(v, http.StatusOK, "Search", "search", p)
+}
+
+// matches reports whether a title contains each word of a query.
+func matches(title, query string) bool {
+	title = strings.ToLower(title)
+	for word := range strings.FieldsSeq(strings.ToLower(query)) {
+		if !strings.Contains(title, word) {
+			return false
+		}
+	}
+	return true
+}
+
+// findPages finds entries of the navigation.
+func (a *searchPages) findPages(v *visit, query string) (hitGroup, error) {
+	g := hitGroup{Title: "Pages"}
+	projects, err := a.projectsOf(v)
+	if err != nil {
+		return g, err
+	}
+	for _, l := range a.linksFor(v, a.current(v, projects).ID) {
+		if query != "" && matches(l.title+" "+string(l.group), query) {
+			g.Hits = append(g.Hits, hit{Title: l.title, Note: string(l.group), URL: l.path})
+		}
+	}
+	return g, nil
+}
+
+func (a *searchPages) findProjects(v *visit, query string) (hitGroup, error) {
+	g := hitGroup{Title: "Projects"}
+	projects, err := a.projectsOf(v)
+	for _, p := range projects {
+		if matches(p.Name, query) || p.ID == query {
+			g.Hits = append(g.Hits, hit{Title: p.Name, URL: Prefix + "/projects/" + p.ID})
+		}
+	}
+	return g, err
+}
+
+// uuid matches the ids of most rows.
+var uuid = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+// findByID finds the row with an id.
+func (a *searchPages) findByID(v *visit, query string) (g hitGroup, err error) {
+	g.Title = "Id"
+	if !uuid.MatchString(query) {
+		return g, nil
+	}
+	id, ctx := strings.ToLower(query), v.r.Context()
+	for _, find := range []func(context.Context, *visit, string) (hit, error){
+		a.resourceWithID, a.addressWithID, a.clientWithID, a.keyWithID, a.callWithID,
+	} {
+		one, err := find(ctx, v, id)
+		if problem.IgnoreNotFound(err) != nil {
+			return g, err
+		}
+		if err == nil && one.URL != "" {
+			g.Hits = append(g.Hits, one)
+		}
+	}
+	return g, nil
+}
+
+func (a *searchPages) resourceWithID(ctx context.Context, v *visit, id string) (hit, error) {
+	t, err := a.site.Fabric.Resources.FindThing(ctx, v.project.ID, id)
+	if err != nil {
+		return hit{}, err
+	}
+	if t.Resource != nil {
+		return hit{t.Resource.DisplayName, "Resource", v.thingURL(t.Resource.Type, id)}, nil
+	}
+	return hit{v.subscriberRow(*t.Subscriber).Title, "Subscriber", v.thingURL("subscriber", id)}, nil
+}
+
+func (a *searchPages) addressWithID(ctx context.Context, v *visit, id string) (hit, error) {
+	one, err := a.site.Fabric.Addresses.Find(ctx, fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}, id)
+	return hit{one.Path(), "Address", v.thingURL(one.Type, one.ResourceID)}, err
+}
+
+func (a *searchPages) clientWithID(ctx context.Context, v *visit, id string) (hit, error) {
+	c, err := a.Clients.Clients.Find(ctx, id)
+	if err == nil && c.ProjectID != v.project.ID {
+		err = problem.NoSuch("client")
+	}
+	return hit{c.Name, "OAuth client", v.base() + "/clients/" + id}, err
+}
+
+func (a *searchPages) keyWithID(ctx context.Context, v *visit, id string) (hit, error) {
+	k, err := a.site.Fabric.APIKeys.Find(ctx, v.project.ID, id)
+	return hit{k.Name, "API key", v.base() + "/keys/" + id}, err
+}
+
+func (a *searchPages) callWithID(ctx context.Context, v *visit, id string) (hit, error) {
+	if a.Calls == nil {
+		return hit{}, nil
+	}
+	r, err := a.Calls.Find(ctx, v.project.ID, "", id)
+	return hit{between(nameOfParty(r.From), nameOfParty(r.To)), "Call", v.base() + "/calls/" + r.ID}, err
+}
+
+// findSubscribers finds subscribers by the beginning of an email, a reference or a name.
+func (a *searchPages) findSubscribers(v *visit, query string) (hitGroup, error) {
+	found, err := a.site.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, query, page.Query{Size: maxHits})
+	g := hitGroup{Title: "Subscribers"}
+	for _, s := range found.Items {
+		row := v.subscriberRow(s)
+		g.Hits = append(g.Hits, hit{row.Title, s.FullName(), row.URL})
+	}
+	return g, err
+}
+
+// findAddresses finds resources by a part of the title of their address, or by its path.
+func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
+	g := hitGroup{Title: "Resources"}
+	add := func(one fabric.Address) {
+		if one.Type != "subscriber" {
+			g.Hits = append(g.Hits, hit{one.DisplayName, one.Path(), v.thingURL(one.Type, one.ResourceID)})
+		}
+	}
+	if strings.HasPrefix(query, "/") {
+		one, err := a.site.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, query)
+		if err == nil {
+			add(one)
+		}
+		return g, problem.IgnoreNotFound(err)
+	}
+
+	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
+	found, err := a.site.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{DisplayName: query},
+		page.Query{Size: 2 * maxHits})
+	for _, one := range found.Items {
+		add(one)
+	}
+	return g, err
+}
+
+func (a *searchPages) findClients(v *visit, query string) (hitGroup, error) {
+	found, err := a.Clients.Clients.List(v.r.Context(), v.project.ID, page.Query{Size: page.MaxSize})
+	g := hitGroup{Title: "OAuth clients"}
+	for _, c := range found.Items {
+		if row := v.clientRow(c); matches(row.Title, query) {
+			g.Hits = append(g.Hits, hit{Title: row.Title, URL: row.URL})
+		}
+	}
+	return g, err
+}
+
+// findKeys finds API keys by name, or by the beginning of the key.
+func (a *searchPages) findKeys(v *visit, query string) (hitGroup, error) {
+	found, err := a.site.Fabric.APIKeys.List(v.r.Context(), v.project.ID, page.Query{Size: page.MaxSize})
+	g := hitGroup{Title: "API keys"}
+	for _, k := range found.Items {
+		if matches(k.Name, query) || k.Prefix != "" && strings.HasPrefix(query, k.Prefix) {
+			g.Hits = append(g.Hits, hit{k.Name, k.Prefix, v.base() + "/keys/" + k.ID})
+		}
+	}
+	return g, err
+}
+
+// findRecordings finds recordings by their id, by the beginning of the id of the call, and by a
+// number or an address.
+func (a *searchPages) findRecordings(v *visit, query string) (hitGroup, error) {
+	g := hitGroup{Title: "Recordings"}
+	if a.Recordings == nil {
+		return g, nil
+	}
+	owner, ctx := recordings.Owner{ProjectID: v.project.ID}, v.r.Context()
+	if one, err := a.Recordings.Find(ctx, owner, query); err == nil {
+		g.Hits = append(g.Hits, v.recordingHit(one))
+		return g, nil
+	}
+
+	for _, f := range []recordings.Filter{{Owner: owner, CallBegins: query}, {Owner: owner, Party: query}} {
+		found, err := a.Recordings.List(ctx, f, page.Query{Size: maxHits})
+		if err != nil {
+			return g, err
+		}
+		for _, r := range found.Items {
+			g.Hits = append(g.Hits, v.recordingHit(r))
+		}
+	}
+	return g, nil
+}
+
+func (v *visit) recordingHit(r recordings.Recording) hit {
+	row := v.recordingRow(r)
+	if row.Who == "" {
+		return hit{Title: row.Title, URL: row.URL}
+	}
+	return hit{row.Who, row.Title, row.URL}
+}
