@@ -9,8 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/crypto/argon2"
-
+	"github.com/selvage/selvage/internal/argon2"
 	"github.com/selvage/selvage/internal/problem"
 )
 

@@ -8,13 +8,14 @@ import (
 	"encoding/base64"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/selvage/selvage/internal/argon2"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -118,8 +119,13 @@ type params struct {
 	threads      uint8
 }
 
+// derivers keep the memory of argon2id for the next hash. The garbage collector may release it.
+var derivers = sync.Pool{New: func() any { return new(argon2.Deriver) }}
+
 func (p params) derive(password, salt []byte, size int) []byte {
-	return argon2.IDKey(password, salt, p.time, p.memory, p.threads, uint32(size))
+	d := derivers.Get().(*argon2.Deriver)
+	defer derivers.Put(d)
+	return d.IDKey(password, salt, p.time, p.memory, p.threads, uint32(size))
 }
 
 // work returns the work of checking a hash with these parameters. Lanes run in parallel, so each

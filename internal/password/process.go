@@ -15,7 +15,7 @@ import (
 // Hashes are computed in a separate process with a lower priority. It runs when other processes do
 // not need the CPU, so that requests with tokens are not delayed while someone guesses passwords.
 // Threads with a lower priority in this process would not help: the garbage collector waits for all
-// threads, and each hash allocates 19 MiB.
+// threads, and each hash takes 19 MiB.
 
 // linger is how long the separate process remains idle before it is stopped. respite is how long to
 // wait after a failure before starting the process again. answerFor is how long a task may take.
