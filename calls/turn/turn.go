@@ -47,8 +47,8 @@ type Config struct {
 	// which this node itself reaches its media port.
 	Own   []netip.AddrPort
 	Local netip.AddrPort
-	// Others returns the UDP media addresses of the other nodes, which carry some of the calls. Nil
-	// means no other nodes.
+	// Others returns the UDP media addresses of the other nodes, which carry some of the calls. It is
+	// called for each packet. Nil means no other nodes.
 	Others func() []netip.AddrPort
 
 	// Secret signs the credentials. It is the same on all nodes.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // TestCallsByTURN shows that browsers that can reach only the TURN server hear each other through
@@ -14,32 +15,61 @@ func TestCallsByTURN(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t, "--listen-turn", "127.0.0.1:0")
 	alice, bob := phones(t, s, "3.30.0")
-	alice.use(t)
-	bob.use(t)
-	for _, f := range []*phone{alice, bob} {
-		f.eval(t, "(restriction = { iceTransportPolicy: 'relay' }, 0)", new(int))
-	}
-
+	onlyRelay(alice, bob)
 	connect(alice, bob, true)
 	hear(alice, bob)
 	alice.do("see('b')", nil)
-	for _, f := range []*phone{alice, bob} {
-		var found []string
-		f.eval(t, "connections.flatMap(c => c.gathered).filter(c => c !== 'end')", &found)
-		if len(found) == 0 {
-			t.Error("no candidate was found")
-		}
-		for _, c := range found {
-			if !strings.HasPrefix(c, "relay ") {
-				t.Errorf("a candidate is %q, want relay", c)
-			}
-		}
-	}
+	wantRelayed(alice, bob)
 	bob.do("call.hangup()", nil)
 	alice.do("until(() => states.includes('destroy'))", nil)
 
 	out := s.Command(t, "", "doctor")
 	if found := regexp.MustCompile(`ok +TURN +turns:localhost:\d+\?transport=tcp answers`); !found.MatchString(out) {
 		t.Errorf("doctor prints %s, want %s", out, found)
+	}
+}
+
+// TestCallsByTURNOfNodes shows that a call between clients of two nodes works if each client reaches
+// only the TURN server of its own node.
+func TestCallsByTURNOfNodes(t *testing.T) {
+	if servers.BackendName(t) == "sqlite" {
+		t.Skip("nodes cannot share files")
+	}
+	harness.NotStorage(t)
+	relayed := harness.Config{Args: []string{"--listen-turn", "127.0.0.1:0"}}
+	n := harness.StartNodes(t, nil, relayed, relayed)
+	alice, bob := phones(t, n.Server, "3.30.0")
+	n.Prefer(0)
+	alice.enter(false)
+	n.Prefer(1)
+	bob.enter(true)
+	onlyRelay(alice, bob)
+	talk(alice, bob, false)
+	hear(alice, bob)
+	wantRelayed(alice, bob)
+	hangUp(alice, bob)
+}
+
+// onlyRelay makes phones use only relayed candidates.
+func onlyRelay(all ...*phone) {
+	for _, f := range all {
+		f.eval(f.T, "(restriction = { iceTransportPolicy: 'relay' }, 0)", new(int))
+	}
+}
+
+// wantRelayed fails the test unless all candidates of the phones were relayed.
+func wantRelayed(all ...*phone) {
+	for _, f := range all {
+		f.Helper()
+		var found []string
+		f.eval(f.T, "connections.flatMap(c => c.gathered).filter(c => c !== 'end')", &found)
+		if len(found) == 0 {
+			f.Error("no candidate was found")
+		}
+		for _, c := range found {
+			if !strings.HasPrefix(c, "relay ") {
+				f.Errorf("a candidate is %q, want relay", c)
+			}
+		}
 	}
 }

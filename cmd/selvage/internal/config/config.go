@@ -35,7 +35,7 @@ type Config struct {
 	MediaAddress mediaAddresses `key:"media_address"`
 
 	// Address for TURN, through which browsers send media if their network permits only TLS, or
-	// off. It uses the certificate of HTTPS, and leads only to the media port.
+	// off. It uses the certificate of HTTPS, and leads only to media ports of the nodes.
 	ListenTURN HostPort `key:"listen_turn" default:"off"`
 	// URL of the TURN server for browsers, such as turns:turn.example.com:443?transport=tcp
 	// (default: the public URL's host and the port listened on).

@@ -73,6 +73,7 @@ type App struct {
 	proofs          *dpop.Verifier
 	Calls           *calls.Calls   // nil if this node carries none
 	engine          *media.Engine  // likewise
+	mediaNodes      *mediaNodes    // likewise, or if it is the only node
 	sip             *sip.Server    // likewise, or if listen_sip is off
 	bus             *bus.Bus       // messages to other nodes; nil except in a server
 	spools          *record.Spools // nil if this node carries no calls or has no media

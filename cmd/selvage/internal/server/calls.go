@@ -63,6 +63,9 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 	}
 	if !a.bus.Alone() {
 		conf.Nodes = a.bus
+		told, _ := engine.UDP()
+		a.mediaNodes = newMediaNodes(a.bus, told)
+		a.mediaNodes.announce()
 	}
 	if err := a.openSIP(ctx, &conf); err != nil {
 		return err

@@ -201,6 +201,9 @@ func (s *server) run(ctx context.Context) error {
 	}
 	if s.turn != nil {
 		work.Go(func() { s.turn.Watch(background) })
+		if s.app.mediaNodes != nil {
+			work.Go(func() { s.app.mediaNodes.watch(background) })
+		}
 	}
 	if s.app.spools != nil {
 		work.Go(func() { s.app.spools.Run(background) })

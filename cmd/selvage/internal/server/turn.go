@@ -27,6 +27,9 @@ func (s *server) openTURN() error {
 	c := turn.Config{Listener: s.ports.turn, URL: turnURL(a.Config, a.Where.Public, s.ports), Own: told, Local: local,
 		Secret: a.Ring.Derive("TURN credentials"), Log: s.log}
 
+	if a.mediaNodes != nil {
+		c.Others = a.mediaNodes.addresses
+	}
 	if s.certs != nil {
 		conf := s.certs.TLS()
 		conf.CipherSuites = suites

@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/bus"
+)
+
+// The kinds of messages in which nodes with a TURN server ask for media addresses, and nodes that
+// carry calls name theirs. The bus authenticates both, so nobody else can make a TURN server relay
+// to an address.
+const (
+	askMedia  = "media.ask"
+	tellMedia = "media.tell"
+)
+
+const (
+	askMediaEvery = 5 * time.Second
+	mediaFor      = time.Minute // after which a node that has stopped answering is forgotten
+)
+
+// A mediaNodes knows the UDP addresses of other nodes' media. A TURN server relays to them, because
+// a client may be in a call that another node carries.
+type mediaNodes struct {
+	bus *bus.Bus
+	own []netip.AddrPort // of this node, for others
+
+	mu    sync.Mutex
+	known map[string]knownMedia // by node
+}
+
+type knownMedia struct {
+	addresses []netip.AddrPort
+	at        time.Time // when the node named them
+}
+
+// newMediaNodes handles the messages of other nodes.
+func newMediaNodes(b *bus.Bus, own []netip.AddrPort) *mediaNodes {
+	m := &mediaNodes{bus: b, own: own, known: make(map[string]knownMedia)}
+	b.Handle(askMedia, func(_ context.Context, from string, _ json.RawMessage) (any, error) {
+		b.Send(from, tellMedia, own)
+		return nil, nil
+	})
+	b.Handle(tellMedia, func(_ context.Context, from string, body json.RawMessage) (any, error) {
+		return nil, m.note(from, body, time.Now())
+	})
+	return m
+}
+
+// note records the addresses that a node has named, and forgets nodes that have not named theirs for
+// long.
+func (m *mediaNodes) note(from string, body json.RawMessage, now time.Time) error {
+	k := knownMedia{at: now}
+	if err := json.Unmarshal(body, &k.addresses); err != nil {
+		return fmt.Errorf("reading a node's media addresses: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.known[from] = k
+	m.forget(now)
+	return nil
+}
+
+// addresses returns the addresses of all nodes that have named theirs recently.
+func (m *mediaNodes) addresses() (all []netip.AddrPort) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forget(time.Now())
+	for _, k := range m.known {
+		all = append(all, k.addresses...)
+	}
+	return all
+}
+
+// forget removes nodes that have not named their addresses for long. The caller holds mu.
+func (m *mediaNodes) forget(now time.Time) {
+	maps.DeleteFunc(m.known, func(_ string, k knownMedia) bool { return now.Sub(k.at) > mediaFor })
+}
+
+// announce names this node's addresses to all others, because it has just started.
+func (m *mediaNodes) announce() { m.bus.Broadcast(tellMedia, m.own) }
+
+// watch asks all nodes for their addresses, again and again, until ctx is done.
+func (m *mediaNodes) watch(ctx context.Context) {
+	tick := time.NewTicker(askMediaEvery)
+	defer tick.Stop()
+	for {
+		m.bus.Broadcast(askMedia, struct{}{})
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
