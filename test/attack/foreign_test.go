@@ -14,6 +14,7 @@ import (
 
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
 )
 
 // TestK10ForeignIDs sends every operation whose path names an object to the objects of another
@@ -56,6 +57,11 @@ func TestK10ForeignIDs(t *testing.T) {
 			}
 		}
 	}
+	for path := range theirs.unknown {
+		if !unmade.MatchString(path) {
+			t.Errorf("%s was tried only with an unknown id: newThings has to create such an object", path)
+		}
+	}
 	t.Logf("%d things, %d requests", len(theirs.ids), n)
 }
 
@@ -80,28 +86,33 @@ type things struct {
 
 	// ids are the ids of the objects. The key is the path before the id, with {} for each
 	// parameter.
-	ids map[string]string
+	ids     map[string]string
+	unknown map[string]bool // paths that were filled with an unknown id
 }
 
 // newThings creates the objects in a project.
 func newThings(t *testing.T, p *harness.Project) *things {
 	t.Helper()
 	th := &things{Project: p, key: harness.Basic(p.ID, p.NewKey(t, allScopes...)), account: p.NewSubscriber(t),
-		ids: make(map[string]string)}
+		ids: make(map[string]string), unknown: make(map[string]bool)}
 	th.addAccount(t)
 	th.addDevice(t)
 	th.addResources(t)
 	th.addDeliveries(t)
-	th.addRecording(t)
+	th.addRoom(t)
+	th.addRecordings(t)
 	th.ids["/api/project/tokens/"] = th.made(t, "/api/project/tokens",
 		map[string]any{"name": canary, "permissions": []string{"calling"}})
+	for _, list := range []string{"/api/project/ingest_keys", "/api/project/registration_tokens"} {
+		th.ids[list+"/"] = th.made(t, list, map[string]any{"name": canary})
+	}
 	th.ids["/api/project/upstreams/"] = th.made(t, "/api/project/upstreams",
 		map[string]any{"name": canary, "issuer": "https://id.example.com", "client_id": canary})
 	return th
 }
 
-// addAccount adds a subscriber with a second factor, a consent and two logins. One login ends, and
-// its app is notified.
+// addAccount adds a subscriber with a second factor, a consent and logins. One login ends, and its
+// app is notified.
 func (th *things) addAccount(t *testing.T) {
 	t.Helper()
 	const subscribers = "/api/fabric/resources/subscribers/"
@@ -109,6 +120,7 @@ func (th *things) addAccount(t *testing.T) {
 	c := th.NewClient(t, "web", "--name", canary, "--backchannel-logout-uri", harness.NewReceiver(t).URL)
 	th.ids["/api/fabric/clients/"], th.ids[subscribers+"{}/consents/"] = c.ID, c.ID
 
+	c.SignIn(t, th.account, "openid") // before there is a second factor
 	b := th.Browser()
 	page := b.Submit(t, b.Open(t, "/account?project="+th.ID), "login-submit",
 		map[string]string{"username": th.account.Email, "password": th.account.Password})
@@ -121,6 +133,7 @@ func (th *things) addAccount(t *testing.T) {
 	sessions := subscribers + th.account.ID + "/sessions"
 	th.Do(t, "DELETE", sessions+"/"+th.first(t, sessions, "id"), th.key).Want(t, 204)
 	th.ids["/api/fabric/clients/{}/logouts/"] = th.first(t, "/api/fabric/clients/"+c.ID+"/logouts", "session_id")
+	th.ids[subscribers+"{}/sessions/"] = th.first(t, sessions, "id")
 }
 
 // addDevice adds a device, a used refresh token and an address.
@@ -179,23 +192,42 @@ func (th *things) addDeliveries(t *testing.T) {
 	th.ids["/api/fabric/webhooks/{}/deliveries/"] = th.first(t, "/api/fabric/webhooks/"+hook+"/deliveries", "id")
 }
 
-// addRecording adds a recording of a conference and of a call. [TestForeignCalls] tests the calls
-// of another project, because these need a phone.
-func (th *things) addRecording(t *testing.T) {
+// addRoom adds a conference room with a member, whose call goes on.
+func (th *things) addRoom(t *testing.T) {
 	t.Helper()
-	const prefix, short = "/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"
+	const room = "canary-room"
+	th.made(t, "/api/fabric/resources/conference_rooms", map[string]any{"name": room})
+	caller := phone.Connect(t, th.Server, th.NewSAT(t, "caller").Token, "").G711().Dial("/public/" + room)
+	caller.WaitAnswered()
+	th.ids["/api/fabric/room_sessions/"] = th.first(t, "/api/fabric/room_sessions?state=in-progress", "id")
+	for _, accounts := range lamlAccounts {
+		th.ids[accounts+"{}/Calls/"] = caller.ID
+	}
+}
+
+// lamlAccounts are the prefixes of the LaML API.
+var lamlAccounts = []string{"/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"}
+
+// addRecordings adds a recording of a conference and one of a call, whose callback is reported.
+func (th *things) addRecordings(t *testing.T) {
+	t.Helper()
+	app := harness.NewReceiver(t)
 	for _, of := range []string{"Call", "Conference"} {
 		parent := uuid.NewString()
-		query := url.Values{of + "Sid": {parent}, "SubscriberId": {th.account.ID}}
+		if of == "Call" {
+			parent = th.ids[lamlAccounts[0]+"{}/Calls/"]
+		}
+		query := url.Values{of + "Sid": {parent}, "SubscriberId": {th.account.ID}, "RecordingStatusCallback": {app.URL}}
 		sid := fmt.Sprint(th.Post(t, th.LaML("/Recordings?"+query.Encode()), th.key,
 			harness.Body("audio/wav", harness.Tone(8000, 8))).Want(t, 201).Object(t)["sid"])
 
 		th.ids["/api/relay/rest/recordings/"] = sid
-		for _, accounts := range []string{prefix, short} {
+		for _, accounts := range lamlAccounts {
 			th.ids[accounts], th.ids[accounts+"{}/"+of+"s/"] = th.ID, parent
 			th.ids[accounts+"{}/Recordings/"], th.ids[accounts+"{}/"+of+"s/{}/Recordings/"] = sid, sid
 		}
 	}
+	th.ids["/api/relay/rest/recordings/callbacks/"] = th.first(t, "/api/relay/rest/recordings/callbacks", "id")
 }
 
 // made creates an object and returns its id.
@@ -228,6 +260,7 @@ func (th *things) fillFrom(path string, from int) string {
 		}
 		id, ok := th.ids[inPath.ReplaceAllString(path[:m[0]], "{}")]
 		if !ok {
+			th.unknown[path] = true
 			id = uuid.NewString()
 		}
 		filled.WriteString(path[at:m[0]] + id)
@@ -243,9 +276,8 @@ func (th *things) isShown(answer []byte, path string) bool {
 		!strings.Contains(path, th.ID) && strings.Contains(text, th.ID)
 }
 
-// unread matches the operations on objects that this test cannot create: calls, room sessions, and
-// resources of kinds that the API does not create.
-var unread = regexp.MustCompile(`/Calls/\{Sid\}(\.json)?$|/(room_sessions|cxml_applications|dialogflow_agents)/`)
+// unmade matches the operations on objects that the API does not create: resources of these kinds.
+var unmade = regexp.MustCompile(`/(cxml_applications|dialogflow_agents)/`)
 
 // moments matches values that differ each time an object is shown.
 var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"`)
@@ -256,7 +288,7 @@ func (th *things) show(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	for _, o := range operations(t) {
-		if o.method != "GET" || !strings.Contains(o.path, "{") || unread.MatchString(o.path) {
+		if o.method != "GET" || !strings.Contains(o.path, "{") || unmade.MatchString(o.path) {
 			continue
 		}
 		by := th.key

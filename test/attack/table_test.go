@@ -3,6 +3,7 @@ package attack
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,6 +69,16 @@ type credentials struct {
 	kind   string   // as in the table, or "" for credentials that no operation accepts
 	scopes []string // of keys, services and logins
 	send   []harness.Option
+
+	prove func(method, path string) harness.Option // adds a DPoP proof; nil for none
+}
+
+// options returns the credentials for a request.
+func (c credentials) options(method, path string) []harness.Option {
+	if c.prove == nil {
+		return c.send
+	}
+	return append(slices.Clone(c.send), c.prove(method, path))
 }
 
 // may reports whether the table permits the credentials to use an operation.
@@ -99,7 +110,7 @@ var allScopes = []string{"Voice", "Messaging", "Fax", "Video", "Management", "Nu
 func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	add := func(name, kind string, scopes []string, send ...harness.Option) {
-		all = append(all, credentials{name, kind, scopes, send})
+		all = append(all, credentials{name: name, kind: kind, scopes: scopes, send: send})
 	}
 	sealed := p.NewClient(t, "service", "--scope", strings.Join(allScopes, ","))
 	jwt := p.NewClient(t, "service", "--access-token", "jwt", "--scope", strings.Join(allScopes, ","))
@@ -146,6 +157,74 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	p.Command(t, "", "key", "revoke", fmt.Sprint(revoked["id"]))
 	add("a revoked key", "", nil, harness.Basic(p.ID, fmt.Sprint(revoked["key"])))
 	add("nothing", "", nil)
+	return append(append(all, boundCredentials(t, p)...), otherCredentials(t, p)...)
+}
+
+// boundCredentials returns tokens that are bound to a key: with the proofs that they need, without
+// proofs, with those of another key, and with one for another request.
+func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
+	t.Helper()
+	owner, thief := harness.NewHolder(t, p.Issuer()), harness.NewHolder(t, p.Issuer())
+	c := p.NewClient(t, "service", "--scope", strings.Join(allScopes, ","), "--dpop-bound-access-tokens")
+	form := url.Values{"grant_type": {"client_credentials"}, "scope": {strings.Join(allScopes, " ")}}
+	var got harness.Tokens
+	p.Post(t, "/oauth/token", append(c.Authenticated(form), owner.Proof("POST", "/oauth/token", "", ""))...).
+		Want(t, 200).Read(t, &got)
+
+	token, dpop := got.AccessToken, harness.Header("Authorization", "DPoP "+got.AccessToken)
+	by := func(h harness.Holder) func(method, path string) harness.Option {
+		return func(method, path string) harness.Option {
+			path, _, _ = strings.Cut(path, "?")
+			return h.Proof(method, path, token, "")
+		}
+	}
+	return []credentials{
+		{name: "a bound token", kind: "service", scopes: allScopes, send: []harness.Option{dpop}, prove: by(owner)},
+		{name: "a bound token as Bearer", send: []harness.Option{harness.Bearer(token)}},
+		{name: "a bound token as Bearer with a proof", send: []harness.Option{harness.Bearer(token)},
+			prove: by(owner)},
+		{name: "a bound token without a proof", send: []harness.Option{dpop}},
+		{name: "a bound token with a thief's proof", send: []harness.Option{dpop}, prove: by(thief)},
+		{name: "a bound token with a proof for another request",
+			send: []harness.Option{dpop, owner.Proof("GET", "/oauth/userinfo", token, "")}},
+	}
+}
+
+// otherCredentials returns credentials for something else: ingest keys, tokens for registrations,
+// SIP passwords, and the secrets of clients and of operators. No operation of the table accepts them.
+func otherCredentials(t *testing.T, p *harness.Project) (all []credentials) {
+	t.Helper()
+	manager := harness.Basic(p.ID, p.NewKey(t, "Management", "Voice"))
+	made := func(path string) string {
+		token, _ := p.Post(t, path, manager, harness.JSON(map[string]any{"name": "table"})).Want(t, 201).
+			Object(t)["token"].(string)
+		if token == "" {
+			t.Fatalf("POST %s returned no token", path)
+		}
+		return token
+	}
+	p.CLI(t, "", "project", "update", p.ID, "--client-registration", "token")
+	initial := made("/api/project/registration_tokens")
+	registered := p.Post(t, "/oauth/register", harness.Bearer(initial), harness.JSON(map[string]any{
+		"redirect_uris": []string{"https://app.example/cb"}})).Want(t, 201).Object(t)
+	const sip = "granite-otter-nine"
+	p.Post(t, "/api/fabric/resources/sip_endpoints", p.Basic(), harness.JSON(map[string]any{
+		"username": "table", "password": sip, "call_handler": "passthrough"})).Want(t, 201)
+	service := p.NewClient(t, "service", "--scope", strings.Join(allScopes, ","))
+
+	for name, secret := range map[string]string{
+		"an ingest key": made("/api/project/ingest_keys"), "an initial access token": initial,
+		"a registration access token": fmt.Sprint(registered["registration_access_token"]),
+		"a SIP password":              sip, "a client's secret": service.Secret,
+		"a registered client's secret": fmt.Sprint(registered["client_secret"]),
+	} {
+		all = append(all, credentials{name: name + " as a token", send: []harness.Option{harness.Bearer(secret)}},
+			credentials{name: name + " as a key", send: []harness.Option{harness.Basic(p.ID, secret)}})
+	}
+	for user, secret := range map[string]string{service.ID: service.Secret, "table": sip} {
+		all = append(all, credentials{name: user + " with its secret",
+			send: []harness.Option{harness.Basic(user, secret)}})
+	}
 	return all
 }
 
@@ -188,7 +267,8 @@ func TestK09Rights(t *testing.T) {
 	for _, o := range table {
 		for _, c := range everyone {
 			requests <- func() {
-				a, err := p.TryPatiently(o.method, fill(o.path, ids), append(c.send, body(o))...)
+				path := fill(o.path, ids)
+				a, err := p.TryPatiently(o.method, path, append(c.options(o.method, path), body(o))...)
 				if err != nil {
 					t.Errorf("%s by %s: %v", o, c.name, err)
 					return
