@@ -15,6 +15,8 @@ func TestMain(m *testing.M) { harness.Main(m) }
 var declared = []struct{ secret, place, reason string }{
 	{"recording Sid", "rows", "it is the name of the recording, which the LaML API requires"},
 	{"recording Sid", "export of a subscriber", "the subscriber may fetch the recording"},
+	{"message", "rows", "it is what a person wrote, for others to read"},
+	{"message", "export of a subscriber", "it was sent to the subscriber"},
 	{"recording Sid", "list of recordings", "a key with Voice may fetch the recording"},
 }
 
@@ -41,9 +43,11 @@ func find(text, secret string) string {
 // TestCanaries uses secrets as intended, then sends each to places where it does not belong, and
 // searches for all of them everywhere, while the server runs and after it has stopped.
 func TestCanaries(t *testing.T) {
-	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug", harness.AllowLocal}})
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug", harness.AllowLocal,
+		"SELVAGE_LISTEN_SIP=127.0.0.1:0", "SELVAGE_PHONE_PORTS=0"}})
 	n := plant(t, s)
 	answers := n.spray(t)
+	n.sprayPhones(t)
 
 	found := map[string]bool{}
 	look := func(places map[string][]byte) {
@@ -60,6 +64,7 @@ func TestCanaries(t *testing.T) {
 	look(n.exports(t))
 	look(served(t, s))
 	look(stored(t, s))
+	look(backedUp(t, s))
 	if err := s.Stop(t); err != nil {
 		t.Error(err)
 	}

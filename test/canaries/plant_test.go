@@ -81,6 +81,8 @@ func plant(t *testing.T, s *harness.Server) *nest {
 
 	n.plantFabric(t, add)
 	n.plantRecording(t, add)
+	n.plantKeys(t, add)
+	n.plantSessions(t, add)
 	n.plantAccounts(t, add)
 	return n
 }
@@ -103,8 +105,9 @@ func (n *nest) plantFabric(t *testing.T, add func(name, secret string)) {
 	add("device token", deviceToken)
 	add("push key", fmt.Sprint(device["push_notification_key"]))
 
-	n.Post(t, "/api/fabric/resources/sip_endpoints", n.Basic(), harness.JSON(map[string]any{
-		"username": "desk-12", "password": sipPassword, "call_handler": "passthrough"})).Want(t, 201)
+	n.Post(t, "/api/fabric/resources/subscribers/"+sat.SubscriberID+"/sip_endpoints", n.Basic(),
+		harness.JSON(map[string]any{"username": "desk-12", "password": sipPassword})).Want(t, 201)
+	newSIPLine(t, n.Server).register("desk-12", sipPassword)
 	add("SIP password", sipPassword)
 
 	hook := harness.NewReceiver(t)
@@ -142,6 +145,16 @@ func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	b.Submit(t, b.Open(t, "/dashboard"), "login-submit", map[string]string{"username": "op@example.com",
 		"password": operatorPassword})
 	add("operator's password", operatorPassword)
+	r, err := http.NewRequest(http.MethodGet, n.PublicURL+"/dashboard", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Cookies()(r)
+	for _, cookie := range r.Cookies() {
+		if cookie.Value != n.ID { // one cookie holds the id of the project that the operator saw last
+			add("operator's cookie "+cookie.Name, cookie.Value)
+		}
+	}
 
 	page := n.client.Browser().Open(t, n.client.NewFlow("openid").URL())
 	other := n.client.Browser()
