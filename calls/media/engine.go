@@ -63,6 +63,7 @@ type Engine struct {
 	ports     portRange // for phones
 
 	table    table
+	probe    *probe
 	identity atomic.Pointer[identity]
 	counters counters
 	unproven limit.Connections // TCP connections that belong to no section yet
@@ -89,7 +90,7 @@ var errClosed = errors.New("the media engine is closed")
 // New opens the ports and starts the engine.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{log: cfg.Log, legs: map[*leg]struct{}{}, streams: map[*stream]struct{}{}, done: make(chan struct{}),
-		ports:    portRange{Ports: cfg.Ports},
+		ports: portRange{Ports: cfg.Ports}, probe: newProbe(),
 		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork}}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)

@@ -64,6 +64,7 @@ func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport)
 	ufrag, _, _ := bytes.Cut(name, []byte(":"))
 	named := w.engine.table.findByName(ufrag)
 	if named == nil {
+		w.receiveProbe(m, ufrag, from, now)
 		return nil
 	}
 	c := named.credential(ufrag)

@@ -15,6 +15,23 @@ function follow(session) {
   });
 }
 
+/** Returns how the audio of a call reaches the server, once it does. */
+async function mediaPath(session) {
+  for (const end = Date.now() + 5000; Date.now() < end; ) {
+    const stats = await session.peer.instance.getStats();
+    const pair = [...stats.values()].find((s) => s.type === "candidate-pair" && s.nominated && s.state === "succeeded");
+    if (pair) {
+      const { protocol, address, port } = stats.get(pair.remoteCandidateId);
+      const relayed = stats.get(pair.localCandidateId).candidateType === "relay";
+      return { transport: relayed ? "turn" : protocol, server: `${address}:${port}`, round_trip_ms: 1000 * (pair.currentRoundTripTime ?? 0) };
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw Object.assign(new Error("The server answered, but no audio reaches it."), {
+    hint: "Run `selvage doctor` on the server's machine. It checks the addresses and the port of media.",
+  });
+}
+
 const stockSteps = [
   {
     id: "certificate",
@@ -71,13 +88,13 @@ const stockSteps = [
   {
     id: "echo",
     title: "Echo call",
-    text: "Each project has an address that sends back what it receives. Speak, and hear yourself; the browser asks for the microphone.",
+    text: "Each project has an address that sends back what it receives. Speak, and hear yourself; the browser asks for the microphone. The result shows how your audio reaches the server.",
     button: "Call it",
     needs: () => stock && !call,
     async run() {
       follow(await stock.dial({ to: "/public/echo", audio: true, video: false }));
       await call.start(); // resolves once the call is answered
-      return { call: call.callId, state: "answered" };
+      return { call: call.callId, state: "answered", media: await mediaPath(call) };
     },
   },
   {

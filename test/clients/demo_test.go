@@ -168,7 +168,7 @@ func (b tab) stock() {
 		{"connect", `"connected": "puc\.localhost:\d+"`},
 		{"stock-info", `"email": "ada@example.com"`},
 		{"stock-addresses", `"name": `},
-		{"echo", `"state": "answered"`},
+		{"echo", `"state": "answered",\s+"media": \{\s+"transport": "(udp|tcp)",\s+"server": "127\.0\.0\.1:\d+"`},
 		{"hangup", `"state": "ended"`},
 		{"online", `true`},
 	} {

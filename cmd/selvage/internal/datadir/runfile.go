@@ -24,6 +24,7 @@ type Running struct {
 	MTLS      string `json:"mtls,omitempty"` // HTTPS with client certificates
 	Ops       string `json:"ops,omitempty"`
 	Media     string `json:"media,omitempty"` // host:port of calls, UDP and TCP
+	Probe     string `json:"probe,omitempty"` // with which its UDP port can be tested
 	TURN      string `json:"turn,omitempty"`  // the URL for clients
 	SIP       string `json:"sip,omitempty"`   // host:port for phones, UDP and TCP
 	PublicURL string `json:"public_url"`

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/turn"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
@@ -97,31 +100,67 @@ func (e *Examination) mediaAddresses(ctx context.Context) []Finding {
 		return []Finding{finef("browsers get the addresses of this machine's interfaces")}
 	}
 	if blocked := e.unreachable(ctx, all); len(blocked) > 0 {
-		return []Finding{warnedf("open the media port in the firewall, or correct --media-address",
-			"the running server does not answer at %s by TCP", list(blocked))}
+		return blocked
+	}
+	told := list(all)
+	if _, known := e.mediaPortNumber(); known {
+		told += ", where the running server answers by TCP and UDP"
 	}
 	if listener.Loopback() {
-		return []Finding{finef("browsers get %s; calls in Firefox need --listen-media :8444", list(all))}
+		return []Finding{finef("browsers get %s; calls in Firefox need --listen-media :8444", told)}
 	}
-	return []Finding{finef("browsers get %s", list(all))}
+	return []Finding{finef("browsers get %s", told)}
 }
 
-// unreachable returns the addresses at which the running server does not accept TCP. It does not
-// try UDP, to which the server responds only during a call.
-func (e *Examination) unreachable(ctx context.Context, all []netip.Addr) (blocked []netip.Addr) {
-	_, port, err := net.SplitHostPort(e.running.Media)
-	if !e.alive || err != nil {
+// reachFor limits how long the running server may take to answer at one address.
+const reachFor = time.Second
+
+// unreachable returns a finding for each transport by which the running server does not answer at
+// some of the addresses.
+func (e *Examination) unreachable(ctx context.Context, all []netip.Addr) (blocked []Finding) {
+	port, known := e.mediaPortNumber()
+	if !known {
 		return nil
 	}
-	for _, ip := range all {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), port))
-		if err != nil {
-			blocked = append(blocked, ip)
-			continue
+	for _, by := range []struct {
+		name  string
+		reach func(context.Context, netip.AddrPort) error
+	}{{"TCP", connectTCP}, {"UDP", e.reachUDP}} {
+		var silent []netip.Addr
+		for _, ip := range all {
+			ctx, cancel := context.WithTimeout(ctx, reachFor)
+			if by.reach(ctx, netip.AddrPortFrom(ip, port)) != nil {
+				silent = append(silent, ip)
+			}
+			cancel()
 		}
-		_ = conn.Close() // no data was sent
+		if len(silent) > 0 {
+			blocked = append(blocked, warnedf("open the media port in the firewall, or correct --media-address",
+				"the running server does not answer at %s by %s", list(silent), by.name))
+		}
 	}
 	return blocked
+}
+
+// mediaPortNumber returns the number of the running server's media port.
+func (e *Examination) mediaPortNumber() (port uint16, known bool) {
+	_, text, _ := net.SplitHostPort(e.running.Media)
+	n, err := strconv.ParseUint(text, 10, 16)
+	return uint16(n), e.alive && err == nil
+}
+
+// connectTCP opens a connection and closes it.
+func connectTCP(ctx context.Context, at netip.AddrPort) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", at.String())
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
+
+// reachUDP sends STUN requests to the running server.
+func (e *Examination) reachUDP(ctx context.Context, at netip.AddrPort) error {
+	return media.Reach(ctx, at, e.running.Probe)
 }
 
 // turn checks that the TURN server responds at the URL that browsers use.

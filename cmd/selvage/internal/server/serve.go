@@ -305,6 +305,7 @@ func (s *server) running() datadir.Running {
 	if s.app.engine != nil {
 		host, _, _ := net.SplitHostPort(string(s.app.Config.MediaListener()))
 		r.Media = net.JoinHostPort(host, strconv.Itoa(s.app.engine.Port()))
+		r.Probe = s.app.engine.Probe()
 	}
 	return r
 }

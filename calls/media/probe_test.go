@@ -1,0 +1,59 @@
+package media_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/pion/stun/v4"
+
+	"github.com/selvage/selvage/calls/media"
+)
+
+// TestReach shows that programs with the engine's credentials find its UDP port, and others do not.
+func TestReach(t *testing.T) {
+	e := newEngine(t)
+	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(e.Port()))
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	if err := media.Reach(ctx, at, e.Probe()); err != nil {
+		t.Errorf("Reach = %v", err)
+	}
+
+	other := newEngine(t)
+	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := media.Reach(soon, at, other.Probe()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with the credentials of another engine, Reach = %v, want no answer", err)
+	}
+}
+
+// TestProbeFlood shows that the engine answers only some of many signed requests, and none with a
+// wrong password.
+func TestProbeFlood(t *testing.T) {
+	e := newEngine(t)
+	name, password := e.Probe()[:10], e.Probe()[11:]
+	conn := stranger(t, e)
+	send := func(password string) {
+		m := stun.MustBuild(stun.BindingRequest, stun.TransactionID, stun.NewUsername(name+":test"),
+			stun.NewShortTermIntegrity(password), stun.Fingerprint)
+		_, err := conn.Write(m.Raw)
+		must(t, err)
+	}
+	send("wrong")
+	waitFor(t, "the wrong password", func() bool { return e.Stats().BadSTUN == 1 })
+	for e.Stats().Limited == 0 {
+		send(password)
+	}
+
+	must(t, conn.SetReadDeadline(time.Now().Add(deadline)))
+	m := &stun.Message{Raw: make([]byte, 1500)}
+	n, err := conn.Read(m.Raw)
+	must(t, err)
+	m.Raw = m.Raw[:n]
+	if err := m.Decode(); err != nil || m.Type != stun.BindingSuccess {
+		t.Errorf("the first answer is %v, %v, want one for the right password", m, err)
+	}
+}

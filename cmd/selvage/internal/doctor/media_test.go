@@ -1,0 +1,46 @@
+package doctor
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+)
+
+// TestMediaUnreachable shows that doctor names the transports by which a running server does not
+// answer.
+func TestMediaUnreachable(t *testing.T) {
+	here := netip.MustParseAddr("127.0.0.1")
+	for _, tt := range []struct {
+		name   string
+		config media.Config
+		want   []string // transports
+	}{
+		{"open", media.Config{}, nil},
+		{"without UDP", media.Config{NoUDP: true}, []string{"UDP"}},
+		{"without TCP", media.Config{NoTCP: true}, []string{"TCP"}},
+	} {
+		tt.config.Listen = "127.0.0.1:0"
+		engine, err := media.New(tt.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = engine.Close() })
+		e := &Examination{alive: true, running: datadir.Running{
+			Media: netip.AddrPortFrom(here, uint16(engine.Port())).String(), Probe: engine.Probe()}}
+
+		found := e.unreachable(t.Context(), []netip.Addr{here})
+		if len(found) != len(tt.want) {
+			t.Errorf("%s: doctor finds %+v, want %v", tt.name, found, tt.want)
+			continue
+		}
+		for i, by := range tt.want {
+			wantVerdict(t, tt.name, found[i], Warned)
+			if !strings.HasSuffix(found[i].Found, "does not answer at 127.0.0.1 by "+by) {
+				t.Errorf("%s: doctor prints %q, want %s", tt.name, found[i].Found, by)
+			}
+		}
+	}
+}
