@@ -63,8 +63,18 @@ type Meta struct {
 	// Flat puts the kind's own members at the top level of the documents that the routes under Path
 	// return.
 	Flat bool `json:"flat,omitempty"`
+	// Form describes the form that creates or changes a resource.
+	Form FormHints `json:"form,omitzero"`
 	// EnvelopeName adds a name to documents, in addition to their display_name.
 	EnvelopeName bool `json:"envelopeName,omitempty"`
+}
+
+// FormHints describe a form to people who do not know the names of the members.
+type FormHints struct {
+	First    []string          `json:"first,omitempty"`    // members shown first, in order; the others are folded
+	Labels   map[string]string `json:"labels,omitempty"`   // labels by member; others are derived from the names
+	Hints    map[string]string `json:"hints,omitempty"`    // sentences that replace the descriptions
+	Examples map[string]string `json:"examples,omitempty"` // shown in empty fields
 }
 
 // A Field is one of the kind's own members.

@@ -20,6 +20,11 @@ func (e Event) CSV() []string {
 		e.Target.Kind, e.Target.ID, e.Address, e.RequestID, e.DetailText(), strconv.Itoa(e.Lane),
 		strconv.FormatInt(e.Seq, 10), e.Hash,
 	}
+	return Neutral(row)
+}
+
+// Neutral changes the cells of a row so that spreadsheets treat none of them as a formula.
+func Neutral(row []string) []string {
 	for i := range row {
 		row[i] = neutral(row[i])
 	}

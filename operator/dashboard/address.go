@@ -27,9 +27,9 @@ func addressFields(k *kinds.Kind) []string {
 }
 
 // addressInput returns the input from which the address of a resource is derived, or nil.
-func addressInput(k *kinds.Kind, all []input) *input {
+func addressInput(k *kinds.Kind, f *form) *input {
 	for _, name := range addressFields(k) {
-		if at := find(all, name); at != nil {
+		if at := f.find(name); at != nil {
 			return at
 		}
 	}
@@ -37,12 +37,12 @@ func addressInput(k *kinds.Kind, all []input) *input {
 }
 
 // addAddressHint adds a hint to the form for a new resource: the address that it will get.
-func (v *visit) addAddressHint(k *kinds.Kind, all []input) {
+func (v *visit) addAddressHint(k *kinds.Kind, f *form) {
 	context := "public"
 	if k.Context != "" {
 		context = k.Context
 	}
-	if at := addressInput(k, all); at != nil {
+	if at := addressInput(k, f); at != nil {
 		at.Live = &liveHint{
 			Text: "The address is derived from it, in plain letters: “Team Standup” becomes /" +
 				context + "/team-standup.",

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"encoding/csv"
 	"net/http"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -25,14 +23,11 @@ type auditPages struct {
 // An auditFilter holds the filter of an audit page, with the values as written in the URL.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
 
-// Any reports whether the filter restricts anything.
-func (f auditFilter) Any() bool { return f != auditFilter{} }
-
 // auditFilter reads the filter from the URL. wrong describes invalid values.
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
-	f = auditFilter{text("account"), text("action"), text("outcome"), text("actor"), text("target"),
+	f = auditFilter{cmp.Or(text("q"), text("account")), text("action"), text("outcome"), text("actor"), text("target"),
 		text("after"), text("before")}
 	ask = audit.Filter{ProjectID: v.project.ID, Action: f.Action, Actor: f.Actor, Target: f.Target}
 	if f.Outcome == string(audit.Done) || f.Outcome == string(audit.Refused) {
@@ -59,15 +54,13 @@ func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) 
 
 // An auditPage lists events of a project, or of the installation with all its projects.
 type auditPage struct {
-	Events  []eventRow
-	Filter  auditFilter
-	Actions []choice
-	Pager   pager
-	Export  string
-	Live    string
-	Base    string
-	All     bool // the page covers the installation with all its projects
-	Faults  []string
+	Events []eventRow
+	Finder finder
+	Pager  pager
+	Live   string
+	Base   string
+	All    bool // the page covers the installation with all its projects
+	Faults []string
 }
 
 // listAudit serves GET /dashboard/projects/{project}/audit, and GET /dashboard/audit for the
@@ -78,9 +71,9 @@ func (a *auditPages) listAudit(v *visit) error {
 		return err
 	}
 	p := auditPage{
-		Filter: filter, Actions: actionChoices(), Faults: wrong, All: v.project.ID == "", Base: v.base(),
-		Export: v.r.URL.Path + "/export?" + v.r.URL.RawQuery,
+		Faults: wrong, All: v.project.ID == "", Base: v.base(),
 	}
+	p.Finder = v.auditFinder(p.All, filter)
 	title := "Audit of this project"
 	if p.All {
 		title, p.Base = "Audit of everything", Prefix
@@ -101,6 +94,23 @@ func (a *auditPages) listAudit(v *visit) error {
 	p.Live = liveURL(v, found.Items, func(i audit.Event) string { return i.ID })
 	options.Status = http.StatusOK
 	return a.pageWith(v, options, title, "audit", p)
+}
+
+// auditFinder returns the search of an audit page. Its box holds the email of an account.
+func (v *visit) auditFinder(all bool, set auditFilter) finder {
+	label := "Email of a subscriber"
+	if all {
+		label = "Email of an operator"
+	}
+	action := v.textFilter("action", "Action", "login")
+	action.Suggestions = actionChoices()
+	outcomes := []choice{{Value: string(audit.Done), Title: "Done"}, {Value: string(audit.Refused), Title: "Refused"}}
+	f := v.finder(label, "ada@example.com", "account", action,
+		v.choiceFilter("outcome", "Outcome", "Any", outcomes), v.dayFilter("after", "From"),
+		v.dayFilter("before", "Until"), v.textFilter("actor", "Actor (id)", ""),
+		v.textFilter("target", "Target (id)", ""))
+	f.Query = set.Account
+	return f.exportable(v)
 }
 
 // auditQuery returns the filter from the URL. It replaces an email with the id of the account that
@@ -151,29 +161,6 @@ func (a *auditPages) exportAudit(v *visit) error {
 	if wrong != nil {
 		return problem.BadParam("after", "%s", strings.TrimSuffix(wrong[0], "."))
 	}
-	found, err := a.trail.audit(v, ask, page.Query{Size: page.MaxSize})
-	if err != nil {
-		return err
-	}
-
-	web.NoStore(v.w)
-	h := v.w.Header()
-	h.Set("Content-Type", "text/csv; charset=utf-8")
-	h.Set("Content-Disposition", `attachment; filename="audit.csv"`)
-	h.Set("X-Content-Type-Options", "nosniff")
-	out := csv.NewWriter(v.w)
-	_ = out.Write(audit.CSVHeader) // the browser may have disconnected, here and below
-	for n := 0; ; {
-		for _, e := range found.Items {
-			_ = out.Write(e.CSV())
-		}
-		out.Flush()
-		if n += len(found.Items); out.Error() != nil || found.Next == "" || n >= maxExported {
-			return nil
-		}
-		if found, err = a.trail.audit(v, ask, page.Query{Size: page.MaxSize, From: found.Next}); err != nil {
-			web.LogInternal(v.r, a.Log, err)
-			panic(http.ErrAbortHandler) // the browser must see that the file is incomplete
-		}
-	}
+	list := func(q page.Query) (page.Page[audit.Event], error) { return a.trail.audit(v, ask, q) }
+	return writeCSV(a.site, v, "audit", audit.CSVHeader, list, audit.Event.CSV)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/calls"
@@ -110,35 +111,68 @@ func qualityOf(mos float64) string {
 	return "Poor"
 }
 
-// A callFilter holds the filter of the list of calls, with the values as written in the URL.
-type callFilter struct {
-	From, To, Subscriber, After, Before string
-	Results                             []choice
-	Any                                 bool // the filter restricts something
+// callFinder returns the search of the list of calls.
+func (v *visit) callFinder() finder {
+	var results []choice
+	for _, r := range calls.Results() {
+		results = append(results, choice{Value: string(r), Title: resultTitles[r]})
+	}
+	return v.finder("Subscriber, number or address", "ada@example.com", "",
+		v.choiceFilter("result", "Result", "Any", results),
+		v.dayFilter("after", "Began from"), v.dayFilter("before", "Began until"),
+		v.textFilter("caller", "From address", "/private/grace"), v.textFilter("callee", "To address", "/private/alan"),
+		v.textFilter("subscriber", "Subscriber id", ""))
 }
 
-// callFilter reads the filter from the URL. err describes invalid days.
-func (v *visit) callFilter() (f callFilter, ask calls.Filter, err error) {
+// callFilter reads the filters from the URL, except the box. err describes invalid days.
+func (v *visit) callFilter() (ask calls.Filter, err error) {
 	q := v.r.URL.Query()
-	f = callFilter{
-		From: plainText(q.Get("caller")), To: plainText(q.Get("callee")),
-		After: q.Get("after"), Before: q.Get("before"),
-		Subscriber: plainText(q.Get("subscriber")), Results: []choice{{Title: "Any"}},
-	}
 	for _, r := range calls.Results() {
-		f.Results = append(f.Results,
-			choice{Value: string(r), Title: resultTitles[r], Chosen: string(r) == q.Get("result")})
 		if string(r) == q.Get("result") {
 			ask.Result = r
 		}
 	}
-	for _, name := range []string{"caller", "callee", "subscriber", "after", "before", "result"} {
-		f.Any = f.Any || q.Get(name) != ""
+	ask.From, ask.To = plainText(q.Get("caller")), plainText(q.Get("callee"))
+	ask.SubscriberID = strings.ToLower(plainText(q.Get("subscriber")))
+	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(q.Get("after"), q.Get("before"))
+	return ask, err
+}
+
+// narrow adds the text in the box to a filter: a subscriber by address, email or name, or else a
+// number or address that was called. If it was never called, it is that of the caller.
+func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
+	if text == "" {
+		return nil
+	}
+	ctx := v.r.Context()
+	if strings.HasPrefix(text, "/") {
+		one, err := a.Fabric.Addresses.FindAt(ctx, v.project.ID, text)
+		if err == nil && one.Type == subscriberType {
+			ask.SubscriberID = one.ResourceID
+			return nil
+		}
+		if problem.IgnoreNotFound(err) != nil {
+			return err
+		}
+	} else {
+		found, err := a.Fabric.Subscribers.Search(ctx, v.project.ID, text, page.Query{Size: 1})
+		if err != nil || len(found.Items) > 0 {
+			if err == nil {
+				ask.SubscriberID = found.Items[0].ID
+			}
+			return err
+		}
 	}
 
-	ask.From, ask.To, ask.SubscriberID = f.From, f.To, strings.ToLower(f.Subscriber)
-	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(f.After, f.Before)
-	return f, ask, err
+	called := *ask
+	called.To = text
+	found, err := a.Calls.List(ctx, v.project.ID, called, page.Query{Size: 1})
+	if len(found.Items) > 0 || found.Next != "" {
+		ask.To = text
+	} else {
+		ask.From = text
+	}
+	return err
 }
 
 // A callsPage lists ended calls. Its first page also lists the running ones.
@@ -147,7 +181,7 @@ type callsPage struct {
 	Running []callRow
 	More    bool // there are more running calls than shown
 	First   bool
-	Filter  callFilter
+	Finder  finder
 	Live    string
 	Faults  []string
 }
@@ -160,8 +194,8 @@ func (a *callPages) listCalls(v *visit) error {
 	if a.Calls == nil {
 		return problem.NoSuch("page")
 	}
-	filter, ask, err := v.callFilter()
-	p := callsPage{Filter: filter, First: !v.r.URL.Query().Has("from")}
+	ask, err := v.callFilter()
+	p := callsPage{Finder: v.callFinder().exportable(v), First: !v.r.URL.Query().Has("from")}
 	options := templates.Options{Status: http.StatusOK, Connect: []string{"'self'"}}
 	if err != nil {
 		p.Faults, _ = faults(err)
@@ -170,6 +204,9 @@ func (a *callPages) listCalls(v *visit) error {
 		return a.pageWith(v, options, "Calls", "calls", p)
 	}
 
+	if err := a.narrow(v, &ask, p.Finder.Query); err != nil {
+		return err
+	}
 	running, err := a.runningCalls(v.r.Context(), v.project.ID, ask)
 	if err != nil {
 		return err
@@ -187,6 +224,33 @@ func (a *callPages) listCalls(v *visit) error {
 	}
 	p.list, p.Live = listOf(v, found, v.callRow), v.live(callsMark(running.Items, found.Items))
 	return a.pageWith(v, options, "Calls", "calls", p)
+}
+
+// exportCalls serves GET /dashboard/projects/{project}/calls/export.
+func (a *callPages) exportCalls(v *visit) error {
+	if a.Calls == nil {
+		return problem.NoSuch("page")
+	}
+	ask, err := v.callFilter()
+	if err == nil {
+		err = a.narrow(v, &ask, v.callFinder().Query)
+	}
+	if err != nil {
+		return err
+	}
+
+	list := func(q page.Query) (page.Page[calls.Record], error) {
+		return a.Calls.List(v.r.Context(), v.project.ID, ask, q)
+	}
+	header := []string{"id", "created", "from", "to", "state", "result", "reason", "seconds", "recording_sid"}
+	return writeCSV(a.site, v, "calls", header, list, func(r calls.Record) []string {
+		length := ""
+		if !r.Answered.IsZero() {
+			length = strconv.FormatFloat(r.Duration(v.now).Seconds(), 'f', 3, 64)
+		}
+		return []string{r.ID, csvTime(r.Created), nameOfParty(r.From), nameOfParty(r.To), string(r.State),
+			string(r.Result()), r.Reason(), length, r.RecordingSid}
+	})
 }
 
 // runningCalls returns the running calls that match a filter. A filter by result matches none.
@@ -214,7 +278,10 @@ func (a *callPages) followCalls(v *visit) error {
 	if a.Calls == nil {
 		return problem.NoSuch("page")
 	}
-	_, ask, err := v.callFilter()
+	ask, err := v.callFilter()
+	if err == nil {
+		err = a.narrow(v, &ask, v.callFinder().Query)
+	}
 	if err != nil {
 		return err
 	}

@@ -62,9 +62,6 @@ var (
 type clientForm struct {
 	Base, Action, Title, Button, Back, BackTo string
 	Form                                      form
-	More                                      []input // settings that few clients need
-	Open                                      bool    // show the section opened, since one of these inputs is wrong
-	Faults                                    []fault
 }
 
 // clientForm returns the form for a client. A new client has no ID.
@@ -72,21 +69,26 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 	if c.ID == "" {
 		p := clientForm{
 			Base: v.base(), Action: v.base() + "/clients", Title: "New OAuth client",
-			Button: "Register client", Back: v.base() + "/clients", More: clientSettings(c),
+			Button: "Register client", Back: v.base() + "/clients",
 		}
 		kind := input{Kind: "cards", Name: "type", Label: "Type", Options: chosen(typeTitles, string(c.Type))}
-		p.Form.Inputs = append([]input{kind}, clientInputs(c)...)
+		p.Form = clientFields(c)
+		p.Form.Inputs = append([]input{kind}, p.Form.Inputs...)
 		return p
 	}
 
 	row := v.clientRow(c)
 	p := clientForm{
 		Base: v.base(), Action: row.URL + "/edit", Title: "Edit " + row.Title,
-		Button: "Save changes", Back: row.URL, BackTo: row.Title, More: clientSettings(c),
+		Button: "Save changes", Back: row.URL, BackTo: row.Title, Form: clientFields(c),
 	}
-	p.Form.Inputs = clientInputs(c)
-	p.Form.Seen = marks(p.Form.Inputs, p.More)
+	p.Form.mark()
 	return p
+}
+
+// clientFields returns the fields of both forms.
+func clientFields(c idp.Client) form {
+	return form{Inputs: clientInputs(c), More: clientSettings(c), About: "Profile, scopes, grants and tokens"}
 }
 
 // clientInputs returns the inputs for the settings that every client needs.
@@ -250,16 +252,10 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 
 // clientFault shows the form again, with the errors next to their inputs.
 func (a *clientPages) clientFault(v *visit, p clientForm, err error) error {
-	retype(p.Form.Inputs, v.form)
-	retype(p.More, v.form)
-	whole := form{Inputs: append(slices.Clone(p.Form.Inputs), p.More...)}
-	if !whole.blame(err) {
+	p.Form.retype(v.form)
+	if !p.Form.blame(err) {
 		return err
 	}
-
-	p.Form.Inputs, p.More = whole.Inputs[:len(p.Form.Inputs)], whole.Inputs[len(p.Form.Inputs):]
-	p.Faults = whole.Faults
-	p.Open = slices.ContainsFunc(p.More, func(i input) bool { return i.Fault != "" })
 	return a.page(v, http.StatusUnprocessableEntity, p.Title, "client_form", p)
 }
 
@@ -304,7 +300,7 @@ func (a *clientPages) changeClient(v *visit) error {
 		return err
 	}
 	p := v.clientForm(c)
-	if err = v.merge(p.Form.Inputs, p.More); err == nil {
+	if err = v.merge(p.Form.Inputs, p.Form.More); err == nil {
 		err = a.Clients.Clients.Update(v.r.Context(), c, clientOf(v.form, c))
 	}
 	if err != nil {

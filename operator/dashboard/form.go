@@ -67,9 +67,34 @@ func (i input) State() template.HTMLAttr {
 // A form holds the fields of a form and the errors in the submitted values.
 type form struct {
 	Inputs []input
+	More   []input // fields that few people need, folded at first
+	About  string  // the title of the folded fields; "" means a general one
 	Faults []fault
 	Seen   string // digests of the values shown, in an edit form; see marks
 }
+
+// Open reports whether the folded fields are shown, because one of them is wrong.
+func (f form) Open() bool { return slices.ContainsFunc(f.More, isWrong) }
+
+// isWrong reports whether an input, or a member of it, has a wrong value.
+func isWrong(i input) bool { return i.Fault != "" || slices.ContainsFunc(i.Members, isWrong) }
+
+// find returns the input with the given name, or nil.
+func (f *form) find(name string) *input {
+	if at := find(f.Inputs, name); at != nil {
+		return at
+	}
+	return find(f.More, name)
+}
+
+// retype fills all inputs with the submitted values, except for secrets.
+func (f *form) retype(posted url.Values) {
+	retype(f.Inputs, posted)
+	retype(f.More, posted)
+}
+
+// mark stores what the form shows, so that it can be merged with the changes of others.
+func (f *form) mark() { f.Seen = marks(f.Inputs, f.More) }
 
 // A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".
 type fault struct{ Text, ID string }
@@ -82,9 +107,9 @@ func (f *form) blame(err error) (ok bool) {
 			return false
 		}
 		text := sentence(p.Message)
-		at := find(f.Inputs, pathOf(p))
+		at := f.find(pathOf(p))
 		if at == nil {
-			at = find(f.Inputs, p.Param)
+			at = f.find(p.Param)
 		}
 		if at == nil {
 			f.Faults = append(f.Faults, fault{Text: text})

@@ -131,13 +131,14 @@ func (a *recordingPages) followRecordings(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
-	_, ask, err := v.recordingFilter()
+	ask, err := v.recordingFilter()
 	if err != nil {
 		return err
 	}
 
+	text := v.recordingFinder().Query
 	return a.follow(v, func(ctx context.Context) (string, error) {
-		found, err := a.searchRecordings(ctx, ask, page.Query{Size: 1})
+		found, err := a.findRecordings(ctx, ask, text, page.Query{Size: 1})
 		if err != nil || len(found.Items) == 0 {
 			return "", err
 		}

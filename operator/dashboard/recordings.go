@@ -113,45 +113,37 @@ func formatSize(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// A recordingFilter holds the filter of the list of recordings, with the values as written in the
-// URL.
-type recordingFilter struct {
-	Call, Party, Conference, Subscriber, After, Before string
-	Longer, Shorter                                    string // seconds
-	Flags, Directions                                  []choice
-	Any                                                bool // the filter restricts something
-}
-
 // flagTitles are the names of the flags that describe the audio of a recording.
 var flagTitles = map[string]string{
 	"silent": "Silent", "one-way": "Only one leg talks", "clipped": "Clipped", "dead-air": "Long silence",
 }
 
-// recordingFilter reads the filter from the URL. err describes invalid days.
-func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err error) {
-	q := v.r.URL.Query()
-	text := func(name string) string { return plainText(q.Get(name)) }
-	f = recordingFilter{
-		Call: text("call"), Party: text("party"), Conference: text("conference"),
-		Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before"),
-		Longer: q.Get("longer"), Shorter: q.Get("shorter"),
-		Flags: []choice{{Title: "Any"}}, Directions: []choice{{Title: "Any"}},
-	}
+// recordingFinder returns the search of the list of recordings.
+func (v *visit) recordingFinder() finder {
+	var flags, directions []choice
 	for _, name := range levels.FlagNames() {
-		f.Flags = append(f.Flags, choice{Value: name, Title: flagTitles[name], Chosen: name == q.Get("flag")})
+		flags = append(flags, choice{Value: name, Title: flagTitles[name]})
 	}
 	for _, name := range recordings.Directions {
-		f.Directions = append(f.Directions, choice{Value: name, Title: name, Chosen: name == q.Get("direction")})
+		directions = append(directions, choice{Value: name, Title: name})
 	}
-	for _, name := range []string{
-		"call", "party", "conference", "subscriber", "after", "before", "direction", "flag", "longer", "shorter",
-	} {
-		f.Any = f.Any || q.Get(name) != ""
-	}
+	return v.finder("Number, address or id", "+1 415 555 0134", "",
+		v.dayFilter("after", "Stored from"), v.dayFilter("before", "Stored until"),
+		v.numberFilter("longer", "At least (seconds)"), v.numberFilter("shorter", "Less than (seconds)"),
+		v.choiceFilter("flag", "Audio", "Any", flags), v.choiceFilter("direction", "Direction", "Any", directions),
+		v.textFilter("party", "Number or address", "or the end of a number"),
+		v.textFilter("call", "Call or recording", "beginning of an id"),
+		v.textFilter("conference", "Conference id", ""), v.textFilter("subscriber", "Subscriber id", ""))
+}
 
+// recordingFilter reads the filters from the URL, except the box. err describes invalid days.
+func (v *visit) recordingFilter() (ask recordings.Filter, err error) {
+	q := v.r.URL.Query()
+	text := func(name string) string { return plainText(q.Get(name)) }
 	ask = recordings.Filter{
-		Owner:      recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(f.Subscriber)},
-		CallBegins: f.Call, Party: f.Party, ConferenceSid: f.Conference,
+		Owner:      recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(text("subscriber"))},
+		CallBegins: text("call"), Party: text("party"), ConferenceSid: text("conference"),
+		DurationFrom: seconds(q.Get("longer")), DurationBefore: seconds(q.Get("shorter")),
 	}
 	if q.Get("flag") != "" {
 		ask.Flag, _ = levels.FlagOf(q.Get("flag"))
@@ -159,9 +151,29 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 	if slices.Contains(recordings.Directions, q.Get("direction")) {
 		ask.Direction = q.Get("direction")
 	}
-	ask.DurationFrom, ask.DurationBefore = seconds(f.Longer), seconds(f.Shorter)
-	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(f.After, f.Before)
-	return f, ask, err
+	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(q.Get("after"), q.Get("before"))
+	return ask, err
+}
+
+// findRecordings returns a page of the recordings that match a filter and the text in the box. The
+// text is a number or an address. If no recording has it, the text is the beginning of the id of a
+// call or a recording, or the id of a conference.
+func (a *recordingPages) findRecordings(
+	ctx context.Context, ask recordings.Filter, text string, q page.Query,
+) (page.Page[recordings.Recording], error) {
+	if text == "" {
+		return a.searchRecordings(ctx, ask, q)
+	}
+
+	byParty, byCall, byConference := ask, ask, ask
+	byParty.Party, byCall.CallBegins, byConference.ConferenceSid = text, text, text
+	for _, f := range []recordings.Filter{byParty, byCall} {
+		found, err := a.searchRecordings(ctx, f, q)
+		if err != nil || len(found.Items) > 0 || found.Next != "" || found.Prev != "" {
+			return found, err
+		}
+	}
+	return a.searchRecordings(ctx, byConference, q)
 }
 
 // seconds returns text as a duration, or 0 if it is not a number of seconds.
@@ -198,21 +210,21 @@ func (a *recordingPages) listRecordings(v *visit) error {
 	}
 	p := struct {
 		list[recordingRow]
-		Filter  recordingFilter
+		Finder  finder
 		API, ID string
 		Live    string
 		Faults  []string
 	}{API: a.PublicURL, ID: v.project.ID}
 
-	filter, ask, err := v.recordingFilter()
-	p.Filter = filter
+	ask, err := v.recordingFilter()
+	p.Finder = v.recordingFinder().exportable(v)
 	code := http.StatusOK
 	var found page.Page[recordings.Recording]
 	if err != nil {
 		p.Faults, _ = faults(err)
 		code = http.StatusUnprocessableEntity
 	} else {
-		found, err = a.searchRecordings(v.r.Context(), ask, v.query())
+		found, err = a.findRecordings(v.r.Context(), ask, p.Finder.Query, v.query())
 		if wrong, ok := faults(err); ok {
 			p.Faults, code, err = wrong, http.StatusUnprocessableEntity, nil
 		}
@@ -239,6 +251,35 @@ func (a *recordingPages) searchRecordings(
 	}
 	found.Items, err = a.Recordings.FindBeginning(ctx, ask.ProjectID, ask.CallBegins)
 	return found, err
+}
+
+// exportRecordings serves GET /dashboard/projects/{project}/recordings/export.
+func (a *recordingPages) exportRecordings(v *visit) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("page")
+	}
+	ask, err := v.recordingFilter()
+	if err != nil {
+		return err
+	}
+	text := v.recordingFinder().Query
+	list := func(q page.Query) (page.Page[recordings.Recording], error) {
+		return a.findRecordings(v.r.Context(), ask, text, q)
+	}
+	header := []string{"sid", "call_sid", "from", "to", "direction", "status", "start_time", "created", "seconds",
+		"bytes"}
+	return writeCSV(a.site, v, "recordings", header, list, func(r recordings.Recording) []string {
+		return []string{r.Sid, r.CallSid, r.From, r.To, r.Direction, string(r.Status), csvTime(r.StartTime),
+			csvTime(r.Created), strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), strconv.FormatInt(r.Bytes, 10)}
+	})
+}
+
+// csvTime formats a time for a CSV file, or returns "" for the zero time.
+func csvTime(at time.Time) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.UTC().Format(time.RFC3339)
 }
 
 // deleteRecording serves POST /dashboard/projects/{project}/recordings/{sid}/delete.

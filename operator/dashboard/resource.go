@@ -53,13 +53,13 @@ func (a *resourcePages) newResource(v *visit) error {
 }
 
 func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
-	inputs := inputsFor(k.Fields, "", values, exampleOf(k), true)
-	v.addAddressHint(k, inputs)
+	fields := kindForm(k, values, true)
+	v.addAddressHint(k, &fields)
 	return resourceForm{
 		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new",
 		BackTo: "Kinds of resources",
 		Title:  "New " + lower(k.Title), About: k.Description, Button: "Add " + lower(k.Title),
-		Form: form{Inputs: inputs},
+		Form: fields,
 	}
 }
 
@@ -90,7 +90,7 @@ func (a *resourcePages) createResource(v *visit) error {
 	}
 
 	p := v.resourceNew(k, sent)
-	retype(p.Form.Inputs, v.form)
+	p.Form.retype(v.form)
 	if !p.Form.blame(err) {
 		return err
 	}
@@ -178,7 +178,7 @@ func (a *resourcePages) editResource(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if at := addressInput(k, p.Form.Inputs); at != nil && len(found.Items) > 0 {
+	if at := addressInput(k, &p.Form); at != nil && len(found.Items) > 0 {
 		at.Live = &liveHint{Text: "Its address, " + found.Items[0].Path() + ", does not change."}
 	}
 	return a.resourceForm(v, http.StatusOK, p)
@@ -186,11 +186,12 @@ func (a *resourcePages) editResource(v *visit) error {
 
 func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Values) resourceForm {
 	at := v.base() + "/resources/" + r.ID
-	inputs := inputsFor(k.Fields, "", values, exampleOf(k), false)
+	fields := kindForm(k, values, false)
+	fields.mark()
 	return resourceForm{
 		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName, Title: "Edit " + r.DisplayName,
 		Button: "Save changes",
-		Form:   form{Inputs: inputs, Seen: marks(inputs)},
+		Form:   fields,
 	}
 }
 
@@ -203,14 +204,14 @@ func (a *resourcePages) changeResource(v *visit) error {
 	}
 
 	p := v.resourceEdit(k, r, r.Fields)
-	if err = v.merge(p.Form.Inputs); err == nil {
+	if err = v.merge(p.Form.Inputs, p.Form.More); err == nil {
 		err = a.updateResource(v, r, k)
 	}
 	if err == nil {
 		return v.redirect(v.base() + "/resources/" + r.ID + "?done=changed")
 	}
 
-	retype(p.Form.Inputs, v.form)
+	p.Form.retype(v.form)
 	if !p.Form.blame(err) {
 		return err
 	}

@@ -70,8 +70,11 @@ func (a *resourcePages) findResources(v *visit, kind string) (page.Page[fabric.R
 // subscriberKind selects subscribers in the list of resources. They are not stored as resources.
 const subscriberKind = "subscribers"
 
+// subscriberType is the type of a subscriber's addresses.
+const subscriberType = "subscriber"
+
 func asResource(s fabric.Subscriber) fabric.Resource {
-	return fabric.Resource{ID: s.ID, Type: "subscriber", DisplayName: s.Title(), Created: s.Created}
+	return fabric.Resource{ID: s.ID, Type: subscriberType, DisplayName: s.Title(), Created: s.Created}
 }
 
 // kindTitle returns the title of a kind. If the name of its type differs, the name follows the
@@ -97,19 +100,19 @@ func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 	return row
 }
 
-// listAddresses serves GET /dashboard/projects/{project}/addresses. The query parameter name
+// listAddresses serves GET /dashboard/projects/{project}/addresses. The query parameter q
 // restricts the list to addresses whose title contains it.
 func (a *resourcePages) listAddresses(v *visit) error {
-	name := strings.TrimSpace(v.r.URL.Query().Get("name"))
+	f := v.finder("Title", "lobby", "name")
 	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
-	found, err := a.Fabric.Addresses.List(v.r.Context(), all, fabric.AddressFilter{DisplayName: name}, v.query())
+	found, err := a.Fabric.Addresses.List(v.r.Context(), all, fabric.AddressFilter{DisplayName: f.Query}, v.query())
 	if err != nil {
 		return err
 	}
 	p := struct {
 		list[addressRow]
-		Name string
-	}{listOf(v, found, v.addressRow), name}
+		Finder finder
+	}{listOf(v, found, v.addressRow), f}
 	return a.page(v, http.StatusOK, "Addresses", "addresses", p)
 }
 
@@ -125,7 +128,7 @@ func (v *visit) addressRow(a fabric.Address) addressRow {
 
 // thingURL returns the URL of the page of a resource or subscriber.
 func (v *visit) thingURL(typ, id string) string {
-	if typ == "subscriber" {
+	if typ == subscriberType {
 		return v.base() + "/subscribers/" + id
 	}
 	return v.base() + "/resources/" + id

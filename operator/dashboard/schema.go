@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -31,15 +32,49 @@ func inputsFor(
 	return all
 }
 
+// kindForm returns the form that creates or changes a resource. The members that its kind names come
+// first, or else those that are required; the others are folded.
+func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
+	all := inputsFor(k.Fields, "", values, exampleOf(k), isNew)
+	for i := range all {
+		in := &all[i]
+		in.Label = cmp.Or(k.Form.Labels[in.Name], in.Label)
+		in.Example = cmp.Or(k.Form.Examples[in.Name], in.Example)
+		if hint := k.Form.Hints[in.Name]; hint != "" {
+			in.Hint = hint
+		}
+	}
+
+	first := k.Form.First
+	if first == nil {
+		for _, in := range all {
+			if in.Required {
+				first = append(first, in.Name)
+			}
+		}
+	}
+	if first == nil {
+		return form{Inputs: all}
+	}
+	var f form
+	for _, name := range first {
+		if at := find(all, name); at != nil {
+			f.Inputs = append(f.Inputs, *at)
+		}
+	}
+	for _, in := range all {
+		if !slices.Contains(first, in.Name) {
+			f.More = append(f.More, in)
+		}
+	}
+	return f
+}
+
 func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew, fill bool) input {
 	in := input{Name: name, Label: label(f.Name), Hint: f.Description, Required: f.Required, Length: f.MaxLength}
 	if value == nil && isNew && fill {
 		value = f.Default
 	}
-	if value == nil && isNew && fill && f.Required && f.Type == "object" {
-		value = example // as a starting point
-	}
-
 	text := written(value)
 	switch {
 	case f.WriteOnly:
@@ -75,7 +110,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 		in.Kind, in.Value, in.Rows = "area", text, min(16, 4+f.MaxLength/4000)
 	default:
 		in.Kind, in.Type, in.Value = "text", "text", text
-		in.Min, in.Max = f.Minimum, f.Maximum
+		in.Min, in.Max, in.Example = f.Minimum, f.Maximum, written(example)
 		in.setType(f)
 	}
 	return in
@@ -87,9 +122,9 @@ func (i *input) setType(f kinds.Field) {
 	case f.Type == "integer":
 		i.Type = "number"
 	case f.Format == "uri":
-		i.Type, i.Example = "url", "https://"
+		i.Type, i.Example = "url", cmp.Or(i.Example, "https://")
 	case f.Format == "date-time":
-		i.Type = "datetime-local"
+		i.Type, i.Example = "datetime-local", ""
 		i.Hint += " In UTC."
 		if at, err := time.Parse(time.RFC3339, i.Value); err == nil {
 			i.Value = at.UTC().Format("2006-01-02T15:04:05")

@@ -135,7 +135,7 @@ func (a *searchPages) resourceWithID(ctx context.Context, v *visit, id string) (
 	if t.Resource != nil {
 		return hit{t.Resource.DisplayName, "Resource", v.thingURL(t.Resource.Type, id)}, nil
 	}
-	return hit{v.subscriberRow(*t.Subscriber).Title, "Subscriber", v.thingURL("subscriber", id)}, nil
+	return hit{v.subscriberRow(*t.Subscriber).Title, "Subscriber", v.thingURL(subscriberType, id)}, nil
 }
 
 func (a *searchPages) addressWithID(ctx context.Context, v *visit, id string) (hit, error) {
@@ -179,7 +179,7 @@ func (a *searchPages) findSubscribers(v *visit, query string) (hitGroup, error) 
 func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
 	g := hitGroup{Title: "Resources"}
 	add := func(one fabric.Address) {
-		if one.Type != "subscriber" {
+		if one.Type != subscriberType {
 			g.Hits = append(g.Hits, hit{one.DisplayName, one.Path(), v.thingURL(one.Type, one.ResourceID)})
 		}
 	}

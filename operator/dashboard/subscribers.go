@@ -3,7 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"net/http"
-	"strings"
+	"strconv"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -37,25 +37,40 @@ func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 }
 
 // listSubscribers serves GET /dashboard/projects/{project}/subscribers. The query
-// parameter email restricts the list to subscribers whose email, reference or name begins with it.
+// parameter q restricts the list to subscribers whose email, reference or name begins with it.
 func (a *subscriberPages) listSubscribers(v *visit) error {
-	email := strings.TrimSpace(v.r.URL.Query().Get("email"))
-	found, err := a.findSubscribers(v, email)
+	f := v.finder("Email, name or reference", "ada", "email").exportable(v)
+	q := v.query()
+	if f.Query != "" {
+		q = v.searchQuery()
+	}
+	found, err := a.findSubscribers(v, f.Query, q)
 	if err != nil {
 		return err
 	}
 	p := struct {
 		list[subscriberRow]
-		Email string
-	}{listOf(v, found, v.subscriberRow), email}
+		Finder finder
+	}{listOf(v, found, v.subscriberRow), f}
 	return a.page(v, http.StatusOK, "Subscribers", "subscribers", p)
 }
 
-func (a *subscriberPages) findSubscribers(v *visit, email string) (page.Page[fabric.Subscriber], error) {
-	if email == "" {
-		return a.Fabric.Subscribers.List(v.r.Context(), v.project.ID, v.query())
+func (a *subscriberPages) findSubscribers(v *visit, text string, q page.Query) (page.Page[fabric.Subscriber], error) {
+	if text == "" {
+		return a.Fabric.Subscribers.List(v.r.Context(), v.project.ID, q)
 	}
-	return a.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, plainText(email), v.searchQuery())
+	return a.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, text, q)
+}
+
+// exportSubscribers serves GET /dashboard/projects/{project}/subscribers/export.
+func (a *subscriberPages) exportSubscribers(v *visit) error {
+	text := v.finder("", "", "email").Query
+	list := func(q page.Query) (page.Page[fabric.Subscriber], error) { return a.findSubscribers(v, text, q) }
+	header := []string{"id", "email", "reference", "first_name", "last_name", "display_name", "disabled", "created"}
+	return writeCSV(a.site, v, "subscribers", header, list, func(s fabric.Subscriber) []string {
+		return []string{s.ID, s.Email, s.Reference, s.FirstName, s.LastName, s.DisplayName,
+			strconv.FormatBool(s.Disabled), csvTime(s.Created)}
+	})
 }
 
 // A subscriberPage shows one subscriber.

@@ -1,0 +1,141 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// maxBulk is the most rows that one change may affect. It is the size of a page of a list.
+const maxBulk = page.DefaultSize
+
+// A bulkPage asks whether to change the selected rows of a list.
+type bulkPage struct {
+	Title, Text, Button string
+	Action, Do, Back    string
+	Danger              bool
+	IDs                 []string
+	Names               []string
+	changed             string // the notice about the change
+	change              func(id string) error
+	nameOf              func(id string) (string, error)
+}
+
+// bulk serves the form of the selected rows of a list: it asks first, and then changes each row.
+// Rows that no longer exist are skipped, and so are those that cannot be changed now.
+func (a *site) bulk(v *visit, p bulkPage) error {
+	p.IDs = slices.Compact(slices.Sorted(slices.Values(v.form["id"])))
+	if len(p.IDs) == 0 {
+		return v.redirect(p.Back + "?done=noneselected")
+	}
+	if len(p.IDs) > maxBulk {
+		return problem.BadParam("id", "at most %d rows can be changed at once", maxBulk)
+	}
+
+	if v.form.Get("confirm") != "yes" {
+		for _, id := range p.IDs {
+			name, err := p.nameOf(id)
+			if problem.IgnoreNotFound(err) != nil {
+				return err
+			}
+			if err == nil {
+				p.Names = append(p.Names, name)
+			}
+		}
+		return a.page(v, http.StatusOK, p.Title, "bulk", p)
+	}
+
+	done, refused := 0, 0
+	for _, id := range p.IDs {
+		err := p.change(id)
+		first := problem.First(err)
+		switch {
+		case err == nil:
+			done++
+		case errors.Is(err, problem.NotFound): // somebody else deleted it
+		case first != nil && (first.Kind == problem.Conflict || first.Kind == problem.Invalid):
+			refused++
+		default:
+			return err
+		}
+	}
+	return v.redirect(p.Back + "?done=" + p.changed + "&n=" + strconv.Itoa(done) + "&refused=" + strconv.Itoa(refused))
+}
+
+// counted replaces {n} in a notice about several rows, and adds how many rows could not be changed.
+func (v *visit) counted(text string) string {
+	number := func(name string) int {
+		n, err := strconv.Atoi(v.r.URL.Query().Get(name))
+		if err != nil || n < 0 || n > maxBulk {
+			return 0
+		}
+		return n
+	}
+	text = strings.ReplaceAll(text, "{n}", strconv.Itoa(number("n")))
+	if n := number("refused"); n > 0 {
+		text += strings.ReplaceAll(" {n} could not be changed.", "{n}", strconv.Itoa(n))
+	}
+	return text
+}
+
+// bulkRecordings serves POST /dashboard/projects/{project}/recordings/bulk.
+func (a *recordingPages) bulkRecordings(v *visit) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("page")
+	}
+	owner, ctx := recordings.Owner{ProjectID: v.project.ID}, v.r.Context()
+	return a.bulk(v, bulkPage{
+		Title: "Delete recordings", Text: "The media is removed within a minute. This cannot be undone.",
+		Button: "Delete recordings", Danger: true, Action: v.base() + "/recordings/bulk", Do: "delete",
+		Back: v.base() + "/recordings", changed: "recordingsdeleted",
+		change: func(id string) error { return a.Recordings.Delete(ctx, v.project.ID, id) },
+		nameOf: func(id string) (string, error) {
+			r, err := a.Recordings.Find(ctx, owner, id)
+			row := v.recordingRow(r)
+			return row.Title + " " + row.Who, err
+		},
+	})
+}
+
+// bulkSubscribers serves POST /dashboard/projects/{project}/subscribers/bulk. The field do says what
+// to do with the selected subscribers.
+func (a *subscriberPages) bulkSubscribers(v *visit) error {
+	p := bulkPage{Action: v.base() + "/subscribers/bulk", Back: v.base() + "/subscribers", Do: v.form.Get("do")}
+	ctx, all := v.r.Context(), a.Fabric.Subscribers
+	set := func(disabled bool) func(string) error {
+		return func(id string) error {
+			_, err := all.Update(ctx, v.project.ID, id, fabric.SubscriberInput{Disabled: &disabled})
+			return err
+		}
+	}
+
+	switch p.Do {
+	case "disable":
+		p.Title, p.Button, p.Danger = "Disable subscribers", "Disable subscribers", true
+		p.Text = "All their sessions and tokens end. Nobody can sign in to these accounts until you enable them."
+		p.change, p.changed = set(true), "subscribersdisabled"
+	case "enable":
+		p.Title, p.Button = "Enable subscribers", "Enable subscribers"
+		p.Text = "These subscribers can sign in again."
+		p.change, p.changed = set(false), "subscribersenabled"
+	case "signout":
+		p.Title, p.Button = "Sign out subscribers", "Sign out everywhere"
+		p.Text = "All their sessions and tokens end. They can sign in again at once."
+		p.change = func(id string) error { return all.Revoke(ctx, v.project.ID, id) }
+		p.changed = "subscriberssignedout"
+	default:
+		return problem.BadParam("do", "choose what to do with the selected subscribers")
+	}
+	p.nameOf = func(id string) (string, error) {
+		s, err := all.Find(ctx, v.project.ID, id)
+		return v.subscriberRow(s).Title, err
+	}
+	return a.bulk(v, p)
+}

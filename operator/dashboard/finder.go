@@ -1,0 +1,119 @@
+package dashboard
+
+import (
+	"cmp"
+	"encoding/csv"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A finder is the search of a list: a box, and further filters that are folded until one of them is
+// set. All of them are in the URL, so that a search can be linked and bookmarked.
+type finder struct {
+	Label   string // of the box; "" means that the list has none
+	Hint    string // an example, shown in the empty box
+	Query   string // the text in the box
+	Filters []input
+	All     string // URL of the whole list
+	Export  string // URL of the list as CSV; "" if there is none
+}
+
+// Count returns the number of filters that are set, besides the box.
+func (f finder) Count() (n int) {
+	for _, in := range f.Filters {
+		if in.isSet() {
+			n++
+		}
+	}
+	return n
+}
+
+// Any reports whether the search restricts the list.
+func (f finder) Any() bool { return f.Query != "" || f.Count() > 0 }
+
+// isSet reports whether an input has a value.
+func (i input) isSet() bool {
+	for _, o := range i.Options {
+		if o.Chosen && o.Value != "" {
+			return true
+		}
+	}
+	return i.Value != ""
+}
+
+// finder returns the search of the list at the visit's path. The query parameter q holds the text in
+// the box; links of earlier versions use the parameter old.
+func (v *visit) finder(label, hint, old string, filters ...input) finder {
+	q := v.r.URL.Query()
+	return finder{Label: label, Hint: hint, Query: plainText(cmp.Or(q.Get("q"), q.Get(old))), Filters: filters,
+		All: v.r.URL.Path}
+}
+
+// textFilter returns a filter by a text, with its value from the URL.
+func (v *visit) textFilter(name, label, hint string) input {
+	return input{Kind: "text", Type: "search", Name: name, Label: label, Example: hint,
+		Value: plainText(v.r.URL.Query().Get(name))}
+}
+
+// dayFilter returns a filter by a day.
+func (v *visit) dayFilter(name, label string) input {
+	return input{Kind: "text", Type: "date", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
+}
+
+// numberFilter returns a filter by a number that is not negative.
+func (v *visit) numberFilter(name, label string) input {
+	return input{Kind: "text", Type: "number", Min: "0", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
+}
+
+// choiceFilter returns a filter with a list of values, after one that matches everything.
+func (v *visit) choiceFilter(name, label, everything string, options []choice) input {
+	all := append([]choice{{Title: everything}}, options...)
+	return input{Kind: "select", Name: name, Label: label, Options: chosen(all, v.r.URL.Query().Get(name))}
+}
+
+// exportable adds a link to the list as CSV.
+func (f finder) exportable(v *visit) finder {
+	q := v.r.URL.Query()
+	q.Del("from")
+	f.Export = f.All + "/export"
+	if len(q) > 0 {
+		f.Export += "?" + q.Encode()
+	}
+	return f
+}
+
+// writeCSV sends all rows of a list as CSV, with a line for each row. Spreadsheets will not treat any
+// cell as a formula.
+func writeCSV[T any](
+	a *site, v *visit, name string, header []string, list func(page.Query) (page.Page[T], error), line func(T) []string,
+) error {
+	found, err := list(page.Query{Size: page.MaxSize})
+	if err != nil {
+		return err
+	}
+
+	web.NoStore(v.w)
+	h := v.w.Header()
+	h.Set("Content-Type", "text/csv; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="`+url.PathEscape(name)+`.csv"`)
+	h.Set("X-Content-Type-Options", "nosniff")
+	out := csv.NewWriter(v.w)
+	_ = out.Write(header) // the browser may have disconnected, here and below
+	for n := 0; ; {
+		for _, one := range found.Items {
+			_ = out.Write(audit.Neutral(line(one)))
+		}
+		out.Flush()
+		if n += len(found.Items); out.Error() != nil || found.Next == "" || n >= maxExported {
+			return nil
+		}
+		if found, err = list(page.Query{Size: page.MaxSize, From: found.Next}); err != nil {
+			web.LogInternal(v.r, a.Log, err)
+			panic(http.ErrAbortHandler) // the browser must see that the file is incomplete
+		}
+	}
+}
