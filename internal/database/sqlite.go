@@ -72,7 +72,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 		return d.openReads(ctx, address(name, "_pragma=busy_timeout(5000)&"+unchanging(name)))
 	}
 
-	db, err := sql.Open("sqlite", dsn(name, c.Sync))
+	db, err := sql.Open("sqlite", dsn(name, c.Sync, writerCache))
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if d.writer, err = newWriter(ctx, db); err != nil {
 		return err
 	}
-	if err := d.openReads(ctx, dsn(name, c.Sync)+"&_pragma=query_only(1)"); err != nil {
+	if err := d.openReads(ctx, dsn(name, c.Sync, readerCache)+"&_pragma=query_only(1)"); err != nil {
 		return err
 	}
 
@@ -120,9 +120,18 @@ func address(name, parameters string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
 }
 
-func dsn(name string, sync Sync) string {
-	return address(name, "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+string(sync)+
-		")&_pragma=foreign_keys(1)&_pragma=cache_size(-16000)&_pragma=wal_autocheckpoint(4000)")
+// The page caches of a connection, in KiB. Allocated pages take twice as much memory. Each of the eight
+// readers has a cache of its own, which only needs to hold the inner pages of indexes: the kernel caches
+// the file for all of them. Mapping the file would save a reader's copy, but then an I/O error would
+// end the process.
+const (
+	writerCache = 16000
+	readerCache = 2000
+)
+
+func dsn(name string, sync Sync, cache int) string {
+	return address(name, fmt.Sprintf("_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(%s)"+
+		"&_pragma=foreign_keys(1)&_pragma=cache_size(-%d)&_pragma=wal_autocheckpoint(4000)", sync, cache))
 }
 
 func (d *file) Ping(ctx context.Context) error {
