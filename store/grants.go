@@ -65,10 +65,7 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 		if err := t.requireConsent(ctx, g, c.Rights); err != nil {
 			return err
 		}
-		// If the login is ended concurrently, that change waits here for this one, and then also
-		// ends the new grant. If this change waits instead, it finds that the login has ended.
-		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = 0 WHERE id = $1 AND ended = 0`, g.SessionID)
-		return requireRow(res, err, "session")
+		return t.requireLogin(ctx, g.SessionID)
 	})
 	switch {
 	case isUnique(err):
@@ -79,6 +76,15 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 	return err
 }
 
+// requireLogin returns problem.NotFound if a login has ended. A change that ends the login at the same
+// time waits for this one, and then also ends the new grant. If this change waits instead, it finds that
+// the login has ended. Flows of one login do not wait for each other.
+func (t tx) requireLogin(ctx context.Context, id string) error {
+	var found int
+	err := t.Shared(ctx, `SELECT 1 FROM login_sessions WHERE id = $1 AND ended = 0`, id).Scan(&found)
+	return checkRow(err, "session")
+}
+
 // requireConsent returns problem.NotFound if the subscriber has not consented to all rights. If
 // rights is nil, no consent is needed. The consent is locked, so that if it is revoked at the same
 // time, that change waits for this one, and then finds the new grant.
@@ -86,8 +92,10 @@ func (t tx) requireConsent(ctx context.Context, g idp.Grant, rights []string) er
 	if rights == nil {
 		return nil
 	}
-	agreed, err := t.lockConsent(ctx, g.SubscriberID, g.ClientID)
-	if err != nil {
+	var agreed []string
+	err := t.Shared(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`,
+		g.SubscriberID, g.ClientID).Scan(target(&agreed))
+	if err := checkRow(err, "consent"); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(rights, func(right string) bool { return !slices.Contains(agreed, right) }) {

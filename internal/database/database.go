@@ -118,6 +118,11 @@ type Tx interface {
 	// sql.ErrNoRows.
 	Row(ctx context.Context, query string, args ...any) Scanner
 
+	// Shared runs a SELECT, as Row does, and locks its row until the end of the transaction: changes to
+	// the row wait, other transactions may lock it the same way. A transaction that also changes the
+	// row must lock it by an UPDATE instead, since two of them would wait for each other.
+	Shared(ctx context.Context, query string, args ...any) Scanner
+
 	// Exec runs a query that returns no rows.
 	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
 

@@ -49,6 +49,10 @@ func (t *serverTx) Row(ctx context.Context, query string, args ...any) Scanner {
 	return single{rows}
 }
 
+func (t *serverTx) Shared(ctx context.Context, query string, args ...any) Scanner {
+	return t.Row(ctx, query+" FOR SHARE", args...)
+}
+
 func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Result, error) {
 	if err := checkText(args); err != nil {
 		return nil, err
@@ -175,6 +179,11 @@ func (r serverRead) Row(ctx context.Context, query string, args ...any) Scanner 
 		return failed{err}
 	}
 	return single{rows}
+}
+
+// Shared locks nothing, because the lock would end along with the query.
+func (r serverRead) Shared(ctx context.Context, query string, args ...any) Scanner {
+	return r.Row(ctx, query, args...)
 }
 
 func (r serverRead) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {

@@ -223,6 +223,11 @@ func (f fileSnapshot) Row(ctx context.Context, query string, args ...any) Scanne
 	return explained{f.tx.QueryRowContext(ctx, query, args...), f.explain}
 }
 
+// Shared locks nothing, because a snapshot never changes.
+func (f fileSnapshot) Shared(ctx context.Context, query string, args ...any) Scanner {
+	return f.Row(ctx, query, args...)
+}
+
 func (f fileSnapshot) Exec(context.Context, string, ...any) (sql.Result, error) {
 	return nil, ErrReadOnly
 }

@@ -270,6 +270,11 @@ func (t stmtTx) Row(ctx context.Context, query string, args ...any) Scanner {
 	return st.QueryRow(args...)
 }
 
+// Shared locks nothing, because changes run one after another.
+func (t stmtTx) Shared(ctx context.Context, query string, args ...any) Scanner {
+	return t.Row(ctx, query, args...)
+}
+
 func (t stmtTx) Exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	st, err := t.ready(ctx, query, args)
 	if err != nil {
