@@ -237,12 +237,13 @@ func parseValue(dec *json.Decoder, c Column) (any, error) {
 func (r *reader) readMedia() error {
 	l := &lineReader{r: r, prefix: objectsPrefix, hash: sha256.New()}
 	for r.entry != nil && r.entry.Name != manifestName {
+		name := r.entry.Name // after an error, there may be no entry
 		switch {
-		case strings.HasPrefix(r.entry.Name, mediaPrefix):
+		case strings.HasPrefix(name, mediaPrefix):
 			if err := r.readBytes(); err != nil {
-				return fmt.Errorf("reading %s: %w", r.entry.Name, err)
+				return fmt.Errorf("reading %s: %w", name, err)
 			}
-		case strings.HasPrefix(r.entry.Name, objectsPrefix):
+		case strings.HasPrefix(name, objectsPrefix):
 			for text, err := range l.all() {
 				if err == nil {
 					err = r.readObject(text)
@@ -252,7 +253,7 @@ func (r *reader) readMedia() error {
 				}
 			}
 		default:
-			return fmt.Errorf("the archive has an unknown entry %q", r.entry.Name)
+			return fmt.Errorf("the archive has an unknown entry %q", name)
 		}
 	}
 	r.found.Media.SHA256 = l.sum("").SHA256
