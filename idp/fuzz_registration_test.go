@@ -1,0 +1,119 @@
+package idp
+
+import (
+	"encoding/asn1"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
+)
+
+// settingsBound limits the cost of checking settings. Keys of a client cost more than other settings;
+// see FuzzKeySet.
+var settingsBound = fuzzcost.Bound{CPU: 100 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 8 << 20,
+	PerByte: 2 << 10}
+
+// FuzzMetadata shows that no metadata with which a client registers itself makes it first-party, or
+// gives it scopes or grants that only an operator can give.
+func FuzzMetadata(f *testing.F) {
+	for _, text := range []string{
+		`{"redirect_uris":["https://app.example/cb"],"client_name":"App","scope":"openid Voice","contacts":["a@b"]}`,
+		`{"redirect_uris":["x:/"],"application_type":"native","token_endpoint_auth_method":"none"}`,
+		`{"grant_types":["client_credentials","implicit"],"response_types":["code id_token token"]}`,
+		`{"jwks":{"keys":[{}]},"token_endpoint_auth_method":"private_key_jwt","request_uris":["https://a/#b"]}`,
+		`{"subject_type":"pairwise","sector_identifier_uri":"https://[::1]/","default_max_age":-1}`,
+		`{"tls_client_auth_subject_dn":"CN=a","token_endpoint_auth_method":"tls_client_auth"}`,
+		`{"redirect_uris":[` + strings.Repeat(`"https://a/",`, 5_000) + `"https://b/"]}`,
+		`{"client_name":"` + strings.Repeat("é", 30_000) + `","initiate_login_uri":"https://a/%0d%0a"}`,
+		`{"scope":"` + strings.Repeat("openid ", 10_000) + `"}`,
+	} {
+		f.Add([]byte(text))
+	}
+
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var m ClientMetadata
+		if len(text) > 128<<10 || json.Unmarshal(text, &m) != nil {
+			return
+		}
+		settingsBound.Check(t, len(text), func() {
+			c := Client{Profile: Default, AccessToken: JWTToken, PKCEOptional: true, RegisteredBy: RegisteredOpenly}
+			if m.describe(&c) != nil || c.check() != nil {
+				return
+			}
+			if c.FirstParty || c.May(GrantClientCredentials) || len(c.RequireACR) > 0 || len(c.Resources) > 0 {
+				t.Errorf("%s registers %+v", text, c)
+			}
+			for _, scope := range c.Scopes {
+				if !strings.Contains(strings.Join(loginScopes, " "), scope) {
+					t.Errorf("%s registers the scope %s", text, scope)
+				}
+			}
+		})
+	})
+}
+
+// FuzzDistinguishedName shows that no name in a client's settings and no subject of a certificate
+// breaks the parser, and that a name never matches a subject with another number of parts.
+func FuzzDistinguishedName(f *testing.F) {
+	for _, text := range []string{
+		`CN=app,O=Acme\, \"Inc\",C=DE`, `cn = \20J\C3\B6rg , l=b + ou=a`, "CN=#0403", "1.2.3=a", `CN=a\`, "CN=\x00",
+		strings.Repeat("CN=a,", 400) + "CN=a", strings.Repeat("CN=a+", 400) + "CN=a", strings.Repeat(`\`, 2_000),
+		"CN=" + strings.Repeat(`\20`, 700), strings.Repeat("1.", 1_000) + "1=a",
+	} {
+		f.Add(text, []byte("0\x0e1\x0c0\x0a\x06\x03U\x04\x03\x0c\x03app"))
+	}
+
+	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, CPUPerByte: 2 * time.Microsecond, Heap: 1 << 20,
+		PerByte: 1 << 10}
+	f.Fuzz(func(t *testing.T, text string, subject []byte) {
+		if len(text) > maxURI || len(subject) > maxURI {
+			return
+		}
+		bound.Check(t, len(text)+len(subject), func() {
+			name, err := parseDN(text)
+			if err != nil || !matchesDN(name, subject) {
+				return
+			}
+			var parts []asn1.RawValue
+			if _, err := asn1.Unmarshal(subject, &parts); err != nil || len(parts) != len(name) {
+				t.Errorf("%q matches the subject %x", text, subject)
+			}
+		})
+	})
+}
+
+// FuzzIdentity shows that no claims of an upstream provider break the rules for subscribers: an email
+// counts as verified only if the provider says so, and names are checked.
+func FuzzIdentity(f *testing.F) {
+	for _, text := range []string{
+		`{"email":"Ada@Example.com","email_verified":true,"given_name":"Ada","family_name":"Lovelace"}`,
+		`{"email":["a@b"],"email_verified":"true"}`, `{"email_verified":1,"email":"a@b\u0000"}`,
+		`{"given_name":"` + strings.Repeat("\u202e", 2_000) + `"}`, `{"email":"` + strings.Repeat("@", 30_000) + `"}`,
+		`{"family_name":"\ud800","email":"\ufdfa@b"}`, `{"email":"` + strings.Repeat("a\u0301", 20_000) + `@b"}`,
+	} {
+		f.Add([]byte(text))
+	}
+
+	bound := fuzzcost.Bound{CPU: 2 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 256 << 10, PerByte: 64}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var claims map[string]any
+		if json.Unmarshal(text, &claims) != nil {
+			return
+		}
+		bound.Check(t, len(text), func() {
+			id := Upstream{ID: "u", Issuer: "i"}.IdentityOf("1", claims)
+			says := claims["email_verified"]
+			if id.Verified && says != true && says != "true" {
+				t.Errorf("%s has a verified email", text)
+			}
+			for _, name := range []string{id.FirstName, id.LastName, id.Email} {
+				if !utf8.ValidString(name) || len(name) > 4<<10 {
+					t.Errorf("%s has the name or email %q", text, name)
+				}
+			}
+		})
+	})
+}
