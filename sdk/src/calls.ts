@@ -128,7 +128,8 @@ class KeptCall {
     for (const { event, inner } of this.listeners) old.off(event, inner)
     dispose(old)
 
-    const next = await this.reattach({ ...this.params, ...media })
+    // Accepted calls have no destination, which version 3.28 requires. The server does not use it.
+    const next = await this.reattach({ to: "/attach", ...this.params, ...media })
     this.call = next
     this.watch(next)
     for (const { event, inner } of this.listeners) next.on(event, inner)
