@@ -38,6 +38,19 @@ func TestCallsByNetwork(t *testing.T) {
 		})
 	}
 
+	net.Set(network.Faults{Blocked: true})
+	for _, version := range sdkVersions[1:] {
+		t.Run("blocked for "+version, func(t *testing.T) {
+			alice, bob := phones(t, s, version)
+			before := connected(t, s, "tcp")
+			talkAgain(t, alice, bob)
+			if got := connected(t, s, "tcp") - before; got != 4 {
+				t.Errorf("%v media sections connected by TCP, want 4", got)
+			}
+			hangUp(alice, bob)
+		})
+	}
+
 	t.Run("rebound", func(t *testing.T) {
 		net.Set(network.Faults{})
 		talkAgain(t, alice, bob)

@@ -12,7 +12,7 @@ import (
 func TestCallUnanswered(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RING=2s"}})
-	for _, version := range []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"} {
+	for _, version := range sdkVersions {
 		t.Run(version, func(t *testing.T) {
 			alice, bob := phones(t, s, version)
 			alice.enter(false)

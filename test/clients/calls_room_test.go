@@ -7,13 +7,16 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestRooms shows that three subscribers meet in a room with an old and with the newest version of
-// the stock browser SDK.
+// TestRooms shows that three subscribers meet in a room with each version of the stock browser SDK.
 func TestRooms(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)
-	for _, version := range []string{"3.30.0", "3.28.0"} {
+	for _, version := range sdkVersions {
 		t.Run(version, func(t *testing.T) {
+			if version != sdkVersions[0] {
+				harness.OneBackend(t)
+			}
+
 			alice, bob := phones(t, s, version)
 			carol := newTabPhone(t, alice.project, alice.window.beside(), version, alice.page, 1600, "lime")
 			for _, j := range []struct {
@@ -22,6 +25,9 @@ func TestRooms(t *testing.T) {
 			}{{"tones", roomTones}, {"video", roomVideo}, {"moderator", roomModerator},
 				{"recorded", roomRecorded}} {
 				t.Run(j.name, func(t *testing.T) {
+					if j.name == "moderator" && version == "3.27.0" {
+						return // it changes only members who joined earlier
+					}
 					for _, p := range []*phone{alice, bob, carol} {
 						p.use(t)
 						p.load()
@@ -50,7 +56,7 @@ func enterRoom(address string, video bool, all ...*phone) {
 	for _, p := range all {
 		p.Helper()
 		p.enter(false)
-		p.do(fmt.Sprintf("dial(%q, { video: %v })", address, video), nil)
+		p.do(fmt.Sprintf("dial(%q, { video: %v, rootElement: root })", address, video), nil)
 	}
 }
 
@@ -77,7 +83,7 @@ func roomTones(alice, bob, carol *phone) {
 func roomVideo(alice, bob, carol *phone) {
 	address := newRoom(alice, "pictures", nil)
 	enterRoom(address+"?channel=video", true, alice, bob)
-	alice.do("see('b')", nil)
+	alice.do("see('b', inRoot())", nil)
 	bob.do("see('r')", nil)
 	alice.do("until(() => states.includes('layout.changed'))", nil)
 

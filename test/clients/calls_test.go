@@ -155,7 +155,7 @@ func TestCalls(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)
 
-	for _, version := range []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"} {
+	for _, version := range sdkVersions {
 		t.Run(version, func(t *testing.T) {
 			alice, bob := phones(t, s, version)
 			for _, j := range journeys {

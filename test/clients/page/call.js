@@ -147,6 +147,13 @@ const hearAll = (tones, others) => until(async () => {
   return bins && tones.every((t) => loudness(t) > -50) && others.every((t) => loudness(t) < -65)
 }).then(() => tones)
 
+/** Returns the codec of the audio that arrives. */
+async function heardCodec() {
+  const stats = await connections.at(-1).getStats()
+  const heard = [...stats.values()].find((s) => s.type === 'inbound-rtp' && s.kind === 'audio')
+  return stats.get(heard.codecId).mimeType
+}
+
 /** Waits until the given number of seconds of sound have passed. */
 async function pass(seconds) {
   const audio = new AudioContext()
@@ -154,9 +161,12 @@ async function pass(seconds) {
   return until(() => audio.currentTime >= seconds)
 }
 
-/** Waits until the given color is seen: r, g or b. */
-async function see(color) {
-  const video = document.createElement('video')
+/** Waits for the video that the SDK shows in its rootElement, and returns it. */
+const inRoot = () => until(() => [...root.querySelectorAll('video')].find((v) => v.videoWidth && !v.paused))
+
+/** Waits until the given color is seen: r, g or b. `shown` is an element that already plays the video. */
+async function see(color, shown) {
+  const video = (await shown) ?? document.createElement('video')
   video.muted = true
   const canvas = document.createElement('canvas')
   canvas.width = canvas.height = 8
@@ -164,7 +174,7 @@ async function see(color) {
   await until(async () => {
     const track = call.remoteStream?.getVideoTracks()[0]
     if (!track) return false
-    if (video.srcObject?.getVideoTracks()[0] !== track) {
+    if (!shown && video.srcObject?.getVideoTracks()[0] !== track) {
       video.srcObject = new MediaStream([track])
       video.play().catch(() => {})
     }

@@ -17,6 +17,7 @@ globalThis.WebSocket = class extends WebSocket {
 
 const connections = [] // of media
 let restriction = {} // of the configuration of later connections
+let codecs // the only codecs of audio that later connections offer; undefined for all
 
 // The SDK makes Chromium gather ten pools of candidates in advance. On a busy machine, Chromium then
 // sometimes gathers none at all, and the SDK waits for them in vain.
@@ -28,6 +29,14 @@ if (globalThis.RTCPeerConnection) {
       this.gathered = []
       this.addEventListener('icecandidate', ({ candidate }) => this.gathered.push(candidate ? candidate.candidate.replace(/.* typ /, '') : 'end'))
       this.addEventListener('icecandidateerror', (e) => this.gathered.push(`${e.errorCode} ${e.errorText}`))
+    }
+
+    createOffer(...args) {
+      for (const t of codecs ? this.getTransceivers() : []) {
+        const all = RTCRtpReceiver.getCapabilities(t.receiver.track.kind).codecs
+        if (t.receiver.track.kind === 'audio') t.setCodecPreferences(all.filter((c) => codecs.includes(c.mimeType)))
+      }
+      return super.createOffer(...args)
     }
   }
 }
