@@ -49,7 +49,6 @@ type Clients interface {
 type Calls struct {
 	*Records
 
-	roomStore  RoomStore
 	fabric     *fabric.Fabric
 	engine     Engine
 	clients    Clients
@@ -65,20 +64,17 @@ type Calls struct {
 	meter      Meter
 	limits     Limits
 
-	taking      sync.Mutex // held while calls of lost nodes are taken over
-	openingRoom sync.Mutex // held while a room is found or opened
+	rooms  *openRooms
+	peers  *peers
+	remote remoteLegs
+	taking sync.Mutex // held while calls of lost nodes are taken over
 
-	mu        sync.Mutex
-	draining  bool
-	calls     map[legKey]*call // by the caller's leg
-	legs      map[legKey]*leg
-	remote    map[legKey]remoteLeg // legs whose clients are connected here, but whose calls other nodes carry
-	lastAlive map[string]time.Time // when each other node last showed that it is alive
-	lost      map[string]time.Time // when each other node last failed to answer
-	holders   map[string]*holder   // by account
-	projects  map[string]int       // number of legs by project
-	rooms     map[roomKey]*room    // that are open on this node
-	unwritten []RoomSession        // that have ended here, but whose end is not stored yet
+	mu       sync.Mutex
+	draining bool
+	calls    map[legKey]*call // by the caller's leg
+	legs     map[legKey]*leg
+	holders  map[string]*holder // by account
+	projects map[string]int     // number of legs by project
 }
 
 // New returns Calls without any calls.
@@ -90,15 +86,15 @@ func New(c Config) *Calls {
 		c.Meter = unmetered{}
 	}
 	all := &Calls{
-		Records: NewRecords(c.Store), roomStore: c.Rooms,
+		Records: NewRecords(c.Store), peers: newPeers(c.Node, c.Nodes, c.Sessions),
+		remote: remoteLegs{legs: make(map[legKey]remoteLeg)},
 		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
 		nodes: c.Nodes, phones: c.Phones, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, meter: c.Meter, limits: c.Limits.orDefaults(),
-		calls: make(map[legKey]*call), legs: make(map[legKey]*leg), remote: make(map[legKey]remoteLeg),
-		lastAlive: make(map[string]time.Time), lost: make(map[string]time.Time),
+		calls: make(map[legKey]*call), legs: make(map[legKey]*leg),
 		holders: make(map[string]*holder), projects: make(map[string]int),
-		rooms: make(map[roomKey]*room),
 	}
+	all.rooms = newOpenRooms(all, c.Rooms)
 	if c.Nodes != nil {
 		all.join(c.Nodes)
 	}
@@ -118,7 +114,7 @@ type Stats struct {
 func (c *Calls) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Stats{Calls: len(c.calls), Legs: len(c.legs), Rooms: len(c.rooms), Elsewhere: len(c.remote),
+	s := Stats{Calls: len(c.calls), Legs: len(c.legs), Rooms: c.rooms.count(), Elsewhere: c.remote.count(),
 		ByState: make(map[State]int)}
 	for _, k := range c.calls {
 		s.ByState[k.visible.Load().(State)]++
@@ -143,7 +139,7 @@ func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, erro
 			return Reply{}, err
 		}
 		if c.isHere(client, cmd) {
-			c.forgetRemote(cmd.Leg, client.Token.Caller())
+			c.remote.forget(cmd.Leg, client.Token.Caller())
 		}
 	}
 	if c.nodes != nil && c.isElsewhere(client, cmd) {
@@ -231,10 +227,10 @@ func (c *Calls) Run(ctx context.Context) {
 		if len(legs) > 0 {
 			c.carryOutRequests(ctx)
 		}
-		if err := c.carryOutRoomRequests(ctx); err != nil && ctx.Err() == nil {
+		if err := c.rooms.carryOutRequests(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error("finding the requests to change rooms", "error", err)
 		}
-		if err := c.writeEnds(ctx); err != nil && ctx.Err() == nil {
+		if err := c.rooms.writeEnds(ctx); err != nil && ctx.Err() == nil {
 			c.log.Error("writing the ends of room sessions", "error", err)
 		}
 	}

@@ -277,7 +277,7 @@ func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) 
 		to.SubscriberID = a.ResourceID
 		return to, Cause{}, nil
 	}
-	if to.RoomID, err = c.roomAt(ctx, a); err == nil && to.RoomID == "" {
+	if to.RoomID, err = c.rooms.roomAt(ctx, a); err == nil && to.RoomID == "" {
 		cause = NotImplemented
 	}
 	return to, cause, err

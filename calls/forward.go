@@ -103,11 +103,11 @@ func (c *Calls) join(n Nodes) {
 
 // deliver passes an event from another node to its client.
 func (c *Calls) deliver(from string, d delivery) {
-	c.noteAlive(from, time.Now())
+	c.peers.noteAlive(from, time.Now())
 	if d.Event.Kind == HungUp {
-		c.forgetRemote(d.Event.Leg, d.Holder)
+		c.remote.forget(d.Event.Leg, d.Holder)
 	} else {
-		c.addRemote(d.Event.Leg, remoteLeg{from, d.To, d.Holder, d.Event.Project})
+		c.remote.add(d.Event.Leg, remoteLeg{from, d.To, d.Holder, d.Event.Project})
 	}
 	c.clients.Tell(d.To, d.Event)
 }
@@ -205,7 +205,7 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 		if node == c.node {
 			continue
 		}
-		alive, err := c.isAlive(ctx, node)
+		alive, err := c.peers.isAlive(ctx, node)
 		if err != nil {
 			return Reply{}, false, err
 		}
@@ -229,10 +229,10 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
 	holder := client.Token.Caller()
 	if cmd.Op == Hangup { // no event reports the end of this leg
-		c.forgetRemote(cmd.Leg, holder)
+		c.remote.forget(cmd.Leg, holder)
 		return
 	}
-	c.addRemote(cmd.Leg, remoteLeg{node, client.Socket, holder, client.Token.ProjectID})
+	c.remote.add(cmd.Leg, remoteLeg{node, client.Socket, holder, client.Token.ProjectID})
 }
 
 // owners returns the nodes that may have the leg of a command. A client that reconnects after a

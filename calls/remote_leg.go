@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -13,29 +14,57 @@ type remoteLeg struct {
 	project string
 }
 
-func (c *Calls) addRemote(leg string, a remoteLeg) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.remote[legKey{a.project, leg}] = a
+// remoteLegs holds the legs whose clients are connected to this node, but whose calls other nodes
+// carry. It is safe for concurrent use.
+type remoteLegs struct {
+	mu   sync.Mutex
+	legs map[legKey]remoteLeg
 }
 
-// takeRemote removes and returns the matching legs whose calls are on other nodes.
-func (c *Calls) takeRemote(matches func(leg string, a remoteLeg) bool) map[legKey]remoteLeg {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// add adds a leg, or replaces what is known about it.
+func (r *remoteLegs) add(leg string, a remoteLeg) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.legs[legKey{a.project, leg}] = a
+}
+
+// take removes and returns the matching legs whose calls are on other nodes.
+func (r *remoteLegs) take(matches func(leg string, a remoteLeg) bool) map[legKey]remoteLeg {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	found := make(map[legKey]remoteLeg)
-	for leg, a := range c.remote {
+	for leg, a := range r.legs {
 		if matches(leg.id, a) {
 			found[leg] = a
-			delete(c.remote, leg)
+			delete(r.legs, leg)
 		}
 	}
 	return found
 }
 
-// forgetRemote removes a holder's leg, which has ended.
-func (c *Calls) forgetRemote(leg, holder string) {
-	c.takeRemote(func(id string, a remoteLeg) bool { return id == leg && a.holder == holder })
+// forget removes a holder's leg, which has ended.
+func (r *remoteLegs) forget(leg, holder string) {
+	r.take(func(id string, a remoteLeg) bool { return id == leg && a.holder == holder })
+}
+
+// byNode returns the legs of this node's clients whose calls are on other nodes, by node.
+func (r *remoteLegs) byNode() map[string]map[legKey]remoteLeg {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	nodes := make(map[string]map[legKey]remoteLeg)
+	for leg, a := range r.legs {
+		if nodes[a.node] == nil {
+			nodes[a.node] = make(map[legKey]remoteLeg)
+		}
+		nodes[a.node][leg] = a
+	}
+	return nodes
+}
+
+func (r *remoteLegs) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.legs)
 }
 
 // Moved moves a client's legs to its new socket or, if the socket is the same, gives them its new
@@ -49,11 +78,11 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 		return
 	}
 	holder, owners := to.Token.Caller(), make(map[string]bool)
-	moved := c.takeRemote(func(_ string, a remoteLeg) bool { return a.socket.ID == from.ID && a.holder == holder })
+	moved := c.remote.take(func(_ string, a remoteLeg) bool { return a.socket.ID == from.ID && a.holder == holder })
 	for leg, a := range moved {
 		owners[a.node] = true
 		a.socket = to.Socket
-		c.addRemote(leg.id, a)
+		c.remote.add(leg.id, a)
 	}
 	if from.ID != to.Socket.ID && len(owners) == 0 { // legs on another node are unknown here
 		for _, node := range c.runningNodes(ctx) {
@@ -93,7 +122,7 @@ func (c *Calls) movedHere(from Socket, to Client) {
 func (c *Calls) Closed(s Socket) {
 	c.closedHere(s)
 	owners := make(map[string]bool)
-	for _, a := range c.takeRemote(func(_ string, a remoteLeg) bool { return a.socket.ID == s.ID }) {
+	for _, a := range c.remote.take(func(_ string, a remoteLeg) bool { return a.socket.ID == s.ID }) {
 		owners[a.node] = true
 	}
 	for node := range owners {
@@ -119,7 +148,7 @@ func (c *Calls) loseNodes(dead map[string]bool) {
 			c.closedHere(s)
 		}
 	}
-	for leg, a := range c.takeRemote(func(_ string, a remoteLeg) bool { return dead[a.node] }) {
+	for leg, a := range c.remote.take(func(_ string, a remoteLeg) bool { return dead[a.node] }) {
 		c.tell(a.socket, a.holder, Event{Kind: HungUp, Project: a.project, Leg: leg.id, Node: c.node, At: time.Now(),
 			Cause: NodeLost})
 	}
@@ -130,10 +159,8 @@ func (c *Calls) sharedNodes() (nodes []string) {
 	for _, l := range c.allLegs() {
 		nodes = append(nodes, l.at.Load().(Socket).Node)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, a := range c.remote {
-		nodes = append(nodes, a.node)
+	for node := range c.remote.byNode() {
+		nodes = append(nodes, node)
 	}
 	return nodes
 }

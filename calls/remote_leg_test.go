@@ -6,14 +6,14 @@ import "testing"
 // clients chose the same id.
 func TestRemoteLegs(t *testing.T) {
 	c := New(Config{})
-	c.addRemote("1", remoteLeg{node: "a", holder: "alice", project: "p"})
-	c.addRemote("1", remoteLeg{node: "b", holder: "mallory", project: "q"})
+	c.remote.add("1", remoteLeg{node: "a", holder: "alice", project: "p"})
+	c.remote.add("1", remoteLeg{node: "b", holder: "mallory", project: "q"})
 	if n := c.Stats().Elsewhere; n != 2 {
 		t.Errorf("%d legs are known, want 2", n)
 	}
 
-	c.forgetRemote("1", "mallory")
-	if legs := c.remoteLegs(); len(legs) != 1 || len(legs["a"]) != 1 {
+	c.remote.forget("1", "mallory")
+	if legs := c.remote.byNode(); len(legs) != 1 || len(legs["a"]) != 1 {
 		t.Errorf("the legs that are left are %v, want alice's", legs)
 	}
 }

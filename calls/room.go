@@ -42,7 +42,7 @@ var errRoomOver = errors.New("the room session has ended")
 // the room, dialRoom forwards the command to that node. If here is true, it does not forward: the
 // room must be on this node.
 func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, to Party, here bool) (Reply, error) {
-	settings, err := c.roomSettings(ctx, client.Token.ProjectID, to.RoomID)
+	settings, err := c.rooms.settings(ctx, client.Token.ProjectID, to.RoomID)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -52,12 +52,12 @@ func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, 
 
 	const attempts = 5
 	for range attempts {
-		r, node, err := c.openRoom(ctx, client.Token.ProjectID, to, settings, here)
+		r, node, err := c.rooms.open(ctx, client.Token.ProjectID, to, settings, here)
 		if err != nil {
 			return Reply{}, err
 		}
 		if r == nil {
-			return c.joinElsewhere(ctx, node, client, cmd)
+			return c.rooms.joinElsewhere(ctx, node, client, cmd)
 		}
 		k := c.newCall(client, cmd, from, to)
 		k.mailbox, k.in = r.mailbox, r
@@ -159,13 +159,13 @@ func (r *room) end(c Cause) {
 
 	r.stage.stop()
 	r.mixer.Close()
-	r.calls.forgetRoom(r)
+	r.calls.rooms.forget(r)
 	r.session.Ended = time.Now().UTC()
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	if err := r.calls.roomStore.EndRoom(ctx, r.session); err != nil && !errors.Is(err, problem.NotFound) {
+	if err := r.calls.rooms.store.EndRoom(ctx, r.session); err != nil && !errors.Is(err, problem.NotFound) {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
-		r.calls.addUnwritten(r.session)
+		r.calls.rooms.addUnwritten(r.session)
 	}
 }
 
@@ -173,7 +173,7 @@ func (r *room) end(c Cause) {
 func (r *room) save() {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	if err := r.calls.roomStore.SaveRoom(ctx, r.session); err != nil && !errors.Is(err, ErrTaken) {
+	if err := r.calls.rooms.store.SaveRoom(ctx, r.session); err != nil && !errors.Is(err, ErrTaken) {
 		r.calls.log.Error("writing the record of a room session", "room_session_id", r.session.ID, "error", err)
 	}
 }

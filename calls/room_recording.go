@@ -60,21 +60,9 @@ func (r *room) saveRecorded(listening bool) error {
 // does it within a second. If the session is unknown or has ended, RecordRoom returns
 // problem.NotFound.
 func (c *Calls) RecordRoom(ctx context.Context, projectID, id string) error {
-	r := c.findRoomSession(projectID, id)
+	r := c.rooms.findSession(projectID, id)
 	if r == nil || c.recorder == nil {
-		return c.roomStore.AskRecordRoom(ctx, projectID, id)
+		return c.rooms.store.AskRecordRoom(ctx, projectID, id)
 	}
 	return r.recordings.change(nil)
-}
-
-// findRoomSession returns the open room of this node with this session, or nil.
-func (c *Calls) findRoomSession(projectID, id string) *room {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, r := range c.rooms {
-		if key.project == projectID && r.session.ID == id {
-			return r
-		}
-	}
-	return nil
 }

@@ -29,11 +29,11 @@ type roomSettings struct {
 	HandsFirst    bool       `json:"prioritize_handraise"`
 }
 
-// roomSettings returns the current settings of a room. If the room has been deleted since its
+// settings returns the current settings of a room. If the room has been deleted since its
 // address was found, it returns problem.NotFound.
-func (c *Calls) roomSettings(ctx context.Context, projectID, id string) (s roomSettings, err error) {
-	k := c.fabric.Resources.Kinds().ByType(roomKind)
-	resource, err := c.fabric.Resources.Find(ctx, projectID, k, id)
+func (o *openRooms) settings(ctx context.Context, projectID, id string) (s roomSettings, err error) {
+	k := o.calls.fabric.Resources.Kinds().ByType(roomKind)
+	resource, err := o.calls.fabric.Resources.Find(ctx, projectID, k, id)
 	if err != nil {
 		return s, err
 	}
@@ -89,12 +89,12 @@ func (c *Calls) refuse(ctx context.Context, client Client, cmd Command, from, to
 }
 
 // roomAt returns the room of an address, or "" if the address is not a room's.
-func (c *Calls) roomAt(ctx context.Context, a fabric.Address) (id string, err error) {
+func (o *openRooms) roomAt(ctx context.Context, a fabric.Address) (id string, err error) {
 	if a.Type != fabric.TypeRoom {
 		return "", nil
 	}
-	k := c.fabric.Resources.Kinds().ByType(roomKind)
-	_, err = c.fabric.Resources.Find(ctx, a.ProjectID, k, a.ResourceID)
+	k := o.calls.fabric.Resources.Kinds().ByType(roomKind)
+	_, err = o.calls.fabric.Resources.Find(ctx, a.ProjectID, k, a.ResourceID)
 	if errors.Is(err, problem.NotFound) {
 		return "", nil // the resource is of a kind that an operator has defined
 	}

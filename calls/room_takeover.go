@@ -13,39 +13,39 @@ import (
 // its node take over the whole session, with the calls of all members. The others then attach there,
 // whichever node they reach. Members that do not come back leave the session one by one.
 
-// takeOverRoom makes this node carry a room session whose node is lost. It does nothing if the
+// takeOver makes this node carry a room session whose node is lost. It does nothing if the
 // session has ended, or another node was faster.
-func (c *Calls) takeOverRoom(ctx context.Context, projectID, id string) error {
-	c.openingRoom.Lock()
-	defer c.openingRoom.Unlock()
-	s, err := c.roomStore.FindRoom(ctx, projectID, id)
-	if errors.Is(err, problem.NotFound) || err == nil && (!s.Ended.IsZero() || s.Node == c.node) {
+func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
+	o.opening.Lock()
+	defer o.opening.Unlock()
+	s, err := o.store.FindRoom(ctx, projectID, id)
+	if errors.Is(err, problem.NotFound) || err == nil && (!s.Ended.IsZero() || s.Node == o.calls.node) {
 		return nil
 	}
-	if err != nil || !c.isLost(ctx, s.Node) {
+	if err != nil || !o.calls.peers.isLost(ctx, s.Node) {
 		return err
 	}
-	if _, err = c.takeRoom(ctx, s); errors.Is(err, ErrTaken) {
+	if _, err = o.take(ctx, s); errors.Is(err, ErrTaken) {
 		return nil
 	}
 	return err
 }
 
-// takeRoom takes a room session from its node, which is lost. It returns ErrTaken if another node
-// was faster. The caller holds openingRoom.
-func (c *Calls) takeRoom(ctx context.Context, s RoomSession) (*room, error) {
-	settings, err := c.roomSettings(ctx, s.ProjectID, s.RoomID)
+// take takes a room session from its node, which is lost. It returns ErrTaken if another node
+// was faster. The caller holds o.opening.
+func (o *openRooms) take(ctx context.Context, s RoomSession) (*room, error) {
+	settings, err := o.settings(ctx, s.ProjectID, s.RoomID)
 	if err != nil && !errors.Is(err, problem.NotFound) { // NotFound: it was deleted during the session
 		return nil, err
 	}
-	members, err := c.roomStore.TakeRoom(ctx, s, c.node)
+	members, err := o.store.TakeRoom(ctx, s, o.calls.node)
 	if err != nil {
 		return nil, err
 	}
-	c.log.Info("taking over a room session from a lost node", "room_session_id", s.ID, "node", s.Node,
+	o.calls.log.Info("taking over a room session from a lost node", "room_session_id", s.ID, "node", s.Node,
 		"members", len(members))
-	s.Node = c.node
-	r := c.newRoom(s, settings)
+	s.Node = o.calls.node
+	r := o.add(s, settings)
 	_, err = r.do(ctx, func() (Reply, error) {
 		r.revive(members)
 		return Reply{}, nil

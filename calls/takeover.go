@@ -20,16 +20,8 @@ import (
 // ErrTaken is returned for a change to a call that another node has taken over.
 var ErrTaken = errors.New("another node carries the call")
 
-// pingMessage asks a node whether it is running. The answer is empty.
-const pingMessage = "call.ping"
-
-// How soon a silent node counts as lost.
-const (
-	pingFor   = 700 * time.Millisecond
-	pings     = 2
-	pingEvery = time.Second
-	lostFor   = 5 * time.Second // before a lost node is asked again
-)
+// pingEvery is how often a node checks the nodes that carry its clients' calls.
+const pingEvery = time.Second
 
 // tellFor limits how long the search for a client's lost calls may take.
 const tellFor = 10 * time.Second
@@ -46,11 +38,11 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	if errors.Is(err, problem.NotFound) || err == nil && !r.isHeldBy(client.Token, leg) {
 		return nil
 	}
-	if err != nil || r.Node == c.node || !c.isLost(ctx, r.Node) {
+	if err != nil || r.Node == c.node || !c.peers.isLost(ctx, r.Node) {
 		return err
 	}
 	if r.RoomSession != "" {
-		return c.takeOverRoom(ctx, r.ProjectID, r.RoomSession)
+		return c.rooms.takeOver(ctx, r.ProjectID, r.RoomSession)
 	}
 
 	if c.has(r.ProjectID, r.ID, r.CalleeLeg) {
@@ -144,43 +136,6 @@ func (k *call) addAbsentLeg(id string, t fabric.Token, p Party, inbound bool, c 
 	}
 }
 
-// isLost reports whether a node does not answer although the bus delivers messages.
-func (c *Calls) isLost(ctx context.Context, node string) bool {
-	if c.nodes == nil {
-		return true // this is the only node, so the call belongs to an earlier process
-	}
-	c.mu.Lock()
-	since := time.Since(c.lost[node])
-	c.mu.Unlock()
-	if since < lostFor {
-		return true
-	}
-
-	for range pings {
-		if c.ping(ctx, node) {
-			return false
-		}
-	}
-	if !c.ping(ctx, c.node) {
-		return false // messages are being lost, so the node may be alive
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, at := range c.lost {
-		if time.Since(at) > lostFor {
-			delete(c.lost, name)
-		}
-	}
-	c.lost[node] = time.Now()
-	return true
-}
-
-func (c *Calls) ping(ctx context.Context, node string) bool {
-	ctx, cancel := context.WithTimeout(ctx, pingFor)
-	defer cancel()
-	return c.nodes.Ask(ctx, node, pingMessage, struct{}{}, &struct{}{}) == nil
-}
-
 // WatchNodes sends [Lost] to this node's clients when the nodes that carry their calls are lost. It
 // returns when ctx is done.
 func (c *Calls) WatchNodes(ctx context.Context) {
@@ -198,11 +153,11 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 		case <-tick.C:
 		}
 
-		legs := c.remoteLegs()
+		legs := c.remote.byNode()
 		maps.DeleteFunc(told, func(node string, _ bool) bool { return legs[node] == nil })
 		for node, its := range legs {
 			before := told[node]
-			if told[node] = c.isLost(ctx, node); before || !told[node] {
+			if told[node] = c.peers.isLost(ctx, node); before || !told[node] {
 				continue
 			}
 			for leg, a := range its {
@@ -210,20 +165,6 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 			}
 		}
 	}
-}
-
-// remoteLegs returns the legs of this node's clients whose calls are on other nodes, by node.
-func (c *Calls) remoteLegs() map[string]map[legKey]remoteLeg {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	nodes := make(map[string]map[legKey]remoteLeg)
-	for leg, a := range c.remote {
-		if nodes[a.node] == nil {
-			nodes[a.node] = make(map[legKey]remoteLeg)
-		}
-		nodes[a.node][leg] = a
-	}
-	return nodes
 }
 
 // tellLost notifies a client that its leg's node is lost.
@@ -250,7 +191,7 @@ func (c *Calls) findLost(client Client) {
 	}
 
 	for _, r := range running.Items {
-		lost := r.Node != c.node && c.isLost(ctx, r.Node)
+		lost := r.Node != c.node && c.peers.isLost(ctx, r.Node)
 		for _, leg := range []string{r.ID, r.CalleeLeg} {
 			if r.isHeldBy(client.Token, leg) && c.lacksMedia(client, leg, lost) {
 				c.tellLost(client.Socket, client.Token.Caller(), r.ProjectID, leg)

@@ -96,7 +96,7 @@ func (s *Factors) CreatePasskey(ctx context.Context, p factor.Passkey, first boo
 		if err := t.askForFactor(ctx, p.Owner); err != nil {
 			return err
 		}
-		return t.notifyOwner(ctx, s.now(), p.Owner, "passkey_added", "name", p.Name)
+		return t.mails().notifyOwner(ctx, s.now(), p.Owner, "passkey_added", "name", p.Name)
 	})
 }
 
@@ -156,7 +156,7 @@ func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o
 		if err := t.placeOwner(ctx, o); err != nil {
 			return err
 		}
-		return t.notifyOwner(ctx, s.now(), o, what, "name", was)
+		return t.mails().notifyOwner(ctx, s.now(), o, what, "name", was)
 	})
 }
 
@@ -181,7 +181,7 @@ func (s *Factors) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) err
 		if err := t.askForFactor(ctx, a.Owner); err != nil {
 			return err
 		}
-		return t.notifyOwner(ctx, s.now(), a.Owner, "totp_added")
+		return t.mails().notifyOwner(ctx, s.now(), a.Owner, "totp_added")
 	})
 }
 
@@ -220,7 +220,7 @@ func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hash
 			return err
 		}
 		if what := codesChange(before, len(hashes)); what != "" {
-			if err := t.notifyOwner(ctx, s.now(), o, what); err != nil {
+			if err := t.mails().notifyOwner(ctx, s.now(), o, what); err != nil {
 				return err
 			}
 		}
@@ -273,9 +273,9 @@ func (s *Factors) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash str
 			return err
 		}
 		if left.Left == 0 {
-			return t.notifyOwner(ctx, s.now(), o, "codes_used_up")
+			return t.mails().notifyOwner(ctx, s.now(), o, "codes_used_up")
 		}
-		return t.notifyOwner(ctx, s.now(), o, "code_used", "left", strconv.Itoa(left.Left))
+		return t.mails().notifyOwner(ctx, s.now(), o, "code_used", "left", strconv.Itoa(left.Left))
 	})
 }
 

@@ -27,11 +27,11 @@ var letterTable = table[mail.Letter]{
 // QueueLetter queues a letter.
 func (s *Letters) QueueLetter(ctx context.Context, l mail.Letter) error {
 	e := audit.Of("mail.requested", l.ProjectID, "mail", l.ID).With("kind", string(l.Kind))
-	return s.change(ctx, e, func(t tx) error { return t.queueLetters(ctx, l) })
+	return s.change(ctx, e, func(t tx) error { return t.mails().queueLetters(ctx, l) })
 }
 
 // queueLetters queues letters in the transaction of the change that causes them.
-func (t tx) queueLetters(ctx context.Context, letters ...mail.Letter) error {
+func (t mailTx) queueLetters(ctx context.Context, letters ...mail.Letter) error {
 	for _, l := range letters {
 		facts, err := jsonText(l.Facts)
 		if err != nil {

@@ -57,7 +57,7 @@ func (s *Logins) CreateLogin(
 		if logins == 1 {
 			return nil
 		}
-		return t.queueLetters(ctx, notices...)
+		return t.mails().queueLetters(ctx, notices...)
 	})
 }
 

@@ -15,10 +15,15 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// A mailTx queues emails within a change.
+type mailTx struct{ tx }
+
+func (t tx) mails() mailTx { return mailTx{t} }
+
 // notifyOwner queues an email about a change to a factor of a subscriber or operator, if the owner
 // has an email address. what names the change, and becomes a fact of the letter. more alternates
 // names and values of further facts.
-func (t tx) notifyOwner(ctx context.Context, at time.Time, o factor.Owner, what string, more ...string) error {
+func (t mailTx) notifyOwner(ctx context.Context, at time.Time, o factor.Owner, what string, more ...string) error {
 	if o.Kind == factor.Operator {
 		return t.notifyOperator(ctx, at, o.ID, mail.OperatorFactor, append([]string{"what", what}, more...)...)
 	}
@@ -55,12 +60,12 @@ func addFacts(facts map[string]string, more []string) {
 // notifyOperator queues an email about a change to an operator's credentials, unless the operator
 // is disabled. more alternates names and values of facts, in addition to those about the origin of
 // the change.
-func (t tx) notifyOperator(ctx context.Context, at time.Time, id string, kind mail.Kind, more ...string) error {
+func (t mailTx) notifyOperator(ctx context.Context, at time.Time, id string, kind mail.Kind, more ...string) error {
 	return t.notifyOperators(ctx, at, id, kind, `id = $1 AND disabled = 0`, more...)
 }
 
 // notifyOwners queues an email about a new operator to each owner of the installation.
-func (t tx) notifyOwners(ctx context.Context, at time.Time, o operator.Operator) error {
+func (t mailTx) notifyOwners(ctx context.Context, at time.Time, o operator.Operator) error {
 	var roles []string
 	for _, m := range o.Roles {
 		if role := string(m.Role); !slices.Contains(roles, role) {
@@ -75,7 +80,7 @@ func (t tx) notifyOwners(ctx context.Context, at time.Time, o operator.Operator)
 
 // notifyOperators queues emails about the operator with the given id. They are sent to all
 // operators that meet condition.
-func (t tx) notifyOperators(
+func (t mailTx) notifyOperators(
 	ctx context.Context, at time.Time, id string, kind mail.Kind, condition string, more ...string,
 ) error {
 	facts, err := t.operatorFacts(ctx, at, id)
@@ -83,7 +88,7 @@ func (t tx) notifyOperators(
 		return err
 	}
 	addFacts(facts, more)
-	to, err := gather(ctx, t, "finding operators", scanID,
+	to, err := gather(ctx, t.tx, "finding operators", scanID,
 		`SELECT email FROM operators WHERE `+condition+` ORDER BY id`, id)
 	if err != nil {
 		return err
@@ -101,7 +106,7 @@ func (t tx) notifyOperators(
 
 // operatorFacts returns facts about the origin of a change to an operator. If another operator has
 // made the change, the facts include that operator.
-func (t tx) operatorFacts(ctx context.Context, at time.Time, id string) (map[string]string, error) {
+func (t mailTx) operatorFacts(ctx context.Context, at time.Time, id string) (map[string]string, error) {
 	from := audit.From(ctx)
 	facts := from.Facts(at)
 	if from.Actor.Kind != audit.Operator {
@@ -112,7 +117,7 @@ func (t tx) operatorFacts(ctx context.Context, at time.Time, id string) (map[str
 	if from.Actor.ID == id {
 		return facts, nil
 	}
-	by, err := findOperator(ctx, t, `o.id = $1`, from.Actor.ID)
+	by, err := findOperator(ctx, t.tx, `o.id = $1`, from.Actor.ID)
 	facts["maker"] = by.Email
 	return facts, err
 }

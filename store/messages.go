@@ -51,9 +51,14 @@ var messageTable = table[chat.Message]{
 	},
 }
 
+// A messageTx writes conversations and messages within a change.
+type messageTx struct{ tx }
+
+func (t tx) messages() messageTx { return messageTx{t} }
+
 // openConversation returns a conversation, which it inserts if necessary, and locks it until the end
 // of the transaction. Messages of the same conversation are therefore inserted in turn.
-func (t tx) openConversation(ctx context.Context, k chat.Conversation, at time.Time) (chat.Conversation, error) {
+func (t messageTx) openConversation(ctx context.Context, k chat.Conversation, at time.Time) (chat.Conversation, error) {
 	if k.Created.IsZero() {
 		k.Created = at
 	}
@@ -75,7 +80,7 @@ func (s *Messages) AddMessage(
 ) (chat.Message, error) {
 	return resultOf(ctx, s.change, messaging(), func(t tx) (chat.Message, error) {
 		next := m // a copy, since this function may run again
-		open, err := t.openConversation(ctx, k, m.Created)
+		open, err := t.messages().openConversation(ctx, k, m.Created)
 		if err != nil {
 			return next, err
 		}
@@ -88,11 +93,11 @@ func (s *Messages) AddMessage(
 			}
 		}
 
-		if err := t.addMembers(ctx, next); err != nil {
+		if err := t.messages().addMembers(ctx, next); err != nil {
 			return next, err
 		}
 		next.Place(open)
-		if err := t.insertMessage(ctx, next, offline); err != nil {
+		if err := t.messages().insertMessage(ctx, next, offline); err != nil {
 			return next, err
 		}
 		err = t.Later(ctx, `UPDATE conversations SET last_id = $2, last_at = $3 WHERE id = $1`, open.ID, next.ID,
@@ -102,7 +107,7 @@ func (s *Messages) AddMessage(
 }
 
 // insertMessage inserts a message and queues its events.
-func (t tx) insertMessage(ctx context.Context, m chat.Message, offline bool) error {
+func (t messageTx) insertMessage(ctx context.Context, m chat.Message, offline bool) error {
 	query, args, err := messageTable.insertion(&m)
 	if err != nil {
 		return err
@@ -118,7 +123,7 @@ func (t tx) insertMessage(ctx context.Context, m chat.Message, offline bool) err
 	}
 	for _, name := range names {
 		event := func(m chat.Message) (fabric.Event, error) { return m.Event(name) }
-		if err := queueEventOf(ctx, t, webhooks, m, event); err != nil {
+		if err := queueEventOf(ctx, t.tx, webhooks, m, event); err != nil {
 			return err
 		}
 	}
@@ -126,7 +131,7 @@ func (t tx) insertMessage(ctx context.Context, m chat.Message, offline bool) err
 }
 
 // addMembers makes the parties to a message members of its conversation.
-func (t tx) addMembers(ctx context.Context, m chat.Message) error {
+func (t messageTx) addMembers(ctx context.Context, m chat.Message) error {
 	sender := chat.Member{ConversationID: m.ConversationID, ID: m.From.MemberID, SubscriberID: m.From.SubscriberID,
 		AddressID: m.From.AddressID, Peer: m.To.AddressID, Joined: m.Created}
 	if m.Room {
@@ -146,7 +151,7 @@ func (t tx) addMembers(ctx context.Context, m chat.Message) error {
 }
 
 // addMember inserts a member and reports whether it is new. A member that exists is not changed.
-func (t tx) addMember(ctx context.Context, m chat.Member) (added bool, err error) {
+func (t messageTx) addMember(ctx context.Context, m chat.Member) (added bool, err error) {
 	query, args, err := conversationMemberTable.insertion(&m)
 	if err != nil {
 		return false, err
@@ -161,7 +166,7 @@ func (t tx) addMember(ctx context.Context, m chat.Member) (added bool, err error
 
 // joinRoom inserts a member of a room. If the room or the subscriber has too many, the error is
 // problem.Invalid. The caller must have locked the conversation.
-func (t tx) joinRoom(ctx context.Context, m chat.Member) error {
+func (t messageTx) joinRoom(ctx context.Context, m chat.Member) error {
 	added, err := t.addMember(ctx, m)
 	if err != nil || !added {
 		return err
@@ -184,13 +189,13 @@ func (t tx) joinRoom(ctx context.Context, m chat.Member) error {
 // JoinRoom makes a subscriber a member of a room's conversation.
 func (s *Messages) JoinRoom(ctx context.Context, k chat.Conversation, m chat.Member) error {
 	return s.change(ctx, messaging(), func(t tx) error {
-		open, err := t.openConversation(ctx, k, m.Joined)
+		open, err := t.messages().openConversation(ctx, k, m.Joined)
 		if err != nil {
 			return err
 		}
 		joining := m
 		joining.ConversationID = open.ID
-		return t.joinRoom(ctx, joining)
+		return t.messages().joinRoom(ctx, joining)
 	})
 }
 

@@ -57,7 +57,7 @@ func insertLink(ctx context.Context, t tx, l operator.Link) error {
 		return err
 	}
 	if l.OperatorID != "" {
-		return t.notifyOperator(ctx, l.Created, l.OperatorID, mail.OperatorLink)
+		return t.mails().notifyOperator(ctx, l.Created, l.OperatorID, mail.OperatorLink)
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func resetOperatorPassword(
 	if err := endOperator(ctx, t, id, "", at); err != nil {
 		return o, err
 	}
-	if err := t.notifyOperator(ctx, at, id, mail.OperatorPassword); err != nil {
+	if err := t.mails().notifyOperator(ctx, at, id, mail.OperatorPassword); err != nil {
 		return o, err
 	}
 	return findOperator(ctx, t, `o.id = $1`, id)

@@ -42,7 +42,7 @@ func (s *Operators) CreateOperatorSession(ctx context.Context, l operator.Sessio
 			return err
 		}
 		if l.Unseen {
-			return t.notifyOperator(ctx, l.Began, l.OperatorID, mail.OperatorDevice)
+			return t.mails().notifyOperator(ctx, l.Began, l.OperatorID, mail.OperatorDevice)
 		}
 		return nil
 	})

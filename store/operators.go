@@ -42,7 +42,7 @@ func insertOperator(ctx context.Context, t tx, o operator.Operator, at time.Time
 	if err := insertRoles(ctx, t, o.ID, o.Roles); err != nil {
 		return err
 	}
-	return t.notifyOwners(ctx, at, o)
+	return t.mails().notifyOwners(ctx, at, o)
 }
 
 func insertRoles(ctx context.Context, t tx, id string, roles []operator.Membership) error {
@@ -169,7 +169,7 @@ func (s *Operators) UpdateOperator(
 			}
 		}
 		if c.PasswordHash != nil {
-			if err := t.notifyOperator(ctx, at, id, mail.OperatorPassword); err != nil {
+			if err := t.mails().notifyOperator(ctx, at, id, mail.OperatorPassword); err != nil {
 				return o, err
 			}
 		}

@@ -152,7 +152,7 @@ func (s *Subscribers) UpdateSubscriber(
 				return sub, err
 			}
 		}
-		if err := t.queueLetters(ctx, c.Letters...); err != nil {
+		if err := t.mails().queueLetters(ctx, c.Letters...); err != nil {
 			return sub, err
 		}
 		err = t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberUpdated, sub, at)

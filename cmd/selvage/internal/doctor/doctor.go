@@ -168,7 +168,7 @@ var closed = func() <-chan time.Time {
 // checks returns all checks, in the order of their findings.
 func (e *Examination) checks() []check {
 	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), certificates{e}.sourceChecks(),
-		e.networkChecks(), e.mediaChecks(), e.processChecks())
+		e.networkChecks(), callChecks{e}.all(), e.processChecks())
 }
 
 // plainly formats err as one line, without the wrapping context.

@@ -15,7 +15,10 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-func (e *Examination) mediaChecks() []check {
+// callChecks are the checks of the media port and of phones.
+type callChecks struct{ *Examination }
+
+func (e callChecks) all() []check {
 	return []check{
 		{"Calls", "media port", e.mediaPort},
 		{"Calls", "media addresses", e.mediaAddresses},
@@ -26,7 +29,7 @@ func (e *Examination) mediaChecks() []check {
 
 // carriesCalls reports whether the server carries calls with this configuration. If not, why is the
 // reason.
-func (e *Examination) carriesCalls() (why string, carries bool) {
+func (e callChecks) carriesCalls() (why string, carries bool) {
 	switch {
 	case !e.Config.Services.Has(config.Relay):
 		return "this server does not serve " + string(config.Relay), false
@@ -38,7 +41,7 @@ func (e *Examination) carriesCalls() (why string, carries bool) {
 
 // mediaPort checks that the running server listens on the media port. If no server is running, it
 // checks that the port is free for UDP and TCP.
-func (e *Examination) mediaPort(ctx context.Context) []Finding {
+func (e callChecks) mediaPort(ctx context.Context) []Finding {
 	if why, carries := e.carriesCalls(); !carries {
 		return []Finding{skippedf("%s", why)}
 	}
@@ -75,7 +78,7 @@ func tryBoth(ctx context.Context, address string) error {
 }
 
 // mediaAddresses checks whether browsers can reach the addresses to which they send media.
-func (e *Examination) mediaAddresses(ctx context.Context) []Finding {
+func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	if why, carries := e.carriesCalls(); !carries {
 		return []Finding{skippedf("%s", why)}
 	}
@@ -117,7 +120,7 @@ const reachFor = time.Second
 
 // unreachable returns a finding for each transport by which the running server does not answer at
 // some of the addresses.
-func (e *Examination) unreachable(ctx context.Context, all []netip.Addr) (blocked []Finding) {
+func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked []Finding) {
 	port, known := e.mediaPortNumber()
 	if !known {
 		return nil
@@ -143,7 +146,7 @@ func (e *Examination) unreachable(ctx context.Context, all []netip.Addr) (blocke
 }
 
 // mediaPortNumber returns the number of the running server's media port.
-func (e *Examination) mediaPortNumber() (port uint16, known bool) {
+func (e callChecks) mediaPortNumber() (port uint16, known bool) {
 	_, text, _ := net.SplitHostPort(e.running.Media)
 	n, err := strconv.ParseUint(text, 10, 16)
 	return uint16(n), e.alive && err == nil
@@ -159,12 +162,12 @@ func connectTCP(ctx context.Context, at netip.AddrPort) error {
 }
 
 // reachUDP sends STUN requests to the running server.
-func (e *Examination) reachUDP(ctx context.Context, at netip.AddrPort) error {
+func (e callChecks) reachUDP(ctx context.Context, at netip.AddrPort) error {
 	return media.Reach(ctx, at, e.running.Probe)
 }
 
 // turn checks that the TURN server responds at the URL that browsers use.
-func (e *Examination) turn(ctx context.Context) []Finding {
+func (e callChecks) turn(ctx context.Context) []Finding {
 	why, carries := e.carriesCalls()
 	switch {
 	case !carries:
@@ -178,7 +181,7 @@ func (e *Examination) turn(ctx context.Context) []Finding {
 }
 
 // runningTURN sends a request to the TURN server that the running server has.
-func (e *Examination) runningTURN(ctx context.Context) Finding {
+func (e callChecks) runningTURN(ctx context.Context) Finding {
 	if err := turn.Reach(ctx, e.running.TURN, e.roots()); err != nil {
 		return warnedf("forward its port to --listen-turn, or correct --turn-url; until then, browsers do not use it",
 			"%s does not answer: %v", e.running.TURN, err)

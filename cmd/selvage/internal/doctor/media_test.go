@@ -31,7 +31,7 @@ func TestMediaUnreachable(t *testing.T) {
 		e := &Examination{alive: true, running: datadir.Running{
 			Media: netip.AddrPortFrom(here, uint16(engine.Port())).String(), Probe: engine.Probe()}}
 
-		found := e.unreachable(t.Context(), []netip.Addr{here})
+		found := callChecks{e}.unreachable(t.Context(), []netip.Addr{here})
 		if len(found) != len(tt.want) {
 			t.Errorf("%s: doctor finds %+v, want %v", tt.name, found, tt.want)
 			continue

@@ -8,7 +8,7 @@ import (
 
 // phones checks that the running server has the port for phones, or that UDP and TCP are free, and
 // that phones elsewhere can reach it.
-func (e *Examination) phones(ctx context.Context) []Finding {
+func (e callChecks) phones(ctx context.Context) []Finding {
 	why, carries := e.carriesCalls()
 	address := e.Config.ListenSIP
 	switch {

@@ -1,0 +1,209 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// openRooms holds the conference rooms that are open on this node. Each has one session, with a row
+// that prevents other nodes from opening the room. It is safe for concurrent use.
+type openRooms struct {
+	calls   *Calls
+	store   RoomStore
+	opening sync.Mutex // held while a room is found or opened
+
+	mu        sync.Mutex
+	rooms     map[roomKey]*room
+	unwritten []RoomSession // that have ended here, but whose end is not stored yet
+}
+
+func newOpenRooms(c *Calls, s RoomStore) *openRooms {
+	return &openRooms{calls: c, store: s, rooms: make(map[roomKey]*room)}
+}
+
+func (o *openRooms) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.rooms)
+}
+
+// open returns the room at an address, and opens it on this node if no node has it. If the node that
+// has it is lost, this node takes the room over. If another node has it, r is nil and node names that
+// node. If here is true, open returns only a room that is already open on this node.
+func (o *openRooms) open(ctx context.Context, projectID string, to Party, settings roomSettings, here bool) (
+	r *room, node string, err error,
+) {
+	o.opening.Lock()
+	defer o.opening.Unlock()
+	if r := o.find(roomKey{projectID, to.RoomID}); r != nil {
+		return r, "", nil
+	}
+	if here {
+		return nil, "", errNotHere
+	}
+
+	const attempts = 3
+	for range attempts {
+		s := RoomSession{ID: uuid.Must(uuid.NewV7()).String(), ProjectID: projectID, RoomID: to.RoomID,
+			Address: to.Address, Name: to.Name, Node: o.calls.node, Started: time.Now().UTC()}
+		err := o.store.OpenRoom(ctx, s)
+		if err == nil {
+			return o.add(s, settings), "", nil
+		}
+		if !errors.Is(err, problem.Conflict) {
+			return nil, "", err
+		}
+
+		other, err := o.store.FindOpenRoom(ctx, projectID, to.RoomID)
+		switch {
+		case errors.Is(err, problem.NotFound):
+			continue
+		case err != nil:
+			return nil, "", err
+		case other.Node != o.calls.node && !o.calls.peers.isLost(ctx, other.Node):
+			return nil, other.Node, nil
+		}
+		if other.Node == o.calls.node { // its end could not be written
+			if err := o.endLost(ctx, other); err != nil {
+				return nil, "", err
+			}
+			continue
+		}
+
+		r, err := o.take(ctx, other)
+		if !errors.Is(err, ErrTaken) {
+			return r, "", err
+		}
+	}
+	return nil, "", fmt.Errorf("opening a room: another node opened and closed it %d times", attempts)
+}
+
+// add opens a room for a session whose row this node has written.
+func (o *openRooms) add(s RoomSession, settings roomSettings) *room {
+	r := &room{mailbox: &mailbox{}, calls: o.calls, mixer: o.calls.engine.NewMixer(), session: s, settings: settings}
+	r.recordings.init(o.calls, r, Recorded{Project: s.ProjectID, RoomSession: s.ID})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rooms[r.key()] = r
+	return r
+}
+
+// find returns the open room with this key on this node, or nil.
+func (o *openRooms) find(key roomKey) *room {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.rooms[key]
+}
+
+// findSession returns the open room of this node with this session, or nil.
+func (o *openRooms) findSession(projectID, id string) *room {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, r := range o.rooms {
+		if key.project == projectID && r.session.ID == id {
+			return r
+		}
+	}
+	return nil
+}
+
+func (o *openRooms) forget(r *room) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.rooms[r.key()] == r {
+		delete(o.rooms, r.key())
+	}
+}
+
+// endLost writes the end of a session whose node is lost.
+func (o *openRooms) endLost(ctx context.Context, s RoomSession) error {
+	s.Ended = time.Now().UTC()
+	if err := o.store.EndRoom(ctx, s); !errors.Is(err, problem.NotFound) {
+		return err
+	}
+	return nil // another node was faster
+}
+
+// endLostOf closes the records of a dead node's room sessions.
+func (o *openRooms) endLostOf(ctx context.Context, node string) error {
+	left, err := o.store.RunningRooms(ctx, node)
+	if err != nil {
+		return err
+	}
+	for _, s := range left {
+		if err := o.endLost(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carryOutRequests carries out the requests of backends and operators for this node's rooms.
+func (o *openRooms) carryOutRequests(ctx context.Context) error {
+	o.mu.Lock()
+	idle := len(o.rooms) == 0
+	o.mu.Unlock()
+	if idle {
+		return nil
+	}
+
+	asked, err := o.store.TakeAskedRooms(ctx, o.calls.node)
+	if err != nil {
+		return err
+	}
+	for _, a := range asked {
+		r := o.find(roomKey{a.ProjectID, a.RoomID})
+		if r == nil || r.session.ID != a.Session {
+			continue
+		}
+		if a.End {
+			r.post(func() { r.end(managerRequest) })
+		}
+		if a.Record && o.calls.recorder != nil {
+			go r.recordings.change(nil) // it logs its own errors
+		}
+	}
+	return nil
+}
+
+// addUnwritten remembers a session whose end could not be written.
+func (o *openRooms) addUnwritten(s RoomSession) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.unwritten = append(o.unwritten, s)
+}
+
+// writeEnds writes the ends of sessions that could not be written before. Otherwise, they would run
+// until this node dies.
+func (o *openRooms) writeEnds(ctx context.Context) error {
+	o.mu.Lock()
+	waiting := o.unwritten
+	o.unwritten = nil
+	o.mu.Unlock()
+
+	for i, s := range waiting {
+		if err := o.store.EndRoom(ctx, s); err != nil && !errors.Is(err, problem.NotFound) {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.unwritten = append(o.unwritten, waiting[i:]...)
+			return err
+		}
+	}
+	return nil
+}
+
+// joinElsewhere asks the node that has a room to make the client a member.
+func (o *openRooms) joinElsewhere(ctx context.Context, node string, client Client, cmd Command) (r Reply, err error) {
+	if err := o.calls.nodes.Ask(ctx, node, joinMessage, forwarded{client, cmd}, &r); err != nil {
+		return Reply{}, err
+	}
+	o.calls.noteForwarded(node, client, cmd)
+	return r, nil
+}

@@ -1,0 +1,155 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A node shows that it is alive by an entry in the session store, which it renews. The store may
+// lose entries, for example when a replica of Redis takes over. A node therefore counts as dead
+// only after no sign of it was seen for aliveFor. The calls of a dead node have ended, because
+// their media went through it.
+const (
+	renewEvery = 3 * time.Second
+	entryFor   = 3 * renewEvery
+	aliveFor   = 15 * time.Second
+)
+
+// pingMessage asks a node whether it is running. The answer is empty.
+const pingMessage = "call.ping"
+
+// How soon a silent node counts as lost.
+const (
+	pingFor = 700 * time.Millisecond
+	pings   = 2
+	lostFor = 5 * time.Second // before a lost node is asked again
+)
+
+// peers tracks which of the other nodes are alive. It is safe for concurrent use.
+type peers struct {
+	self     string // the name of this node
+	nodes    Nodes  // nil if this is the only node
+	sessions session.Store
+
+	mu        sync.Mutex
+	lastAlive map[string]time.Time // when each other node last showed that it is alive
+	lost      map[string]time.Time // when each other node last failed to answer
+}
+
+func newPeers(self string, nodes Nodes, sessions session.Store) *peers {
+	return &peers{self: self, nodes: nodes, sessions: sessions,
+		lastAlive: make(map[string]time.Time), lost: make(map[string]time.Time)}
+}
+
+func nodeKey(node string) session.Key { return session.Key{Kind: "node", ID: node} }
+
+// noteAlive records that another node was alive at the given time.
+func (p *peers) noteAlive(node string, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.After(p.lastAlive[node]) {
+		p.lastAlive[node] = at
+	}
+}
+
+// isAlive reports whether a node has an entry, or this node knows that it was alive within
+// aliveFor.
+func (p *peers) isAlive(ctx context.Context, node string) (bool, error) {
+	_, err := p.sessions.Get(ctx, nodeKey(node))
+	switch {
+	case err == nil:
+		p.noteAlive(node, time.Now())
+		return true, nil
+	case !errors.Is(err, problem.NotFound):
+		return false, fmt.Errorf("looking for a node: %w", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.lastAlive[node]) < aliveFor, nil
+}
+
+// deadNodes returns which of the other nodes are dead. A node that is checked for the first time
+// does not count as dead.
+func (p *peers) deadNodes(ctx context.Context, nodes []string) (map[string]bool, error) {
+	dead := make(map[string]bool)
+	slices.Sort(nodes)
+	for _, node := range slices.Compact(nodes) {
+		if node == p.self || node == "" {
+			continue
+		}
+		alive, err := p.isAlive(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		if !alive && p.isKnown(node) {
+			dead[node] = true
+		}
+	}
+	return dead, nil
+}
+
+// isKnown reports whether this node has checked the given node before, and records that it has now.
+func (p *peers) isKnown(node string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, known := p.lastAlive[node]
+	if !known {
+		p.lastAlive[node] = time.Now()
+	}
+	return known
+}
+
+// forgetAfter is how long this node remembers another node without a sign of it.
+const forgetAfter = time.Hour
+
+// forgetSilent forgets the nodes that have given no sign for forgetAfter.
+func (p *peers) forgetSilent(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.lastAlive, func(_ string, at time.Time) bool { return now.Sub(at) > forgetAfter })
+}
+
+// isLost reports whether a node does not answer although the bus delivers messages.
+func (p *peers) isLost(ctx context.Context, node string) bool {
+	if p.nodes == nil {
+		return true // this is the only node, so the call belongs to an earlier process
+	}
+	p.mu.Lock()
+	since := time.Since(p.lost[node])
+	p.mu.Unlock()
+	if since < lostFor {
+		return true
+	}
+
+	for range pings {
+		if p.ping(ctx, node) {
+			return false
+		}
+	}
+	if !p.ping(ctx, p.self) {
+		return false // messages are being lost, so the node may be alive
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, at := range p.lost {
+		if time.Since(at) > lostFor {
+			delete(p.lost, name)
+		}
+	}
+	p.lost[node] = time.Now()
+	return true
+}
+
+func (p *peers) ping(ctx context.Context, node string) bool {
+	ctx, cancel := context.WithTimeout(ctx, pingFor)
+	defer cancel()
+	return p.nodes.Ask(ctx, node, pingMessage, struct{}{}, &struct{}{}) == nil
+}
