@@ -39,7 +39,9 @@ func newBareCall(all *Calls, id string) *call {
 	never := time.NewTimer(time.Hour)
 	k := &call{mailbox: &mailbox{}, calls: all, id: id, state: InCall, ring: never, longest: never}
 	k.visible.Store(InCall)
-	k.add(&leg{call: k, id: id, counted: []account{{id: id}}})
+	l := &leg{call: k, id: id, counted: []account{{id: id}}}
+	l.at.Store(Socket{})
+	k.add(l)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.calls[k.key()] = k
