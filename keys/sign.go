@@ -108,11 +108,23 @@ func (r *Ring) sign(alg Use, typ string, claims any, by func(*signer) jose.Opaqu
 	return s.sign(by(s), typ, payload)
 }
 
+// A verified is the content of a JWS whose signature was verified.
+type verified struct {
+	typ     string
+	payload []byte
+}
+
 // VerifyJWS verifies a compact JWS that this ring has signed, with the given typ in its header, and
-// returns its payload. ok is false for any other token, including malformed ones.
+// returns its payload, which the caller must not change. ok is false for any other token, including
+// malformed ones. Valid tokens are remembered until the ring changes, since verifying a signature takes
+// most of the time of a request.
 func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	if len(token) > maxToken {
 		return nil, false
+	}
+	if known, ok := r.latest.Load().verified.find(token); ok {
+		v := known.v.(verified)
+		return v.payload, v.typ == typ
 	}
 
 	jws, err := jose.ParseSignedCompact(token, signatures)
@@ -121,20 +133,26 @@ func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	}
 
 	header := jws.Signatures[0].Protected
-	s := r.signer(header.KeyID)
+	now, s := r.signer(header.KeyID)
 	if s == nil || header.Algorithm != string(s.alg) || header.ExtraHeaders[jose.HeaderType] != typ {
 		return nil, false
 	}
 
-	payload, err = jws.Verify(s.public)
-	return payload, err == nil
+	if payload, err = jws.Verify(s.public); err != nil {
+		return nil, false
+	}
+	now.verified.keep(token, said{s.kid, verified{typ, payload}})
+	return payload, true
 }
 
-// signer returns the signing key with the given kid, or nil if there is none.
-func (r *Ring) signer(kid string) *signer {
-	if s := r.latest.Load().signers[kid]; s != nil {
-		return s
+// signer returns the signing key with the given kid, and the snapshot that contains it. The key is nil
+// if there is none.
+func (r *Ring) signer(kid string) (*snapshot, *signer) {
+	now := r.latest.Load()
+	if s := now.signers[kid]; s != nil {
+		return now, s
 	}
 	r.lookAgain()
-	return r.latest.Load().signers[kid]
+	now = r.latest.Load()
+	return now, now.signers[kid]
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // A snapshot is the ring as it was read at some time, with its keys opened. It never changes.
-// Values derived from its keys are kept and dropped along with it.
+// Values derived from its keys, such as verified tokens, are kept and dropped along with it.
 type snapshot struct {
 	version int64
 	records []Record
@@ -18,6 +18,8 @@ type snapshot struct {
 	makers  map[Use]Record     // the keys used for signing and sealing
 	jwks    Document
 	closed  map[string]error // errors for keys that could not be opened, by kid
+
+	verified opened // tokens that its keys have signed
 }
 
 // read reads the ring. It does not open a key that is in the previous snapshot.

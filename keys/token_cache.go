@@ -6,9 +6,8 @@ import "sync"
 // are forgotten.
 const maxOpened = 4096
 
-// opened remembers the contents of valid tokens that a Sealer has opened, for callers that
-// present the same token repeatedly. It is derived from one snapshot of the ring, and dropped along
-// with it.
+// opened remembers the contents of valid tokens that were opened or verified, for callers that present
+// the same token repeatedly. It is derived from one snapshot of the ring, and dropped along with it.
 type opened struct {
 	mu sync.RWMutex
 	m  map[string]said

@@ -2,8 +2,12 @@ package keys
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -70,4 +74,53 @@ func TestRemembered(t *testing.T) {
 	if n := len(sealer.ends().opened.m); n > maxOpened {
 		t.Errorf("%d tokens are cached, want at most %d", n, maxOpened)
 	}
+}
+
+// TestRememberedSignature shows that a verified token is remembered as long as its key is valid, only
+// under its typ, and only if its signature is valid.
+func TestRememberedSignature(t *testing.T) {
+	now := time.Now()
+	ring := &Ring{c: Config{Now: func() time.Time { return now }},
+		asked: now} // prevents reads of the store
+	is := func(kids ...string) {
+		s := &snapshot{signers: make(map[string]*signer), makers: map[Use]Record{ES256: {Kid: kids[0]}}}
+		for _, kid := range kids {
+			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.signers[kid] = newSigner(Record{Kid: kid, Use: ES256}, key)
+		}
+		ring.latest.Store(s)
+	}
+
+	is("k1")
+	token, err := ring.Sign(ES256, "at+jwt", "alice")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(what, token, typ string, ok bool, remembered int) {
+		t.Helper()
+		payload, got := ring.VerifyJWS(token, typ)
+		n := len(ring.latest.Load().verified.m)
+		if got != ok || ok && string(payload) != `"alice"` || n != remembered {
+			t.Errorf("%s: %q, %v with %d remembered, want %v with %d", what, payload, got, n, ok, remembered)
+		}
+	}
+
+	want("another typ", token, "JWT", false, 0)
+	want("the first time", token, "at+jwt", true, 1)
+	want("again", token, "at+jwt", true, 1)
+	want("another typ again", token, "JWT", false, 1)
+	changed := strings.Replace(token, ".", ".A", 1)
+	want("a changed token", changed, "at+jwt", false, 1)
+	want("a changed token again", changed, "at+jwt", false, 1)
+
+	kept := ring.latest.Load().signers["k1"]
+	is("k2", "k1")
+	want("under another key of the same name", token, "at+jwt", false, 0)
+	ring.latest.Load().signers["k1"] = kept
+	want("under its key", token, "at+jwt", true, 1)
+	is("k2")
+	want("after its key was revoked", token, "at+jwt", false, 0)
 }
