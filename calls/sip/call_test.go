@@ -85,6 +85,12 @@ func TestPhoneCallsPhone(t *testing.T) {
 	}
 	c.bob.respond(bye, "200 OK", "")
 	w.isOver()
+
+	// Both phones were challenged. Bob's rang, answered and confirmed the end.
+	eventually(t, "the responses to be counted by class", func() bool {
+		s := w.server.Stats()
+		return s.Sent[1] > 0 && s.Sent[2] >= 3 && s.Sent[4] >= 2 && s.Answered[1] > 0 && s.Answered[2] >= 2
+	})
 }
 
 func TestCalleeHangsUp(t *testing.T) {

@@ -29,7 +29,7 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	t, fresh := s.serve(r, f)
 	switch {
 	case t == nil:
-		reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
+		s.reply(r, f, 503, "Service Unavailable", sip.NewHeader("Retry-After", "5"))
 		return
 	case !fresh:
 		return
@@ -125,7 +125,7 @@ func (s *Server) handleCancel(r *sip.Request, f flow) {
 		s.rejectUnknown(r, f)
 		return
 	}
-	reply(r, f, 200, "OK")
+	s.reply(r, f, 200, "OK")
 
 	d := s.callingWith(t)
 	if d == nil {

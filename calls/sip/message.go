@@ -86,6 +86,7 @@ func (s *Server) recoverPanic() {
 // receiveResponse passes a response to the transaction of the request that it answers, if the
 // response comes from the address to which the request was sent.
 func (s *Server) receiveResponse(r *sip.Response, f flow) {
+	s.counters.answered.add(r.StatusCode)
 	branch, _ := r.Via().Params.Get("branch")
 	s.mu.Lock()
 	t := s.sent[branch]
@@ -117,12 +118,13 @@ func (s *Server) handle(r *sip.Request, f flow) {
 	case r.Method == sip.INVITE:
 		s.handleInvite(ctx, r, f)
 	case r.Method == sip.OPTIONS && s.isRegistered(f):
-		reply(r, f, 200, "OK", allow)
+		s.reply(r, f, 200, "OK", allow)
 	}
 }
 
 // reply sends a response without creating a transaction.
-func reply(r *sip.Request, f flow, status int, reason string, headers ...sip.Header) {
+func (s *Server) reply(r *sip.Request, f flow, status int, reason string, headers ...sip.Header) {
+	s.counters.sent.add(status)
 	f.write([]byte(response(r, status, reason, nil, headers...).String()))
 }
 
@@ -130,7 +132,7 @@ func reply(r *sip.Request, f flow, status int, reason string, headers ...sip.Hea
 // scanners find nothing.
 func (s *Server) rejectUnknown(r *sip.Request, f flow) {
 	if s.rates.isProven(networkOf(f.source())) {
-		reply(r, f, 481, "Call/Transaction Does Not Exist")
+		s.reply(r, f, 481, "Call/Transaction Does Not Exist")
 	}
 }
 
@@ -163,7 +165,7 @@ func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
 		all = append(all, sip.NewHeader("WWW-Authenticate", fmt.Sprintf(
 			`Digest realm="%s", nonce="%s", algorithm=%s, qop="auth"%s`, realm, nonce, name, more)))
 	}
-	reply(r, f, 401, "Unauthorized", all...)
+	s.reply(r, f, 401, "Unauthorized", all...)
 }
 
 // answers returns the credentials in a request. If there are several, it returns those with the

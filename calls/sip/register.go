@@ -141,9 +141,9 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 	case errors.Is(err, errSilence):
 	case err != nil:
 		s.log.Error("authenticating a phone", "error", err)
-		reply(r, f, 500, "Server Internal Error")
+		s.reply(r, f, 500, "Server Internal Error")
 	case a.Fields.Text("encryption") == "required":
-		reply(r, f, 403, "Encryption Required") // this server offers no encryption
+		s.reply(r, f, 403, "Encryption Required") // this server offers no encryption
 	default:
 		s.rates.prove(networkOf(f.source()), time.Now())
 		if f.tcp != nil {

@@ -187,20 +187,43 @@ func (s *Server) ping(now time.Time) {
 type counters struct {
 	received, malformed, limited, registered, denied, blocked atomic.Uint64
 	inbound, outbound                                         atomic.Uint64
+	sent, answered                                            classes
+}
+
+// classes count responses by the first digit of their status.
+type classes [7]atomic.Uint64
+
+// add counts a response. Statuses that do not exist count as 0.
+func (c *classes) add(status int) {
+	if class := status / 100; class > 0 && class < len(c) {
+		c[class].Add(1)
+		return
+	}
+	c[0].Add(1)
+}
+
+// load returns the counts.
+func (c *classes) load() (counts [7]uint64) {
+	for class := range c {
+		counts[class] = c[class].Load()
+	}
+	return counts
 }
 
 // Stats holds a server's metrics.
 type Stats struct {
-	Received   uint64 // messages
-	Malformed  uint64 // messages that could not be parsed, or lacked a required header
-	Limited    uint64 // messages and connections refused because the network or the server had too many
-	Registered uint64 // accepted registrations, including renewals
-	Denied     uint64 // requests with wrong credentials
-	Blocked    uint64 // requests that got no answer after too many wrong credentials
-	Inbound    uint64 // calls from phones
-	Outbound   uint64 // invitations to phones
-	Dialogs    int    // current dialogs
-	Streams    int    // current TCP connections
+	Received   uint64    // messages
+	Malformed  uint64    // messages that could not be parsed, or lacked a required header
+	Limited    uint64    // messages and connections refused because the network or the server had too many
+	Registered uint64    // accepted registrations, including renewals
+	Denied     uint64    // requests with wrong credentials
+	Blocked    uint64    // requests that got no answer after too many wrong credentials
+	Inbound    uint64    // calls from phones
+	Outbound   uint64    // invitations to phones
+	Sent       [7]uint64 // responses to phones, by the first digit of their status, without repeats
+	Answered   [7]uint64 // responses of phones, likewise
+	Dialogs    int       // current dialogs
+	Streams    int       // current TCP connections
 }
 
 // Stats returns the current metrics.
@@ -208,7 +231,7 @@ func (s *Server) Stats() Stats {
 	c := &s.counters
 	st := Stats{Received: c.received.Load(), Malformed: c.malformed.Load(), Limited: c.limited.Load(),
 		Registered: c.registered.Load(), Denied: c.denied.Load(), Blocked: c.blocked.Load(),
-		Inbound: c.inbound.Load(), Outbound: c.outbound.Load()}
+		Inbound: c.inbound.Load(), Outbound: c.outbound.Load(), Sent: c.sent.load(), Answered: c.answered.load()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.Dialogs, st.Streams = len(s.legs), len(s.streams)

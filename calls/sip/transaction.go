@@ -95,6 +95,7 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 	if t.final {
 		return
 	}
+	t.server.counters.sent.add(r.StatusCode)
 	t.last, t.final = b, r.StatusCode >= 200
 	t.flow.write(b)
 	if !t.final {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -154,6 +155,17 @@ func (m *metrics) watchSIP(s *sip.Server) {
 		"denied":   func(s sip.Stats) uint64 { return s.Denied },
 	} {
 		total("selvage_sip_requests_total", requests, kind, read)
+	}
+	for direction, read := range map[string]func(sip.Stats) [7]uint64{
+		"sent":     func(s sip.Stats) [7]uint64 { return s.Sent },
+		"received": func(s sip.Stats) [7]uint64 { return s.Answered },
+	} {
+		for class := 1; class < 7; class++ {
+			m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+				Name: "selvage_sip_responses_total", Help: "SIP responses to and of phones, by class of their status.",
+				ConstLabels: prometheus.Labels{"direction": direction, "class": fmt.Sprintf("%dxx", class)},
+			}, func() float64 { return float64(read(s.Stats())[class]) }))
+		}
 	}
 }
 
