@@ -49,8 +49,9 @@ func tagOf(p sip.HeaderParams) string {
 	return tag
 }
 
-// receive handles a message.
+// receive handles a message. It runs in the goroutine that reads the socket.
 func (s *Server) receive(b []byte, f flow) {
+	defer s.recoverPanic()
 	m, err := parse(b)
 	if err != nil {
 		s.counters.malformed.Add(1)

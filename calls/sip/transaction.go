@@ -56,7 +56,7 @@ func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 	t = s.served[key]
 	if t == nil && len(s.served) < maxTransactions && !s.closed {
 		t = &serverTx{server: s, key: key, flow: f}
-		t.timer = time.AfterFunc(calledFor, t.end)
+		t.timer = s.after(calledFor, t.end)
 		s.served[key], fresh = t, true
 	}
 	s.mu.Unlock()
@@ -64,6 +64,14 @@ func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 		t.repeat()
 	}
 	return t, fresh
+}
+
+// after calls do once d has passed. A panic in do does not end the process.
+func (s *Server) after(d time.Duration, do func()) *time.Timer {
+	return time.AfterFunc(d, func() {
+		defer s.recoverPanic()
+		do()
+	})
 }
 
 // calledFor is how long a request may wait for its final response. By default, calls ring for a
@@ -103,11 +111,11 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 	}
 	t.timer.Stop()
 	if t.key.method != string(sip.INVITE) {
-		t.timer = time.AfterFunc(timerEnd, t.end)
+		t.timer = t.server.after(timerEnd, t.end)
 		return
 	}
 	t.unread, t.pause, t.since = unread, timerT1, time.Now()
-	t.timer = time.AfterFunc(t.pause, t.tick)
+	t.timer = t.server.after(t.pause, t.tick)
 }
 
 // tick repeats the final response to an INVITE, or ends the transaction if no ACK
@@ -128,7 +136,7 @@ func (t *serverTx) tick() {
 		t.flow.write(t.last)
 	}
 	t.pause = min(2*t.pause, timerT2)
-	t.timer = time.AfterFunc(t.pause, t.tick)
+	t.timer = t.server.after(t.pause, t.tick)
 }
 
 // acknowledge stops repeating the final response. Repeats of the request are still answered for a
@@ -137,7 +145,7 @@ func (t *serverTx) acknowledge() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.final && t.timer.Stop() {
-		t.timer = time.AfterFunc(timerT2+timerT1, t.end)
+		t.timer = t.server.after(timerT2+timerT1, t.end)
 	}
 }
 
@@ -189,7 +197,7 @@ func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle fun
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f.write(t.bytes)
-	t.timer = time.AfterFunc(t.pause, t.tick)
+	t.timer = s.after(t.pause, t.tick)
 	return t
 }
 
@@ -204,7 +212,7 @@ func (t *clientTx) tick() {
 		if t.pause *= 2; !t.request.IsInvite() {
 			t.pause = min(t.pause, timerT2)
 		}
-		t.timer = time.AfterFunc(t.pause, t.tick)
+		t.timer = t.server.after(t.pause, t.tick)
 	}
 	t.mu.Unlock()
 	if over || final {
@@ -230,7 +238,7 @@ func (t *clientTx) receive(r *sip.Response) {
 	} else if first {
 		t.final = true
 		t.timer.Stop()
-		t.timer = time.AfterFunc(timerEnd, t.tick)
+		t.timer = t.server.after(timerEnd, t.tick)
 	}
 	if t.request.IsInvite() && r.StatusCode >= 300 {
 		t.flow.write([]byte(acknowledgment(t.request, r).String()))
