@@ -69,10 +69,10 @@ func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r r
 	})
 	harness.Eventually(p, 10*time.Second, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)
-		if err == nil {
-			err = c.Close()
+		if err != nil {
+			return err
 		}
-		return err
+		return c.Close()
 	})
 
 	r.pid, r.operations = cmd.Process.Pid, make(map[string]operation)

@@ -217,10 +217,11 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 		if errors.Is(err, problem.NotFound) {
 			continue
 		}
-		if err == nil {
-			c.noteForwarded(node, client, cmd)
+		if err != nil {
+			return r, true, err
 		}
-		return r, true, err
+		c.noteForwarded(node, client, cmd)
+		return r, true, nil
 	}
 	return Reply{}, false, nil
 }

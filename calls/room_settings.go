@@ -38,10 +38,10 @@ func (o *openRooms) settings(ctx context.Context, projectID, id string) (s roomS
 		return s, err
 	}
 	text, err := json.Marshal(resource.Fields)
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
 	if err != nil {
+		return s, fmt.Errorf("reading the settings of a room: %w", err)
+	}
+	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("reading the settings of a room: %w", err)
 	}
 	return s, nil

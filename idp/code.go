@@ -185,10 +185,11 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 
 	set, err := cs.exchange(ctx, c, code, audience, r.Binding,
 		RedeemedCode{Hash: hash, Expires: cs.Now().Add(cs.Lifetimes().Code + remembered)})
-	if err == nil {
-		cs.Observe("token_" + GrantCode)
+	if err != nil {
+		return set, err
 	}
-	return set, err
+	cs.Observe("token_" + GrantCode)
+	return set, nil
 }
 
 // exchange makes the tokens of a code, once. The access token is for audience. binding is what the

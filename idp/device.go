@@ -154,9 +154,10 @@ func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a Au
 	if err == nil {
 		d, err = ds.findWaiting(ctx, string(id))
 	}
-	if err == nil {
-		c, err = ds.clients.Find(ctx, d.ClientID)
+	if err != nil {
+		return a, c, err
 	}
+	c, err = ds.clients.Find(ctx, d.ClientID)
 	if err != nil {
 		return a, c, err
 	}
@@ -312,9 +313,10 @@ func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code,
 		return nil
 	})
 
-	if err == nil {
-		err = answer
+	if err != nil {
+		return granted, err
 	}
+	err = answer
 	return granted, err
 }
 

@@ -152,10 +152,11 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 	if errors.Is(err, problem.Unauthenticated) {
 		err = factor.ErrUnknown
 	}
-	if err == nil {
-		ls.Limits.ReturnAll(ctx, networkCounts(from))
+	if err != nil {
+		return s, err
 	}
-	return s, err
+	ls.Limits.ReturnAll(ctx, networkCounts(from))
+	return s, nil
 }
 
 // PlaceOf returns the device from which a second factor is shown, if the subscriber has finished a
@@ -204,10 +205,11 @@ func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.T
 	if errors.Is(err, problem.Conflict) { // the subscriber changed after it was read
 		return Login{}, problem.NoCredentials()
 	}
-	if err == nil {
-		ls.Observe("login")
+	if err != nil {
+		return s, err
 	}
-	return s, err
+	ls.Observe("login")
+	return s, nil
 }
 
 // together returns the AMR of a login with two factors: the methods of both, and mfa.

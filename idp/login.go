@@ -190,10 +190,10 @@ func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.
 	}
 
 	notices, err := ls.newDeviceLetters(sub, s, from)
-	if err == nil {
-		err = ls.store.CreateLogin(ctx, s, sub.PasswordHash, notices...)
-	}
 	if err != nil {
+		return Login{}, err
+	}
+	if err := ls.store.CreateLogin(ctx, s, sub.PasswordHash, notices...); err != nil {
 		return Login{}, err
 	}
 	return s, ls.cache(ctx, s, ls.Sessions.Put)

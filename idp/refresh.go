@@ -75,10 +75,10 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 		return TokenSet{}, err
 	}
 	sub, err := gs.findHolder(ctx, g)
-	if err == nil {
-		err = gs.checkFabricAccess(ctx, c, g)
-	}
 	if err != nil {
+		return TokenSet{}, err
+	}
+	if err := gs.checkFabricAccess(ctx, c, g); err != nil {
 		return TokenSet{}, err
 	}
 

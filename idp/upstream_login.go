@@ -178,10 +178,10 @@ func (us *Upstreams) register(ctx context.Context, u Upstream, id Identity, from
 	if errors.Is(err, problem.Conflict) { // somebody created an account with this email in the meantime
 		return Login{}, &Unlinked{id}
 	}
-	if err == nil {
-		err = us.link(ctx, u, id, sub.ID)
-	}
 	if err != nil {
+		return Login{}, err
+	}
+	if err := us.link(ctx, u, id, sub.ID); err != nil {
 		return Login{}, err
 	}
 	us.Observe("registered")

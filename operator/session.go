@@ -128,10 +128,11 @@ func (a *Operators) SignInByPasskey(
 	if errors.Is(err, problem.Conflict) { // the password was changed or the operator disabled in the meantime
 		return Session{}, "", problem.NoCredentials()
 	}
-	if err == nil {
-		a.ReturnPasskey(ctx, from)
+	if err != nil {
+		return s, cookie, err
 	}
-	return s, cookie, err
+	a.ReturnPasskey(ctx, from)
+	return s, cookie, nil
 }
 
 // Begin begins a session for an operator who has just set a password.

@@ -61,10 +61,10 @@ func mayInstall() error {
 	if err == nil && !strings.Contains(string(known), "\toverlay\n") {
 		err = errors.New("this kernel has no overlayfs")
 	}
-	if err == nil {
-		err = exec.Command("unshare", "--mount", "--pid", "--fork", "true").Run()
+	if err != nil {
+		return err
 	}
-	return err
+	return exec.Command("unshare", "--mount", "--pid", "--fork", "true").Run()
 }
 
 // unpackImage writes the files of this processor's image to root, and its user, environment

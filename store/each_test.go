@@ -75,10 +75,10 @@ var prepared = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	s, err := Open(context.Background(), Config{Dir: dir})
-	if err == nil {
-		err = s.Close()
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := s.Close(); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(filepath.Join(dir, "selvage.db"))

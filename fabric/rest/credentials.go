@@ -44,10 +44,10 @@ func (c *credentials) manager(h handler[fabric.Issuer]) web.Handler {
 func (c *credentials) scoped(h handler[fabric.Issuer], scopes ...fabric.Scope) web.Handler {
 	return challenging(basicChallenge, func(w http.ResponseWriter, r *http.Request) error {
 		by, err := c.issuer(r, scopes)
-		if err == nil {
-			err = c.admit(r, cmp.Or(by.KeyID, by.ClientID))
-		}
 		if err != nil {
+			return err
+		}
+		if err := c.admit(r, cmp.Or(by.KeyID, by.ClientID)); err != nil {
 			return err
 		}
 		return h(w, r, by)
@@ -154,10 +154,10 @@ func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind)
 		if err == nil {
 			err = c.confirm(r, raw, t)
 		}
-		if err == nil {
-			err = c.admit(r, t.Caller())
-		}
 		if err != nil {
+			return err
+		}
+		if err := c.admit(r, t.Caller()); err != nil {
 			return err
 		}
 		audit.As(r.Context(), audit.Subscriber, t.SubscriberID)

@@ -60,10 +60,10 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 	if bad := checkParams(v); bad != nil {
 		err = bad
 	}
-	if err == nil {
-		err = f.Requests.CheckCreate(r.Context(), c, req)
-	}
 	if err != nil {
+		return f.respondError(w, r, c, req, err)
+	}
+	if err := f.Requests.CheckCreate(r.Context(), c, req); err != nil {
 		return f.respondError(w, r, c, req, err)
 	}
 

@@ -170,10 +170,10 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
 
 	codes, err := fp.Factors.FirstCodes(r.Context(), idp.OwnerOf(s.SubscriberID))
 	if err != nil || codes == nil {
-		if err == nil {
-			err = fp.flow.enter(w, r, e.c, e.req, s)
+		if err != nil {
+			return err
 		}
-		return err
+		return fp.flow.enter(w, r, e.c, e.req, s)
 	}
 
 	// Show the new codes, once, before the request continues.

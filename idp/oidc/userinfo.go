@@ -35,10 +35,10 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t, err := u.Tokens.OpenForUserinfo(r.Context(), raw)
-	if err == nil {
-		err = u.proofs.Confirm(r, raw, t.Binding)
-	}
 	if err != nil {
+		return err
+	}
+	if err := u.proofs.Confirm(r, raw, t.Binding); err != nil {
 		return err
 	}
 	if t.SubscriberID == "" || !slices.Contains(t.Scope, "openid") {

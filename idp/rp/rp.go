@@ -77,13 +77,14 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("requests are not configured")
 	}
 	response, err := l.RoundTripper.RoundTrip(r)
-	if err == nil {
-		response.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(response.Body, maxBody), response.Body}
+	if err != nil {
+		return response, err
 	}
-	return response, err
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.LimitReader(response.Body, maxBody), response.Body}
+	return response, nil
 }
 
 // unusable returns the error for a provider that does not respond as it should. Its message is for
@@ -231,10 +232,10 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 	if err == nil && info.Subject != token.Subject {
 		err = errors.New("the subject is not that of the ID token")
 	}
-	if err == nil {
-		err = info.Claims(&got.all)
-	}
 	if err != nil {
+		return claims{}, unusable("reading userinfo", err)
+	}
+	if err := info.Claims(&got.all); err != nil {
 		return claims{}, unusable("reading userinfo", err)
 	}
 	return got, nil

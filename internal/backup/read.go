@@ -146,10 +146,10 @@ func (r *reader) compare(want Manifest) error {
 // one.
 func (r *reader) readJSON(v any) error {
 	text, err := io.ReadAll(io.LimitReader(r.tar, maxJSON))
-	if err == nil {
-		err = json.Unmarshal(text, v)
-	}
 	if err != nil {
+		return fmt.Errorf("reading %s: %w", r.entry.Name, err)
+	}
+	if err := json.Unmarshal(text, v); err != nil {
 		return fmt.Errorf("reading %s: %w", r.entry.Name, err)
 	}
 	r.covered.add(text)
@@ -245,10 +245,10 @@ func (r *reader) readMedia() error {
 			}
 		case strings.HasPrefix(name, objectsPrefix):
 			for text, err := range l.all() {
-				if err == nil {
-					err = r.readObject(text)
-				}
 				if err != nil {
+					return fmt.Errorf("reading the list of media: %w", err)
+				}
+				if err := r.readObject(text); err != nil {
 					return fmt.Errorf("reading the list of media: %w", err)
 				}
 			}

@@ -237,10 +237,10 @@ func (w *writer) addRecording(ctx context.Context, o Object, list func(Object) e
 		stored, err := w.store(ctx, Object{Key: o.Key, Part: part, Bytes: int64(len(content)),
 			SHA256: hex.EncodeToString(sum[:])},
 			func() (io.ReadCloser, error) { return memory{bytes.NewReader(content)}, nil })
-		if err == nil {
-			err = list(stored)
-		}
 		if err != nil {
+			return err
+		}
+		if err := list(stored); err != nil {
 			return err
 		}
 	}

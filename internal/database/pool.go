@@ -111,9 +111,10 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	} else {
 		p.give(g.conn)
 	}
-	if err == nil {
-		err = unavailable(p.busy())
+	if err != nil {
+		return nil, err
 	}
+	err = unavailable(p.busy())
 	return nil, err
 }
 

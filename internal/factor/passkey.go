@@ -266,10 +266,10 @@ func loginKey(flow string) session.Key {
 // keep stores a ceremony under key and returns the options as JSON.
 func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.SessionData, options any) ([]byte, error) {
 	value, err := json.Marshal(data)
-	if err == nil {
-		err = f.c.Sessions.Put(ctx, key, value, ceremony)
-	}
 	if err != nil {
+		return nil, fmt.Errorf("storing challenge: %w", err)
+	}
+	if err := f.c.Sessions.Put(ctx, key, value, ceremony); err != nil {
 		return nil, fmt.Errorf("storing challenge: %w", err)
 	}
 

@@ -62,10 +62,11 @@ func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) e
 		return ErrWrong
 	}
 
-	if err == nil {
-		f.guessed(ctx, o, at)
+	if err != nil {
+		return err
 	}
-	return err
+	f.guessed(ctx, o, at)
+	return nil
 }
 
 // hashCode returns the hash under which a code is stored. A code has only 50 bits. Without the

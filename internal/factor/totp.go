@@ -110,10 +110,10 @@ func (f *Factors) newTOTP(ctx context.Context, o Owner, flow string) (p pending,
 	}
 
 	value, err := json.Marshal(p)
-	if err == nil {
-		err = f.c.Sessions.Put(ctx, totpKey(flow), value, enrolFor)
-	}
 	if err != nil {
+		return p, fmt.Errorf("storing enrollment: %w", err)
+	}
+	if err := f.c.Sessions.Put(ctx, totpKey(flow), value, enrolFor); err != nil {
 		return p, fmt.Errorf("storing enrollment: %w", err)
 	}
 	return p, nil

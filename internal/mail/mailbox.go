@@ -68,10 +68,10 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 
 func (b *Box) put(ctx context.Context, key session.Key, v any) error {
 	sealed, err := b.sealed(key, v)
-	if err == nil {
-		err = b.Sessions.Put(ctx, key, sealed, boxFor)
-	}
 	if err != nil {
+		return fmt.Errorf("storing mail: %w", err)
+	}
+	if err := b.Sessions.Put(ctx, key, sealed, boxFor); err != nil {
 		return fmt.Errorf("storing mail: %w", err)
 	}
 	return nil

@@ -76,10 +76,10 @@ func (b *Browsers) Save(r *http.Request, w http.ResponseWriter, s *sessions.Sess
 	}
 
 	value, err := json.Marshal(kept)
-	if err == nil {
-		err = b.Store.Put(r.Context(), browserKey(s.ID), value, b.Idle())
-	}
 	if err != nil {
+		return fmt.Errorf("writing browser session: %w", err)
+	}
+	if err := b.Store.Put(r.Context(), browserKey(s.ID), value, b.Idle()); err != nil {
 		return fmt.Errorf("writing browser session: %w", err)
 	}
 

@@ -88,10 +88,10 @@ func sources(t *testing.T) (templates, programs string) {
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() && (d.Name() == "node_modules" || d.Name() == "test" ||
 			strings.HasPrefix(d.Name(), ".") && len(d.Name()) > 2) {
-			if err == nil {
-				err = fs.SkipDir
+			if err != nil {
+				return err
 			}
-			return err
+			return fs.SkipDir
 		}
 
 		into := map[string]*strings.Builder{".html": &pages, ".go": &code}[filepath.Ext(path)]

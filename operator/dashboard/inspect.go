@@ -209,10 +209,11 @@ func (a *tokenPages) addOwner(v *visit, t fabric.Token, to *tokenInfo) error {
 		to.add("OAuth client", t.ClientID+" (deleted)", "")
 		return nil
 	}
-	if err == nil {
-		to.add("OAuth client", v.clientRow(c).Title, v.clientRow(c).URL)
+	if err != nil {
+		return err
 	}
-	return err
+	to.add("OAuth client", v.clientRow(c).Title, v.clientRow(c).URL)
+	return nil
 }
 
 // minute is the layout of times for people.

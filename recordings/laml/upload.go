@@ -138,9 +138,10 @@ func (f *form) Read(p []byte) (int, error) {
 	if err == nil && second != nil {
 		err = problem.New(problem.Invalid, "invalid_parameter", "the form contains more than one file")
 	}
-	if err == nil {
-		err = io.EOF
+	if err != nil {
+		return n, err
 	}
+	err = io.EOF
 	return n, err
 }
 

@@ -71,10 +71,10 @@ func startCache(t *testing.T, behind string) string {
 
 	harness.Eventually(t, time.Minute, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)
-		if err == nil {
-			err = c.Close()
+		if err != nil {
+			return err
 		}
-		return err
+		return c.Close()
 	})
 	return "http://" + address
 }

@@ -142,10 +142,10 @@ func startNginx(t *testing.T, s *harness.Server, location string) string {
 
 	harness.Eventually(t, time.Minute, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)
-		if err == nil {
-			err = c.Close()
+		if err != nil {
+			return err
 		}
-		return err
+		return c.Close()
 	})
 	return "http://" + address
 }

@@ -18,10 +18,10 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 	if era, up := s.up(); up {
 		err := s.primary.Put(ctx, key, value, ttl)
 		if s.answered(ctx, era, err) {
-			if err == nil {
-				err = s.dropKept(ctx, key)
+			if err != nil {
+				return err
 			}
-			return err
+			return s.dropKept(ctx, key)
 		}
 	}
 
@@ -165,10 +165,10 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 	if era, up := s.up(); up {
 		err := s.primary.Delete(ctx, key)
 		if s.answered(ctx, era, err) {
-			if err == nil {
-				err = s.dropKept(ctx, key)
+			if err != nil {
+				return err
 			}
-			return err
+			return s.dropKept(ctx, key)
 		}
 	}
 

@@ -96,10 +96,10 @@ func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	defer tx.Rollback()
 
 	_, err = tx.ExecContext(ctx, dialect.Schema(schema))
-	if err == nil {
-		err = tx.Commit()
-	}
 	if err != nil {
+		return fmt.Errorf("creating table: %w", err)
+	}
+	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("creating table: %w", err)
 	}
 	return nil

@@ -35,9 +35,10 @@ func (s *Store) sweep(ctx context.Context) error {
 				DELETE FROM selvage_sessions WHERE (kind, id) IN (
 					SELECT kind, id FROM selvage_sessions WHERE expires <= $1 ORDER BY expires LIMIT $2)`,
 				s.after(0), sweepBatch)
-			if err == nil {
-				n, err = res.RowsAffected()
+			if err != nil {
+				return err
 			}
+			n, err = res.RowsAffected()
 			return err
 		})
 

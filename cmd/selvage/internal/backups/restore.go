@@ -215,18 +215,18 @@ func (r *Restore) check(ctx context.Context) (err error) {
 		Bytes:  func(backup.Object, io.Reader) error { return ctx.Err() },
 		Object: func(backup.Object) error { return nil },
 	})
-	if err == nil {
-		err = CheckOrigin(r.header, m, r.master)
-	}
 	if err != nil {
+		return err
+	}
+	if err := CheckOrigin(r.header, m, r.master); err != nil {
 		return err
 	}
 
 	ring, err := keys.Read(ctx, r.Config.RingConfig(archivedRing{records: r.ring}, r.master))
-	if err == nil {
-		err = ring.Status().Err
+	if err != nil {
+		return err
 	}
-	return err
+	return ring.Status().Err
 }
 
 // MasterKey reads the master key of an installation, which must exist.
@@ -329,10 +329,10 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 	media.Settle()
 
 	sums, err := Sums(ctx, f.Store(), r.Progress)
-	if err == nil {
-		err = backup.Compare(sums, r.manifest.Tables)
-	}
 	if err != nil {
+		return fmt.Errorf("checking the restored rows: %w", err)
+	}
+	if err := backup.Compare(sums, r.manifest.Tables); err != nil {
 		return fmt.Errorf("checking the restored rows: %w", err)
 	}
 	return f.DropMedia(ctx, deleted, time.Now())

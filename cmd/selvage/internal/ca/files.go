@@ -109,10 +109,10 @@ func writePEM(file, kind string, der []byte, mode fs.FileMode) error {
 	defer os.Remove(f.Name())
 	err = pem.Encode(f, &pem.Block{Type: kind, Bytes: der})
 	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = os.Link(f.Name(), file)
-	}
 	if err != nil {
+		return fmt.Errorf("writing certificate authority: %w", err)
+	}
+	if err := os.Link(f.Name(), file); err != nil {
 		return fmt.Errorf("writing certificate authority: %w", err)
 	}
 	return nil

@@ -53,10 +53,10 @@ func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 // Put implements autocert.Cache.
 func (c cache) Put(ctx context.Context, name string, secret []byte) error {
 	sealed, err := c.seal.SealSecret("certificate "+name, secret)
-	if err == nil {
-		err = c.rows.PutCertificate(ctx, name, sealed)
-	}
 	if err != nil {
+		return c.tell("keeping", name, err)
+	}
+	if err := c.rows.PutCertificate(ctx, name, sealed); err != nil {
 		return c.tell("keeping", name, err)
 	}
 	return nil

@@ -119,9 +119,10 @@ func (j *journal) add(path string, size int64, modified time.Time, sid string) e
 		return nil
 	}
 	line, err := json.Marshal(entry{path, size, modified, sid})
-	if err == nil {
-		_, err = fmt.Fprintf(j.file, "\n%s", line)
+	if err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
 	}
+	_, err = fmt.Fprintf(j.file, "\n%s", line)
 	if err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}

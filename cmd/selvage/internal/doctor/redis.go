@@ -22,11 +22,13 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 
 	before := time.Now()
 	info, err := s.Info(ctx)
-	if err == nil {
-		err = s.Probe(ctx)
-	}
-
 	if err != nil {
+		return []Finding{brokenf(
+			"start Redis or check its log; until then sessions are kept in the database, and logins in "+
+				"progress have to start over",
+			"%v", err)}
+	}
+	if err := s.Probe(ctx); err != nil {
 		return []Finding{brokenf(
 			"start Redis or check its log; until then sessions are kept in the database, and logins in "+
 				"progress have to start over",
