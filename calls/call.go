@@ -12,13 +12,13 @@ import (
 // A call connects a caller with the clients that the call reaches. Only its mailbox reads and
 // changes it, except for visible and the fields marked as fixed.
 type call struct {
-	*mailbox   // fixed; in a room, that of the room
+	*mailbox   // never changes; shared with the room, if the call is in one
 	calls      *Calls
 	id         string // fixed: the caller leg's id
 	project    string // fixed
 	session    string // fixed: identifies this meeting
 	roomID     string // fixed
-	echo       bool   // fixed: the caller hears itself
+	echo       bool   // never changes: whether the caller hears itself
 	in         *room  // fixed: the room that the caller dialed; nil for other calls
 	state      State
 	record     Record

@@ -210,9 +210,9 @@ func FirstKey(at time.Time) string {
 	return u.String()
 }
 
-// An Asked holds what backends and operators have requested for a call. The node that carries the
+// A Request holds what backends and operators have requested for a call. The node that carries the
 // call reads it.
-type Asked struct {
+type Request struct {
 	ProjectID, CallID string
 	HangUp            bool // end it
 	Record            bool // apply the changes to its recordings
@@ -248,9 +248,9 @@ type Store interface {
 	// AskMute requests that a member of a room is muted or unmuted, instead of an earlier request.
 	// It returns problem.NotFound if the project has no such member, or it has left.
 	AskMute(ctx context.Context, projectID, id string, muted bool) error
-	// TakeAsked returns the requests for the calls of a node. It returns each once, but a request to
-	// end a call until the call has ended.
-	TakeAsked(ctx context.Context, node string) ([]Asked, error)
+	// TakeRequests returns the requests for the calls of a node. It returns each request once,
+	// except that it returns a request to end a call until the call has ended.
+	TakeRequests(ctx context.Context, node string) ([]Request, error)
 	// PruneCalls deletes the records of calls that ended before the given time, in short
 	// transactions.
 	PruneCalls(ctx context.Context, before time.Time) error

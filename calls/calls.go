@@ -238,7 +238,7 @@ func (c *Calls) Run(ctx context.Context) {
 
 // carryOutRequests carries out the requests of backends and operators for this node's calls.
 func (c *Calls) carryOutRequests(ctx context.Context) {
-	asked, err := c.store.TakeAsked(ctx, c.node)
+	asked, err := c.store.TakeRequests(ctx, c.node)
 	if err != nil && ctx.Err() == nil {
 		c.log.Error("finding the requests to change calls", "error", err)
 	}

@@ -154,7 +154,7 @@ func (o *openRooms) carryOutRequests(ctx context.Context) error {
 		return nil
 	}
 
-	asked, err := o.store.TakeAskedRooms(ctx, o.calls.node)
+	asked, err := o.store.TakeRoomRequests(ctx, o.calls.node)
 	if err != nil {
 		return err
 	}

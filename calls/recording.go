@@ -225,7 +225,7 @@ func (r *recordings) stop() {
 	r.setTone(false)
 }
 
-// setTone starts or stops the tone that tells members that they are being recorded.
+// setTone starts or stops the tone that informs members of a recording.
 func (r *recordings) setTone(on bool) {
 	switch {
 	case on == (r.tone != nil) || r.calls.recordTone == 0:

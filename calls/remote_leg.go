@@ -67,8 +67,8 @@ func (r *remoteLegs) count() int {
 	return len(r.legs)
 }
 
-// Moved moves a client's legs to its new socket or, if the socket is the same, gives them its new
-// token. The old socket may have been on any node. Legs of other holders are not moved.
+// Moved moves a client's legs to its new socket or, if the socket is the same, updates their token.
+// The old socket may have been on any node. Legs of other holders are not moved.
 func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 	c.movedHere(from, to)
 	if from.ID != to.Socket.ID {

@@ -25,9 +25,9 @@ type RoomSession struct {
 	Ending    bool      // a backend or an operator has asked to end it; set only by the store
 }
 
-// An AskedRoom holds what backends and operators have requested for a room session. The node that
+// A RoomRequest holds what backends and operators have requested for a room session. The node that
 // carries it reads the requests.
-type AskedRoom struct {
+type RoomRequest struct {
 	ProjectID, RoomID, Session string
 	End                        bool // end it
 	Record                     bool // apply the changes to its recordings
@@ -60,9 +60,9 @@ type RoomStore interface {
 	// ended.
 	AskEndRoom(ctx context.Context, projectID, id string) error
 	AskRecordRoom(ctx context.Context, projectID, id string) error
-	// TakeAskedRooms returns the requests for the sessions of a node. It returns a change of
-	// recordings once, but a request to end a session until it has ended.
-	TakeAskedRooms(ctx context.Context, node string) ([]AskedRoom, error)
+	// TakeRoomRequests returns the requests for the sessions of a node. It returns each change of
+	// recordings once, and a request to end a session until the session has ended.
+	TakeRoomRequests(ctx context.Context, node string) ([]RoomRequest, error)
 	// PruneRooms deletes the sessions that ended before the given time, in short transactions.
 	PruneRooms(ctx context.Context, before time.Time) error
 }

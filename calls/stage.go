@@ -5,8 +5,8 @@ import "time"
 // minShown is the minimum time between two changes of the speaker.
 const minShown = 2 * time.Second
 
-// minSwitch is the minimum time between two changes of what members see, whatever causes them. Each
-// change sends an event to every member, and a member could otherwise cause many by muting its
+// minSwitch is the minimum time between two changes of what members see, regardless of their cause.
+// Each change sends an event to every member, and a member could otherwise cause many by muting its
 // camera again and again.
 const minSwitch = 500 * time.Millisecond
 

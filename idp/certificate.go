@@ -75,7 +75,7 @@ func (s CertificateSubject) Setting() string {
 }
 
 // errCertificate is the error for a client that does not authenticate with its certificate. It does
-// not name the certificate's fault, since the connection may be that of a stranger.
+// not name the certificate's fault, since anyone may have opened the connection.
 var errCertificate = problem.New(problem.Unauthenticated, "invalid_client",
 	"the certificate of the connection is missing, expired, or not the client's")
 

@@ -136,8 +136,8 @@ func containsCode(responseType string) bool {
 	return AuthRequest{ResponseType: canonicalResponseType(responseType)}.Returns(ResponseCode)
 }
 
-// scopes returns the scopes that m asks for, without those that only the operator can give and that
-// the client does not already have. Such scopes are not an error (RFC 7591, section 3.2.1).
+// scopes returns the scopes that m asks for, without scopes that only an operator can grant, unless
+// the client already has them. Such scopes are not an error (RFC 7591, section 3.2.1).
 func (m ClientMetadata) scopes(had []string, bad func(param, format string, args ...any)) []string {
 	asked := strings.Fields(m.Scope)
 	switch {
@@ -157,7 +157,7 @@ func (m ClientMetadata) scopes(had []string, bad func(param, format string, args
 	return allowed
 }
 
-// Limits of what a client says about itself.
+// Limits of the metadata with which a client registers itself.
 const (
 	maxTexts = 10
 	maxText  = 255 // bytes of a text that is not a URI

@@ -146,7 +146,7 @@ func (ls *Logins) decide(ctx context.Context, projectID, email, password string,
 		}
 	}
 
-	if reason := whyNot(sub, ok); reason != "" {
+	if reason := refusalOf(sub, ok); reason != "" {
 		return Login{}, ls.attempts.refuse(ctx, projectID, email, sub, reason)
 	}
 
@@ -161,9 +161,9 @@ func (ls *Logins) decide(ctx context.Context, projectID, email, password string,
 	return s, nil
 }
 
-// whyNot returns the reason to refuse a login, or "" to accept it. password is whether the
+// refusalOf returns the reason to refuse a login, or "" to accept it. password is whether the
 // password is correct.
-func whyNot(sub fabric.Subscriber, password bool) string {
+func refusalOf(sub fabric.Subscriber, password bool) string {
 	switch {
 	case sub.ID == "":
 		return refusedUnknown

@@ -39,7 +39,7 @@ func (ls *Letters) Ask(ctx context.Context, kind mail.Kind, projectID, email, re
 	return ls.AskIn(ctx, "", kind, projectID, email, requestID, network)
 }
 
-// AskIn queues an email that a person in a network asked for. language is the language of the
+// AskIn queues an email that a person requested from a network. language is the language of the
 // email, or "" for that of the account. requestID is the authorization request in which the person
 // asked, or "".
 //

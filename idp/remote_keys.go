@@ -72,7 +72,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri string, fits fit) ([]j
 	}
 	if now.Sub(s.tried) >= keysRetry {
 		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // other callers need the result, too
-		s.took(set, err, now)
+		s.store(set, err, now)
 		s.tried = as.Now() // so that callers that waited do not fetch again
 	}
 
@@ -97,8 +97,8 @@ func (s *remoteSet) since(now time.Time, age time.Duration, fits fit) []jose.JSO
 	return fitting(s.keys, fits)
 }
 
-// took stores the result of a fetch. If the fetch failed, it keeps the old set.
-func (s *remoteSet) took(set []jose.JSONWebKey, err error, now time.Time) {
+// store stores the result of a fetch. If the fetch failed, it keeps the old set.
+func (s *remoteSet) store(set []jose.JSONWebKey, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err = err; err == nil {

@@ -11,7 +11,7 @@ func tracked(root string) fs.FS { return tree{os.DirFS(root)} }
 
 type tree struct{ fs.FS }
 
-// ignored holds the names that tracked omits. sdk/dist is nevertheless part of the tree.
+// ignored holds the names that tracked omits. sdk/dist is part of the tree anyway.
 var ignored = map[string]bool{".git": true, "bin": true, "dist": true, "node_modules": true, "selvage-data": true}
 
 func (t tree) ReadDir(name string) (kept []fs.DirEntry, err error) {

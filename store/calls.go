@@ -368,12 +368,12 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 	})
 }
 
-// TakeAsked returns the marked calls of a node. It deletes the marks that it returns, except those of
+// TakeRequests returns the marked calls of a node. It deletes the marks that it returns, except those of
 // calls to end. Marks that are set meanwhile remain.
-func (s *Calls) TakeAsked(ctx context.Context, node string) ([]calls.Asked, error) {
-	all, err := gather(ctx, s.read(), "listing what is asked of calls", scanAsked,
+func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
+	all, err := gather(ctx, s.read(), "listing what is asked of calls", scanRequest,
 		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
-	if err != nil || !slices.ContainsFunc(all, func(a calls.Asked) bool { return askedOnce(a) != 0 }) {
+	if err != nil || !slices.ContainsFunc(all, func(a calls.Request) bool { return askedOnce(a) != 0 }) {
 		return all, err
 	}
 	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
@@ -390,7 +390,7 @@ func (s *Calls) TakeAsked(ctx context.Context, node string) ([]calls.Asked, erro
 }
 
 // askedOnce returns the bits of those requests that are carried out once.
-func askedOnce(a calls.Asked) (bits int64) {
+func askedOnce(a calls.Request) (bits int64) {
 	for bit, set := range map[int64]bool{askedRecord: a.Record, askedMute: a.Mute, askedUnmute: a.Unmute} {
 		if set {
 			bits |= bit
@@ -399,7 +399,7 @@ func askedOnce(a calls.Asked) (bits int64) {
 	return bits
 }
 
-func scanAsked(row scanner) (a calls.Asked, err error) {
+func scanRequest(row scanner) (a calls.Request, err error) {
 	var bits int64
 	err = row.Scan(&a.ProjectID, &a.CallID, &bits)
 	a.HangUp, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0

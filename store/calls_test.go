@@ -178,17 +178,17 @@ func testAskCalls(t *testing.T, c Config) {
 		t.Errorf("AskRecord of a past call = %v, want not found", err)
 	}
 
-	for _, want := range []calls.Asked{
+	for _, want := range []calls.Request{
 		{ProjectID: runs.ProjectID, CallID: runs.ID, HangUp: true, Record: true},
 		{ProjectID: runs.ProjectID, CallID: runs.ID, HangUp: true},
 	} {
-		if got, err := s.TakeAsked(t.Context(), "n"); err != nil || !slices.Equal(got, []calls.Asked{want}) {
-			t.Errorf("TakeAsked = %v, %v, want %v", got, err, want)
+		if got, err := s.TakeRequests(t.Context(), "n"); err != nil || !slices.Equal(got, []calls.Request{want}) {
+			t.Errorf("TakeRequests = %v, %v, want %v", got, err, want)
 		}
 	}
 	askMutes(t, s, runs)
-	if got, err := s.TakeAsked(t.Context(), "another"); err != nil || len(got) != 0 {
-		t.Errorf("TakeAsked of another node = %v, %v, want none", got, err)
+	if got, err := s.TakeRequests(t.Context(), "another"); err != nil || len(got) != 0 {
+		t.Errorf("TakeRequests of another node = %v, %v, want none", got, err)
 	}
 }
 
@@ -207,12 +207,12 @@ func askMutes(t *testing.T, s *Store, outside calls.Record) {
 			t.Fatal(err)
 		}
 	}
-	want := []calls.Asked{{ProjectID: "p", CallID: member.ID, Unmute: true}}
-	if got, err := s.TakeAsked(t.Context(), "room"); err != nil || !slices.Equal(got, want) {
-		t.Errorf("TakeAsked = %v, %v, want %v", got, err, want)
+	want := []calls.Request{{ProjectID: "p", CallID: member.ID, Unmute: true}}
+	if got, err := s.TakeRequests(t.Context(), "room"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("TakeRequests = %v, %v, want %v", got, err, want)
 	}
-	if got, err := s.TakeAsked(t.Context(), "room"); err != nil || len(got) != 0 {
-		t.Errorf("a second TakeAsked = %v, %v, want none", got, err)
+	if got, err := s.TakeRequests(t.Context(), "room"); err != nil || len(got) != 0 {
+		t.Errorf("a second TakeRequests = %v, %v, want none", got, err)
 	}
 }
 

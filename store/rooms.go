@@ -155,12 +155,12 @@ func (s *Rooms) askRoom(ctx context.Context, e audit.Event, projectID, id string
 	})
 }
 
-// TakeAskedRooms returns the marked sessions of a node. It deletes the marks for changed recordings.
-func (s *Rooms) TakeAskedRooms(ctx context.Context, node string) ([]calls.AskedRoom, error) {
+// TakeRoomRequests returns the marked sessions of a node. It deletes the marks for changed recordings.
+func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.RoomRequest, error) {
 	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
-	all, err := gather(ctx, s.read(), "listing what is asked of room sessions", scanAskedRoom,
+	all, err := gather(ctx, s.read(), "listing what is asked of room sessions", scanRoomRequest,
 		`SELECT project_id, room_id, id, asked FROM room_sessions WHERE`+asked, node)
-	if err != nil || !slices.ContainsFunc(all, func(a calls.AskedRoom) bool { return a.Record }) {
+	if err != nil || !slices.ContainsFunc(all, func(a calls.RoomRequest) bool { return a.Record }) {
 		return all, err
 	}
 	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
@@ -173,7 +173,7 @@ func (s *Rooms) TakeAskedRooms(ctx context.Context, node string) ([]calls.AskedR
 	return all, err
 }
 
-func scanAskedRoom(row scanner) (a calls.AskedRoom, err error) {
+func scanRoomRequest(row scanner) (a calls.RoomRequest, err error) {
 	var bits int64
 	err = row.Scan(&a.ProjectID, &a.RoomID, &a.Session, &bits)
 	a.End, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0

@@ -94,7 +94,7 @@ func testRoomSessions(t *testing.T, c Config) {
 func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 	t.Helper()
 	ctx := t.Context()
-	want := calls.AskedRoom{ProjectID: r.ProjectID, RoomID: r.RoomID, Session: r.ID, Record: true}
+	want := calls.RoomRequest{ProjectID: r.ProjectID, RoomID: r.RoomID, Session: r.ID, Record: true}
 	for _, ask := range []func() error{
 		func() error { return s.AskRecordRoom(ctx, r.ProjectID, r.ID) },
 		func() error { return s.AskEndRoom(ctx, r.ProjectID, r.ID) },
@@ -102,13 +102,13 @@ func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 		if err := ask(); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.TakeAskedRooms(ctx, r.Node); err != nil || !slices.Equal(got, []calls.AskedRoom{want}) {
-			t.Errorf("TakeAskedRooms returns %+v, %v, want %+v", got, err, want)
+		if got, err := s.TakeRoomRequests(ctx, r.Node); err != nil || !slices.Equal(got, []calls.RoomRequest{want}) {
+			t.Errorf("TakeRoomRequests returns %+v, %v, want %+v", got, err, want)
 		}
 		want.Record, want.End = false, true
 	}
-	if got, err := s.TakeAskedRooms(ctx, r.Node); err != nil || !slices.Equal(got, []calls.AskedRoom{want}) {
-		t.Errorf("a second time, TakeAskedRooms returns %+v, %v, want %+v", got, err, want)
+	if got, err := s.TakeRoomRequests(ctx, r.Node); err != nil || !slices.Equal(got, []calls.RoomRequest{want}) {
+		t.Errorf("a second time, TakeRoomRequests returns %+v, %v, want %+v", got, err, want)
 	}
 	if err := s.AskRecordRoom(ctx, r.ProjectID, newID()); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a request for an unknown session returns %v, want problem.NotFound", err)

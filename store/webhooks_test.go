@@ -29,8 +29,8 @@ func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric
 	return w
 }
 
-// told returns the names of the events that are pending for a webhook, the oldest first.
-func told(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
+// pendingEvents returns the names of the events that are pending for a webhook, oldest first.
+func pendingEvents(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
 	t.Helper()
 	p, err := s.ListDeliveries(t.Context(), w.ID, "", page.Query{Size: 100})
 	if err != nil {
@@ -110,7 +110,7 @@ func testEvents(t *testing.T, c store.Config) {
 		{"of another project", foreign, ""},
 		{"off", off, ""},
 	} {
-		if got := strings.Join(told(t, s, tt.webhook), " "); got != tt.want {
+		if got := strings.Join(pendingEvents(t, s, tt.webhook), " "); got != tt.want {
 			t.Errorf("%s: pending events %q, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -136,7 +136,7 @@ func testRefusedChange(t *testing.T, c store.Config) {
 		t.Errorf("DeleteSubscriber of another project = %v", err)
 	}
 
-	if got := told(t, s, w); len(got) != 1 {
+	if got := pendingEvents(t, s, w); len(got) != 1 {
 		t.Errorf("pending events %v, want the one creation", got)
 	}
 }

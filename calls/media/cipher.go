@@ -31,9 +31,9 @@ type plainSource struct {
 	restarts uint32 // added to the SSRC of packets
 }
 
-// maxRejected is how many packets in a row may be old or repeated. Then the phone has started its
-// numbers again, which some do after a hold. Its packets get another SSRC, since a new sequence of
-// numbers is a new stream.
+// maxRejected is how many packets in a row may be old or repeated. After that, the phone is assumed
+// to have restarted its sequence numbers, as some phones do after a hold. Its packets then get
+// another SSRC, because new sequence numbers mean a new stream.
 const maxRejected = 25
 
 var errRepeated = errors.New("the packet is old or repeated")

@@ -31,7 +31,7 @@ type transaction = [stun.TransactionIDSize]byte
 // of a packet may be forged, so it does not prove that the client is there. The engine therefore
 // sends a check to the address, and uses the address as a path once the check has been answered.
 type peer struct {
-	path        path         // to the address, with what the client requested for it
+	path        path         // requests to the address, with the attributes that the client set in its own
 	credentials *credentials // the ones that the client last used from this address
 	lastHeard   time.Time    // when it did
 

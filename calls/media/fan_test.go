@@ -108,8 +108,8 @@ func requested(packets []rtcp.Packet) (n int) {
 	return n
 }
 
-// TestShowMany shows that the work of showing another source grows with the viewers, not with their
-// square: each route is an allocation.
+// TestShowMany shows that the work of showing another source is proportional to the number of
+// viewers, not to its square. It counts allocations, since each route is one.
 func TestShowMany(t *testing.T) {
 	const n = 100
 	e, legs := newVideoLegs(t, n)

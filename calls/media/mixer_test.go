@@ -138,8 +138,8 @@ type deaf struct{}
 func (deaf) Packet(calls.Packet)                 {}
 func (deaf) Clock(calls.Kind, uint32, time.Time) {}
 
-// TestMixRecord shows that a recording has all members, and that its timestamps go on while nobody
-// is there.
+// TestMixRecord shows that a recording contains all members, and that its timestamps advance while
+// the room is empty.
 func TestMixRecord(t *testing.T) {
 	h := newHall(t)
 	a, b := h.enter(sdp.G722, 440), h.enter(sdp.PCMU, 1000)
@@ -233,7 +233,7 @@ func TestPlayout(t *testing.T) {
 		}
 		p.put(sdp.G722, uint32(n)*frameBytes, payload)
 	}
-	take := func() (int, taken) {
+	take := func() (int, audioKind) {
 		_, what := p.take(&b)
 		return int(b[0]), what
 	}

@@ -66,17 +66,17 @@ func (p *playout) restart(codec string, at uint32) {
 	p.least, p.frames = maxDelay, 0
 }
 
-// A taken is the kind of audio that a playout took.
-type taken int
+// audioKind describes the audio that a playout returned.
+type audioKind int
 
 const (
-	noAudio    taken = iota // the client sends no audio
-	lateAudio               // a packet was lost or has not come yet
-	wholeFrame              // a whole frame
+	noAudio    audioKind = iota // the client sends no audio
+	lateAudio                   // a packet was lost or has not come yet
+	wholeFrame                  // a whole frame
 )
 
 // take copies the next frame to b and returns its codec.
-func (p *playout) take(b *[frameBytes]byte) (codec string, what taken) {
+func (p *playout) take(b *[frameBytes]byte) (codec string, what audioKind) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.started {

@@ -213,7 +213,7 @@ func (s *section) extend(seq uint16) uint32 {
 
 // resend resends packets that the client missed. It returns a request for packets that never
 // arrived here, to be sent to their source (RFC 4585, section 6.2.1). Requests for packets that are
-// older than the history are ignored: they arrived, and are of no use to a client any more. budget
+// older than the history are ignored: they did arrive, and are no longer of use to a client. budget
 // is how many more packets the client may request.
 func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now time.Time) []rtcp.Packet {
 	o := &s.out

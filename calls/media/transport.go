@@ -193,7 +193,7 @@ func (t *transport) send(packet []byte) bool {
 func (t *transport) close() {
 	t.cancel()
 	if t.port != nil {
-		_ = t.port.conn.Close() // nothing is sent any more
+		_ = t.port.conn.Close() // nothing is sent after this
 	} else {
 		t.engine.table.remove(t)
 	}

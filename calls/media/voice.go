@@ -54,7 +54,7 @@ type voice struct {
 	to      *output
 	encoder *wav.Encoder
 	down    halfRate
-	shared  bool // its stream is that of all silent members
+	shared  bool // it receives the stream shared by all silent members
 	at      uint32
 	reports int // frames until the next sender report
 }

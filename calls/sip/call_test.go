@@ -150,8 +150,8 @@ func TestHold(t *testing.T) {
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "still here")
 }
 
-// TestGonePhone shows that phones in calls are asked every minute whether they are still there, and
-// that a call ends if one of them does not know it any more.
+// TestGonePhone shows that phones in calls are asked every minute whether they are still reachable,
+// and that a call ends if a phone no longer knows it.
 func TestGonePhone(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
@@ -169,7 +169,8 @@ func TestGonePhone(t *testing.T) {
 	w.isOver()
 }
 
-// TestManyUpdates shows that a phone that renegotiates its media all the time is told to wait.
+// TestManyUpdates shows that a phone that renegotiates its media too often gets an error, and must
+// wait.
 func TestManyUpdates(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)

@@ -44,7 +44,7 @@ func (m media) echo() {
 	}
 }
 
-// told is the media address that clients know. It is not an address of this machine.
+// told is the advertised media address. It is not an address of this machine.
 var told = netip.MustParseAddrPort("203.0.113.7:8444")
 
 // start starts a server that relays to a media port.

@@ -143,7 +143,7 @@ func TestAccountApps(t *testing.T) {
 	w.lives("the revoked app's", false, theirs)
 	w.lives("the other app's", true, ours)
 	if got := b.authorize(request(third, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("the app that asks again gets: %v", got.told())
+		t.Errorf("the app that asks again gets: %v", got.parameters())
 	}
 
 	// Revoking an unknown client's access is not an error.

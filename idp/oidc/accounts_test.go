@@ -29,7 +29,7 @@ func (b *browser) choose(page reply, email string) reply {
 func (w *world) who(c idp.Client, got reply) string {
 	w.t.Helper()
 	if got.param("code") == "" {
-		w.t.Fatalf("no code: %d %v", got.status, got.told())
+		w.t.Fatalf("no code: %d %v", got.status, got.parameters())
 	}
 	return text(payload(w.t, w, text(w.redeem(c, got.param("code")).json(w.t)["id_token"]))["sub"])
 }
@@ -86,7 +86,7 @@ func TestAccounts(t *testing.T) {
 	// A choice cannot override the request's hint.
 	page := b.authorize(request(c, "prompt", "select_account", "id_token_hint", hint))
 	if got := b.choose(page, bobs); got.param("error") != "login_required" {
-		t.Errorf("bob was chosen for a request with ada's hint: %d %v", got.status, got.told())
+		t.Errorf("bob was chosen for a request with ada's hint: %d %v", got.status, got.parameters())
 	}
 }
 
@@ -129,11 +129,11 @@ func TestAccountsAfterLogout(t *testing.T) {
 	// The remaining login must be chosen, even after the session store was emptied.
 	for range 2 {
 		if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "account_selection_required" {
-			t.Errorf("prompt=none after the logout: %v", got.told())
+			t.Errorf("prompt=none after the logout: %v", got.parameters())
 		}
 		page := b.authorize(request(c))
 		if !strings.Contains(page.body, email) || strings.Contains(page.body, bobs) {
-			t.Errorf("after bob's logout: %d %v %s, want a choice of ada", page.status, page.told(), page.body)
+			t.Errorf("after bob's logout: %d %v %s, want a choice of ada", page.status, page.parameters(), page.body)
 		}
 		w.empty()
 	}
@@ -197,7 +197,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		t.Errorf("a choice from another site: %d, want 403", got.status)
 	}
 	if got := b.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.param("code") == "" {
-		t.Errorf("the permitted choice: %d %v", got.status, got.told())
+		t.Errorf("the permitted choice: %d %v", got.status, got.parameters())
 	}
 }
 
@@ -223,7 +223,7 @@ func TestAccountsInUse(t *testing.T) {
 	}
 	if hint := b.authorize(request(c, "prompt", "none",
 		"claims", `{"id_token":{"sub":{"value":"`+first.ID+`"}}}`)); hint.param("error") != "login_required" {
-		t.Errorf("the login that was dropped: %v", hint.told())
+		t.Errorf("the login that was dropped: %v", hint.parameters())
 	}
 
 	// The chosen account sees the consent page.
@@ -232,7 +232,7 @@ func TestAccountsInUse(t *testing.T) {
 		t.Fatalf("no consent page for the chosen account: %d %s", consent.status, consent.body)
 	}
 	if got := b.consent(consent, "allow"); got.param("code") == "" {
-		t.Errorf("allowing: %d %v", got.status, got.told())
+		t.Errorf("allowing: %d %v", got.status, got.parameters())
 	}
 
 	// A subscriber who was disabled in the meantime is not offered.

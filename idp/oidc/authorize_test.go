@@ -226,7 +226,7 @@ func TestAuthorizeErrors(t *testing.T) {
 		}
 		if got.param("error") != tt.want || got.param("state") != "s" || got.param("iss") != w.url+"/" ||
 			got.param("code") != "" {
-			t.Errorf("%s: redirect with %v, want error=%s", tt.name, got.told(), tt.want)
+			t.Errorf("%s: redirect with %v, want error=%s", tt.name, got.parameters(), tt.want)
 		}
 	}
 }

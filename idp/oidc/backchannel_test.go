@@ -76,9 +76,9 @@ func (r *rp) answer(status int) {
 	r.status = status
 }
 
-// told waits until the client has received this many logouts and its last response has been
+// receiveLogouts waits until the client has received this many logouts and its last response has been
 // recorded. It returns the tokens.
-func (r *rp) told(want int) []string {
+func (r *rp) receiveLogouts(want int) []string {
 	r.w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
 		r.mu.Lock()
@@ -241,7 +241,7 @@ func TestBackchannelLogout(t *testing.T) {
 				*rp
 				id string
 			}{{one, id}, {two, idOfTwo}} {
-				tokens := each.told(1)
+				tokens := each.receiveLogouts(1)
 				if len(tokens) != 1 {
 					t.Fatalf("notified %d times, want once", len(tokens))
 				}
@@ -272,19 +272,19 @@ func TestBackchannelRetry(t *testing.T) {
 	r.answer(http.StatusServiceUnavailable)
 	w.deliver()
 	b.signOut()
-	first := r.told(1)[0]
+	first := r.receiveLogouts(1)[0]
 	wantLogoutToken(t, w, r.client, first, id)
 
 	// A redirect is not followed and counts as a failure.
 	w.pass(10 * time.Minute)
 	r.answer(http.StatusFound)
-	second := r.told(2)[1]
+	second := r.receiveLogouts(2)[1]
 	wantLogoutToken(t, w, r.client, second, id)
 
 	// Success ends the retries.
 	w.pass(10 * time.Minute)
 	r.answer(http.StatusNoContent)
-	third := r.told(3)[2]
+	third := r.receiveLogouts(3)[2]
 	wantLogoutToken(t, w, r.client, third, id)
 
 	seen := make(map[string]bool)
@@ -312,7 +312,7 @@ func TestBackchannelRefused(t *testing.T) {
 	r.answer(http.StatusBadRequest)
 	w.deliver()
 	b.signOut()
-	r.told(1)
+	r.receiveLogouts(1)
 	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Dead || got[0].Status != 400 {
 		t.Fatalf("logouts %+v, want a dead letter", got)
 	}
@@ -322,7 +322,7 @@ func TestBackchannelRefused(t *testing.T) {
 	_, err := w.fabric.Deliveries.RedeliverLogout(t.Context(), w.project.ID, r.client.ID,
 		text(payload(t, w, id)["sid"]))
 	must(t, err)
-	wantLogoutToken(t, w, r.client, r.told(2)[1], id)
+	wantLogoutToken(t, w, r.client, r.receiveLogouts(2)[1], id)
 }
 
 // TestLogoutVerdict shows which responses to a logout end the retries.

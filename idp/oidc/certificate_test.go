@@ -299,7 +299,7 @@ func (w *world) certificateFlow(t *testing.T, conn tlsClient, c idp.Client) map[
 	set := conn.post("/oauth/token", url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID},
 		"code": {got.param("code")}, "code_verifier": {verifier}, "redirect_uri": {callback}})
 	if set.status != http.StatusOK {
-		t.Fatalf("no tokens: %d %s, after %v", set.status, set.body, got.told())
+		t.Fatalf("no tokens: %d %s, after %v", set.status, set.body, got.parameters())
 	}
 	return set.json(t)
 }

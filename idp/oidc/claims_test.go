@@ -57,10 +57,10 @@ func TestClaimsAreRights(t *testing.T) {
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
 	if got := b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow"); got.param("code") == "" {
-		t.Fatalf("allowing: %d %v", got.status, got.told())
+		t.Fatalf("allowing: %d %v", got.status, got.parameters())
 	}
 	if got := b.authorize(request(c, "claims", both, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("claims without consent: %d %v", got.status, got.told())
+		t.Errorf("claims without consent: %d %v", got.status, got.parameters())
 	}
 
 	page := b.authorize(request(c, "claims", both))
@@ -68,7 +68,7 @@ func TestClaimsAreRights(t *testing.T) {
 		t.Fatalf("the consent page does not list the claims: %d %s", page.status, page.body)
 	}
 	if got := b.consent(page, "allow"); got.param("code") == "" {
-		t.Errorf("allowing: %d %v", got.status, got.told())
+		t.Errorf("allowing: %d %v", got.status, got.parameters())
 	}
 }
 
@@ -102,14 +102,14 @@ func TestClaimsSub(t *testing.T) {
 	} {
 		got := b.authorize(request(tt.c, "prompt", "none", "claims", tt.claims))
 		if (got.param("code") != "") != tt.want || (got.param("error") == "login_required") == tt.want {
-			t.Errorf("%s: %v, want success %v", tt.name, got.told(), tt.want)
+			t.Errorf("%s: %v, want success %v", tt.name, got.parameters(), tt.want)
 		}
 	}
 
 	hint := text(w.tokens(c)["id_token"])
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", hint,
 		"claims", `{"id_token":{"sub":{"value":`+sub(c, bob.ID)+`}}}`)); got.param("error") != "login_required" {
-		t.Errorf("ada's hint and bob's sub: %v", got.told())
+		t.Errorf("ada's hint and bob's sub: %v", got.parameters())
 	}
 }
 
@@ -142,7 +142,7 @@ func TestACR(t *testing.T) {
 		got := b.authorize(request(c, tt.pair...))
 		if tt.want != "" {
 			if got.param("error") != tt.want || got.param("state") != "s" {
-				t.Errorf("%v: %d %v, want %s", tt.pair, got.status, got.told(), tt.want)
+				t.Errorf("%v: %d %v, want %s", tt.pair, got.status, got.parameters(), tt.want)
 			}
 			continue
 		}
@@ -165,7 +165,7 @@ func TestDisplayHints(t *testing.T) {
 	} {
 		got := w.browser().authorize(request(c, pair[0], pair[1]))
 		if got.status != http.StatusOK || !strings.Contains(got.body, `id="login-submit"`) {
-			t.Errorf("%v: %d %v", pair, got.status, got.told())
+			t.Errorf("%v: %d %v", pair, got.status, got.parameters())
 		}
 	}
 }

@@ -127,7 +127,7 @@ func TestRegister(t *testing.T) {
 		t.Error("the access token opens the fabric")
 	}
 	if got := w.browser().authorize(request(c, "scope", "openid Voice")); got.param("error") != "invalid_scope" {
-		t.Errorf("a request for Voice: %v", got.told())
+		t.Errorf("a request for Voice: %v", got.parameters())
 	}
 }
 
@@ -437,19 +437,19 @@ func TestRequestDefaults(t *testing.T) {
 	b := w.browser()
 	b.code(other)
 	if got := b.authorize(request(c, "acr_values", "1", "prompt", "none")); got.param("code") == "" {
-		t.Errorf("a request with another class: %v", got.told())
+		t.Errorf("a request with another class: %v", got.parameters())
 	}
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("a login with one factor: %v", got.told())
+		t.Errorf("a login with one factor: %v", got.parameters())
 	}
 
 	w.pass(2 * time.Minute)
 	old := request(c, "acr_values", "1", "prompt", "none")
 	if got := b.authorize(old); got.param("error") != "login_required" {
-		t.Errorf("an old login: %v", got.told())
+		t.Errorf("an old login: %v", got.parameters())
 	}
 	if got := b.authorize(with(old, "max_age", "600")); got.param("code") == "" {
-		t.Errorf("an old login with another maximum age: %v", got.told())
+		t.Errorf("an old login with another maximum age: %v", got.parameters())
 	}
 }
 

@@ -23,15 +23,15 @@ type consentPages struct {
 // explained lists the rights whose text has a second sentence, an explanation.
 var explained = []string{"openid", "profile", "offline_access", "Voice", idp.FabricAccess}
 
-// told lists the rights that have their own text.
-var told = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
+// describedRights lists the rights that have their own text.
+var describedRights = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
 
 // meaningOf describes scope, which is a scope or another right, in plain words.
 func meaningOf(say *words.Words, scope string) templates.Scope {
 	switch {
 	case slices.Contains(explained, scope):
 		return templates.Scope{Title: say.Say("scope." + scope), Why: say.Say("scope." + scope + ".why")}
-	case slices.Contains(told, scope):
+	case slices.Contains(describedRights, scope):
 		return templates.Scope{Title: say.Say("scope." + scope)}
 	case strings.Contains(scope, ":"): // a resource
 		return templates.Scope{Title: say.Say("scope-at", "Where", scope)}

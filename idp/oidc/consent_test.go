@@ -50,10 +50,10 @@ func TestConsentRevoked(t *testing.T) {
 
 		// The client must ask for consent again, for ID tokens too.
 		if r := b.authorize(request(c, "prompt", "none")); r.param("error") != "consent_required" {
-			t.Errorf("%s: prompt=none after the consent was revoked: %v", kind, r.told())
+			t.Errorf("%s: prompt=none after the consent was revoked: %v", kind, r.parameters())
 		}
 		if r := b.authorize(implicit(c, "prompt", "none")); r.param("error") != "consent_required" {
-			t.Errorf("%s: an ID token after the consent was revoked: %v", kind, r.told())
+			t.Errorf("%s: an ID token after the consent was revoked: %v", kind, r.parameters())
 		}
 
 		// The other client is not affected.

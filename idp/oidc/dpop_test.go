@@ -183,7 +183,7 @@ func TestDPoPCode(t *testing.T) {
 		t.Errorf("the key of dpop_jkt: %s", got.body)
 	}
 	if got := w.browser().authorize(request(c, "dpop_jkt", "x")); got.param("error") != "invalid_request" {
-		t.Errorf("an invalid dpop_jkt: %v", got.told())
+		t.Errorf("an invalid dpop_jkt: %v", got.parameters())
 	}
 
 	push := func(proof string, pairs ...string) reply {

@@ -103,7 +103,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	}
 
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("the password is enough without a second factor: %v", got.told())
+		t.Errorf("the password is enough without a second factor: %v", got.parameters())
 	}
 	if got := b.form(page, "/login/factor", "code", "000000"); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "The code is wrong.") {
@@ -224,7 +224,7 @@ func TestLoginWithRecoveryCode(t *testing.T) {
 		page := b.logIn(b.authorize(request(c)), email, secret)
 		got := b.form(page, "/login/factor", "with", "recovery_codes", "code", codes[0])
 		if (got.param("code") != "") != want {
-			t.Errorf("use %d of a recovery code: %d %v", i+1, got.status, got.told())
+			t.Errorf("use %d of a recovery code: %d %v", i+1, got.status, got.parameters())
 		}
 		if want {
 			acr, amr := w.proven(c, got)
@@ -246,7 +246,7 @@ func TestPasswordChangesBetween(t *testing.T) {
 	must(t, err)
 	if got := b.form(page, "/login/factor", "code",
 		factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
-		t.Errorf("with the old password and a code: %d %v", got.status, got.told())
+		t.Errorf("with the old password and a code: %d %v", got.status, got.parameters())
 	}
 }
 
@@ -307,7 +307,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	page = b.logIn(b.authorize(request(c)), email, secret)
 	if got := b.form(page, "/login/factor",
 		append(credential(hers, page), "with", "passkey")...); got.status != http.StatusUnprocessableEntity {
-		t.Errorf("another subscriber's passkey as the second factor: %d %v", got.status, got.told())
+		t.Errorf("another subscriber's passkey as the second factor: %d %v", got.status, got.parameters())
 	}
 
 	disabled := true
@@ -338,10 +338,10 @@ func TestStepUp(t *testing.T) {
 
 		// The request cannot be answered with prompt=none. Other requests need only one factor.
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("error") != "login_required" {
-			t.Errorf("%v with prompt=none: %v", pair, got.told())
+			t.Errorf("%v with prompt=none: %v", pair, got.parameters())
 		}
 		if got := b.authorize(request(c, "acr_values", "1")); got.param("code") == "" {
-			t.Errorf("a request without requirements, with prompt=none: %v", got.told())
+			t.Errorf("a request without requirements, with prompt=none: %v", got.parameters())
 		}
 
 		// The person is asked only for the second factor, and cannot skip it.
@@ -365,7 +365,7 @@ func TestStepUp(t *testing.T) {
 		}
 
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("code") == "" {
-			t.Errorf("%v again: %v", pair, got.told())
+			t.Errorf("%v again: %v", pair, got.parameters())
 		}
 	}
 }
@@ -428,7 +428,7 @@ func TestEnrolDuringLogin(t *testing.T) {
 			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}),
 				b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
 				if past.param("code") != "" {
-					t.Errorf("skipping the set-up: %d %v", past.status, past.told())
+					t.Errorf("skipping the set-up: %d %v", past.status, past.parameters())
 				}
 			}
 
@@ -544,7 +544,7 @@ func TestPasskeysAreCounted(t *testing.T) {
 	for i, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity,
 		http.StatusTooManyRequests} {
 		if got := b.form(page, "/login/passkey", "credential", "{}"); got.status != want {
-			t.Errorf("attempt %d: %d %s, want %d", i+1, got.status, got.told(), want)
+			t.Errorf("attempt %d: %d %s, want %d", i+1, got.status, got.parameters(), want)
 		}
 	}
 }

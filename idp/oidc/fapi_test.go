@@ -54,7 +54,7 @@ func (b bank) code(t *testing.T) string {
 	br := b.party.w.browser()
 	got := br.logIn(br.authorize(reference(b.c, text(pushed.json(t)["request_uri"]))), email, secret)
 	if got.param("code") == "" || got.param("iss") != b.party.w.url+"/" {
-		t.Fatalf("the response is %v", got.told())
+		t.Fatalf("the response is %v", got.parameters())
 	}
 	return got.param("code")
 }
@@ -118,7 +118,7 @@ func TestFAPIErrors(t *testing.T) {
 		t.Errorf("an nbf in eight seconds: %d %s", got.status, got.body)
 	}
 	if got := w.browser().authorize(request(b.c)); got.param("error") != "invalid_request" {
-		t.Errorf("a request that is not pushed: %v", got.told())
+		t.Errorf("a request that is not pushed: %v", got.parameters())
 	}
 	if got := b.post(t, "/oauth/par", request(b.c, "redirect_uri", "")); got.json(t)["error"] != "invalid_request" {
 		t.Errorf("no redirect URI: %s", got.body)
@@ -188,8 +188,8 @@ func TestFAPIMessageSigning(t *testing.T) {
 	br := w.browser()
 	got := br.logIn(br.authorize(reference(b.c, text(pushed["request_uri"]))), email, secret)
 	claims := payload(t, w, got.param("response"))
-	if len(got.told()) != 1 || claims["iss"] != w.url+"/" || header(t, got.param("response"))["alg"] != "ES256" {
-		t.Fatalf("the response is %v with %v", got.told(), claims)
+	if len(got.parameters()) != 1 || claims["iss"] != w.url+"/" || header(t, got.param("response"))["alg"] != "ES256" {
+		t.Fatalf("the response is %v with %v", got.parameters(), claims)
 	}
 	set := b.post(t, "/oauth/token", b.redemption(text(claims["code"]))).json(t)
 

@@ -48,7 +48,7 @@ func TestHybrid(t *testing.T) {
 		token, code := has("token", "access_token"), has("code", "code")
 		if token && (got.param("token_type") != "Bearer" || got.param("expires_in") != "600" ||
 			got.param("scope") != "openid profile") {
-			t.Errorf("%s: the response is %v", kind, got.told())
+			t.Errorf("%s: the response is %v", kind, got.parameters())
 		}
 
 		if has("id_token", "id_token") {

@@ -28,8 +28,8 @@ func TestImplicit(t *testing.T) {
 		got := b.logIn(b.authorize(implicit(
 			c, "response_mode", mode, "claims", `{"id_token":{"email":null}}`)), email, secret)
 		if fragment != (got.location != nil && strings.HasPrefix(got.location.String(), callback+"#")) ||
-			len(got.told()) != 4 || got.param("state") != "s" {
-			t.Fatalf("%q: %d to %v with %v", mode, got.status, got.location, got.told())
+			len(got.parameters()) != 4 || got.param("state") != "s" {
+			t.Fatalf("%q: %d to %v with %v", mode, got.status, got.location, got.parameters())
 		}
 
 		id := payload(t, w, got.param("id_token"))
@@ -40,7 +40,7 @@ func TestImplicit(t *testing.T) {
 
 		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t, w,
 			again.param("id_token"))["given_name"] != nil {
-			t.Errorf("%q: a claim of a scope that was not requested: %v", mode, again.told())
+			t.Errorf("%q: a claim of a scope that was not requested: %v", mode, again.parameters())
 		}
 	}
 }
@@ -106,6 +106,6 @@ func TestImplicitIsAGrant(t *testing.T) {
 
 	must(t, w.idp.Logins.End(t.Context(), text(payload(t, w, got.param("id_token"))["sid"])))
 	if got := b.authorize(implicit(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("after the login was ended: %v", got.told())
+		t.Errorf("after the login was ended: %v", got.parameters())
 	}
 }

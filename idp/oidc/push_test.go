@@ -55,7 +55,7 @@ func TestPush(t *testing.T) {
 	w.pass(2 * time.Minute) // a person may take longer than the request_uri is valid
 	answer := b.logIn(page, email, secret)
 	if answer.param("state") != "pushed" || answer.param("code") == "" {
-		t.Fatalf("the response is %v", answer.told())
+		t.Fatalf("the response is %v", answer.parameters())
 	}
 	if id := payload(t, w, text(w.redeem(c, answer.param("code")).json(t)["id_token"])); id["nonce"] != "n" {
 		t.Errorf("ID token %v", id)
@@ -152,10 +152,10 @@ func TestPushRequired(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.RequirePushed = true })
 	if got := w.browser().authorize(request(c)); got.param("error") != "invalid_request" || got.param("state") != "s" {
-		t.Errorf("not pushed: %v", got.told())
+		t.Errorf("not pushed: %v", got.parameters())
 	}
 	b := w.browser()
 	if got := b.logIn(b.authorize(reference(c, w.pushed(c))), email, secret); got.param("code") == "" {
-		t.Errorf("pushed: %v", got.told())
+		t.Errorf("pushed: %v", got.parameters())
 	}
 }

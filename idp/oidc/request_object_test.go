@@ -57,7 +57,7 @@ func TestRequestObject(t *testing.T) {
 	got := b.authorize(request(p.c, "request", object, "state", "outside", "redirect_uri", "", "scope", "openid Fax"))
 	got = b.logIn(got, email, secret)
 	if got.param("state") != "inside" {
-		t.Fatalf("the response is %v", got.told())
+		t.Fatalf("the response is %v", got.parameters())
 	}
 	set := w.redeem(p.c, got.param("code")).json(t)
 	if id := payload(t, w, text(set["id_token"])); set["scope"] != "openid email" || id["email"] != email {
@@ -67,7 +67,7 @@ func TestRequestObject(t *testing.T) {
 	// The same object may be pushed.
 	uri := w.pushed(p.c, "request", p.sign(t, p.object("state", "pushed")))
 	if got := b.authorize(reference(p.c, uri)); got.param("state") != "pushed" {
-		t.Errorf("a pushed object: %v", got.told())
+		t.Errorf("a pushed object: %v", got.parameters())
 	}
 }
 
@@ -100,11 +100,11 @@ func TestRequestObjectErrors(t *testing.T) {
 	} {
 		got := w.browser().authorize(request(p.c, "request", tt.object))
 		if got.param("error") != tt.code || got.param("state") != "s" {
-			t.Errorf("%s: %d %v, want %s", name, got.status, got.told(), tt.code)
+			t.Errorf("%s: %d %v, want %s", name, got.status, got.parameters(), tt.code)
 		}
 	}
 	if got := w.browser().authorize(request(unkeyed, "request", good)); got.param("error") != "request_not_supported" {
-		t.Errorf("a client without keys: %v", got.told())
+		t.Errorf("a client without keys: %v", got.parameters())
 	}
 
 	// If the redirect URI outside the object is missing, or the one inside is not registered, the
@@ -135,7 +135,7 @@ func TestRequestObjectRequired(t *testing.T) {
 	w := newWorld(t)
 	p := w.signer(t, func(n *idp.Client) { n.RequireObject = true })
 	if got := w.browser().authorize(request(p.c)); got.param("error") != "invalid_request" {
-		t.Errorf("not signed: %v", got.told())
+		t.Errorf("not signed: %v", got.parameters())
 	}
 	if got := w.push(p.c); got.json(t)["error"] != "invalid_request" {
 		t.Errorf("pushed, not signed: %s", got.body)
@@ -149,11 +149,11 @@ func TestRequestObjectRequired(t *testing.T) {
 	} {
 		got := w.browser().authorize(request(p.c, "request", object))
 		if got.param("error") != "invalid_request_object" {
-			t.Errorf("%s: %v", name, got.told())
+			t.Errorf("%s: %v", name, got.parameters())
 		}
 	}
 	if got := w.browser().authorize(request(p.c, "request", p.sign(t, p.object()))); got.status != 200 {
-		t.Errorf("complete: %d %v", got.status, got.told())
+		t.Errorf("complete: %d %v", got.status, got.parameters())
 	}
 }
 
@@ -173,20 +173,20 @@ func TestRequestURI(t *testing.T) {
 	b := w.browser()
 	got := b.logIn(b.authorize(reference(p.c, srv.URL+"/object")), email, secret)
 	if got.param("state") != "fetched" || got.param("code") == "" {
-		t.Errorf("the response is %v", got.told())
+		t.Errorf("the response is %v", got.parameters())
 	}
 
 	fetched = 0
 	for _, uri := range []string{srv.URL + "/other", srv.URL + "/object#x", "http://169.254.169.254/"} {
 		got := w.browser().authorize(request(p.c, "request_uri", uri))
 		if got.param("error") != "invalid_request_uri" || fetched > 0 {
-			t.Errorf("%s: %v after %d fetches", uri, got.told(), fetched)
+			t.Errorf("%s: %v after %d fetches", uri, got.parameters(), fetched)
 		}
 	}
 	body = strings.Repeat("x", 17<<10)
 	if got := w.browser().authorize(request(p.c, "request_uri", srv.URL+"/object")); got.param("error") !=
 		"invalid_request_uri" {
-		t.Errorf("a request object of 17 KiB: %v", got.told())
+		t.Errorf("a request object of 17 KiB: %v", got.parameters())
 	}
 }
 
@@ -204,9 +204,10 @@ func TestSignedResponse(t *testing.T) {
 				t.Fatalf("%s: %d %v", mode, got.status, got.location)
 			}
 			claims := payload(t, w, got.param("response"))
-			if len(got.told()) != 1 || claims["iss"] != w.url+"/" || claims["aud"] != c.ID || claims["state"] != "s" ||
+			if len(got.parameters()) != 1 ||
+				claims["iss"] != w.url+"/" || claims["aud"] != c.ID || claims["state"] != "s" ||
 				(claims["code"] == nil) != (v != "none") || (claims["error"] == nil) != (v == "none") {
-				t.Errorf("%s, prompt %s: %v with %v", mode, v, got.told(), claims)
+				t.Errorf("%s, prompt %s: %v with %v", mode, v, got.parameters(), claims)
 			}
 			if life := claims["exp"].(float64) - float64(w.now().Unix()); life < 590 || life > 610 {
 				t.Errorf("%s: valid for %v seconds", mode, life)
@@ -220,7 +221,7 @@ func TestSignedResponse(t *testing.T) {
 	signed := b.authorize(request(c, "response_mode", "jwt")).param("response")
 	other := w.browser().authorize(request(c, "id_token_hint", signed, "prompt", "none"))
 	if other.param("error") != "login_required" {
-		t.Errorf("a response as a hint: %v", other.told())
+		t.Errorf("a response as a hint: %v", other.parameters())
 	}
 	token := w.redeem(c, text(payload(t, w, signed)["code"]))
 	if token.status != http.StatusOK {

@@ -128,7 +128,7 @@ func TestResourceOfGrant(t *testing.T) {
 
 	if got := b.authorize(with(request(c), "resource",
 		"https://other.example/")); got.param("error") != "invalid_target" {
-		t.Errorf("an unregistered resource: %d %v", got.status, got.told())
+		t.Errorf("an unregistered resource: %d %v", got.status, got.parameters())
 	}
 }
 

@@ -30,7 +30,7 @@ func TestResponseModes(t *testing.T) {
 			good := tt.kind == "code" && !strings.Contains(tt.mode, "message") && !strings.Contains(tt.mode, " ")
 			if got.param("state") != "s" || got.param("iss") != w.url+"/" ||
 				(got.param("code") != "") != good || (got.param("error") == "") != good {
-				t.Errorf("%+v, prompt %q: %d %v", tt, prompt, got.status, got.told())
+				t.Errorf("%+v, prompt %q: %d %v", tt, prompt, got.status, got.parameters())
 			}
 
 			switch {
@@ -77,7 +77,7 @@ func TestRequestObjectRefused(t *testing.T) {
 
 		got := w.browser().authorize(request(c, "state", tt.state, "response_mode", tt.mode, "request", tt.request))
 		if got.status != tt.status || got.param("error") != "request_not_supported" || got.param("state") != tt.want {
-			t.Errorf("%.60s: %d %v", tt.request, got.status, got.told())
+			t.Errorf("%.60s: %d %v", tt.request, got.status, got.parameters())
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestResponseModeOfDenial(t *testing.T) {
 		page := b.logIn(b.authorize(request(c, "response_mode", mode)), email, secret)
 		got := b.consent(page, "deny")
 		if got.status != want || got.param("error") != "access_denied" || got.param("state") != "s" {
-			t.Errorf("%s: the denial is sent with %d %v", mode, got.status, got.told())
+			t.Errorf("%s: the denial is sent with %d %v", mode, got.status, got.parameters())
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestFormPostLimits(t *testing.T) {
 	for _, state := range []string{"a\r\nb", "a\nb", "\x00"} {
 		got := b.authorize(request(c, "response_mode", "form_post", "state", state))
 		if got.location == nil || got.param("error") != "invalid_request" || got.param("state") != state {
-			t.Errorf("state %q: %d %v", state, got.status, got.told())
+			t.Errorf("state %q: %d %v", state, got.status, got.parameters())
 		}
 	}
 
@@ -148,7 +148,7 @@ func TestFraming(t *testing.T) {
 			csp, other := got.header.Get("Content-Security-Policy"), got.header.Get("X-Frame-Options")
 			if !strings.Contains(csp, "frame-ancestors "+tt.framers+";") ||
 				(other == "DENY") != (tt.prompt == "") || tt.prompt != "" && got.param(answer) == "" {
-				t.Errorf("%s, %s: %d %q %q %v", answer, tt.name, got.status, csp, other, got.told())
+				t.Errorf("%s, %s: %d %q %q %v", answer, tt.name, got.status, csp, other, got.parameters())
 			}
 
 			if csp := got.header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") ||
@@ -162,7 +162,7 @@ func TestFraming(t *testing.T) {
 	// The page that sends the error of a prompt=none request may be framed. An error page may not.
 	bad := b.authorize(request(c, "response_mode", "form_post", "prompt", "none", "scope", "bogus"))
 	if bad.param("error") != "invalid_scope" || bad.header.Get("X-Frame-Options") != "" {
-		t.Errorf("a failed prompt=none request: %v %v", bad.told(), bad.header)
+		t.Errorf("a failed prompt=none request: %v %v", bad.parameters(), bad.header)
 	}
 	unproven := b.authorize(request(c, "redirect_uri", "https://evil.example/cb", "prompt", "none"))
 	if unproven.header.Get("X-Frame-Options") != "DENY" ||

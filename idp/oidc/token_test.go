@@ -251,24 +251,26 @@ func TestRefreshGrace(t *testing.T) {
 		again func(p *idp.Provider, used, next string) error
 		lives bool
 	}{
-		{"immediately", func(p *idp.Provider, used, next string) error { return w.gives(p, c, used, next) }, true},
+		{"immediately", func(p *idp.Provider, used, next string) error {
+			return w.wantRefresh(p, c, used, next)
+		}, true},
 		{"after 5 seconds", func(p *idp.Provider, used, next string) error {
 			w.pass(5 * time.Second)
-			return w.gives(p, c, used, next)
+			return w.wantRefresh(p, c, used, next)
 		}, true},
 		{"after 5 seconds and 5 more, since a use does not extend the period",
 			func(p *idp.Provider, used, next string) error {
 				w.pass(5 * time.Second)
-				err := w.gives(p, c, used, next)
+				err := w.wantRefresh(p, c, used, next)
 				w.pass(5 * time.Second)
-				return errors.Join(err, w.gives(p, c, used, ""))
+				return errors.Join(err, w.wantRefresh(p, c, used, ""))
 			}, false},
 		{"after 10 seconds", func(p *idp.Provider, used, _ string) error {
 			w.pass(10 * time.Second)
-			return w.gives(p, c, used, "")
+			return w.wantRefresh(p, c, used, "")
 		}, false},
 		{"by another client", func(p *idp.Provider, used, _ string) error {
-			return w.gives(p, stranger, used, "")
+			return w.wantRefresh(p, stranger, used, "")
 		}, true},
 		{"for more than was granted", func(p *idp.Provider, used, _ string) error {
 			if _, err := p.Grants.Refresh(t.Context(), c, used, "openid email", nil, ""); err == nil {
@@ -277,7 +279,7 @@ func TestRefreshGrace(t *testing.T) {
 			return nil
 		}, true},
 		{"with another secret", func(p *idp.Provider, used, _ string) error {
-			return w.gives(p, c, used[:len(used)-52]+strings.Repeat("A", 52), "")
+			return w.wantRefresh(p, c, used[:len(used)-52]+strings.Repeat("A", 52), "")
 		}, false},
 		{"to revoke it", func(p *idp.Provider, used, _ string) error {
 			return p.Grants.RevokeToken(t.Context(), c, used)
@@ -323,9 +325,9 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	}
 }
 
-// gives refreshes token on node p. It returns an error unless the new refresh token is want, or the
+// wantRefresh refreshes token on node p. It returns an error unless the new refresh token is want, or the
 // refresh is refused if want is "".
-func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
+func (w *world) wantRefresh(p *idp.Provider, c idp.Client, token, want string) error {
 	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil, "")
 	if set.RefreshToken != want || (err == nil) != (want != "") {
 		return fmt.Errorf("the refresh returned %q, %v, want %q", set.RefreshToken, err, want)

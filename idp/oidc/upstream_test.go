@@ -138,7 +138,7 @@ func TestUpstreamSignUp(t *testing.T) {
 		fabric.SubscriberInput{Disabled: &disabled})
 	must(t, err)
 	if got := f.signIn(f.browser(), renamed); got.param("code") != "" || got.status != 422 {
-		t.Errorf("a disabled subscriber: %d %v", got.status, got.told())
+		t.Errorf("a disabled subscriber: %d %v", got.status, got.parameters())
 	}
 }
 
@@ -289,7 +289,7 @@ func TestUpstreamLogout(t *testing.T) {
 	}
 	ours := idp.Client{ID: f.u.ClientID, RedirectURIs: []string{f.url + "/login/upstream/callback"}}
 	if got := ub.authorize(request(ours, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("the login at the provider lives on: %v", got.told())
+		t.Errorf("the login at the provider lives on: %v", got.parameters())
 	}
 }
 
@@ -375,7 +375,7 @@ func TestUpstreamToken(t *testing.T) {
 		"another signature": func(map[string]any) { fg.signer = newKey(t, jose.ES256) },
 	} {
 		if got := ask(change); got.status != http.StatusBadGateway || got.param("code") != "" {
-			t.Errorf("%s: %d %v", name, got.status, got.told())
+			t.Errorf("%s: %d %v", name, got.status, got.parameters())
 		}
 		fg.signer = fg.key
 	}
@@ -419,7 +419,7 @@ func TestUpstreamFactor(t *testing.T) {
 	f.app()
 	got := f.signIn(f.browser(), f.up.ada.Email)
 	if got.param("code") != "" || !strings.Contains(got.body, "/login/factor") {
-		t.Errorf("%d %v %s", got.status, got.told(), got.body)
+		t.Errorf("%d %v %s", got.status, got.parameters(), got.body)
 	}
 }
 

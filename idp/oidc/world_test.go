@@ -217,9 +217,9 @@ func (r reply) json(t testing.TB) map[string]any {
 	return v
 }
 
-// told returns the parameters that the client receives, from the query or fragment of a redirect or
+// parameters returns the parameters that the client receives, from the query or fragment of a redirect or
 // from a form.
-func (r reply) told() url.Values {
+func (r reply) parameters() url.Values {
 	if r.location == nil {
 		told := url.Values{}
 		if strings.Contains(r.body, `id="return-submit"`) {
@@ -237,7 +237,7 @@ func (r reply) told() url.Values {
 }
 
 // param returns one parameter that the client receives.
-func (r reply) param(name string) string { return r.told().Get(name) }
+func (r reply) param(name string) string { return r.parameters().Get(name) }
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
 

@@ -67,7 +67,7 @@ func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	return k.sum(text(b, hash))
 }
 
-// The values that Mac accepts for what.
+// The kinds of data that Mac authenticates; see its parameter what.
 const (
 	EndOfLane   = "end 2"
 	earlierEnd  = "end 1" // EndOfLane in older versions, which wrote no Mac for empty lanes

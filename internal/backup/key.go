@@ -37,7 +37,7 @@ func (c covered) add(text []byte) {
 	c.sum.Write(text)
 }
 
-// ErrForged is the error for a backup whose authentication code is not that of the expected key.
+// ErrForged is the error for a backup whose authentication code was not made with the expected key.
 var ErrForged = errors.New("the backup was not made with this master key: its authentication code is wrong")
 
 // Check returns [ErrForged] unless the backup of a manifest that was read was made with the key.

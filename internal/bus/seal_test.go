@@ -38,8 +38,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestSealBroadcast shows that a message to all nodes is opened once by each, and never as a message
-// to one node or the other way round.
+// TestSealBroadcast shows that each node opens a message to all nodes once, and that no node
+// accepts it as a message to one node, or a message to one node as a message to all.
 func TestSealBroadcast(t *testing.T) {
 	now, secret := time.Now(), [32]byte{1}
 	a, b, c := newBroadcastSealer(secret, "a"), newBroadcastSealer(secret, "b"), newBroadcastSealer(secret, "c")

@@ -18,7 +18,7 @@ type index struct {
 	salt          [8]byte
 }
 
-// checkLog compares FILE-wal with what FILE-shm records about it. If the log has been truncated or
+// checkLog compares FILE-wal with the state that FILE-shm records. If the log has been truncated or
 // deleted, SQLite itself assumes that no more changes were written. It would silently lose changes
 // that it had acknowledged.
 //

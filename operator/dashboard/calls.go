@@ -139,7 +139,8 @@ func (v *visit) callFilter() (ask calls.Filter, err error) {
 }
 
 // narrow adds the text in the box to a filter: a subscriber by address, email or name, or else a
-// number or address that was called. If it was never called, it is that of the caller.
+// number or address that was called. A number or address that was never called selects the calls
+// from it.
 func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
 	if text == "" {
 		return nil

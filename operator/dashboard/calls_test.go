@@ -159,7 +159,7 @@ func TestHangUp(t *testing.T) {
 	if a := b.send(b.request("POST", list+"/"+runs.ID+"/hangup", url.Values{})); a.StatusCode != http.StatusForbidden {
 		t.Errorf("hanging up without a form token = %s, want 403", a.Status)
 	}
-	if asked, err := w.rows.TakeAsked(t.Context(), "n"); err != nil || len(asked) != 0 {
+	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 0 {
 		t.Fatalf("refused requests end %v, %v", asked, err)
 	}
 
@@ -175,8 +175,8 @@ func TestHangUp(t *testing.T) {
 			t.Errorf("%s shows a call that is about to end as one that runs", path)
 		}
 	}
-	if asked, err := w.rows.TakeAsked(t.Context(), "n"); err != nil ||
-		!slices.Equal(asked, []calls.Asked{{ProjectID: runs.ProjectID, CallID: runs.ID, HangUp: true}}) {
+	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil ||
+		!slices.Equal(asked, []calls.Request{{ProjectID: runs.ProjectID, CallID: runs.ID, HangUp: true}}) {
 		t.Errorf("the calls to end are %v, %v, want %s", asked, err, runs.ID)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// told returns the mail that an operator has received since the last call, oldest first. It fails
+// newMail returns the mail that an operator has received since the last call, oldest first. It fails
 // the test if a message contains a link.
-func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
+func (w *world) newMail(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
 	w.Helper()
 	found, err := w.rows.ListLetters(w.Context(), "", firstPage)
 	must(w, err)
@@ -41,7 +41,7 @@ func TestOperatorsAreNotified(t *testing.T) {
 	seen := make(map[string]bool)
 	want := func(what, email string, kinds ...mail.Kind) []mail.Draft {
 		t.Helper()
-		got, drafts := w.told(email, seen)
+		got, drafts := w.newMail(email, seen)
 		if !slices.Equal(got, kinds) {
 			t.Errorf("%s: %s receives %v, want %v", what, email, got, kinds)
 		}

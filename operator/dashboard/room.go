@@ -89,7 +89,7 @@ func (a *roomPages) members(v *visit, s calls.RoomSession) ([]calls.Record, erro
 	return found.Items, err
 }
 
-// roomMark returns a string that changes with what the page of a session shows.
+// roomMark returns a string that changes whenever the page of a session must be reloaded.
 func roomMark(s calls.RoomSession, members []calls.Record) string {
 	h := sha256.New()
 	fmt.Fprintln(h, s.Document().Status, s.Locked, s.Recorded)

@@ -89,7 +89,7 @@ func TestRoomChanges(t *testing.T) {
 			t.Errorf("%s = %s, want 404", path, a.Status)
 		}
 	}
-	if asked, err := w.rows.TakeAsked(t.Context(), "n"); err != nil || len(asked) != 0 {
+	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 0 {
 		t.Fatalf("refused requests change %v, %v", asked, err)
 	}
 
@@ -99,11 +99,11 @@ func TestRoomChanges(t *testing.T) {
 			t.Errorf("%s = %s %s, want 303 to done=%s", changes[i], a.Status, a.Header.Get("Location"), done)
 		}
 	}
-	want := []calls.Asked{{ProjectID: w.one.ID, CallID: member.ID, HangUp: true, Mute: true}}
-	if asked, err := w.rows.TakeAsked(t.Context(), "n"); err != nil || !slices.Equal(asked, want) {
+	want := []calls.Request{{ProjectID: w.one.ID, CallID: member.ID, HangUp: true, Mute: true}}
+	if asked, err := w.rows.TakeRequests(t.Context(), "n"); err != nil || !slices.Equal(asked, want) {
 		t.Errorf("the requests are %v, %v, want %v", asked, err, want)
 	}
-	rooms, err := w.rows.TakeAskedRooms(t.Context(), "n")
+	rooms, err := w.rows.TakeRoomRequests(t.Context(), "n")
 	if err != nil || len(rooms) != 1 || !rooms[0].End {
 		t.Errorf("the rooms to end are %v, %v, want the session", rooms, err)
 	}

@@ -159,7 +159,7 @@ func TestEndCall(t *testing.T) {
 	wantError(t, "an unknown call", end(uuid.NewString(), "Status=completed", s.basic), 404, 20404)
 	wantError(t, "an id that is no UUID", end("x", "Status=completed", s.basic), 404, 20404)
 	wantError(t, "a subscriber", end(runs.ID, "Status=completed", asSubscriber), 403, 20403)
-	if asked, err := s.store.TakeAsked(t.Context(), "n"); err != nil || len(asked) != 0 {
+	if asked, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 0 {
 		t.Fatalf("refused requests end %v, %v", asked, err)
 	}
 
@@ -168,7 +168,7 @@ func TestEndCall(t *testing.T) {
 			t.Errorf("Status=%s = %d %s, want 200", status, a.StatusCode, a.body)
 		}
 	}
-	if asked, err := s.store.TakeAsked(t.Context(), "n"); err != nil || len(asked) != 2 {
+	if asked, err := s.store.TakeRequests(t.Context(), "n"); err != nil || len(asked) != 2 {
 		t.Errorf("the calls to end are %v, %v, want both", asked, err)
 	}
 }

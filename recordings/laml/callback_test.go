@@ -189,8 +189,8 @@ func TestCallbacks(t *testing.T) {
 	}
 }
 
-// TestCallbackOfUpload shows that an upload can name a callback, which replaces that of the waiting
-// recording. The callback is called once, however many times the upload is repeated.
+// TestCallbackOfUpload shows that an upload can name a callback, which replaces the callback of the
+// waiting recording. The callback is called once, however many times the upload is repeated.
 func TestCallbackOfUpload(t *testing.T) {
 	s := newServer(t)
 	a := s.newApp(t)

@@ -24,7 +24,7 @@ type blocks struct {
 // newBlocks returns a reader for a codec with blocks, or nil for another codec.
 func newBlocks(r io.ReaderAt, f Facts) *blocks {
 	b := &blocks{bytes: int64(f.BlockAlign), frames: f.BlockFrames, facts: f, held: -1}
-	var state stateful
+	var state resumable
 	switch f.Codec {
 	case "adpcm_ima_wav":
 		b.decoder = ima{f.Channels}

@@ -12,8 +12,8 @@ const (
 	maxMarks    = 2048
 )
 
-// A stateful is a decoder that needs the earlier blocks to decode a block.
-type stateful interface {
+// A resumable is a decoder that needs the earlier blocks to decode a block.
+type resumable interface {
 	decoder
 	reset()                   // resets the state to that at the start of the audio
 	save(state []byte) []byte // appends the current state, which always has the same size
@@ -23,7 +23,7 @@ type stateful interface {
 // marks holds saved states of a decoder, at blocks where it can resume. It also tracks the position
 // of the decoder.
 type marks struct {
-	decoder stateful
+	decoder resumable
 	blocks  int64 // number of blocks in the audio
 	next    int64 // number of the next block to decode
 	step    int64 // number of blocks between marks; there is no mark at the start
@@ -31,7 +31,7 @@ type marks struct {
 	states  []byte
 }
 
-func newMarks(d stateful, blocks int64, blocksPerSecond int) *marks {
+func newMarks(d resumable, blocks int64, blocksPerSecond int) *marks {
 	d.reset()
 	return &marks{decoder: d, blocks: blocks, step: max(1, markSeconds*int64(blocksPerSecond)),
 		size: len(d.save(nil))}

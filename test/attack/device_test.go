@@ -11,13 +11,13 @@ import (
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// A waiting holds the codes a device received.
-type waiting struct {
+// deviceCodes holds the codes a device received.
+type deviceCodes struct {
 	Device string `json:"device_code"`
 	User   string `json:"user_code"`
 }
 
-func beginDevice(t *testing.T, c *harness.Client) (w waiting) {
+func beginDevice(t *testing.T, c *harness.Client) (w deviceCodes) {
 	t.Helper()
 	c.Post(t, "/oauth/device_authorization",
 		harness.Form(url.Values{"client_id": {c.ID}, "scope": {"openid"}})).Want(t, 200).Read(t, &w)

@@ -192,7 +192,7 @@ func (th *things) addDeliveries(t *testing.T) {
 	th.ids["/api/fabric/webhooks/{}/deliveries/"] = th.first(t, "/api/fabric/webhooks/"+hook+"/deliveries", "id")
 }
 
-// addRoom adds a conference room with a member, whose call goes on.
+// addRoom adds a conference room with a member whose call has not ended.
 func (th *things) addRoom(t *testing.T) {
 	t.Helper()
 	const room = "canary-room"

@@ -47,7 +47,7 @@ func (f *phone) wantRecord(status string) {
 }
 
 // callDevices shows that a call rings on each of the callee's devices. The first one to answer gets
-// the call. The other one is told that it was too late, even if it still answers.
+// the call. The other one receives an event that it was too late, even if it still answers.
 func callDevices(alice, bob *phone) {
 	second := bob.beside(1500, "lime")
 	alice.enter(false)

@@ -252,7 +252,7 @@ func callTalk(alice, bob *phone) {
 	bob.do("until(() => states.includes('destroy'))", nil)
 }
 
-// callReject shows that a caller is told that the callee rejected the call.
+// callReject shows that a caller learns that the callee rejected the call.
 func callReject(alice, bob *phone) {
 	alice.enter(false)
 	bob.enter(true)
@@ -270,8 +270,8 @@ func (f *phone) wantCause(want string) {
 	}
 }
 
-// callCancel shows that a callee is told that the caller gave up, and that answering too late does
-// no harm.
+// callCancel shows that a callee learns that the caller gave up, and that answering too late has no
+// effect.
 func callCancel(alice, bob *phone) {
 	alice.enter(false)
 	bob.enter(true)
@@ -284,7 +284,7 @@ func callCancel(alice, bob *phone) {
 		".then(() => until(() => states.includes('destroy')))", nil)
 }
 
-// callOffline shows that a caller is told that the callee is not online.
+// callOffline shows that a caller learns that the callee is not online.
 func callOffline(alice, bob *phone) {
 	alice.enter(false)
 	bob.enter(false)
@@ -292,7 +292,7 @@ func callOffline(alice, bob *phone) {
 	alice.wantCause("USER_NOT_REGISTERED")
 }
 
-// callMute shows that a mute stops the microphone, and that the other side is told.
+// callMute shows that a mute stops the microphone, and that the other side receives an event.
 func callMute(alice, bob *phone) {
 	connect(alice, bob, false)
 	hear(alice, bob)

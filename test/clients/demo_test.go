@@ -41,11 +41,11 @@ func (b tab) step(id string) {
 	b.Helper()
 	b.until("the button of "+id, fmt.Sprintf("document.querySelector('#%s-run')?.disabled === false", id))
 	b.leave(fmt.Sprintf("document.querySelector('#%s-run').click()", id))
-	b.lit(id)
+	b.waitDone(id)
 }
 
-// lit waits until a step is marked as done.
-func (b tab) lit(id string) {
+// waitDone waits until a step is marked as done.
+func (b tab) waitDone(id string) {
 	b.Helper()
 	b.until(id+" to be done", fmt.Sprintf("document.querySelector('#step-%s')?.matches('.done')", id))
 }
@@ -92,7 +92,7 @@ func TestDemo(t *testing.T) {
 	b.until("the login page", "document.querySelector('#login-submit')")
 	b.do(write("#username", sub.Email), write("#password", sub.Password))
 	b.leave("document.querySelector('#login-submit').click()")
-	b.lit("signin")
+	b.waitDone("signin")
 	b.wantSaid("signin", `POST .*/oauth/token(?s:.*)grant_type=authorization_code(?s:.*)code_verifier=`)
 
 	for _, step := range []struct{ id, says string }{
@@ -126,7 +126,7 @@ func TestDemo(t *testing.T) {
 	b.picture("demo-guest")
 
 	b.do(goTo(page))
-	b.lit("signin") // the browser is still signed in
+	b.waitDone("signin") // the browser is still signed in
 	b.readsGuest("hello from a guest")
 	b.leave("(window.before = true, document.querySelector('#signout-run').click())")
 	b.until("the page to be back", "!window.before && document.querySelector('#step-signout')?.matches('.done')")
@@ -186,13 +186,13 @@ func (b tab) callFromOtherTab() {
 	b.Helper()
 	other := b.beside()
 	other.do(goTo(eval[string](b, "location.href.split('#')[0]")))
-	other.lit("signin") // the browser is signed in
+	other.waitDone("signin") // the browser is signed in
 	other.do(chromedp.Click(chromedp.CSS("#tab-stock")))
 	other.step("connect")
 	other.leave("document.querySelector('#other-run').click()")
 	b.step("answer")
 	b.wantSaid("answer", `"state": "answered"`)
-	other.lit("other")
+	other.waitDone("other")
 	other.wantSaid("other", `"state": "answered"`)
 
 	other.step("hangup")
@@ -300,7 +300,7 @@ func TestDemoMoves(t *testing.T) {
 	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
 	b.leave("document.querySelector('#signin-run').click()")
 	b.signIn(s.PublicURL, sub.Email, sub.Password)
-	b.lit("signin")
+	b.waitDone("signin")
 
 	harness.Start(t).Get(t, "/demo").Want(t, 404)
 }

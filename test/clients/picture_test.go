@@ -61,7 +61,7 @@ func TestPicture(t *testing.T) {
 	take(0, 0, "light")
 	b.do(write("#password", sub.Password))
 	b.leave("document.querySelector('#login-submit').click()")
-	b.lit("signin")
+	b.waitDone("signin")
 	for _, step := range []string{"claims", "info", "addresses", "guest", "recording"} {
 		b.step(step)
 	}

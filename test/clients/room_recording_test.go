@@ -10,8 +10,8 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// roomRecorded shows that a room which records from its start has a recording of everybody, that
-// members are told, and that a member is recorded alone on request.
+// roomRecorded shows that a room with record_on_start records everybody and informs its members,
+// and that a single member can be recorded on request.
 func roomRecorded(alice, bob, carol *phone) {
 	t, p := alice.T, alice.project
 	address := newRoom(alice, "recorded", map[string]any{"record_on_start": true})

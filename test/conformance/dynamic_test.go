@@ -374,7 +374,7 @@ func requestURISigned(m *module) {
 
 	sent := request{m, c, url.Values{"client_id": {c.ID}, "response_type": {"code"}, "scope": {"openid"},
 		"request_uri": {uri}}}
-	m.userInfo(r.redeem(r.form(r.code(m.told(m.signIn(m.browser.Open(m, sent.url())))))))
+	m.userInfo(r.redeem(r.form(r.code(m.parameters(m.signIn(m.browser.Open(m, sent.url())))))))
 }
 
 // assertionWithIssuer sends an assertion whose audience is the issuer.

@@ -47,7 +47,7 @@ func (r request) url() string {
 // client receives.
 func (r request) answer() url.Values {
 	r.m.Helper()
-	return r.m.told(r.m.signIn(r.m.browser.Open(r.m, r.url())))
+	return r.m.parameters(r.m.signIn(r.m.browser.Open(r.m, r.url())))
 }
 
 // signIn signs in and consents if the pages ask for it, and returns the resulting page.
@@ -63,9 +63,9 @@ func (m *module) signIn(p harness.Page) harness.Page {
 	return p
 }
 
-// told returns the parameters of the authorization response. It fails unless the response arrives
+// parameters returns the parameters of the authorization response. It fails unless the response arrives
 // by the plan's response mode, and only by that mode.
-func (m *module) told(p harness.Page) url.Values {
+func (m *module) parameters(p harness.Page) url.Values {
 	m.Helper()
 	if m.mode != "form_post" {
 		v := p.Callback(m)

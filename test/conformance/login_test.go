@@ -23,7 +23,7 @@ func (m *module) again(asks bool, params ...string) signedIn {
 	p := m.browser.Open(m, r.url())
 	m.check(p.Has("login-submit") == asks, "a login page at the second login: %v, want %v",
 		p.Has("login-submit"), asks)
-	s := r.finish(m.told(m.signIn(p)))
+	s := r.finish(m.parameters(m.signIn(p)))
 	m.userInfo(s)
 	return s
 }
@@ -82,7 +82,7 @@ func maxAge10000(m *module) {
 
 func promptNoneNotLoggedIn(m *module) {
 	r := m.request("prompt", "none", "state", longState())
-	r.wantError(m.told(m.browser.Open(m, r.url())), uiErrors...)
+	r.wantError(m.parameters(m.browser.Open(m, r.url())), uiErrors...)
 }
 
 func promptNoneLoggedIn(m *module) {

@@ -29,7 +29,7 @@ func (m *module) endSession(alter func(url.Values)) (page harness.Page, state st
 func (m *module) wantLoggedOut() {
 	m.Helper()
 	r := m.request("prompt", "none", "state", longState())
-	r.wantError(m.told(m.browser.Open(m, r.url())), uiErrors...)
+	r.wantError(m.parameters(m.browser.Open(m, r.url())), uiErrors...)
 }
 
 // wantReturn checks that the browser was redirected with no parameter but the state.

@@ -29,7 +29,7 @@ func requestURI(m *module) {
 		m.op.metadata["require_request_uri_registration"] == true, "request_uri_parameter_supported = %v",
 		m.op.metadata["request_uri_parameter_supported"])
 	r := m.request("request_uri", "https://rp.example/request/"+rand.Text())
-	r.wantError(m.told(m.browser.Open(m, r.url())), "request_uri_not_supported")
+	r.wantError(m.parameters(m.browser.Open(m, r.url())), "request_uri_not_supported")
 	m.onlySigned()
 }
 
@@ -38,7 +38,7 @@ func requestURI(m *module) {
 func requestObject(m *module) {
 	r := m.request()
 	r.Set("request", unsigned(m, r))
-	r.wantError(m.told(m.browser.Open(m, r.url())), "request_not_supported")
+	r.wantError(m.parameters(m.browser.Open(m, r.url())), "request_not_supported")
 
 	// As in the suite, state, nonce and response_mode are only in the object. The response must come in
 	// that mode.
@@ -48,7 +48,7 @@ func requestObject(m *module) {
 	for _, name := range []string{"state", "nonce", "response_mode"} {
 		bare.Del(name)
 	}
-	whole.wantError(m.told(m.browser.Open(m, bare.url())), "request_not_supported")
+	whole.wantError(m.parameters(m.browser.Open(m, bare.url())), "request_not_supported")
 	m.onlySigned()
 }
 

@@ -95,7 +95,7 @@ func withoutNonce(m *module) {
 func nonceMissing(m *module) {
 	r := m.request()
 	r.Del("nonce")
-	r.wantError(m.told(m.browser.Open(m, r.url())), "invalid_request")
+	r.wantError(m.parameters(m.browser.Open(m, r.url())), "invalid_request")
 }
 
 func clientSecretPost(m *module) {
@@ -118,7 +118,7 @@ func withPKCE(m *module) {
 func byPost(m *module) {
 	r := m.request()
 	p := m.browser.Post(m, m.op.endpoint(m, "authorization_endpoint"), r.Values)
-	r.finish(m.told(m.signIn(p)))
+	r.finish(m.parameters(m.signIn(p)))
 }
 
 // loginHint sends the person's name, which the login page must show.
@@ -126,7 +126,7 @@ func loginHint(m *module) {
 	r := m.request("login_hint", m.op.person.Email)
 	p := m.browser.Open(m, r.url())
 	m.check(strings.Contains(string(p.Body), m.op.person.Email), "the login page does not show the login_hint")
-	r.finish(m.told(m.signIn(p)))
+	r.finish(m.parameters(m.signIn(p)))
 }
 
 // acrValues requests the values that the metadata offers. The ID token must have one of them.

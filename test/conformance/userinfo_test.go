@@ -151,7 +151,7 @@ func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signe
 	if alter != nil {
 		where = alter(r)
 	}
-	s = r.finish(m.told(m.signIn(m.browser.Open(m, where))))
+	s = r.finish(m.parameters(m.signIn(m.browser.Open(m, where))))
 	info = m.userInfo(s)
 
 	var lacks []string

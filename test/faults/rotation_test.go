@@ -70,11 +70,11 @@ type load struct {
 	count   atomic.Int64
 
 	mu     sync.Mutex
-	tokens []asked
+	tokens []verification
 }
 
-// An asked is a token and a path that accepts it.
-type asked struct{ path, token string }
+// A verification is a token and a path that accepts it.
+type verification struct{ path, token string }
 
 func newVerifications(t *testing.T, p *harness.Project) *load {
 	t.Helper()
@@ -101,7 +101,8 @@ func (l *load) mint() {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tokens = append(l.tokens, asked{"/oauth/userinfo", tokens.AccessToken}, asked{"/subscriber/info", sat})
+	l.tokens = append(l.tokens, verification{"/oauth/userinfo", tokens.AccessToken},
+		verification{"/subscriber/info", sat})
 }
 
 // run verifies one token after another, at its share of the rate, until ctx is done.

@@ -55,8 +55,8 @@ func TestRoomElsewhere(t *testing.T) {
 }
 
 // TestRoomTakenOver kills the node of a room. A new caller makes the other node take over the room,
-// and a member that attaches comes back into the same session. The session stays locked, its
-// recording goes on, and the member that does not come back leaves it.
+// and a member that attaches comes back into the same session. The session stays locked and its
+// recording continues. The member that does not attach leaves the session.
 func TestRoomTakenOver(t *testing.T) {
 	for _, first := range []string{"member", "caller"} {
 		t.Run(first+" first", func(t *testing.T) {

@@ -27,8 +27,8 @@ func verto(t *testing.T, s *harness.Socket, call, node, method string, dialog ma
 	return result.Code
 }
 
-// TestAttachFlood shows that a client that repeatedly attaches to unknown calls is soon told to
-// wait, because all nodes are searched for each of them.
+// TestAttachFlood shows that a client that repeatedly attaches to unknown calls is soon
+// rate-limited, because each attempt searches all nodes.
 func TestAttachFlood(t *testing.T) {
 	n := two(t)
 	s, _ := n.Each[0].Connect(t, n.NewProject(t).NewSAT(t, "alice").Token, "")

@@ -122,7 +122,7 @@ func TestRestoreForged(t *testing.T) {
 func TestRestoreBrokenAudit(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	master := filepath.Join(dir, "master.key")
-	rows := storetest.Open(t, dir, nil) // whose audit key is another one than that of the master key
+	rows := storetest.Open(t, dir, nil) // whose audit key does not belong to the master key
 	storetest.AddProject(t, rows, time.Now())
 	a := create(t, rows, keyOf(t, master), id.Recipient())
 	to, err := restore(t, a, id, "sqlite:selvage.db", master)

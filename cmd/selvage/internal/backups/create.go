@@ -40,8 +40,8 @@ type Result struct {
 	Removed []string // older backups that were removed
 }
 
-// Create writes a backup to target: into a directory, or to a new file. A name is that of a
-// directory if it ends with a slash or is one already.
+// Create writes a backup to target: into a directory, or to a new file. A name means a directory if
+// it ends with a slash, or if the directory exists.
 func (b Backup) Create(ctx context.Context, target string) (r Result, err error) {
 	if b.Progress == nil {
 		b.Progress = func(string) {}

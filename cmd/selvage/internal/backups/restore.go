@@ -37,7 +37,7 @@ type Restore struct {
 	manifest backup.Manifest
 	ring     []keys.Record
 	master   []byte
-	placed   bool // the media are in their place
+	placed   bool // the media is in place
 }
 
 // Run restores the backup. In this order, it
@@ -48,9 +48,9 @@ type Restore struct {
 //   - updates the schema, verifies the audit trail, and ends all logins and tokens,
 //   - moves the files to their places, the database last. In PostgreSQL, servers can use it from then on.
 //
-// If it fails, it removes what it has written, except for media that are in their place already. In
-// PostgreSQL it leaves an unfinished copy, which no server uses. A backup of the same version can be
-// restored into it.
+// If it fails, it removes what it has written, except for media that is already in place. In
+// PostgreSQL it leaves an unfinished copy, which no server uses. A backup of the same version can
+// be restored into it.
 func (r *Restore) Run(ctx context.Context) (backup.Header, backup.Manifest, error) {
 	err := r.run(ctx)
 	return r.header, r.manifest, err

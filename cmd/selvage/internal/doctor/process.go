@@ -63,7 +63,7 @@ func (e *Examination) openFiles(context.Context) []Finding {
 	return []Finding{finef("%s can open %d files", whose, most)}
 }
 
-// limitOf returns how many files a process may open, or 0 if that is unknown (proc(5),
+// limitOf returns the number of files that a process may open, or 0 if it is unknown (proc(5),
 // /proc/PID/limits).
 func limitOf(pid int) uint64 {
 	f, err := os.Open(procOf(pid) + "/limits")

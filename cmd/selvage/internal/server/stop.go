@@ -111,7 +111,7 @@ func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
 		defer cancel()
 		s.app.Calls.Drain(patience)
 	}
-	s.app.Calls.Shutdown(ctx) // before the WebSockets are closed, so that clients are told
+	s.app.Calls.Shutdown(ctx) // before the WebSockets are closed, so that clients receive the end
 	s.finishRecordings(ctx)
 }
 
