@@ -157,11 +157,18 @@ func (c Client) checkBinding(binding string) error {
 	return oauth("invalid_dpop_proof", "this client's tokens are bound to a key; a DPoP proof is missing")
 }
 
-// mayReplace reports whether a client may renew tokens that are bound to an old certificate with a
-// new one. It may if it authenticates with its certificate, since certificates are renewed more
-// often than grants end (RFC 8705, section 6.3).
-func (c Client) mayReplace(old, binding string) bool {
-	return c.ByCertificate() && cnf.IsCertificate(old) && cnf.IsCertificate(binding)
+// mayRefresh reports whether a client that proved to have binding may refresh a grant that was bound
+// to old. A client that signs its assertions or authenticates with its certificate is enough to bind
+// the grant. It may have a new key or certificate, since these are renewed more often than grants end
+// (RFC 9449, section 5; RFC 8705, section 6.3). Other clients need the same one.
+func (c Client) mayRefresh(old, binding string) bool {
+	switch {
+	case old == "" || old == binding:
+		return true
+	case binding == "" || c.AuthMethod != AuthPrivateKeyJWT && !c.ByCertificate():
+		return false
+	}
+	return cnf.IsCertificate(old) == cnf.IsCertificate(binding)
 }
 
 // checkCertificate reports invalid settings for the client's certificate.

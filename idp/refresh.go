@@ -41,8 +41,8 @@ const grace = 10 * time.Second
 
 // Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted scope; ""
 // means all of it. resources must be among those granted (RFC 8707). binding is what the client
-// proved to have, or "". It must be the grant's, if the grant is bound. Otherwise only the new access
-// token is bound to it (RFC 9449, section 5).
+// proved to have, or "": the new access token is bound to it. If the grant is bound, the client must
+// have the same key or certificate, or may have another of the same kind.
 //
 // For a short while, a token that was used before yields the same successor again, so that a grant
 // never has more than one current token. After that, using it again revokes the grant (RFC 9700,
@@ -58,8 +58,8 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 		return TokenSet{}, err
 	}
 
-	if g.Binding != "" && g.Binding != binding && !c.mayReplace(g.Binding, binding) {
-		return TokenSet{}, invalidGrant("the refresh token is bound to another key or certificate")
+	if !c.mayRefresh(g.Binding, binding) {
+		return TokenSet{}, invalidGrant("the refresh token is bound to a key or certificate that the request lacks")
 	}
 	if err := c.checkBinding(binding); err != nil {
 		return TokenSet{}, err

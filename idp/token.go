@@ -214,9 +214,18 @@ func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, a
 		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, sub.ID), Audience: c.ID, AZP: c.ID, IssuedAt: now.Unix(),
 		Expires:  now.Add(ts.Lifetimes().IDToken).Unix(),
 		AuthTime: g.AuthTime.Unix(), Nonce: m.nonce, ACR: cmp.Or(g.Claims.ACR, acrOf(g.AMR)), AMR: g.AMR,
-		SessionID: ts.subjects.SessionFor(c, g.SessionID), AccessHash: accessHash, CodeHash: codeHash,
+		SessionID: ts.sid(c, g), AccessHash: accessHash, CodeHash: codeHash,
 		Person: PersonOf(sub, c.onlyClaims(names)),
 	})
+}
+
+// sid returns the name of a grant's login for a client, or "" if the client has the profile FAPI2 and
+// takes no part in logouts. FAPI 2.0 clients may not know other claims than those they ask for.
+func (ts *Tokens) sid(c Client, g Grant) string {
+	if c.Profile == FAPI2 && len(c.LogoutURIs) == 0 && c.BackchannelLogoutURI == "" && c.FrontchannelLogoutURI == "" {
+		return ""
+	}
+	return ts.subjects.SessionFor(c, g.SessionID)
 }
 
 // An IDHint is the content of an id_token_hint. Its login may have ended long ago. Subject and

@@ -235,8 +235,7 @@ func statusOf(p *problem.Error) int {
 const maxDescription = 1000
 
 // wrongMetadata returns the code for invalid metadata, and a description that names each invalid
-// member. The description is printable ASCII without quotes and backslashes (RFC 6749, section 5.2),
-// whatever the client has sent.
+// member.
 func wrongMetadata(err error) (code, text string) {
 	code = "invalid_client_metadata"
 	var all []string
@@ -251,15 +250,7 @@ func wrongMetadata(err error) (code, text string) {
 		all = append(all, message)
 	}
 
-	text = strings.Map(func(c rune) rune {
-		switch {
-		case c == '"', c == '\\':
-			return '\''
-		case c < ' ' || c > '~':
-			return '?'
-		}
-		return c
-	}, strings.Join(all, "; "))
+	text = description(strings.Join(all, "; "))
 	return code, text[:min(len(text), maxDescription)]
 }
 

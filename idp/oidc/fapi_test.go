@@ -75,6 +75,9 @@ func TestFAPI(t *testing.T) {
 	if set["token_type"] != "DPoP" || header(t, text(set["id_token"]))["alg"] != "ES256" {
 		t.Fatalf("the tokens are %v", set)
 	}
+	if sid := payload(t, w, text(set["id_token"]))["sid"]; sid != nil {
+		t.Errorf("a client without logout addresses gets the sid %v", sid)
+	}
 	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
 		t.Errorf("userinfo: %d %s", got.status, got.body)
 	}
@@ -86,6 +89,14 @@ func TestFAPI(t *testing.T) {
 		if got["token_type"] != "DPoP" || got["refresh_token"] != nil {
 			t.Errorf("refreshing: %v", got)
 		}
+	}
+	refresh.Set("client_assertion", b.assertion(t))
+	if got := w.postProven("/oauth/token", "", refresh).json(t); got["error"] != "invalid_grant" {
+		t.Errorf("refreshing without a proof: %v", got)
+	}
+	b.holder = w.holder() // the client's own key binds its grants
+	if got := b.post(t, "/oauth/token", refresh).json(t); got["token_type"] != "DPoP" {
+		t.Errorf("refreshing with a new key: %v", got)
 	}
 	if got := b.post(t, "/oauth/token", b.redemption(code)).json(t); got["error"] != "invalid_grant" {
 		t.Errorf("the code again: %v", got)

@@ -141,5 +141,5 @@ func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client
 	if p.Kind == problem.Unavailable {
 		p = &problem.Error{Code: "temporarily_unavailable", Message: p.Message}
 	}
-	return f.respond(w, r, c, req, url.Values{"error": {p.Code}, "error_description": {p.Message}})
+	return f.respond(w, r, c, req, url.Values{"error": {p.Code}, "error_description": {description(p.Message)}})
 }

@@ -170,3 +170,26 @@ func TestFraming(t *testing.T) {
 		t.Errorf("the error page of an unverified redirect URI: %v", unproven.header)
 	}
 }
+
+// TestDescriptions shows that an error_description has only the characters of RFC 6749, section 5.2,
+// even if it quotes the client.
+func TestDescriptions(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, nil)
+	b.kid = "k\"\\é"
+	refused := b.post(t, "/oauth/par", request(b.c)).json(t)
+	c, _ := w.client(nil)
+	sent := w.browser().authorize(request(c, "scope", "openid \"\\é"))
+
+	for name, got := range map[string]string{
+		"a token endpoint": text(refused["error_description"]), "a redirect": sent.param("error_description"),
+	} {
+		bad := func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }
+		if got == "" || strings.ContainsFunc(got, bad) {
+			t.Errorf("%s says %q", name, got)
+		}
+	}
+	if !strings.Contains(text(refused["error_description"]), "kid 'k'") {
+		t.Errorf("the description does not quote the kid: %v", refused)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zitadel/oidc/v3/pkg/oidc"
@@ -135,9 +136,24 @@ func (s *server) status(ctx context.Context, err error) error {
 }
 
 func oauthError(code, text string) *oidc.Error {
-	e := &oidc.Error{Description: text}
+	e := &oidc.Error{Description: description(text)}
 	assign(&e.ErrorType, code)
 	return e
+}
+
+// description returns text with the characters that an error_description may have: printable ASCII
+// without quotes and backslashes (RFC 6749, sections 4.1.2.1 and 5.2). text may quote what a client
+// has sent.
+func description(text string) string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c == '"', c == '\\':
+			return '\''
+		case c < ' ' || c > '~':
+			return '?'
+		}
+		return c
+	}, text)
 }
 
 // assign assigns a string to a variable whose type the library does not export.
