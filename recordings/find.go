@@ -124,8 +124,8 @@ func (r *Recordings) Forget(keys ...string) error {
 }
 
 // Sweep removes the remains of interrupted uploads and deleted recordings, and stubs that are older
-// than [StubLife]. It also marks recordings as failed if their media never arrived. Call it at
-// start and every minute.
+// than [StubLife]. It also marks recordings as absent if their media did not arrive in time. Call it
+// at start and every minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
 		r.store.GiveUpRecordings(ctx, r.now()),

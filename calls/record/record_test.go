@@ -111,7 +111,7 @@ func TestInterrupted(t *testing.T) {
 
 	p := w.start(t, w.call(time.Second))
 	if p.Sid() == sid {
-		t.Fatal("the recording of a dead process goes on")
+		t.Fatal("the recording of a dead process is not over")
 	}
 	if got := w.find(t, sid).Status; got != recordings.Stopped {
 		t.Errorf("the interrupted recording is %s, want stopped", got)

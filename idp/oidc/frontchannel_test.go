@@ -54,7 +54,7 @@ func TestFrontchannelLogout(t *testing.T) {
 		"post_logout_redirect_uri": {goodbye}, "state": {"a&b"}}.Encode())
 	const to = goodbye + "?state=a%26b"
 	if got.status != 200 || got.header.Get("Refresh") != "6; url="+to || !strings.Contains(got.body, `href="`+to+`"`) {
-		t.Errorf("logout: %d, Refresh %q, want a page that goes on to %s", got.status, got.header.Get("Refresh"), to)
+		t.Errorf("logout: %d, Refresh %q, want a page that leads to %s", got.status, got.header.Get("Refresh"), to)
 	}
 	if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-src https:;") {
 		t.Errorf("the page's policy is %q", csp)

@@ -86,7 +86,7 @@ func FuzzArchive(f *testing.F) {
 					},
 				}}
 			if _, err := r.read(); err == nil && r.entry != nil {
-				t.Error("the archive goes on after its end")
+				t.Error("the archive has data after its end")
 			}
 		})
 	})

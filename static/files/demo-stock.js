@@ -152,7 +152,7 @@ const stockSteps = [
   {
     id: "disconnect",
     title: "Disconnect",
-    text: "Closes the socket. The login goes on.",
+    text: "Closes the socket. The login continues.",
     button: "disconnect()",
     needs: () => stock,
     async run() {

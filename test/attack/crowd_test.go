@@ -15,7 +15,7 @@ import (
 )
 
 // TestP09ParallelLogins starts 300 logins at the same time. Each password hash takes 19 MiB, which
-// would be 5.7 GB together. Logins wait for one another or are told to retry. The server stays
+// would be 5.7 GB together. Logins wait for one another, or get an error and retry. The server stays
 // below 512 MiB, and still verifies tokens without waiting for the logins.
 func TestP09ParallelLogins(t *testing.T) {
 	harness.OneBackend(t)

@@ -105,7 +105,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 		alice.wantMoved(id)
 		bob.wantMoved("")
 		hear(alice, bob)
-		t.Logf("the call went on after %v", time.Since(killed))
+		t.Logf("the call continued after %v", time.Since(killed))
 		alice.wantOne(n.Each[1], id, "in-progress")
 		alice.do("until(() => rooms.at(-1)?.recording)", nil)
 		alice.do("pass(1)", nil)

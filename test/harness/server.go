@@ -191,7 +191,7 @@ func (s *Server) Terminate() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 }
 
-// Wait waits for a server that was told to stop, and returns the error of its exit status.
+// Wait waits for a server that is stopping, and returns the error of its exit status.
 func (s *Server) Wait(t T) error {
 	t.Helper()
 	select {

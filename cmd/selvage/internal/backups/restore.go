@@ -460,7 +460,7 @@ func (r *Restore) verifyAudit(ctx context.Context, rows *store.Store) error {
 	}
 	if len(found.Broken) > 0 {
 		return fmt.Errorf("the audit trail in the backup is broken: %w; set --accept-broken-audit to restore it "+
-			"nevertheless", errors.Join(found.Broken...))
+			"anyway", errors.Join(found.Broken...))
 	}
 	r.Progress("audit trail")
 	return nil
