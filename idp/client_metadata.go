@@ -92,6 +92,9 @@ func (m ClientMetadata) describe(c *Client) error {
 	m.GrantTypes = atMost(bad, "grant", m.GrantTypes)
 	m.ResponseTypes = atMost(bad, "response_type", m.ResponseTypes)
 
+	if err := fabric.CheckPersonName("name", m.Name); err != nil { // strangers read it on the consent page
+		errs = append(errs, err)
+	}
 	m.keepForOperator(c.Metadata)
 	if m.SubjectType == "" && m.SectorURI != "" {
 		m.SubjectType = Pairwise

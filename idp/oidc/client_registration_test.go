@@ -209,6 +209,7 @@ func TestRegisterInvalid(t *testing.T) {
 		{"redirect_uris", []string{"https://*.a.example"}, uri},
 		{"redirect_uris", slices.Repeat([]string{callback}, 51), uri},
 		{"client_name", strings.Repeat("x", 101), meta}, {"client_name", "a\nb", meta}, {"client_name", 7, meta},
+		{"client_name", "Acme\u202eapp", meta}, {"client_name", "Acme\u200b", meta}, {"client_name", "Acm\u0435", meta},
 		{"application_type", "desktop", meta}, {"token_endpoint_auth_method", "client_secret_jwt", meta},
 		{"token_endpoint_auth_signing_alg", "none", meta},
 		{"grant_types", []string{"password"}, meta}, {"grant_types", []string{"client_credentials"}, meta},
