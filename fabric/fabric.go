@@ -44,6 +44,9 @@ type Config struct {
 	// every login counts as active.
 	Live func(ctx context.Context, sid string) error
 
+	// Issued is called with the project of each token that is issued. It may be nil.
+	Issued func(projectID string)
+
 	// EndLogin ends the login with this sid and everything issued for it. EndLogin is nil if the
 	// server has no logins.
 	EndLogin func(ctx context.Context, sid string) error

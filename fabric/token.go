@@ -121,6 +121,9 @@ func (ts *Tokens) Seal(t Token) (string, error) {
 	if t.IssuedAt.IsZero() {
 		t.IssuedAt = ts.now()
 	}
+	if ts.c.Issued != nil && t.Kind != Refresh {
+		ts.c.Issued(t.ProjectID)
+	}
 	return sealer.Seal(&claims{t})
 }
 

@@ -22,6 +22,8 @@ type core struct {
 	auditKey atomic.Pointer[audit.Key] // nil until AuditBy
 	lanes    uint64                    // number of lanes to which audit events are written
 	turn     atomic.Uint64             // counts events, in order to use the lanes in turn
+
+	tally tally
 }
 
 // A tx runs queries, either within a change or read-only.
@@ -55,14 +57,22 @@ func (c *core) change(ctx context.Context, e audit.Event, do func(tx) error) err
 	if err := e.Check(); err != nil {
 		return err
 	}
-	return c.db.Change(ctx, func(d database.Tx) error {
+	var done []audit.Event
+	err := c.db.Change(ctx, func(d database.Tx) error {
 		event := e // a copy, since do may run again
 		t := tx{d, &event, new([]audit.Event)}
 		if err := do(t); err != nil {
 			return err
 		}
+		done = append((*t.more)[:len(*t.more):len(*t.more)], event)
 		return c.record(ctx, t)
 	})
+	if err == nil {
+		for _, event := range done {
+			c.tally.note(event, c.now())
+		}
+	}
+	return err
 }
 
 // addEvent adds an event to a change that does several things.

@@ -96,6 +96,7 @@ var erasedTables = []struct{ name, table, column string }{
 	{"devices", "devices", "subscriber_id"},
 	{"upstream_links", "upstream_links", "subscriber_id"},
 	{"sip_credentials", "sip_credentials", "subscriber_id"},
+	{"active_days", "active_days", "subscriber_id"},
 	{"passkeys", "passkeys", "owner_id"},
 	{"authenticator_apps", "totps", "owner_id"},
 	{"recovery_codes", "recovery_codes", "owner_id"},

@@ -54,6 +54,7 @@ type Store struct {
 	*Calls
 	*Certificates
 	*Clients
+	*Counts
 	*Factors
 	*Families
 	*Grants
@@ -86,6 +87,7 @@ func newStore(c *core) *Store {
 		Calls:        &Calls{c},
 		Certificates: &Certificates{c},
 		Clients:      &Clients{c},
+		Counts:       &Counts{c},
 		Factors:      &Factors{c},
 		Families:     &Families{c},
 		Grants:       &Grants{c},
@@ -185,7 +187,11 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 // Close commits the waiting changes and closes the database.
-func (s *Store) Close() error { return s.db.Close() }
+func (s *Store) Close() error {
+	ctx, stop := context.WithTimeout(context.Background(), time.Second)
+	defer stop()
+	return errors.Join(s.FlushCounts(ctx), s.db.Close())
+}
 
 // Clock returns the current time on the database's machine.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.clock(ctx) }

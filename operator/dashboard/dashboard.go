@@ -58,6 +58,8 @@ type Config struct {
 	// none.
 	Health func(ctx context.Context) []Health
 
+	Counts CountsFunc // how often things happened in a project on each day; nil hides the charts
+
 	Installation Installation // what owners see about the installation as a whole
 
 	Log *slog.Logger     // nil means slog.Default()

@@ -51,7 +51,7 @@ func routes(c Config, s *site) []route {
 	ofCalls := &callPages{s, t, c.Calls, c.Recordings}
 
 	return slices.Concat(
-		(&projectPages{s, t, c.Clients, c.Recordings, c.Health}).routes(),
+		(&projectPages{s, t, c.Clients, c.Recordings, c.Health, c.Counts, c.Installation}).routes(),
 		(&searchPages{s, c}).routes(),
 		(&resourcePages{s}).routes(),
 		(&subscriberPages{s, c.Clients}).routes(),
@@ -79,6 +79,9 @@ func (a *projectPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard", may: signedIn, serve: a.front},
 		{pattern: "GET /dashboard/projects/{project}", may: operator.Read, serve: a.home, nav: "Home"},
+		{pattern: "GET /dashboard/projects/{project}/settings", may: operator.Read, serve: a.showProject,
+			nav: "Project settings", group: project},
+		{pattern: "POST /dashboard/projects/{project}/settings", may: operator.Write, serve: a.renameProject},
 		{pattern: "POST /dashboard/projects/{project}/delete", may: operator.DeleteProject,
 			serve: a.deleteProject, fresh: true},
 		{pattern: "GET /dashboard/projects", may: signedIn,

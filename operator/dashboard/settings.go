@@ -29,8 +29,9 @@ type Installation struct {
 	Mails    func(ctx context.Context) (MailState, error)
 	TestMail func(ctx context.Context, to string) error // the owner sees the error
 
-	// Examine runs the checks of `selvage doctor`.
-	Examine func(ctx context.Context) []Finding
+	// Examine runs the checks of `selvage doctor`. Findings returns their last results.
+	Examine  func(ctx context.Context) []Finding
+	Findings func() []Finding
 }
 
 // A Policy is one key of the configuration.

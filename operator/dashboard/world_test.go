@@ -118,6 +118,7 @@ func newWorldOf(w *world) *world {
 	// Open the database, the session store and the revocations.
 	rows := storetest.Open(t, dir, nil)
 	w.rows = rows
+	w.rows = rows
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})
 	must(t, err)
 	t.Cleanup(func() { _ = live.Close() })
@@ -170,7 +171,7 @@ func newWorldOf(w *world) *world {
 		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings,
 		Calls: calls.NewRecords(rows), Rooms: calls.NewRooms(rows, rows), NoCalls: w.noCalls, PublicURL: w.url,
 		AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown,
-		Factors: w.factors, RequireFactor: w.requires,
+		Factors: w.factors, RequireFactor: w.requires, Counts: rows.ListCounts,
 		Installation: w.installation(),
 		Health: func(context.Context) []dashboard.Health {
 			return []dashboard.Health{{Name: "store", OK: true}}

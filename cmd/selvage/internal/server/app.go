@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,6 +49,8 @@ type App struct {
 	Config  config.Config
 	Where   config.Where
 	version string // of the program
+
+	examined atomic.Pointer[[]dashboard.Finding] // the results of the last examination
 
 	backends
 	Ring        *keys.Ring
@@ -180,7 +183,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.Fabric = fabric.New(fabric.Config{
 		Stores: a.Store.Fabric(), Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
 		Sessions: a.sessions, Node: a.node,
-		Host: a.Where.Fabric, Issuer: a.Where.Issuer(),
+		Host: a.Where.Fabric, Issuer: a.Where.Issuer(), Issued: a.Store.CountToken,
 		Live: func(ctx context.Context, sid string) error { return a.IDP.Logins.Live(ctx, sid) },
 		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.Config.Limits.EmbedTokens),
 			Sockets: int(a.Config.Limits.EmbedSockets)},

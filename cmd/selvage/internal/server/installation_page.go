@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -22,7 +23,7 @@ import (
 func (a *App) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse, Mails: a.mailState,
-		TestMail: a.sendTest, Examine: a.examine,
+		TestMail: a.sendTest, Examine: a.examine, Findings: a.findings,
 	}
 }
 
@@ -109,5 +110,37 @@ func (a *App) examine(ctx context.Context) (all []dashboard.Finding) {
 		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: f.Found, Remedy: f.Remedy,
 			Status: string(f.Status)})
 	}
+	if ctx.Err() == nil {
+		a.examined.Store(&all)
+	}
 	return all
+}
+
+// findings returns the results of the last examination, or nil before the first one.
+func (a *App) findings() []dashboard.Finding {
+	if all := a.examined.Load(); all != nil {
+		return *all
+	}
+	return nil
+}
+
+// The first examination waits until a server under load has started, and the others follow it.
+const (
+	firstExamination = time.Minute
+	examinations     = 6 * time.Hour
+)
+
+// keepExamined examines the installation now and then, so that pages can show what needs attention.
+func (a *App) keepExamined(ctx context.Context) {
+	next := time.NewTimer(firstExamination)
+	defer next.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-next.C:
+		}
+		a.examine(ctx)
+		next.Reset(examinations)
+	}
 }

@@ -71,6 +71,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 			PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
 			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
 			Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log),
+			Counts:       a.Store.ListCounts,
 			Installation: a.installation(), Log: log,
 		})
 		if err != nil {

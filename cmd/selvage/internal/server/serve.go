@@ -236,6 +236,8 @@ func (s *server) deferredWork() []func(context.Context) {
 	return []func(context.Context){
 		func(ctx context.Context) { a.sweep(ctx, s.log) },
 		func(ctx context.Context) { a.runBackups(ctx, s.log) },
+		func(ctx context.Context) { a.count(ctx, s.log) },
+		a.keepExamined,
 		a.webhooks.Run, a.logouts.Run, a.callbacks.Run, a.Post.Run,
 		func(ctx context.Context) {
 			a.Fabric.Presence.Watch(ctx, func(err error) {
@@ -334,7 +336,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 		}
 
 		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),
-			a.Fabric.Deliveries.Sweep(ctx), a.Operators.Sweep(ctx), a.IDP.Letters.Sweep(ctx))
+			a.Fabric.Deliveries.Sweep(ctx), a.Operators.Sweep(ctx), a.IDP.Letters.Sweep(ctx), a.Store.SweepCounts(ctx))
 		if a.Recordings != nil {
 			err = errors.Join(err, a.Recordings.Sweep(ctx))
 		}

@@ -1,0 +1,26 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// countsEvery is the interval at which counts are written.
+const countsEvery = 10 * time.Second
+
+// count writes the counts of each day, until ctx ends.
+func (a *App) count(ctx context.Context, log *slog.Logger) {
+	tick := time.NewTicker(countsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return // closing the store writes the last ones
+		case <-tick.C:
+		}
+		if err := a.Store.FlushCounts(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("writing daily counts", "error", err)
+		}
+	}
+}

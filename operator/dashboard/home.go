@@ -1,0 +1,302 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+)
+
+// projectPages show the home page and the settings of a project, and the list of projects.
+type projectPages struct {
+	*site
+	trail        *trail
+	Clients      *idp.Provider
+	Recordings   *recordings.Recordings         // nil if the server keeps no recordings
+	Health       func(context.Context) []Health // nil hides all states
+	Counts       CountsFunc                     // nil hides the charts
+	Installation Installation
+}
+
+// A CountsFunc returns the counts of a project from a day on, oldest first.
+type CountsFunc func(ctx context.Context, projectID string, from time.Time) ([]fabric.DailyCount, error)
+
+// A homePage is the first page of a project.
+type homePage struct {
+	ID, API, Issuer, Name, Base string
+	Attention                   []attention
+	Next                        *step // the first step that is not done; nil if all are
+	Steps                       []step
+	Done                        int // number of steps that are done
+	Charts                      []chart
+	Days                        []chartDay
+	Health                      []Health
+	Events                      []eventRow // the most recent ones
+	MayMake                     bool
+}
+
+// A step is one of the first tasks in a new project.
+type step struct {
+	Title, URL, Command string
+	Done                bool
+}
+
+// An attention is something that an operator should look at.
+type attention struct {
+	Status    status
+	Text, URL string
+}
+
+// home serves GET /dashboard/projects/{project}.
+func (a *projectPages) home(v *visit) (err error) {
+	p := homePage{
+		ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name, Base: v.base(),
+		MayMake: v.mayIn(operator.Write),
+	}
+	if a.Health != nil {
+		p.Health = a.Health(v.r.Context())
+	}
+	if p.Attention, err = a.attention(v); err != nil {
+		return err
+	}
+	if p.Charts, p.Days, err = a.charts(v); err != nil {
+		return err
+	}
+
+	last, err := a.trail.audit(v, audit.Filter{ProjectID: v.project.ID}, page.Query{Size: 6})
+	if err != nil {
+		return err
+	}
+	if p.Events, err = a.trail.eventRows(v, last.Items); err != nil {
+		return err
+	}
+	if p.MayMake {
+		if p.Steps, err = a.steps(v); err != nil {
+			return err
+		}
+	}
+	for i, s := range p.Steps {
+		if s.Done {
+			p.Done++
+		} else if p.Next == nil {
+			p.Next = &p.Steps[i]
+		}
+	}
+	return a.page(v, http.StatusOK, v.project.Name, "home", p)
+}
+
+// steps returns the first tasks in a project, and marks those that are done.
+func (a *projectPages) steps(v *visit) ([]step, error) {
+	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
+	keys, err := a.Fabric.APIKeys.List(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+	subscribers, err := a.Fabric.Subscribers.List(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := a.Clients.Clients.List(ctx, id, q)
+	if err != nil {
+		return nil, err
+	}
+
+	all := []step{
+		{"Add a subscriber", v.base() + "/subscribers/new",
+			"selvage subscriber create --project " + id + " --email ada@example.com", len(subscribers.Items) > 0},
+		{"Register your app as an OAuth client", v.base() + "/clients/new", "selvage client create --project " +
+			id + " --type spa --redirect-uri http://localhost:3000/callback", len(clients.Items) > 0},
+		{"Create an API key for your backend", v.base() + "/keys/new",
+			"selvage key create --project " + id + " --scope Voice", len(keys.Items) > 0},
+	}
+
+	if a.Recordings != nil {
+		some, err := a.Recordings.List(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: id}}, q)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, step{"Store a recording", v.base() + "/recordings/upload",
+			"selvage recording import --project " + id + " call.wav", len(some.Items) > 0})
+	}
+	return all, nil
+}
+
+// expiresSoon is the time before its end at which an API key needs attention.
+const expiresSoon = 14 * 24 * time.Hour
+
+// attention returns what needs attention in a project and, for owners, in the installation.
+func (a *projectPages) attention(v *visit) (all []attention, err error) {
+	if v.operator.Check(operator.KeepOperators, "") == nil {
+		if all, err = a.installationAttention(v.r.Context()); err != nil {
+			return nil, err
+		}
+	}
+
+	hooks, err := a.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range hooks.Items {
+		if w.Enabled && w.Failures > 0 {
+			all = append(all, attention{status{"bad", "Webhook fails"}, w.URL, v.base() + "/webhooks/" + w.ID})
+		}
+	}
+
+	keys, err := a.Fabric.APIKeys.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range keys.Items {
+		if left := k.Expires.Sub(v.now); k.Revoked.IsZero() && !k.Expires.IsZero() && left > 0 && left < expiresSoon {
+			all = append(all, attention{status{"warn", "API key expires soon"}, k.Name, v.base() + "/keys/" + k.ID})
+		}
+	}
+	return all, nil
+}
+
+// maxFindings is the most findings of a check that a home page shows.
+const maxFindings = 4
+
+// installationAttention returns what needs attention in the installation: mails that failed, and
+// findings of the last checks.
+func (a *projectPages) installationAttention(ctx context.Context) (all []attention, err error) {
+	if a.Installation.Mails != nil {
+		mails, err := a.Installation.Mails(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(mails.Dead); n > 0 {
+			all = append(all, attention{status{"bad", "Mail not sent"}, mails.Dead[0].Why, Prefix + "/settings#mail"})
+		}
+	}
+	if a.Installation.Findings == nil {
+		return all, nil
+	}
+	for _, f := range a.Installation.Findings() {
+		if (f.Status == "failed" || f.Status == "warning") && len(all) < maxFindings {
+			all = append(all, attention{status{verdicts[f.Status].Kind, f.Group + ": " + f.Name}, f.Found,
+				Prefix + "/settings/doctor"})
+		}
+	}
+	return all, nil
+}
+
+// A chart shows one count for each of the last days.
+type chart struct {
+	Title       string
+	Today, Span string // the counts of today, and of the whole time
+	Since       string // describes the time of Span
+	Bars        []bar
+}
+
+// A bar is a day of a chart, in units of its drawing.
+type bar struct {
+	X, Y, High int
+	Text       string // the day and its count
+}
+
+// A chartDay is a row of the table with the numbers of all charts.
+type chartDay struct {
+	Day    string
+	Counts []int64
+}
+
+// The size of a chart.
+const (
+	chartDays = 30
+	barStep   = 5 // from a bar to the next; a bar is one narrower
+	chartHigh = 40
+)
+
+// counted are the charts of a home page.
+var counted = []struct {
+	of    fabric.Counted
+	title string
+}{
+	{fabric.CountedSignIns, "Sign-ins"}, {fabric.CountedActive, "Active subscribers"},
+	{fabric.CountedTokens, "Tokens"}, {fabric.CountedCalls, "Calls"}, {fabric.CountedRecordings, "Recordings"},
+}
+
+// charts returns the charts of a project, and their numbers by day, newest first.
+func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error) {
+	if a.Counts == nil {
+		return nil, nil, nil
+	}
+	today := v.now.UTC().Truncate(24 * time.Hour)
+	first := today.AddDate(0, 0, 1-chartDays)
+	counts, err := a.Counts(v.r.Context(), v.project.ID, first)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	by := make(map[fabric.Counted][]int64)
+	monthly := int64(0)
+	for _, c := range counts {
+		i := int(c.Day.Sub(first) / (24 * time.Hour))
+		if i < 0 || i >= chartDays {
+			continue
+		}
+		if by[c.Of] == nil {
+			by[c.Of] = make([]int64, chartDays)
+		}
+		by[c.Of][i] = c.N
+		if c.Of == fabric.CountedMonthly && c.Day.Month() == today.Month() {
+			monthly += c.N
+		}
+	}
+
+	days = make([]chartDay, chartDays)
+	for i := range days {
+		days[i].Day = today.AddDate(0, 0, -i).Format("2 Jan 2006")
+	}
+	for _, of := range counted {
+		n := by[of.of]
+		if n == nil {
+			n = make([]int64, chartDays)
+		}
+		c := chartOf(of.title, n, first)
+		if of.of == fabric.CountedActive { // the sum of days would count people many times
+			c.Span, c.Since = thousands(monthly), "this month"
+		}
+		all = append(all, c)
+		for i := range days {
+			days[i].Counts = append(days[i].Counts, n[chartDays-1-i])
+		}
+	}
+	return all, days, nil
+}
+
+// chartOf draws the counts of days that begin with first.
+func chartOf(title string, n []int64, first time.Time) chart {
+	c := chart{Title: title, Today: thousands(n[len(n)-1]), Since: "in 30 days"}
+	most, sum := int64(1), int64(0)
+	for _, count := range n {
+		most, sum = max(most, count), sum+count
+	}
+	c.Span = thousands(sum)
+	for i, count := range n {
+		high := int(count * chartHigh / most)
+		if count > 0 {
+			high = max(high, 2)
+		}
+		c.Bars = append(c.Bars, bar{i * barStep, chartHigh - high, high,
+			first.AddDate(0, 0, i).Format("2 Jan") + ": " + thousands(count)})
+	}
+	return c
+}
+
+// thousands formats a number with a comma between groups of three digits.
+func thousands(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,77 @@
+package dashboard_test
+
+import (
+	"context"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/operator"
+)
+
+// TestHome shows that the home page begins with what needs attention, the next step and charts that
+// can be read as a table, and that viewers see no step that they may not take.
+func TestHome(t *testing.T) {
+	w := newWorld(t)
+	_, boss := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})
+	_, viewer := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer})
+	home := "/dashboard/projects/" + w.one.ID
+
+	for range 1234 {
+		w.rows.CountToken(w.one.ID)
+	}
+	must(t, w.rows.FlushCounts(context.Background()))
+	page := boss.get(home).body
+	for _, want := range []string{`id="next-step" href="` + home + `/subscribers/new"`,
+		"First steps: 0 of 4 done", "<strong>1,234</strong> today", `height="40"><title>`,
+		`<td class="num" data-label="Tokens">1234</td>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the home page lacks %s", want)
+		}
+	}
+	if strings.Contains(page, "Delete project") || !strings.Contains(page, "Mail not sent") {
+		t.Error("the home page offers the deletion of the project, or does not say that a mail failed")
+	}
+	if page := viewer.get(home).body; strings.Contains(page, "Mail not sent") {
+		t.Error("the home page shows viewers the state of the installation")
+	}
+	if page := viewer.get(home).body; strings.Contains(page, "next-step") || strings.Contains(page, "/new\"") {
+		t.Error("the home page offers viewers what they may not do")
+	}
+
+	soon, name := time.Now().Add(72*time.Hour), "old <key>"
+	_, _, err := w.fabric.APIKeys.Create(context.Background(), w.one.ID,
+		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}, Expires: &soon}, nil)
+	must(t, err)
+	page = boss.get(home).body
+	if !strings.Contains(page, "API key expires soon") || !strings.Contains(page, "old &lt;key&gt;") {
+		t.Error("a key that expires soon needs no attention")
+	}
+}
+
+// TestProjectSettings shows that a project is renamed and deleted on the page of its settings.
+func TestProjectSettings(t *testing.T) {
+	w := newWorld(t)
+	_, boss := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})
+	_, viewer := w.operator("viewer@example.com", operator.Membership{Role: operator.Viewer})
+	home := "/dashboard/projects/" + w.one.ID
+
+	boss.post(home+"/settings", home+"/settings", url.Values{"name": {"Loom"}}).
+		leadsTo(t, home+"/settings?done=changed")
+	if page := boss.get(home + "/settings").body; !strings.Contains(page, `value="Loom"`) ||
+		!strings.Contains(page, "Delete project") {
+		t.Error("the settings lack the new name or the deletion")
+	}
+	if page := viewer.get(home + "/settings").body; strings.Contains(page, "<button class=\"danger\"") ||
+		strings.Contains(page, "id=\"rename\"") {
+		t.Error("the settings offer viewers what they may not do")
+	}
+	if a := boss.post(home+"/settings", home+"/delete", url.Values{"confirm": {"One"}}); a.StatusCode != 422 ||
+		!strings.Contains(a.body, "The name does not match") {
+		t.Errorf("a deletion with a wrong name returned %d", a.StatusCode)
+	}
+	boss.post(home+"/settings", home+"/delete", url.Values{"confirm": {"Loom"}}).
+		leadsTo(t, "/dashboard/projects?done=projectdeleted")
+}

@@ -1,0 +1,196 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Counts keeps how often something happened in each project and on each day. Events are counted in
+// memory when they are committed, and written with FlushCounts: a row for each count that changed,
+// however many events there were.
+type Counts struct{ *core }
+
+// keepCounts is how long counts are kept.
+const keepCounts = 400 * 24 * time.Hour
+
+const secondsPerDay = 24 * 60 * 60
+
+// A tally holds the counts that are not written yet.
+type tally struct {
+	mu     sync.Mutex
+	counts map[countKey]int64
+	active map[activeKey]bool
+}
+
+type countKey struct {
+	project string
+	day     int64
+	of      fabric.Counted
+}
+
+type activeKey struct {
+	project, subscriber string
+	day                 int64
+}
+
+// countedActions are the audited actions that are counted.
+var countedActions = map[string]fabric.Counted{
+	"login": fabric.CountedSignIns, "call.ended": fabric.CountedCalls, "recording.stored": fabric.CountedRecordings,
+}
+
+// note counts a committed event.
+func (t *tally) note(e audit.Event, now time.Time) {
+	of := countedActions[e.Action]
+	if of == "" || e.Outcome != audit.Done || e.ProjectID == "" || e.Unwritten() {
+		return
+	}
+	t.add(e.ProjectID, of, now)
+	if of == fabric.CountedSignIns && e.Target.ID != "" {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.active == nil {
+			t.active = make(map[activeKey]bool)
+		}
+		t.active[activeKey{e.ProjectID, e.Target.ID, dayOf(now)}] = true
+	}
+}
+
+func (t *tally) add(projectID string, of fabric.Counted, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = make(map[countKey]int64)
+	}
+	t.counts[countKey{projectID, dayOf(now), of}]++
+}
+
+// take returns the counts, and begins again from zero.
+func (t *tally) take() (counts map[countKey]int64, active map[activeKey]bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	counts, active = t.counts, t.active
+	t.counts, t.active = nil, nil
+	return counts, active
+}
+
+// dayOf returns the number of days from 1970 to a time, in UTC.
+func dayOf(at time.Time) int64 { return at.Unix() / secondsPerDay }
+
+// monthOf returns the number of months from 1970 to a day.
+func monthOf(day int64) int64 {
+	at := time.Unix(day*secondsPerDay, 0).UTC()
+	return int64(at.Year()-1970)*12 + int64(at.Month()) - 1
+}
+
+// CountToken counts a token that was issued for a project.
+func (s *Counts) CountToken(projectID string) { s.tally.add(projectID, fabric.CountedTokens, s.now()) }
+
+// FlushCounts writes what was counted since it was called last. If it fails, these counts are lost.
+func (s *Counts) FlushCounts(ctx context.Context) error {
+	counts, active := s.tally.take()
+	if len(counts) == 0 {
+		return nil
+	}
+
+	err := s.change(ctx, audit.None("counts for people to look at"), func(t tx) error {
+		sums := make(map[countKey]int64, len(counts))
+		for k, n := range counts {
+			sums[k] = n
+		}
+		if err := countActive(ctx, t, active, sums); err != nil {
+			return err
+		}
+
+		for _, k := range sortedKeys(sums) {
+			_, err := t.Exec(ctx, `INSERT INTO daily_counts (project_id, day, what, n)
+				SELECT id, $2, $3, $4 FROM projects WHERE id = $1
+				ON CONFLICT (project_id, day, what) DO UPDATE SET n = daily_counts.n + excluded.n`,
+				k.project, k.day, string(k.of), sums[k])
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("writing daily counts: %w", err)
+	}
+	return nil
+}
+
+// countActive adds to sums the subscribers who signed in for the first time on a day or in a month.
+func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[countKey]int64) error {
+	keys := make([]activeKey, 0, len(active))
+	for k := range active {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y activeKey) int { // one order, so that nodes do not block each other
+		return strings.Compare(x.subscriber, y.subscriber)
+	})
+
+	for _, k := range keys {
+		var day, month int64
+		_, err := t.findRow(ctx, "last day of a subscriber", `SELECT day, month FROM active_days
+			WHERE subscriber_id = $1`, []any{k.subscriber}, &day, &month)
+		if err != nil {
+			return err
+		}
+		if k.day <= day {
+			continue
+		}
+		res, err := t.Exec(ctx, `INSERT INTO active_days (subscriber_id, day, month)
+			SELECT id, $2, $3 FROM subscribers WHERE id = $1
+			ON CONFLICT (subscriber_id) DO UPDATE SET day = excluded.day, month = excluded.month
+			WHERE active_days.day < excluded.day`, k.subscriber, k.day, monthOf(k.day))
+		if err := requireRow(res, err, "last day of a subscriber"); err != nil {
+			if problem.IgnoreNotFound(err) == nil {
+				continue // another node counted it, or the subscriber is gone
+			}
+			return err
+		}
+		sums[countKey{k.project, k.day, fabric.CountedActive}]++
+		if monthOf(k.day) > month {
+			sums[countKey{k.project, k.day, fabric.CountedMonthly}]++
+		}
+	}
+	return nil
+}
+
+// sortedKeys returns the keys in one order, so that nodes do not block each other.
+func sortedKeys(sums map[countKey]int64) []countKey {
+	keys := make([]countKey, 0, len(sums))
+	for k := range sums {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y countKey) int {
+		return strings.Compare(fmt.Sprint(x.project, x.day, x.of), fmt.Sprint(y.project, y.day, y.of))
+	})
+	return keys
+}
+
+// ListCounts returns the counts of a project from a day on, oldest first.
+func (s *Counts) ListCounts(ctx context.Context, projectID string, from time.Time) ([]fabric.DailyCount, error) {
+	scan := func(row scanner) (fabric.DailyCount, error) {
+		var day int64
+		c := fabric.DailyCount{ProjectID: projectID}
+		err := row.Scan(&day, &c.Of, &c.N)
+		c.Day = time.Unix(day*secondsPerDay, 0).UTC()
+		return c, err
+	}
+	return gather(ctx, s.read(), "listing daily counts", scan, `SELECT day, what, n FROM daily_counts
+		WHERE project_id = $1 AND day >= $2 ORDER BY day, what`, projectID, dayOf(from))
+}
+
+// SweepCounts deletes counts that are no longer kept.
+func (s *Counts) SweepCounts(ctx context.Context) error {
+	return s.sweep(ctx, `DELETE FROM daily_counts WHERE (project_id, day, what) IN (
+		SELECT project_id, day, what FROM daily_counts WHERE day < $2 LIMIT $1)`, dayOf(s.now().Add(-keepCounts)))
+}

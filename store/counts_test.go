@@ -1,0 +1,123 @@
+package store
+
+import (
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// TestCounts shows that committed events are counted by day, that a subscriber is active once a day
+// and once a month, whichever node it signs in to, and that counts go with their project.
+func TestCounts(t *testing.T) { EachDatabase(t, testCounts) }
+
+func testCounts(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	other := opened(t, c)
+	ctx, today := t.Context(), time.Unix(dayOf(s.now())*secondsPerDay, 0).UTC()
+	signIn(t, s, g) // commits an event of a login
+	for range 3 {
+		s.CountToken("p")
+	}
+
+	at := func(month time.Month, day int) time.Time { return time.Date(2030, month, day, 12, 0, 0, 0, time.UTC) }
+	event := func(action, subscriber string) audit.Event {
+		return audit.Event{ProjectID: "p", Action: action, Outcome: audit.Done, Target: audit.Target{ID: subscriber}}
+	}
+	s.tally.note(event("login", "s"), at(time.March, 1))
+	other.tally.note(event("login", "s"), at(time.March, 1))
+	other.tally.note(event("login", "s"), at(time.March, 2))
+	other.tally.note(event("login", "gone"), at(time.March, 2))
+	s.tally.note(event("login", "s"), at(time.April, 2))
+	s.tally.note(event("call.ended", "x"), at(time.April, 2))
+	refused := event("login", "s")
+	refused.Outcome = audit.Refused
+	s.tally.note(refused, at(time.April, 3))
+	s.tally.note(audit.Event{Action: "login", Outcome: audit.Done}, at(time.April, 3)) // an operator
+
+	var flushes sync.WaitGroup
+	for _, one := range []*Store{s, other} {
+		flushes.Go(func() {
+			if err := one.FlushCounts(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	flushes.Wait()
+	if err := s.FlushCounts(ctx); err != nil { // nothing is left
+		t.Error(err)
+	}
+
+	type key struct {
+		day string
+		of  fabric.Counted
+	}
+	read := func() map[key]int64 {
+		all, err := s.ListCounts(ctx, "p", today)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := make(map[key]int64)
+		for _, one := range all {
+			found[key{one.Day.Format(time.DateOnly), one.Of}] = one.N
+		}
+		return found
+	}
+	now := today.Format(time.DateOnly)
+	want := map[key]int64{
+		{now, fabric.CountedSignIns}: 1, {now, fabric.CountedTokens}: 3, {"2030-03-01", fabric.CountedSignIns}: 2,
+		{"2030-03-02", fabric.CountedSignIns}: 2, {"2030-04-02", fabric.CountedSignIns}: 1,
+		{"2030-04-02", fabric.CountedCalls}: 1,
+	}
+	got := read()
+	for day, most := range map[string]int64{now: 1, "2030-03-01": 1, "2030-03-02": 1, "2030-04-02": 1} {
+		// Two nodes that write at once may count a day after a later one. They never count it twice.
+		for _, of := range []fabric.Counted{fabric.CountedActive, fabric.CountedMonthly} {
+			if got[key{day, of}] > most {
+				t.Errorf("%s on %s: %d", of, day, got[key{day, of}])
+			}
+			delete(got, key{day, of})
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("counted %v, want %v", got, want)
+	}
+
+	if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	if left := read(); len(left) > 0 {
+		t.Errorf("counts of a deleted project: %v", left)
+	}
+}
+
+// TestCountsActive shows that a subscriber is active once on each day, and once in each month.
+func TestCountsActive(t *testing.T) { EachDatabase(t, testCountsActive) }
+
+func testCountsActive(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx, sums := t.Context(), make(map[fabric.Counted]int64)
+	first := time.Date(2030, time.March, 30, 12, 0, 0, 0, time.UTC)
+	for _, days := range []int{0, 0, 1, 2, 2, 3, 0} { // ends before it began: a late node
+		s.tally.note(audit.Event{ProjectID: "p", Action: "login", Outcome: audit.Done,
+			Target: audit.Target{ID: "s"}}, first.AddDate(0, 0, days))
+		if err := s.FlushCounts(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := s.ListCounts(ctx, "p", first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		sums[one.Of] += one.N
+	}
+	want := map[fabric.Counted]int64{fabric.CountedSignIns: 7, fabric.CountedActive: 4, fabric.CountedMonthly: 2}
+	if !maps.Equal(sums, want) {
+		t.Errorf("counted %v, want %v", sums, want)
+	}
+}
