@@ -46,9 +46,9 @@ func TestDashboardDay(t *testing.T) {
 	b.fill("login-submit", "username", sub.Email, "password", "not "+sub.Password)
 	b.until("the error", "document.querySelector('#login-error')")
 	b.do(goTo(s.PublicURL + home + "/audit"))
-	b.do(write("#account", sub.Email), chromedp.KeyEvent("\r"))
+	b.do(write("#q", sub.Email), chromedp.KeyEvent("\r"))
 	b.until("the reason",
-		"location.search.includes('account=') && "+
+		"location.search.includes('q=') && "+
 			"document.querySelector('.why')?.textContent.includes('The password was wrong')")
 	b.do(goTo(s.AuthURL + "/account?project=" + p.ID))
 	b.fill("login-submit", "username", sub.Email, "password", sub.Password)

@@ -42,8 +42,8 @@ func TestDashboardTasks(t *testing.T) {
 
 	// A recording is found by its call and its day.
 	b.follow("Recordings")
-	b.typeInto("call", "call-of-t")
-	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.getElementById('after').value = %q; void 0", today)))
+	b.typeInto("q", "call-of-t")
+	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.getElementById('f-after').value = %q; void 0", today)))
 	b.follow("Find")
 	b.until("one recording",
 		"location.search.includes('call-of-t') && document.body.innerText.includes('call-of-today') && "+

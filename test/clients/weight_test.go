@@ -9,8 +9,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestWeightOfSignIn shows that the login page, its headers and all files it names are at most
-// 30,000 bytes over the wire, and that the page does not wait for scripts.
+// TestWeightOfSignIn shows that the login page, its headers and all files it names, except the font
+// that all pages share, are at most 30,000 bytes over the wire, and that the page does not wait for
+// scripts.
 func TestWeightOfSignIn(t *testing.T) {
 	harness.OneBackend(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
