@@ -109,14 +109,21 @@ func (p *Progress) show() {
 // barWidth is the number of characters of a bar.
 const barWidth = 30
 
-// showBar writes a line with a bar.
+// showBar writes a line with a bar. If bytes are expected, the bar shows their share.
 func (p *Progress) showBar(seconds float64) {
 	done := min(p.done, p.things)
-	full := barWidth * done / p.things
+	part, whole := int64(done), int64(p.things)
+	if p.of > 0 {
+		part, whole = min(p.bytes, p.of), p.of
+	}
+	full := int(barWidth * part / whole)
 	fmt.Fprintf(p.w, "\r\x1b[K[%s%s] %d of %s", strings.Repeat("=", full), strings.Repeat(" ", barWidth-full), done,
 		Plural(p.things, p.what))
-	if rate := float64(done) / seconds; rate > 0 && done < p.things {
-		left := time.Duration(float64(p.things-done) / rate * float64(time.Second))
+	if p.of > 0 {
+		fmt.Fprintf(p.w, ", %.1f MB a second", float64(p.bytes)/1e6/seconds)
+	}
+	if rate := float64(part) / seconds; rate > 0 && part < whole {
+		left := time.Duration(float64(whole-part) / rate * float64(time.Second))
 		fmt.Fprintf(p.w, ", %s left", left.Round(time.Second))
 	}
 }

@@ -62,6 +62,26 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
+// TestProgressBarOfBytes shows that the bar follows the bytes if their number is expected, too.
+func TestProgressBarOfBytes(t *testing.T) {
+	var out strings.Builder
+	at := time.Unix(0, 0)
+	p := &Progress{w: &out, what: "recording", started: at, now: func() time.Time { return at }}
+	p.ExpectThings(2)
+	p.Expect(30_000_000)
+	at = at.Add(5 * time.Second)
+	if _, err := io.CopyN(io.Discard, p.Reader(zeros{}), 10_000_000); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	at = at.Add(5 * time.Second)
+	p.Step()
+	const want = "\r\x1b[K[==========                    ] 1 of 2 recordings, 1.0 MB a second, 20s left"
+	if got := out.String(); got != want {
+		t.Errorf("the line is %q, want %q", got, want)
+	}
+}
+
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

@@ -1,0 +1,78 @@
+package recordings
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// VerifyMedia reads the media of a recording and compares it with the size and the digest that Ingest
+// measured. It returns the damage in a few words, or "" if there is none. Recordings that have no
+// media, or are deleted in the meantime, are not damaged. count wraps the reader of the media, to
+// count its bytes; nil reads it unchanged. Only a failed database or a canceled ctx is an error.
+func (r *Recordings) VerifyMedia(
+	ctx context.Context, rec Recording, count func(io.Reader) io.Reader,
+) (damage string, err error) {
+	if !rec.HasMedia() {
+		return "", nil
+	}
+	damage = r.compare(ctx, rec, count)
+	if damage == "" || ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+
+	// The row is read again, since the media may have been deleted while it was read.
+	now, err := r.Find(ctx, Owner{ProjectID: rec.ProjectID}, rec.Sid)
+	if errors.Is(err, problem.NotFound) || err == nil && now.MediaKey != rec.MediaKey {
+		return "", nil
+	}
+	return damage, err
+}
+
+// compare returns how the media of a recording differs from the uploaded bytes, or "".
+func (r *Recordings) compare(ctx context.Context, rec Recording, count func(io.Reader) io.Reader) string {
+	media, err := r.media.Open(rec.MediaKey)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "the media is missing"
+	}
+	if err != nil {
+		return fmt.Sprintf("the media cannot be opened: %v", err)
+	}
+	defer media.Close()
+
+	content := io.Reader(canceled{media, ctx})
+	if count != nil {
+		content = count(content)
+	}
+	hash := sha256.New()
+	size, err := io.CopyBuffer(hash, content, make([]byte, 256<<10))
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the media cannot be read: %v", err)
+	case size != rec.Bytes:
+		return fmt.Sprintf("the media has %d bytes instead of %d", size, rec.Bytes)
+	case hex.EncodeToString(hash.Sum(nil)) != rec.SHA256:
+		return "the media has changed"
+	}
+	return ""
+}
+
+// A canceled reader can be read until its context is done.
+type canceled struct {
+	io.Reader
+	ctx context.Context
+}
+
+// Read implements [io.Reader].
+func (c canceled) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.Reader.Read(p)
+}
