@@ -187,8 +187,9 @@ func (c recordingCommands) command() *cobra.Command {
 			return a.Recordings.Delete(ctx, r.ProjectID, r.Sid)
 		})
 	load, download, link := c.recordingImportCommand(), c.downloadCommand(), c.linkCommand()
-	addProject(load, ls, show, download, remove, link)
-	all := append([]*cobra.Command{load, ls, show, download, link, remove}, c.callbackCommands()...)
+	verify, snippet := c.verifyCommand(), c.snippetCommand()
+	addProject(load, ls, show, download, remove, link, verify, snippet)
+	all := append([]*cobra.Command{load, ls, show, download, link, remove, verify, snippet}, c.callbackCommands()...)
 	return cli.Noun("recording", "Recordings of calls", all...)
 }
 

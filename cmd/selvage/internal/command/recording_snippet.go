@@ -1,0 +1,73 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+)
+
+//go:embed snippets.txt
+var snippetTexts string
+
+// snippets holds one template for each switch. In it, [[.URL]] is the URL of the ingest key, and
+// [[.Project]] the project. Switches use braces themselves.
+var snippets = template.Must(template.New("").Delims("[[", "]]").Parse(snippetTexts))
+
+// switches maps the names of switches to whether their configuration contains an ingest key.
+var switches = map[string]bool{"asterisk": true, "freeswitch": true, "jambonz": false, "rtpengine": true}
+
+func (c recordingCommands) snippetCommand() *cobra.Command {
+	names := slices.Sorted(maps.Keys(switches))
+	snippet := cli.Command("snippet SWITCH", "Print a switch's configuration that stores its recordings here",
+		c.with(c.printSnippet))
+	snippet.ValidArgs = names
+	snippet.Long = "SWITCH is " + strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1] +
+		`. The URL in its configuration contains
+an ingest key. Without --ingest-key, a new key is created for it: selvage ingest-key revoke ends it.`
+	snippet.Flags().String("ingest-key", "", "`key` to use, instead of a new one")
+	return snippet
+}
+
+func (c recordingCommands) printSnippet(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	name := args[0]
+	hasKey, known := switches[name]
+	if !known {
+		return cli.Usagef("no snippet for %q: use %s", name, strings.Join(slices.Sorted(maps.Keys(switches)), ", "))
+	}
+	p, err := a.project(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	secret, _ := cmd.Flags().GetString("ingest-key")
+	if !hasKey && secret != "" {
+		return cli.Usagef("%s needs no ingest key: its recordings are imported from a bucket", name)
+	}
+
+	values := struct{ Project, URL, KeyID string }{Project: p.ID}
+	if hasKey && secret == "" {
+		created, made, err := a.Fabric.IngestKeys.Create(ctx, p.ID, name, nil)
+		if err != nil {
+			return err
+		}
+		secret, values.KeyID = made, created.ID
+	}
+	if hasKey {
+		values.URL = a.Where.Public + "/ingest/" + secret + "/"
+	}
+
+	var text bytes.Buffer
+	if err := snippets.ExecuteTemplate(&text, name, values); err != nil {
+		return fmt.Errorf("writing the snippet: %w", err)
+	}
+	_, err = text.WriteTo(c.Stdout)
+	return err
+}
