@@ -15,9 +15,14 @@ const MaxLogins = 5
 // none is the text form of a missing current login.
 const none = "-"
 
-// ParseBrowserLogins parses the result of String.
+// ParseBrowserLogins parses the result of String. It reads no more entries than a browser can have.
 func ParseBrowserLogins(text string) BrowserLogins {
-	l := BrowserLogins(strings.Fields(text))
+	l := BrowserLogins{}
+	for id := range strings.FieldsSeq(text) {
+		if l = append(l, id); len(l) > MaxLogins {
+			break
+		}
+	}
 	if len(l) > 0 && l[0] == none {
 		l[0] = ""
 	}

@@ -153,7 +153,7 @@ func FuzzDeviceCookie(f *testing.F) {
 	const id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	for _, text := range []string{
 		"", "-", "- a b", id + ".1-a", id + ".." + id, id + strings.Repeat(".1", 500), strings.Repeat(".", 1<<16),
-		strings.Repeat(" a", 1<<15), strings.Repeat("\u2003", 1<<12),
+		strings.Repeat(" a", 1<<15), strings.Repeat("\u2003", 1<<12), strings.Repeat(" a", 1<<15) + "\xf7",
 	} {
 		f.Add(text)
 	}
