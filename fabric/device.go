@@ -137,16 +137,16 @@ func (ds *Devices) newDevice(sat Token, in DeviceInput) (Device, error) {
 		ID: newID(), ProjectID: sat.ProjectID, SubscriberID: sat.SubscriberID, Type: in.Type, Name: in.Name,
 		TokenHash: hex.EncodeToString(hash[:]), Created: ds.now(),
 	}
-	d.Sealed, err = ds.c.Ring.SealSecret(deviceName(d.ID), secrets)
+	d.Sealed, err = ds.c.Ring.SealSecret(DeviceSecretName(d.ID), secrets)
 	return d, err
 }
 
-// deviceName is the name under which the secrets of a device are sealed.
-func deviceName(id string) string { return "device:" + id }
+// DeviceSecretName returns the name under which the secrets of a device are sealed.
+func DeviceSecretName(id string) string { return "device:" + id }
 
 // open decrypts the secrets of a device into d.
 func (ds *Devices) open(d *Device) error {
-	raw, err := ds.c.Ring.OpenSecret(deviceName(d.ID), d.Sealed)
+	raw, err := ds.c.Ring.OpenSecret(DeviceSecretName(d.ID), d.Sealed)
 	if err != nil {
 		return err
 	}

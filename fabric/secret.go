@@ -25,7 +25,7 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 
 	all := make(kinds.Values)
 	if sealed != "" {
-		raw, err := c.c.Ring.OpenSecret(secretName(id), sealed)
+		raw, err := c.c.Ring.OpenSecret(ResourceSecretName(id), sealed)
 		if err != nil {
 			return "", err
 		}
@@ -39,9 +39,9 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 	if err != nil {
 		return "", fmt.Errorf("writing secrets: %w", err)
 	}
-	return c.c.Ring.SealSecret(secretName(id), raw)
+	return c.c.Ring.SealSecret(ResourceSecretName(id), raw)
 }
 
-// secretName returns the name that the sealed secrets of a resource are bound to, so that they
+// ResourceSecretName returns the name that the sealed secrets of a resource are bound to, so that they
 // cannot be opened for another resource.
-func secretName(id string) string { return "resource:" + id }
+func ResourceSecretName(id string) string { return "resource:" + id }

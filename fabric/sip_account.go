@@ -81,7 +81,7 @@ func (sip *SIP) openPassword(c SIPCredential) (string, error) {
 	if c.Secrets == "" {
 		return "", nil
 	}
-	raw, err := sip.c.Ring.OpenSecret(secretName(c.ID), c.Secrets)
+	raw, err := sip.c.Ring.OpenSecret(ResourceSecretName(c.ID), c.Secrets)
 	if err != nil {
 		return "", err
 	}

@@ -227,11 +227,12 @@ func (ws *Webhooks) newSigningKey(projectID string, starts time.Time) (k Signing
 	var random [32]byte
 	rand.Read(random[:])
 	k = SigningKey{ID: newID(), ProjectID: projectID, Created: ws.now(), Starts: starts}
-	k.Sealed, err = ws.c.Ring.SealSecret(signingName(k.ID), []byte("PSK"+hex.EncodeToString(random[:])))
+	k.Sealed, err = ws.c.Ring.SealSecret(SigningKeySecretName(k.ID), []byte("PSK"+hex.EncodeToString(random[:])))
 	return k, err
 }
 
-func signingName(id string) string { return "signing:" + id }
+// SigningKeySecretName returns the name under which a signing key is sealed.
+func SigningKeySecretName(id string) string { return "signing:" + id }
 
 // openSigningKeys opens the current and the next of the keys, which are ordered by their start
 // times.
@@ -256,7 +257,7 @@ func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error)
 }
 
 func (ws *Webhooks) openSigningKey(k SigningKey) (string, error) {
-	secret, err := ws.c.Ring.OpenSecret(signingName(k.ID), k.Sealed)
+	secret, err := ws.c.Ring.OpenSecret(SigningKeySecretName(k.ID), k.Sealed)
 	return string(secret), err
 }
 

@@ -125,7 +125,7 @@ func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) erro
 // problem.Conflict.
 func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next string, err error) {
 	seed := randomToken()
-	if g.Seed, err = gs.Ring.SealSecret(seedOf(g), []byte(seed)); err != nil {
+	if g.Seed, err = gs.Ring.SealSecret(SeedName(g.ID), []byte(seed)); err != nil {
 		return "", err
 	}
 	next = refreshAfter(token, seed)
@@ -156,7 +156,7 @@ func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	if !gs.Now().Before(g.Rotated.Add(grace)) {
 		return "", false
 	}
-	seed, err := gs.Ring.OpenSecret(seedOf(g), g.Seed)
+	seed, err := gs.Ring.OpenSecret(SeedName(g.ID), g.Seed)
 	next := refreshAfter(token, string(seed))
 	return next, err == nil && hashSecret(next) == g.RefreshHash
 }
@@ -170,7 +170,8 @@ func refreshAfter(token, seed string) string {
 	return head + "." + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil))
 }
 
-func seedOf(g Grant) string { return "seed of " + g.ID }
+// SeedName returns the name that binds the sealed seed of a grant to it.
+func SeedName(id string) string { return "seed of " + id }
 
 // findRefreshable returns a grant that this client may refresh.
 func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Grant, error) {

@@ -81,7 +81,7 @@ func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 // id is one AES block. The result is as unguessable as a hash, differs for every two ids, and can
 // be reversed without a table.
 func (ss *Subjects) pairing(kind string, c Client) cipher.Block {
-	key := ss.Ring.Derive(kind + " " + c.sector())
+	key := ss.Ring.DeriveFirst(kind + " " + c.sector())
 	block, _ := aes.NewCipher(key[:]) // 32 bytes are always a valid key
 	return block
 }

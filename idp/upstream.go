@@ -219,8 +219,8 @@ func (us *Upstreams) Create(ctx context.Context, projectID string, in UpstreamIn
 	return u, us.store.CreateUpstream(ctx, u)
 }
 
-// secretName returns the name that binds a sealed secret to its provider.
-func (u Upstream) secretName() string { return "secret of upstream " + u.ID }
+// UpstreamSecretName returns the name that binds a sealed secret to its provider.
+func UpstreamSecretName(id string) string { return "secret of upstream " + id }
 
 // seal sets the secret of u, unless secret is nil.
 func (us *Upstreams) seal(u *Upstream, secret *string) (err error) {
@@ -230,7 +230,7 @@ func (us *Upstreams) seal(u *Upstream, secret *string) (err error) {
 	if u.Secret = ""; *secret == "" {
 		return nil
 	}
-	if u.Secret, err = us.Ring.SealSecret(u.secretName(), []byte(*secret)); err != nil {
+	if u.Secret, err = us.Ring.SealSecret(UpstreamSecretName(u.ID), []byte(*secret)); err != nil {
 		return fmt.Errorf("encrypting secret: %w", err)
 	}
 	return nil
@@ -241,7 +241,7 @@ func (us *Upstreams) OpenSecret(u Upstream) (string, error) {
 	if u.Secret == "" {
 		return "", nil
 	}
-	secret, err := us.Ring.OpenSecret(u.secretName(), u.Secret)
+	secret, err := us.Ring.OpenSecret(UpstreamSecretName(u.ID), u.Secret)
 	return string(secret), err
 }
 

@@ -8,7 +8,7 @@ const backups = "backups"
 // BackupKey returns the secret that authenticates backups, and the fingerprint of the master key
 // from which it is derived.
 func (r *Ring) BackupKey() (secret [sha256.Size]byte, fingerprint string) {
-	return r.Derive(backups), Fingerprint(r.c.Master)
+	return r.Derive(backups), Fingerprint(r.master())
 }
 
 // BackupKeyOf returns the secret that authenticates backups made with a master key.

@@ -15,8 +15,6 @@ package keys
 
 import (
 	"context"
-	"crypto/hkdf"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
@@ -69,6 +67,7 @@ type Store interface {
 	SweepRing(ctx context.Context, before time.Time) error
 	// Clock returns the store's time, which all nodes share.
 	Clock(ctx context.Context) (time.Time, error)
+	MasterStore
 }
 
 // Kept is how long a retired key is kept. It exceeds the lifetime of any token.
@@ -80,6 +79,12 @@ type Config struct {
 	Master  []byte           // 32 bytes, see [ReadMaster]
 	Custody Custody          // nil means [PKCS8]
 	Now     func() time.Time // nil means time.Now
+
+	// Masters returns all master keys that this machine has. The ring asks for them when Master is no
+	// longer the newest. nil means Master alone.
+	Masters func() ([][]byte, error)
+	// Replaced is called when the ring has found that the master key was replaced. May be nil.
+	Replaced func(Masters)
 
 	SigningRotation time.Duration // how long a key signs; 0 means 720 h
 	SealingRotation time.Duration // how long a key seals; 0 means 24 h
@@ -110,8 +115,7 @@ func (c *Config) fill() {
 // A Ring signs, seals and opens tokens. Its methods are safe for concurrent use.
 type Ring struct {
 	c      Config
-	master *vault
-	shared *vault // see SealSecret
+	roots  atomic.Pointer[[]root] // the master keys, the newest first
 	latest atomic.Pointer[snapshot]
 
 	mu     sync.Mutex
@@ -161,17 +165,13 @@ func Read(ctx context.Context, c Config) (*Ring, error) {
 
 func newRing(c Config) (*Ring, error) {
 	c.fill()
-	master, err := newVault(c.Master)
+	only, err := newRoot(c.Master, false)
 	if err != nil {
 		return nil, err
 	}
-
-	key, err := hkdf.Key(sha256.New, c.Master, nil, "selvage secrets", 32)
-	if err != nil {
-		return nil, fmt.Errorf("deriving key: %w", err)
-	}
-	shared, err := newVault(key)
-	return &Ring{c: c, master: master, shared: shared}, err
+	r := &Ring{c: c}
+	r.roots.Store(&[]root{only})
+	return r, nil
 }
 
 // attempts is how many times a change is tried if other nodes change the ring first.

@@ -6,10 +6,37 @@ import (
 	"fmt"
 )
 
-// Derive returns a secret for the given purpose. The secret is the same on every node and never
-// rotates: it changes only with the master key.
+// Derive returns a secret for the given purpose. The secret is the same on every node, and changes
+// only with the master key.
 func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
-	return derive(r.c.Master, purpose)
+	return derive(r.master(), purpose)
+}
+
+// DeriveFirst is like Derive, but the secret stays the same when the master key is replaced. It is for
+// names that others have stored. A thief of an earlier master key knows it.
+func (r *Ring) DeriveFirst(purpose string) [sha256.Size]byte {
+	all := *r.roots.Load()
+	return derive(all[len(all)-1].key, purpose)
+}
+
+// DeriveTrusted returns the secrets for the given purpose from all master keys that only this
+// installation knows, the newest first. It is for checking what may have been made before a rotation.
+func (r *Ring) DeriveTrusted(purpose string) [][sha256.Size]byte {
+	return r.deriveAll(purpose, func(x root) bool { return !x.leaked })
+}
+
+// DeriveAll is like DeriveTrusted, and includes master keys that others may know.
+func (r *Ring) DeriveAll(purpose string) [][sha256.Size]byte {
+	return r.deriveAll(purpose, func(root) bool { return true })
+}
+
+func (r *Ring) deriveAll(purpose string, which func(root) bool) (all [][sha256.Size]byte) {
+	for _, x := range *r.roots.Load() {
+		if which(x) {
+			all = append(all, derive(x.key, purpose))
+		}
+	}
+	return all
 }
 
 func derive(master []byte, purpose string) (secret [sha256.Size]byte) {
@@ -23,14 +50,28 @@ func derive(master []byte, purpose string) (secret [sha256.Size]byte) {
 // the key of a certificate. It uses a key derived from the master key. The result can be opened
 // only under the same name, so that one secret cannot replace another.
 func (r *Ring) SealSecret(name string, secret []byte) (string, error) {
-	return r.shared.seal(secret, name)
+	return (*r.roots.Load())[0].shared.seal(secret, name)
 }
 
-// OpenSecret opens a secret that SealSecret sealed under the same name.
+// OpenSecret opens a secret that SealSecret sealed under the same name, perhaps with an earlier master
+// key.
 func (r *Ring) OpenSecret(name, sealed string) ([]byte, error) {
-	secret, err := r.shared.open(sealed, name)
+	secret, err := openAny(*r.roots.Load(), func(x root) *vault { return x.shared }, sealed, name)
 	if err != nil {
 		return nil, fmt.Errorf("decrypting %s: %w", name, err)
 	}
 	return secret, nil
+}
+
+// Reseal returns a secret sealed with the newest master key. fresh is set if it is already.
+func (r *Ring) Reseal(name, sealed string) (again string, fresh bool, err error) {
+	if _, err := (*r.roots.Load())[0].shared.open(sealed, name); err == nil {
+		return sealed, true, nil
+	}
+	secret, err := r.OpenSecret(name, sealed)
+	if err != nil {
+		return "", false, err
+	}
+	again, err = r.SealSecret(name, secret)
+	return again, false, err
 }

@@ -84,7 +84,7 @@ func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 		return unsealed{signer: old.signers[rec.Kid]}
 	}
 
-	secret, err := r.master.open(rec.Sealed, rec.Kid)
+	secret, err := openAny(*r.roots.Load(), func(x root) *vault { return x.master }, rec.Sealed, rec.Kid)
 	if err != nil {
 		return unsealed{err: fmt.Errorf("decrypting key %s: %w", rec.Kid, ErrMaster)}
 	}

@@ -33,6 +33,9 @@ func (r *Ring) sync(ctx context.Context) error {
 	if old != nil && old.version == version && len(old.closed) == 0 {
 		return nil
 	}
+	if err := r.syncMasters(ctx); err != nil {
+		return err
+	}
 	s, err := r.read(ctx, version)
 	if err != nil {
 		return err

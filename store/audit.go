@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -22,6 +23,14 @@ type Audit struct{ *core }
 // event fails. The key is not in Config because it becomes known only after the database was
 // opened, which shows whether there is a master key.
 func (s *Audit) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
+
+// OnReplacedMaster sets a function that is called when the master key has been replaced by another
+// process. It calls AuditBy with a key for the new one, or returns an error. It must be set before the
+// first change.
+func (s *Audit) OnReplacedMaster(do func(ctx context.Context) error) { s.replaced = do }
+
+// errReplaced is the error for a change by a process that does not know the newest master key.
+var errReplaced = errors.New("the master key was replaced, and this process does not have the new one")
 
 // Record writes the event for a decision that changes no row.
 func (s *Audit) Record(ctx context.Context, e audit.Event) error {
@@ -103,7 +112,7 @@ type place struct {
 // that the previous change in this process remembered, if there is one. Otherwise laneEnd reads and
 // locks the lane's row.
 func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
-	key := c.auditKey.Load()
+	key := cmp.Or(*t.keys, c.auditKey.Load())
 	if key == nil {
 		return nil, unaudited(errors.New("there is no key"))
 	}
@@ -113,10 +122,14 @@ func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	}
 
 	end := &laneEnd{key: key, lane: c.lane(), locked: c.lanes > 1}
-	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq WHERE lane = $1 RETURNING seq, hash, mac`,
-		end.lane).Scan(&end.seq, &end.hash, &end.mac)
+	var generation int64
+	err := t.Row(ctx, `UPDATE audit_heads SET seq = seq WHERE lane = $1 RETURNING seq, hash, mac, generation`,
+		end.lane).Scan(&end.seq, &end.hash, &end.mac, &generation)
 	if err != nil {
 		return nil, unaudited(err)
+	}
+	if generation > key.Generation() {
+		return nil, unaudited(errReplaced)
 	}
 	end.row = end.place
 	end.behind = key.Behind(audit.Head{Lane: end.lane, Seq: end.seq, Hash: end.hash, Mac: end.mac})

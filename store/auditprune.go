@@ -20,6 +20,10 @@ func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	if key == nil {
 		return errors.New("pruning audit trail: there is no key")
 	}
+	spans, err := s.read().auditSpans(ctx)
+	if err != nil {
+		return err
+	}
 	heads, err := s.AuditHeads(ctx)
 	if err != nil {
 		return err
@@ -30,15 +34,17 @@ func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 
 	var errs []error
 	for _, head := range heads {
-		if err := s.pruneLane(ctx, key, head, before); err != nil {
+		if err := s.pruneLane(ctx, key, head, spans[head.Lane], before); err != nil {
 			errs = append(errs, fmt.Errorf("pruning audit trail: %w", err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s *Audit) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, before time.Time) error {
-	v, err := key.Verify(head)
+func (s *Audit) pruneLane(
+	ctx context.Context, key *audit.Key, head audit.Head, spans []audit.Span, before time.Time,
+) error {
+	v, err := key.Verify(head, spans...)
 	for more := true; more && err == nil; {
 		at := v.At()
 		events, readErr := s.ReadLane(ctx, head.Lane, at.Seq, auditBatch)

@@ -25,10 +25,25 @@ func scanEvent(row scanner) (e audit.Event, err error) {
 }
 
 var headTable = table[audit.Head]{
-	"audit_heads", "end of an audit lane", `lane, seq, hash, mac, pruned_seq, pruned_hash, pruned_mac`,
+	"audit_heads", "end of an audit lane", `lane, seq, hash, mac, pruned_seq, pruned_hash, pruned_mac, generation`,
 	func(h *audit.Head) []any {
-		return []any{&h.Lane, &h.Seq, &h.Hash, &h.Mac, &h.PrunedSeq, &h.PrunedHash, &h.PrunedMac}
+		return []any{&h.Lane, &h.Seq, &h.Hash, &h.Mac, &h.PrunedSeq, &h.PrunedHash, &h.PrunedMac, &h.Generation}
 	},
+}
+
+var spanTable = table[audit.Span]{
+	"audit_spans", "part of an audit lane", `lane, generation, seq, hash, mac`,
+	func(s *audit.Span) []any { return []any{&s.Lane, &s.Generation, &s.Seq, &s.Hash, &s.Mac} },
+}
+
+// auditSpans returns the parts of all lanes that were written under earlier master keys.
+func (t tx) auditSpans(ctx context.Context) (map[int][]audit.Span, error) {
+	all, err := spanTable.gather(ctx, t, `ORDER BY lane, generation`)
+	byLane := make(map[int][]audit.Span)
+	for _, s := range all {
+		byLane[s.Lane] = append(byLane[s.Lane], s)
+	}
+	return byLane, err
 }
 
 func (t tx) auditHeads(ctx context.Context) ([]audit.Head, error) {
@@ -51,26 +66,46 @@ type AuditReport struct {
 }
 
 // VerifyAudit verifies all lanes. It returns an error only if reading them fails.
-func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
-	key := s.auditKey.Load()
-	if key == nil {
-		return r, errors.New("verifying audit trail: there is no key")
+func (s *Audit) VerifyAudit(ctx context.Context) (AuditReport, error) {
+	for {
+		r, key, err := s.verifyAudit(ctx)
+		if err != nil || len(r.Broken) == 0 || !s.rekeyed(ctx, key) {
+			return r, err
+		}
+	}
+}
+
+// rekeyed reports whether the master key was replaced after key was in use.
+func (s *Audit) rekeyed(ctx context.Context, key *audit.Key) bool {
+	if s.replaced == nil || s.replaced(ctx) != nil {
+		return false
+	}
+	return s.auditKey.Load() != key
+}
+
+func (s *Audit) verifyAudit(ctx context.Context) (r AuditReport, key *audit.Key, err error) {
+	if key = s.auditKey.Load(); key == nil {
+		return r, nil, errors.New("verifying audit trail: there is no key")
+	}
+	spans, err := s.read().auditSpans(ctx)
+	if err != nil {
+		return r, key, err
 	}
 	heads, err := s.AuditHeads(ctx)
 	if err != nil {
-		return r, err
+		return r, key, err
 	}
 	for lane := range serverLanes {
 		if lane >= len(heads) || heads[lane].Lane != lane {
 			r.Broken = append(r.Broken, &audit.Break{Lane: lane, What: "its end is missing"})
-			return r, nil
+			return r, key, nil
 		}
 	}
 
 	for _, head := range heads {
-		v, broken, err := s.verifyLane(ctx, key, head)
+		v, broken, err := s.verifyLane(ctx, key, head, spans[head.Lane])
 		if err != nil {
-			return r, err
+			return r, key, err
 		}
 		if broken != nil {
 			r.Broken = append(r.Broken, broken)
@@ -81,15 +116,15 @@ func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 	if broken != nil {
 		r.Broken = append(r.Broken, broken)
 	}
-	return r, err
+	return r, key, err
 }
 
 // verifyLane verifies a lane. If events are pruned during the verification, it starts again.
 func (s *Audit) verifyLane(
-	ctx context.Context, key *audit.Key, head audit.Head,
+	ctx context.Context, key *audit.Key, head audit.Head, spans []audit.Span,
 ) (v *audit.Verifier, broken, err error) {
 	for {
-		if v, broken = key.Verify(head); broken == nil {
+		if v, broken = key.Verify(head, spans...); broken == nil {
 			broken, err = s.verifyEvents(ctx, v, head)
 		}
 		if broken == nil || err != nil {

@@ -19,9 +19,10 @@ type core struct {
 	db  database.DB
 	now func() time.Time
 
-	auditKey atomic.Pointer[audit.Key] // nil until AuditBy
-	lanes    uint64                    // number of lanes to which audit events are written
-	turn     atomic.Uint64             // counts events, in order to use the lanes in turn
+	auditKey atomic.Pointer[audit.Key]       // nil until AuditBy
+	replaced func(ctx context.Context) error // see OnReplacedMaster; may be nil
+	lanes    uint64                          // number of lanes to which audit events are written
+	turn     atomic.Uint64                   // counts events, in order to use the lanes in turn
 
 	tally tally
 }
@@ -31,6 +32,7 @@ type tx struct {
 	database.Tx
 	event *audit.Event   // describes the change; nil when reading
 	more  *[]audit.Event // further events of the same change, see addEvent
+	keys  **audit.Key    // the key that writes the events; nil means that of the core
 }
 
 // A scanner is a row to be scanned.
@@ -57,10 +59,22 @@ func (c *core) change(ctx context.Context, e audit.Event, do func(tx) error) err
 	if err := e.Check(); err != nil {
 		return err
 	}
+	err := c.changeOnce(ctx, e, do)
+	if !errors.Is(err, errReplaced) || c.replaced == nil {
+		return err
+	}
+	if err := c.replaced(ctx); err != nil {
+		return unaudited(err)
+	}
+	return c.changeOnce(ctx, e, do)
+}
+
+// changeOnce is like change, but fails if the master key has just been replaced.
+func (c *core) changeOnce(ctx context.Context, e audit.Event, do func(tx) error) error {
 	var done []audit.Event
 	err := c.db.Change(ctx, func(d database.Tx) error {
 		event := e // a copy, since do may run again
-		t := tx{d, &event, new([]audit.Event)}
+		t := tx{Tx: d, event: &event, more: new([]audit.Event), keys: new(*audit.Key)}
 		if err := do(t); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -38,7 +39,13 @@ func (s *Ring) RingVersion(ctx context.Context) (version int64, err error) {
 // ChangeRing changes the states of keys, and adds keys. The error is [problem.Conflict] if a key no
 // longer is in the state From, or if a use would have two current or two next keys.
 func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.Record) error {
-	return s.change(ctx, ringEvent(moves, added), func(t tx) error {
+	e := ringEvent(moves, added)
+	if err := e.Check(); err != nil {
+		return err
+	}
+
+	// The secrets are sealed with the master key that the caller knows, so do not try again with another.
+	err := s.changeOnce(ctx, e, func(t tx) error {
 		if err := t.countRing(ctx); err != nil { // first, since concurrent changes wait here for one another
 			return err
 		}
@@ -47,6 +54,7 @@ func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.R
 				return err
 			}
 		}
+
 		bind, err := s.binder(ctx, t)
 		if err != nil {
 			return err
@@ -58,6 +66,10 @@ func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.R
 		}
 		return nil
 	})
+	if errors.Is(err, errReplaced) {
+		return errRingChanged
+	}
+	return err
 }
 
 func (t tx) countRing(ctx context.Context) error {

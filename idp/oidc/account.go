@@ -184,7 +184,7 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 			return err
 		}
 
-		if !sameToken(form, ac.formToken(v.Login)) {
+		if !ac.signed(form, "account form", v.Login.ID) {
 			return errForm
 		}
 		return serve(w, r, v, form)

@@ -23,11 +23,23 @@ import (
 var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
 
 // sign returns the form token of this kind for the login or browser with this id.
-func (pg *pages) sign(kind, id string) string {
-	key := pg.Ring.Derive(kind)
+func (pg *pages) sign(kind, id string) string { return signWith(pg.Ring.Derive(kind), id) }
+
+func signWith(key [sha256.Size]byte, id string) string {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte(id))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// signed reports whether a form has a token of this kind, perhaps made before the master key was
+// replaced.
+func (pg *pages) signed(form url.Values, kind, id string) bool {
+	for _, key := range pg.Ring.DeriveTrusted(kind) {
+		if sameToken(form, signWith(key, id)) {
+			return true
+		}
+	}
+	return false
 }
 
 // formToken returns the token for forms on the account page when it is shown to login s.
@@ -45,7 +57,7 @@ func (pg *pages) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, e
 		return nil, err
 	}
 	mark := pg.cookies.FlowOf(r)
-	if mark == "" || !sameToken(form, pg.sign("page form", mark)) {
+	if mark == "" || !pg.signed(form, "page form", mark) {
 		return nil, errForm
 	}
 	return form, nil

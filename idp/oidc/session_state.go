@@ -40,7 +40,7 @@ func (pg *pages) browserState(b *web.Browser) string {
 	}
 	slices.Sort(projects)
 
-	key := pg.Ring.Derive("browser state")
+	key := pg.Ring.DeriveFirst("browser state")
 	mac := hmac.New(sha256.New, key[:])
 	for _, project := range projects {
 		mac.Write([]byte(project + " " + values[project] + "\n"))

@@ -42,6 +42,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"logout.redelivered":          {"Logout notification retried", ""},
 	"mail.requested":              {"Mail requested", ""},
 	"mail.retried":                {"Mail retried", ""},
+	"master_key.replaced":         {"Master key replaced", ""},
 	"management":                  {"Change attempted", "Change refused"},
 	"operator.created":            {"Operator created", ""},
 	"operator.deleted":            {"Operator deleted", ""},

@@ -12,15 +12,40 @@ import (
 )
 
 // A Key computes the hashes of chains. Its methods are safe for concurrent use.
-type Key struct{ macs sync.Pool }
+type Key struct {
+	macs    sync.Pool
+	earlier []*Key // of earlier master keys, oldest first
+}
 
-// NewKey derives a Key from the master key.
-func NewKey(master []byte) (*Key, error) {
+// NewKey derives a Key from the master key, and from the earlier ones of the installation, oldest
+// first.
+func NewKey(master []byte, earlier ...[]byte) (*Key, error) {
+	k := new(Key)
+	for _, m := range earlier {
+		before, err := NewKey(m)
+		if err != nil {
+			return nil, err
+		}
+		k.earlier = append(k.earlier, before)
+	}
+
 	secret, err := hkdf.Key(sha256.New, master, nil, "selvage audit", sha256.Size)
 	if err != nil {
 		return nil, fmt.Errorf("deriving key: %w", err)
 	}
-	return &Key{sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}}, nil
+	k.macs.New = func() any { return hmac.New(sha256.New, secret) }
+	return k, nil
+}
+
+// Generation returns how many master keys the installation had before the one of k.
+func (k *Key) Generation() int64 { return int64(len(k.earlier)) }
+
+// of returns the key of an earlier generation.
+func (k *Key) of(generation int64) *Key {
+	if generation < 0 || generation >= k.Generation() {
+		return nil
+	}
+	return k.earlier[generation]
 }
 
 // Hash returns the hash of e. before is the hash of the previous event in the lane, or "" if e is
@@ -55,7 +80,32 @@ type Head struct {
 	PrunedSeq  int64
 	PrunedHash string
 	PrunedMac  string
+
+	Generation int64 // of the key that wrote Mac
 }
+
+// A Span is the part of a lane that was written under an earlier key. It ends with the event Seq,
+// whose hash is Hash. Mac is written by the newest key.
+type Span struct {
+	Lane       int
+	Generation int64
+	Seq        int64
+	Hash       string
+	Mac        string
+}
+
+// SpanMac returns the authentication code of a span.
+func (k *Key) SpanMac(s Span) string {
+	b := make([]byte, 0, 128)
+	b = text(b, spanEnd)
+	b = number(b, int64(s.Lane))
+	b = number(b, s.Generation)
+	b = number(b, s.Seq)
+	return k.sum(text(b, s.Hash))
+}
+
+// SealsSpan reports whether the server has written the span with this key.
+func (k *Key) SealsSpan(s Span) bool { return same(s.Mac, k.SpanMac(s)) }
 
 // Mac returns the authentication code for a position in a lane. what is EndOfLane for the end of
 // the lane, or PrunedUntil for its beginning after pruning.
@@ -73,6 +123,7 @@ const (
 	earlierEnd  = "end 1" // EndOfLane in older versions, which wrote no Mac for empty lanes
 	PrunedUntil = "pruned 1"
 	boundKey    = "bound 1"
+	spanEnd     = "span 1"
 )
 
 // Ends reports whether h is an end of the lane that a server with this key wrote.

@@ -8,8 +8,9 @@ import (
 
 // A Verifier checks the events of a lane in order and reports where the chain is broken.
 type Verifier struct {
-	key  *Key
-	head Head
+	key   *Key // of the newest generation
+	head  Head
+	spans []Span // that are not finished yet, oldest first
 
 	seq   int64 // the position of the last event checked, or of the last one pruned
 	hash  string
@@ -34,9 +35,13 @@ func (b *Break) Error() string {
 	return fmt.Sprintf("lane %d, event %d (%s): %s", b.Lane, b.Seq, b.ID, b.What)
 }
 
-// Verify returns a Verifier for a lane. The caller must read head before it reads the events.
-func (k *Key) Verify(head Head) (*Verifier, error) {
-	v := &Verifier{key: k, head: head, seq: head.PrunedSeq, hash: head.PrunedHash}
+// Verify returns a Verifier for a lane. The caller must read head before it reads the events. spans
+// are the parts of the lane that were written under earlier keys, oldest first.
+func (k *Key) Verify(head Head, spans ...Span) (*Verifier, error) {
+	v := &Verifier{key: k, head: head, spans: spans, seq: head.PrunedSeq, hash: head.PrunedHash}
+	if err := v.checkSpans(); err != nil {
+		return v, err
+	}
 	if head.Begun() && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, 0, head.PrunedHash)) {
 		return v, v.broken(1, "",
 			"the beginning of the lane was not written by this server, or was written with another master key")
@@ -46,6 +51,41 @@ func (k *Key) Verify(head Head) (*Verifier, error) {
 			"the record of pruned events was not written by this server")
 	}
 	return v, v.checkEnd(head)
+}
+
+// checkSpans checks that the server has written all spans, and drops those that were pruned.
+func (v *Verifier) checkSpans() error {
+	if int64(len(v.spans)) != v.key.Generation() {
+		return v.broken(max(1, v.seq), "", "the record of an earlier master key is missing, or one too many")
+	}
+	for i, s := range v.spans {
+		if s.Generation != int64(i) || s.Lane != v.head.Lane || !v.key.SealsSpan(s) {
+			return v.broken(s.Seq, "", "the record of an earlier master key was not written by this server")
+		}
+	}
+	for len(v.spans) > 0 && v.spans[0].Seq < v.seq {
+		v.spans = v.spans[1:]
+	}
+	return v.finishSpans()
+}
+
+// finishSpans drops the spans that end at the current position, and checks the hash there.
+func (v *Verifier) finishSpans() error {
+	for len(v.spans) > 0 && v.spans[0].Seq == v.seq {
+		if v.spans[0].Hash != v.hash {
+			return v.broken(v.seq, "", "the event is not the last one before the master key was replaced")
+		}
+		v.spans = v.spans[1:]
+	}
+	return nil
+}
+
+// hasher returns the key under which the event after the current position was written.
+func (v *Verifier) hasher() *Key {
+	if len(v.spans) == 0 {
+		return v.key
+	}
+	return v.key.of(v.spans[0].Generation)
 }
 
 func (v *Verifier) checkEnd(head Head) error {
@@ -63,16 +103,16 @@ func (v *Verifier) checkEnd(head Head) error {
 // Next checks e, the next event in the lane. Events after the head passed to Verify were written
 // later, and must continue the chain as well.
 func (v *Verifier) Next(e Event) error {
-	detail := e.DetailText()
+	detail, key := e.DetailText(), v.hasher()
 	switch {
 	case e.Seq > v.seq+1:
 		return v.broken(v.seq+1, "", gap(v.seq+1, e.Seq-1))
 	case e.Seq <= v.seq:
 		return v.broken(e.Seq, e.ID, "another event has this position")
-	case same(e.Hash, v.key.Hash(e, detail, v.key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash}))):
+	case same(e.Hash, key.Hash(e, detail, key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash}))):
 		return v.broken(e.Seq, e.ID, "when the event was written, the end of the lane was not "+
 			"the one this server had written: earlier events may be missing")
-	case !same(e.Hash, v.key.Hash(e, detail, v.hash)):
+	case !same(e.Hash, key.Hash(e, detail, v.hash)):
 		return v.broken(e.Seq, e.ID, "the event or the one before it was changed")
 	}
 
@@ -83,7 +123,7 @@ func (v *Verifier) Next(e Event) error {
 	if e.Seq == v.head.Seq && e.Hash != v.head.Hash {
 		return v.broken(e.Seq, e.ID, "the lane ends with a different event")
 	}
-	return nil
+	return v.finishSpans()
 }
 
 // At returns the position up to which the lane has been checked.

@@ -47,9 +47,11 @@ const (
 
 // Config holds the dependencies of a [Bus].
 type Config struct {
-	Node       string            // the name of this process, at most 255 bytes and never used by another process
-	Secret     [sha256.Size]byte // shared by all nodes
-	Transports []Transport       // the first that works is used; if empty, this is the only node
+	Node   string            // the name of this process, at most 255 bytes and never used by another process
+	Secret [sha256.Size]byte // of the installation; it never changes
+	// Secrets returns the secrets that nodes share now, the newest first; nil means Secret alone.
+	Secrets    func() [][sha256.Size]byte
+	Transports []Transport // the first that works is used; if empty, this is the only node
 	Log        *slog.Logger
 
 	// Answered is called with the time that each answered request has taken. It may be nil.
@@ -114,11 +116,14 @@ func New(c Config) *Bus {
 	if c.Answered == nil {
 		c.Answered = func(time.Duration) {}
 	}
+	if c.Secrets == nil {
+		c.Secrets = func() [][sha256.Size]byte { return [][sha256.Size]byte{c.Secret} }
+	}
 	return &Bus{node: c.Node, transports: c.Transports, log: c.Log, answered: c.Answered,
 		handlers: make(map[string]Handler),
 		out:      make(chan outgoing, maxWaiting), slots: make(chan struct{}, answering),
-		asked: make(map[string]question), sealer: newSealer(c.Secret, c.Node),
-		broadcasts: newBroadcastSealer(c.Secret, c.Node)}
+		asked: make(map[string]question), sealer: newSealer(c.Secrets, c.Node),
+		broadcasts: newBroadcastSealer(c.Secrets, c.Secret, c.Node)}
 }
 
 // Handle makes h the handler of messages of the given kind.

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -40,6 +41,9 @@ func channelOfAll(secret [sha256.Size]byte) string {
 // other nodes by more than this.
 const freshFor = 2 * time.Minute
 
+// A secret is shared by all nodes.
+type secret = [sha256.Size]byte
+
 // The reasons for refusing a message.
 var (
 	errSeal  = errors.New("no node with the same master key sealed it for this node")
@@ -50,13 +54,16 @@ var (
 // A sealer seals the messages of one form that a node sends, and opens those that it receives. It is
 // safe for concurrent use.
 type sealer struct {
-	secret   [sha256.Size]byte
+	secrets  func() []secret // the newest first
 	node     string
 	form     byte
 	receiver string // of messages that it opens
 
 	mu      sync.Mutex
 	own     cipher.AEAD
+	using   secret    // that own is derived from
+	next    secret    // the newest secret, if it differs from using
+	since   time.Time // when next was first seen
 	sent    uint64
 	senders map[string]*sender // at least those heard from within freshFor
 }
@@ -64,26 +71,48 @@ type sealer struct {
 // A sender holds what a sealer remembers about another node that has sent it messages.
 type sender struct {
 	aead   cipher.AEAD
+	with   secret    // that aead is derived from
 	number uint64    // the number of its last message
 	at     time.Time // the latest time in its messages
 }
 
-func newSealer(secret [sha256.Size]byte, node string) *sealer {
-	s := &sealer{secret: secret, node: node, form: toOne, receiver: node, senders: make(map[string]*sender)}
-	s.own = s.cipherOf(node)
+func newSealer(secrets func() []secret, node string) *sealer {
+	s := &sealer{secrets: secrets, node: node, form: toOne, receiver: node, senders: make(map[string]*sender)}
+	s.using = secrets()[0]
+	s.next = s.using
+	s.own = cipherOf(s.using, node)
 	return s
 }
 
-// newBroadcastSealer returns a sealer for messages to all nodes.
-func newBroadcastSealer(secret [sha256.Size]byte, node string) *sealer {
-	s := newSealer(secret, node)
-	s.form, s.receiver = toAll, channelOfAll(secret)
+// newBroadcastSealer returns a sealer for messages to all nodes of an installation.
+func newBroadcastSealer(secrets func() []secret, installation secret, node string) *sealer {
+	s := newSealer(secrets, node)
+	s.form, s.receiver = toAll, channelOfAll(installation)
 	return s
+}
+
+// settleFor is how long a node waits until it seals with a new secret, so that the others know it. It
+// does not wait if the previous secret is no longer trusted.
+const settleFor = 5 * time.Second
+
+// renew changes to the newest secret when that is due.
+func (s *sealer) renew(now time.Time) {
+	all := s.secrets()
+	switch {
+	case all[0] == s.using:
+		return
+	case all[0] != s.next:
+		s.next, s.since = all[0], now
+	}
+	if now.Sub(s.since) >= settleFor || !slices.Contains(all, s.using) {
+		s.using = s.next
+		s.own = cipherOf(s.using, s.node)
+	}
 }
 
 // cipherOf returns the cipher for messages from a node.
-func (s *sealer) cipherOf(node string) cipher.AEAD {
-	key, err := hkdf.Key(sha256.New, s.secret[:], nil, "selvage bus "+node, 32)
+func cipherOf(from secret, node string) cipher.AEAD {
+	key, err := hkdf.Key(sha256.New, from[:], nil, "selvage bus "+node, 32)
 	if err != nil {
 		panic(err) // only for longer keys
 	}
@@ -102,6 +131,7 @@ func (s *sealer) cipherOf(node string) cipher.AEAD {
 func (s *sealer) seal(to string, text []byte, now time.Time) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.renew(now)
 	s.sent++
 	head := append([]byte{s.form, byte(len(s.node))}, s.node...)
 	head = binary.BigEndian.AppendUint64(head, s.sent)
@@ -128,9 +158,9 @@ func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, e
 	defer s.mu.Unlock()
 	known := s.senders[from]
 	if known == nil {
-		known = &sender{aead: s.cipherOf(from)}
+		known = new(sender)
 	}
-	if text, err = known.aead.Open(nil, nil, ciphertext, bind(head, s.receiver)); err != nil {
+	if text, err = s.openFrom(known, from, ciphertext, bind(head, s.receiver)); err != nil {
 		return "", nil, errSeal
 	}
 	switch {
@@ -149,6 +179,27 @@ func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, e
 		s.senders[from] = known
 	}
 	return from, text, nil
+}
+
+// openFrom decrypts a message with the secret that its sender used last, or else with any other.
+func (s *sealer) openFrom(known *sender, from string, ciphertext, bound []byte) (text []byte, err error) {
+	all := s.secrets()
+	if known.aead != nil && slices.Contains(all, known.with) {
+		if text, err = known.aead.Open(nil, nil, ciphertext, bound); err == nil {
+			return text, nil
+		}
+	}
+	for _, with := range all {
+		if known.aead != nil && with == known.with {
+			continue
+		}
+		aead := cipherOf(with, from)
+		if text, err = aead.Open(nil, nil, ciphertext, bound); err == nil {
+			known.aead, known.with = aead, with
+			return text, nil
+		}
+	}
+	return nil, errSeal
 }
 
 // forget deletes the senders whose messages are all too old to be opened again.

@@ -9,7 +9,7 @@ import (
 
 func TestSeal(t *testing.T) {
 	now := time.Now()
-	a, b := newSealer([32]byte{1}, "a"), newSealer([32]byte{1}, "b")
+	a, b := newSealer(only([32]byte{1}), "a"), newSealer(only([32]byte{1}), "b")
 	first, second := a.seal("b", []byte("1"), now), a.seal("b", []byte("2"), now)
 
 	for _, tt := range []struct {
@@ -24,7 +24,7 @@ func TestSeal(t *testing.T) {
 		{"a message for another node", a.seal("c", []byte("3"), now), now, errSeal},
 		{"a message that was held back", a.seal("b", []byte("4"), now), now.Add(freshFor + time.Second), errOld},
 		{"a message of the future", a.seal("b", []byte("5"), now.Add(freshFor+time.Second)), now, errOld},
-		{"a message with another secret", newSealer([32]byte{2}, "a").seal("b", []byte("6"), now), now, errSeal},
+		{"a message with another secret", newSealer(only([32]byte{2}), "a").seal("b", []byte("6"), now), now, errSeal},
 		{"a message in another's name", rename(a.seal("b", []byte("7"), now), 'x'), now, errSeal},
 		{"a message from a clock that is late", a.seal("b", []byte("8"), now.Add(time.Second-freshFor)), now, nil},
 	} {
@@ -42,8 +42,10 @@ func TestSeal(t *testing.T) {
 // accepts it as a message to one node, or a message to one node as a message to all.
 func TestSealBroadcast(t *testing.T) {
 	now, secret := time.Now(), [32]byte{1}
-	a, b, c := newBroadcastSealer(secret, "a"), newBroadcastSealer(secret, "b"), newBroadcastSealer(secret, "c")
+	a, b := newBroadcastSealer(only(secret), secret, "a"), newBroadcastSealer(only(secret), secret, "b")
+	c := newBroadcastSealer(only(secret), secret, "c")
 	message := a.seal(a.receiver, []byte("1"), now)
+
 	for name, by := range map[string]*sealer{"b": b, "c": c} {
 		if from, text, err := by.open(message, now); from != "a" || string(text) != "1" || err != nil {
 			t.Errorf("%s opens %q from %q, %v", name, text, from, err)
@@ -53,12 +55,14 @@ func TestSealBroadcast(t *testing.T) {
 		}
 	}
 	disguised := append([]byte{toOne}, message[1:]...)
-	direct := newSealer(secret, "a").seal("b", []byte("2"), now)
+
+	foreign := newBroadcastSealer(only([32]byte{2}), [32]byte{2}, "b")
+	direct := newSealer(only(secret), "a").seal("b", []byte("2"), now)
 	for name, err := range map[string]error{
-		"a broadcast as a direct message":                errorOf(newSealer(secret, "b"), disguised, now),
+		"a broadcast as a direct message":                errorOf(newSealer(only(secret), "b"), disguised, now),
 		"a direct message as a broadcast":                errorOf(b, append([]byte{toAll}, direct[1:]...), now),
-		"a broadcast of another installation":            errorOf(newBroadcastSealer([32]byte{2}, "b"), message, now),
-		"a broadcast that is opened by a sealer for one": errorOf(newSealer(secret, "b"), message, now),
+		"a broadcast of another installation":            errorOf(foreign, message, now),
+		"a broadcast that is opened by a sealer for one": errorOf(newSealer(only(secret), "b"), message, now),
 	} {
 		if !errors.Is(err, errSeal) {
 			t.Errorf("%s: %v, want %v", name, err, errSeal)
@@ -74,14 +78,14 @@ func errorOf(s *sealer, sealed []byte, now time.Time) error {
 // TestSenders shows that a node does not remember other nodes forever, and still opens no message
 // twice.
 func TestSenders(t *testing.T) {
-	now, b := time.Now(), newSealer([32]byte{1}, "b")
-	first := newSealer([32]byte{1}, "node0").seal("b", nil, now)
+	now, b := time.Now(), newSealer(only([32]byte{1}), "b")
+	first := newSealer(only([32]byte{1}), "node0").seal("b", nil, now)
 	if _, _, err := b.open(first, now); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 10 {
 		now = now.Add(freshFor)
-		message := newSealer([32]byte{1}, "node"+strconv.Itoa(i+1)).seal("b", nil, now)
+		message := newSealer(only([32]byte{1}), "node"+strconv.Itoa(i+1)).seal("b", nil, now)
 		if _, _, err := b.open(message, now); err != nil {
 			t.Error(err)
 		}
@@ -99,4 +103,40 @@ func TestSenders(t *testing.T) {
 func rename(sealed []byte, letter byte) []byte {
 	sealed[2] = letter
 	return sealed
+}
+
+func only(all ...secret) func() []secret { return func() []secret { return all } }
+
+// TestSecretReplaced shows that messages arrive while nodes change to a new secret one after the other,
+// and that a secret that is no longer trusted opens nothing.
+func TestSecretReplaced(t *testing.T) {
+	old, next := secret{1}, secret{2}
+	first, second := []secret{old}, []secret{old}
+	a := newSealer(func() []secret { return first }, "a")
+	b := newSealer(func() []secret { return second }, "b")
+	now := time.Now()
+	arrives := func(when string, want bool) {
+		t.Helper()
+		_, _, err := b.open(a.seal("b", []byte("x"), now), now)
+		if (err == nil) != want {
+			t.Errorf("%s: open = %v, want success %v", when, err, want)
+		}
+	}
+	arrives("at first", true)
+	first = []secret{next, old}
+	arrives("the sender knows the new secret, the receiver does not", true)
+	second = []secret{next, old}
+	arrives("both know it", true)
+	now = now.Add(settleFor)
+	arrives("later", true)
+	if a.using != next {
+		t.Error("the sender still uses the old secret")
+	}
+	second = []secret{next}
+	arrives("the receiver no longer trusts the old one", true)
+
+	forged := newSealer(only(old), "a").seal("b", []byte("x"), now)
+	if _, _, err := b.open(forged, now); err == nil {
+		t.Error("a message sealed with a leaked secret was opened")
+	}
 }

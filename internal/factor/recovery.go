@@ -29,7 +29,7 @@ func (f *Factors) NewCodes(ctx context.Context, o Owner) ([]string, error) {
 	for i := range codes {
 		text := strings.ToLower(rand.Text()) // base32 has no 0, 1, 8 or 9, which look like letters
 		codes[i] = text[:5] + "-" + text[5:10]
-		hashes[i] = f.hashCode(o, codes[i])
+		hashes[i] = hashCode(f.c.Ring.Derive(recoveryCodes), o, codes[i])
 	}
 	if err := f.c.Store.ReplaceRecoveryCodes(ctx, o, hashes, f.now()); err != nil {
 		return nil, err
@@ -57,9 +57,13 @@ func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) e
 		return err
 	}
 
-	err := f.c.Store.TakeRecoveryCode(ctx, o, f.hashCode(o, code))
-	if errors.Is(err, problem.NotFound) {
-		return ErrWrong
+	err := error(ErrWrong)
+	for _, key := range f.c.Ring.DeriveAll(recoveryCodes) {
+		err = f.c.Store.TakeRecoveryCode(ctx, o, hashCode(key, o, code))
+		if !errors.Is(err, problem.NotFound) {
+			break
+		}
+		err = ErrWrong
 	}
 
 	if err != nil {
@@ -69,10 +73,11 @@ func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) e
 	return nil
 }
 
+const recoveryCodes = "recovery codes"
+
 // hashCode returns the hash under which a code is stored. A code has only 50 bits. Without the
 // master key, an attacker who has the rows cannot find it by trying all codes.
-func (f *Factors) hashCode(o Owner, code string) string {
-	key := f.c.Ring.Derive("recovery codes")
+func hashCode(key [sha256.Size]byte, o Owner, code string) string {
 	mac := hmac.New(sha256.New, key[:])
 	mac.Write([]byte(o.String() + " " + strings.ToLower(digits(code))))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))

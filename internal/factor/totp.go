@@ -67,7 +67,7 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 		return Enrolment{}, err
 	}
 
-	secret, err := f.c.Ring.OpenSecret(totpName(o), p.Sealed)
+	secret, err := f.c.Ring.OpenSecret(TOTPSecretName(o), p.Sealed)
 	if err != nil {
 		return Enrolment{}, err
 	}
@@ -99,13 +99,14 @@ func totpKey(flow string) session.Key {
 	return session.Key{Kind: "totp_enrolment", ID: session.Digest(flow)}
 }
 
-func totpName(o Owner) string { return "totp:" + o.String() }
+// TOTPSecretName returns the name under which the secret of an authenticator app is sealed.
+func TOTPSecretName(o Owner) string { return "totp:" + o.String() }
 
 func (f *Factors) newTOTP(ctx context.Context, o Owner, flow string) (p pending, err error) {
 	var secret [20]byte
 	rand.Read(secret[:])
 	p.Owner = o
-	if p.Sealed, err = f.c.Ring.SealSecret(totpName(o), secret[:]); err != nil {
+	if p.Sealed, err = f.c.Ring.SealSecret(TOTPSecretName(o), secret[:]); err != nil {
 		return p, fmt.Errorf("encrypting secret: %w", err)
 	}
 
@@ -196,7 +197,7 @@ func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string)
 
 // step returns the time step of code if the code is correct, recent, and later than t.Step.
 func (f *Factors) step(t TOTP, code string) (int64, error) {
-	secret, err := f.c.Ring.OpenSecret(totpName(t.Owner), t.Sealed)
+	secret, err := f.c.Ring.OpenSecret(TOTPSecretName(t.Owner), t.Sealed)
 	if err != nil {
 		return 0, err
 	}

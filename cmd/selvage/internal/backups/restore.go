@@ -36,6 +36,7 @@ type Restore struct {
 	header   backup.Header
 	manifest backup.Manifest
 	ring     []keys.Record
+	masters  []keys.MasterRecord
 	master   []byte
 	placed   bool // the media is in place
 }
@@ -208,6 +209,9 @@ func (r *Restore) check(ctx context.Context) (err error) {
 				if t.Name == "ring" {
 					r.ring = append(r.ring, ringKey(t, row))
 				}
+				if t.Name == "master_keys" {
+					r.masters = append(r.masters, masterRecord(t, row))
+				}
 			}
 			r.Progress(t.Name)
 			return nil
@@ -222,7 +226,7 @@ func (r *Restore) check(ctx context.Context) (err error) {
 		return err
 	}
 
-	ring, err := keys.Read(ctx, r.Config.RingConfig(archivedRing{records: r.ring}, r.master))
+	ring, err := keys.Read(ctx, r.Config.RingConfig(archivedRing{records: r.ring, masters: r.masters}, r.master))
 	if err != nil {
 		return err
 	}
@@ -249,33 +253,6 @@ func CheckOrigin(h backup.Header, m backup.Manifest, master []byte) error {
 			h.Created.Local().Format(time.DateTime))
 	}
 	return m.Check(backup.Key{Secret: keys.BackupKeyOf(master)})
-}
-
-// An archivedRing is the key ring of an archive.
-type archivedRing struct {
-	keys.Store
-	records []keys.Record
-}
-
-func (a archivedRing) RingKeys(context.Context) ([]keys.Record, error) { return a.records, nil }
-func (a archivedRing) RingVersion(context.Context) (int64, error)      { return 1, nil }
-
-// ringKey returns the key in a row of the table ring.
-func ringKey(t backup.Table, row []any) (k keys.Record) {
-	for i, c := range t.Columns {
-		text, _ := row[i].(string)
-		switch c.Name {
-		case "kid":
-			k.Kid = text
-		case "use":
-			k.Use = keys.Use(text)
-		case "state":
-			k.State = keys.State(text)
-		case "sealed":
-			k.Sealed = text
-		}
-	}
-	return k
 }
 
 // load writes the rows and the media, and compares the rows with the manifest.
@@ -419,7 +396,11 @@ func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string))
 // media, and lets servers use the rows. When it returns, new tokens are newer than the
 // ones that have ended: their times have whole seconds.
 func (r *Restore) end(ctx context.Context, rows store.Config, media string) (err error) {
-	if rows.Audit, err = audit.NewKey(r.master); err != nil {
+	masters, err := keys.FindMasters(ctx, archivedRing{masters: r.masters}, r.master)
+	if err != nil {
+		return err
+	}
+	if rows.Audit, err = audit.NewKey(r.master, masters.Earlier()...); err != nil {
 		return err
 	}
 	f, err := store.OpenFiller(ctx, store.FillConfig{Config: rows})

@@ -43,7 +43,7 @@ func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 		return nil, c.tell("reading", name, err)
 	}
 
-	secret, err := c.seal.OpenSecret("certificate "+name, sealed)
+	secret, err := c.seal.OpenSecret(SecretName(name), sealed)
 	if err != nil {
 		return nil, c.tell("opening", name, err)
 	}
@@ -52,7 +52,7 @@ func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 
 // Put implements autocert.Cache.
 func (c cache) Put(ctx context.Context, name string, secret []byte) error {
-	sealed, err := c.seal.SealSecret("certificate "+name, secret)
+	sealed, err := c.seal.SealSecret(SecretName(name), secret)
 	if err != nil {
 		return c.tell("keeping", name, err)
 	}
@@ -82,7 +82,7 @@ func Stored(ctx context.Context, rows Store, seal Sealer, host string) (*x509.Ce
 	if err != nil {
 		return nil, err
 	}
-	text, err := seal.OpenSecret("certificate "+host, sealed)
+	text, err := seal.OpenSecret(SecretName(host), sealed)
 	if err != nil {
 		return nil, fmt.Errorf("opening certificate: %w", err)
 	}
@@ -92,3 +92,6 @@ func Stored(ctx context.Context, rows Store, seal Sealer, host string) (*x509.Ce
 	}
 	return pair.Leaf, nil
 }
+
+// SecretName returns the name under which a value of the cache is sealed.
+func SecretName(name string) string { return "certificate " + name }

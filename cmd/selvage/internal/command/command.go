@@ -77,6 +77,7 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 		c.addressCommand(), tokenCommands{c}.command(), c.upstreamCommand(), webhookCommands{c}.command(),
 		c.mailCommand(),
 		c.callCommand(), c.roomCommand(), recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),
+		c.masterKeyCommand(),
 		caCommands{c}.command(), c.configCommand(), c.applyCommand(), c.migrateCommand(), backupCommands{c}.command(),
 		c.doctorCommand(),
 		c.manCommand(), c.versionCommand(), c.hashesCommand(),

@@ -100,6 +100,9 @@ type Config struct {
 	// Base64 of the 32 bytes that encrypt the key ring (default: master.key in the data
 	// directory).
 	MasterKey masterKey `key:"master_key" secret:"true"`
+	// The master key after the next `selvage master-key rotate`, in the same form (default:
+	// master.key.next in the data directory). Servers change to it by themselves.
+	MasterKeyNext masterKey `key:"master_key_next" secret:"true"`
 	// Time that running requests have to finish on shutdown.
 	Grace time.Duration `key:"grace" default:"25s"`
 	// Time that calls have to end by themselves after SIGTERM; the server then ends them.

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -34,6 +37,39 @@ func (c Config) KindsDir() string { return filepath.Join(c.Data, "kinds") }
 // MasterFile returns the file of the master key.
 func (c Config) MasterFile() string { return filepath.Join(c.Data, masterFile) }
 
+// NextMasterFile returns the file of the master key after the next rotation.
+func (c Config) NextMasterFile() string { return c.MasterFile() + ".next" }
+
+// MasterKeys returns the master keys that this machine has: the one in use before the one after the
+// next rotation. It is empty if there are none.
+func (c Config) MasterKeys() (all [][]byte, err error) {
+	for _, source := range []struct {
+		text masterKey
+		file string
+	}{{c.MasterKey, c.MasterFile()}, {c.MasterKeyNext, c.NextMasterFile()}} {
+		key, err := readMaster(source.text, source.file)
+		if err != nil {
+			return nil, err
+		}
+		if key != nil {
+			all = append(all, key)
+		}
+	}
+	return all, nil
+}
+
+// readMaster returns the key in text or, if that is empty, in a file. It returns nil if the file does
+// not exist.
+func readMaster(text masterKey, file string) ([]byte, error) {
+	if text != "" {
+		return keys.ParseMaster(string(text))
+	}
+	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return keys.ReadMaster(file)
+}
+
 // MasterKeyAdvice returns how to restore a missing master key.
 func (c Config) MasterKeyAdvice() string {
 	if c.Database.Shared() {
@@ -45,7 +81,7 @@ func (c Config) MasterKeyAdvice() string {
 // RingConfig returns the configuration of the key ring.
 func (c Config) RingConfig(rows keys.Store, master []byte) keys.Config {
 	return keys.Config{
-		Store: rows, Master: master,
+		Store: rows, Master: master, Masters: c.MasterKeys,
 		SigningRotation: time.Duration(c.Keys.SigningRotation),
 		SealingRotation: time.Duration(c.Keys.SealingRotation), Publish: time.Duration(c.Keys.Publish),
 	}

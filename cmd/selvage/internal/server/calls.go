@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"log/slog"
 	"net"
@@ -100,8 +101,9 @@ func (a *App) joinNodes(answered func(took time.Duration), log *slog.Logger) {
 // openBus returns the bus to the other nodes. It uses Redis or, if Redis is not configured or is
 // unavailable, the database.
 func (a *App) openBus(answered func(took time.Duration), log *slog.Logger) *bus.Bus {
-	c := bus.Config{Node: a.node, Secret: a.Ring.Derive("messages between nodes"), Log: log,
-		Answered: answered}
+	const purpose = "messages between nodes"
+	c := bus.Config{Node: a.node, Secret: a.Ring.DeriveFirst(purpose), Log: log, Answered: answered,
+		Secrets: func() [][sha256.Size]byte { return a.Ring.DeriveTrusted(purpose) }}
 	if a.redis != nil {
 		c.Transports = append(c.Transports, a.redis.Channel())
 	}

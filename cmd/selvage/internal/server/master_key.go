@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,16 +25,37 @@ func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog
 		return nil, err
 	}
 
-	chains, err := audit.NewKey(master)
+	masters, err := findMasters(ctx, c, rows, master)
+	if errors.Is(err, keys.ErrMaster) {
+		return nil, otherMaster(c)
+	}
+	if err == nil {
+		err = auditBy(rows, masters)
+	}
 	if err != nil {
 		return nil, err
 	}
-	rows.AuditBy(chains)
+	var ring *keys.Ring
+	rows.OnReplacedMaster(func(ctx context.Context) error {
+		if ring == nil {
+			return keys.ErrMaster
+		}
+		return ring.Sync(ctx)
+	})
 	if err := rows.SealAudit(ctx); err != nil {
 		return nil, err
 	}
 
-	ring, err := keys.Open(ctx, c.RingConfig(rows, master))
+	conf := c.RingConfig(rows, masters.Newest())
+	conf.Replaced = func(m keys.Masters) {
+		if err := errors.Join(auditBy(rows, m), promoteMaster(c, m)); err != nil {
+			log.Error("changing to the new master key", "error", err)
+		}
+	}
+	ring, err = keys.Open(ctx, conf)
+	if err == nil {
+		err = promoteMaster(c, masters)
+	}
 	switch {
 	case errors.Is(err, keys.ErrMaster) && made: // another node created the ring first
 		return nil, errors.Join(noMaster(c), os.Remove(c.MasterFile()))
@@ -44,6 +66,54 @@ func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog
 			"or SELVAGE_MASTER_KEY_FILE", "file", c.MasterFile())
 	}
 	return ring, err
+}
+
+// findMasters returns the master keys of the installation. master was found first.
+func findMasters(ctx context.Context, c config.Config, rows keys.Store, master []byte) (keys.Masters, error) {
+	more, err := c.MasterKeys()
+	if err != nil {
+		return keys.Masters{}, err
+	}
+	return keys.FindMasters(ctx, rows, append([][]byte{master}, more...)...)
+}
+
+// auditBy sets the key of the audit trail.
+func auditBy(rows *store.Store, m keys.Masters) error {
+	chains, err := audit.NewKey(m.Newest(), m.Earlier()...)
+	if err == nil {
+		rows.AuditBy(chains)
+	}
+	return err
+}
+
+// promoteMaster renames the file of the next master key if that is in use now. The previous file is
+// kept under its fingerprint, because older backups need it. Several processes may do this at the same
+// time: the name of the master key always leads to one of the two.
+func promoteMaster(c config.Config, m keys.Masters) error {
+	next, err := os.ReadFile(c.NextMasterFile())
+	if errors.Is(err, fs.ErrNotExist) || c.MasterKey != "" || c.MasterKeyNext != "" {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the next master key: %w", err)
+	}
+	if key, err := keys.ParseMaster(string(next)); err != nil || !bytes.Equal(key, m.Newest()) {
+		return err
+	}
+
+	old, err := keys.ReadMaster(c.MasterFile())
+	if err != nil || bytes.Equal(old, m.Newest()) {
+		return err
+	}
+	err = os.Link(c.MasterFile(), c.MasterFile()+"."+keys.Fingerprint(old))
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("keeping the earlier master key: %w", err)
+	}
+	err = os.Rename(c.NextMasterFile(), c.MasterFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("renaming the next master key: %w", err)
+	}
+	return nil
 }
 
 // master returns the master key, and whether it was just created.

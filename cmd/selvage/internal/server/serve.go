@@ -326,6 +326,8 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 			}
 		}
 
+		err = errors.Join(err, a.finishResealing(ctx, log))
+
 		if keep := time.Duration(a.Config.Calls.Keep); keep > 0 {
 			until := time.Now().Add(-keep)
 			err = errors.Join(err, a.CallRecords.Prune(ctx, until), a.Store.PruneRooms(ctx, until))

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/certs"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+)
+
+// sealedColumns are the columns of the database with secrets that a key derived from the master key
+// seals. The key ring is sealed with the master key itself.
+func sealedColumns() []store.Sealed {
+	byID := func(table, column string, name func(id string) string) store.Sealed {
+		return store.Sealed{Table: table, Column: column, Key: []string{"id"},
+			Name: func(key []string) string { return name(key[0]) }}
+	}
+	certificates := byID("certificates", "sealed", certs.SecretName)
+	certificates.Key = []string{"name"}
+	return []store.Sealed{
+		certificates,
+		byID("devices", "sealed", fabric.DeviceSecretName),
+		byID("grants", "seed", idp.SeedName),
+		byID("resources", "secrets", fabric.ResourceSecretName),
+		byID("signing_keys", "sealed", fabric.SigningKeySecretName),
+		byID("sip_addresses", "secrets", fabric.ResourceSecretName),
+		byID("sip_credentials", "secrets", fabric.ResourceSecretName),
+		{Table: "totps", Column: "sealed", Key: []string{"owner_id", "owner_kind"},
+			Name: func(key []string) string {
+				return factor.TOTPSecretName(factor.Owner{Kind: factor.Kind(key[1]), ID: key[0]})
+			}},
+		byID("upstreams", "secret", idp.UpstreamSecretName),
+	}
+}
+
+// ReplaceMaster makes next the master key. If leaked is set, others may know the keys until now. Running
+// servers that have the new key change to it by themselves.
+func (a *App) ReplaceMaster(ctx context.Context, next []byte, leaked bool) error {
+	p, err := a.Ring.Replace(ctx, next, leaked)
+	if err != nil {
+		return err
+	}
+	m, err := keys.FindMasters(ctx, prepared{p.Masters}, next)
+	if err != nil {
+		return err
+	}
+	chains, err := audit.NewKey(m.Newest(), m.Earlier()...)
+	if err != nil {
+		return err
+	}
+	if err := a.Store.ReplaceMaster(ctx, p, chains); err != nil {
+		return fmt.Errorf("replacing the master key: %w", err)
+	}
+	return a.Ring.Sync(ctx)
+}
+
+// prepared holds the master keys of a replacement.
+type prepared struct{ records []keys.MasterRecord }
+
+func (p prepared) MasterKeys(context.Context) ([]keys.MasterRecord, error) { return p.records, nil }
+
+// Reseal seals all secrets with the newest master key that are not yet, and returns how many. progress
+// is called with the name of each table.
+func (a *App) Reseal(ctx context.Context, progress func(table string)) (resealed int, err error) {
+	var errs []error
+	for _, c := range sealedColumns() {
+		n, err := a.Store.Reseal(ctx, c, a.Ring.Reseal)
+		resealed += n
+		errs = append(errs, err)
+		progress(c.Table)
+	}
+	return resealed, errors.Join(errs...)
+}
+
+// straggling is how long a process may still seal with the previous master key.
+const straggling = time.Minute
+
+// finishResealing seals the remaining secrets with the newest master key, once no process uses the
+// previous one any longer.
+func (a *App) finishResealing(ctx context.Context, log *slog.Logger) error {
+	records, err := a.Store.MasterKeys(ctx)
+	if err != nil || len(records) < 2 {
+		return err
+	}
+	newest := records[len(records)-1]
+	safe := records[len(records)-2].Replaced.Add(straggling)
+	if newest.Resealed.After(safe) || time.Now().Before(safe) {
+		return nil
+	}
+	began := time.Now()
+	n, err := a.Reseal(ctx, func(string) {})
+	if err != nil {
+		return fmt.Errorf("sealing secrets with the new master key: %w", err)
+	}
+	log.Info("all secrets are sealed with the new master key", "changed", n)
+	return a.Store.MarkResealed(ctx, newest.Generation, began)
+}

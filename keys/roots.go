@@ -1,0 +1,249 @@
+package keys
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A MasterRecord is a master key of the installation in the form in which the store holds it. There
+// are none until the first rotation.
+type MasterRecord struct {
+	Generation  int64     // 0 for the first master key of the installation
+	Fingerprint string    // see [Fingerprint]
+	Sealed      string    // the key, sealed with the newest one; "" for the newest
+	Leaked      bool      // whether others may know the key
+	Replaced    time.Time // when the next key replaced it; zero for the newest
+	Resealed    time.Time // when all secrets were last found sealed with it
+}
+
+// Masters are the master keys of an installation.
+type Masters struct {
+	newest  []byte
+	records []MasterRecord // oldest first; empty before the first rotation
+	earlier []root         // oldest first
+}
+
+// A root is a master key, and what is derived from it.
+type root struct {
+	key    []byte
+	leaked bool
+	master *vault // seals the ring
+	shared *vault // seals secrets, see SealSecret
+}
+
+func newRoot(master []byte, leaked bool) (root, error) {
+	ring, err := newVault(master)
+	if err != nil {
+		return root{}, err
+	}
+	key, err := hkdf.Key(sha256.New, master, nil, "selvage secrets", 32)
+	if err != nil {
+		return root{}, fmt.Errorf("deriving key: %w", err)
+	}
+	shared, err := newVault(key)
+	return root{master, leaked, ring, shared}, err
+}
+
+// FindMasters returns the master keys of the installation in store. candidates are the keys that this
+// machine has, of which one must be the newest. Before the first rotation, that is the first
+// candidate. If none is the newest, the error is [ErrMaster].
+func FindMasters(ctx context.Context, store MasterStore, candidates ...[]byte) (Masters, error) {
+	records, err := store.MasterKeys(ctx)
+	if err != nil {
+		return Masters{}, fmt.Errorf("reading master keys: %w", err)
+	}
+	if len(records) == 0 {
+		if len(candidates) == 0 {
+			return Masters{}, ErrMaster
+		}
+		return Masters{newest: candidates[0]}, nil
+	}
+
+	newest := records[len(records)-1]
+	i := slices.IndexFunc(candidates, func(key []byte) bool { return Fingerprint(key) == newest.Fingerprint })
+	if i < 0 {
+		return Masters{}, fmt.Errorf("opening key ring, whose master key has the fingerprint %s: %w",
+			newest.Fingerprint, ErrMaster)
+	}
+	m := Masters{newest: candidates[i], records: records}
+	opener, err := newRoot(m.newest, false)
+	if err != nil {
+		return Masters{}, err
+	}
+
+	for _, r := range records[:len(records)-1] {
+		key, err := opener.master.open(r.Sealed, masterName(r))
+		if err != nil {
+			return Masters{}, fmt.Errorf("decrypting master key %d: %w", r.Generation, ErrMaster)
+		}
+		earlier, err := newRoot(key, r.Leaked)
+		if err != nil {
+			return Masters{}, err
+		}
+		m.earlier = append(m.earlier, earlier)
+	}
+	return m, nil
+}
+
+// A MasterStore keeps the records of master keys.
+type MasterStore interface {
+	// MasterKeys returns the records of all master keys, oldest first.
+	MasterKeys(ctx context.Context) ([]MasterRecord, error)
+}
+
+// masterName is what a sealed master key is bound to.
+func masterName(r MasterRecord) string {
+	return fmt.Sprintf("master key %d %s", r.Generation, r.Fingerprint)
+}
+
+// Newest returns the master key in use.
+func (m Masters) Newest() []byte { return m.newest }
+
+// Earlier returns the keys before the newest, oldest first.
+func (m Masters) Earlier() [][]byte {
+	all := make([][]byte, len(m.earlier))
+	for i, r := range m.earlier {
+		all[i] = r.key
+	}
+	return all
+}
+
+// roots returns all keys, the newest first.
+func (m Masters) roots() ([]root, error) {
+	newest, err := newRoot(m.newest, false)
+	if err != nil {
+		return nil, err
+	}
+	all := append(slices.Clone(m.earlier), newest)
+	slices.Reverse(all)
+	return all, nil
+}
+
+// A Replacement is a new master key, and what is stored with it: the earlier master keys and the ring,
+// sealed with the new key.
+type Replacement struct {
+	Masters []MasterRecord // all of them, oldest first
+	Ring    []Resealed
+}
+
+// A Resealed is a secret of the ring that is sealed again.
+type Resealed struct{ Kid, Old, New string }
+
+// ErrSameMaster is the error for a new master key that the installation has had before.
+var ErrSameMaster = errors.New("the installation has had this master key before")
+
+// Replace prepares the replacement of the newest master key by next. If leaked is set, others may know
+// the keys until now. The caller stores the result, see [Ring.Sync].
+func (r *Ring) Replace(ctx context.Context, next []byte, leaked bool) (p Replacement, err error) {
+	if err := r.Sync(ctx); err != nil {
+		return p, err
+	}
+	to, err := newRoot(next, false)
+	if err != nil {
+		return p, err
+	}
+	all := *r.roots.Load()
+	if p.Masters, err = r.sealMasters(ctx, all, to, leaked); err != nil {
+		return p, err
+	}
+
+	records, err := r.c.Store.RingKeys(ctx)
+	if err != nil {
+		return p, fmt.Errorf("reading key ring: %w", err)
+	}
+	for _, rec := range records {
+		if rec.State == Revoked {
+			continue
+		}
+		secret, err := openAny(all, func(x root) *vault { return x.master }, rec.Sealed, rec.Kid)
+		if err != nil {
+			return p, fmt.Errorf("decrypting key %s: %w", rec.Kid, ErrMaster)
+		}
+		sealed, err := to.master.seal(secret, rec.Kid)
+		if err != nil {
+			return p, err
+		}
+		p.Ring = append(p.Ring, Resealed{rec.Kid, rec.Sealed, sealed})
+	}
+	return p, nil
+}
+
+// sealMasters returns the records of all master keys for a new one.
+func (r *Ring) sealMasters(ctx context.Context, all []root, to root, leaked bool) ([]MasterRecord, error) {
+	now := r.c.Now()
+	records, err := r.c.Store.MasterKeys(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading master keys: %w", err)
+	}
+	if len(records) == 0 {
+		records = []MasterRecord{{Fingerprint: Fingerprint(r.master())}}
+	}
+	if len(records) != len(all) {
+		return nil, errRotated
+	}
+	records[len(records)-1].Replaced = now
+
+	for i := range records {
+		key := all[len(all)-1-i].key
+		if Fingerprint(key) == Fingerprint(to.key) {
+			return nil, ErrSameMaster
+		}
+		records[i].Leaked = records[i].Leaked || leaked
+		if records[i].Sealed, err = to.master.seal(key, masterName(records[i])); err != nil {
+			return nil, err
+		}
+	}
+	return append(records, MasterRecord{
+		Generation: records[len(records)-1].Generation + 1, Fingerprint: Fingerprint(to.key)}), nil
+}
+
+// errRotated is the error for a rotation that another process was faster with.
+var errRotated = errors.New("the master key has just been replaced; run the command again")
+
+// openAny opens a secret with the first of the roots that can.
+func openAny(all []root, of func(root) *vault, sealed, name string) (secret []byte, err error) {
+	for _, x := range all {
+		if secret, err = of(x).open(sealed, name); err == nil {
+			return secret, nil
+		}
+	}
+	return nil, err
+}
+
+// syncMasters reads the master keys, if they have changed. A node that does not have the newest one
+// continues with those it has.
+func (r *Ring) syncMasters(ctx context.Context) error {
+	candidates := [][]byte{r.c.Master}
+	if known := r.roots.Load(); known != nil {
+		candidates = append([][]byte{(*known)[0].key}, candidates...)
+	}
+	m, err := FindMasters(ctx, r.c.Store, candidates...)
+	if errors.Is(err, ErrMaster) && r.c.Masters != nil {
+		more, moreErr := r.c.Masters()
+		if moreErr != nil {
+			return moreErr
+		}
+		m, err = FindMasters(ctx, r.c.Store, more...)
+	}
+	if err != nil {
+		return err
+	}
+
+	roots, err := m.roots()
+	if err != nil {
+		return err
+	}
+	old := r.roots.Swap(&roots)
+	if r.c.Replaced != nil && old != nil && len(*old) != len(roots) {
+		r.c.Replaced(m)
+	}
+	return nil
+}
+
+// master returns the newest master key.
+func (r *Ring) master() []byte { return (*r.roots.Load())[0].key }
