@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/selvage/selvage/fabric"
 )
 
 // A call connects a caller with the clients that the call reaches. Only its mailbox reads and
@@ -23,8 +25,10 @@ type call struct {
 	state      State
 	record     Record
 	legs       []*leg
-	phones     []Phone // of the callee
-	taken      bool    // another node took the call, because it considered this node lost
+	phones     []Phone         // of the callee
+	gateway    *fabric.Gateway // through which the call leaves; nil for other calls
+	caps       *time.Timer     // compares the call with caps; nil for other calls
+	taken      bool            // another node took the call, because it considered this node lost
 	recordings recordings
 	ring       *time.Timer
 	longest    *time.Timer
@@ -119,6 +123,9 @@ func (k *call) end(c Cause, by *leg) {
 	}
 	k.ring.Stop()
 	k.longest.Stop()
+	if k.caps != nil {
+		k.caps.Stop()
+	}
 	k.measure()
 	k.recordings.stop()
 	k.record.Recorded = false

@@ -38,6 +38,9 @@ type Record struct {
 	Ended     time.Time // zero while the call runs
 	Ending    bool      // a backend or an operator has hung up; set by the store alone
 
+	Gateway string // id of the SIP gateway through which it leaves; "" for other calls
+	Refusal string // the rule that it broke, such as expensive_range; "" for none
+
 	RoomSession  string // the room session that the caller joined; "" for other calls
 	RecordingSid string // "" if it was not recorded
 	Video        bool
@@ -72,6 +75,7 @@ type Document struct {
 	ProjectID    string  `json:"project_id"`
 	State        State   `json:"state"`
 	Cause        string  `json:"cause,omitempty"`
+	Reason       string  `json:"reason,omitempty"` // the rule that a refused call broke
 	From         string  `json:"from"`
 	FromName     string  `json:"from_name"`
 	FromID       string  `json:"from_subscriber_id,omitempty"`
@@ -79,6 +83,7 @@ type Document struct {
 	ToName       string  `json:"to_name"`
 	ToID         string  `json:"to_subscriber_id,omitempty"`
 	Video        bool    `json:"video"`
+	GatewayID    string  `json:"gateway_id,omitempty"`
 	RoomSession  string  `json:"room_session_id,omitempty"`
 	RecordingSid string  `json:"recording_sid,omitempty"`
 	CreatedAt    string  `json:"created_at"`
@@ -101,11 +106,12 @@ type Report struct {
 // Document returns the call's Document.
 func (r Record) Document() Document {
 	d := Document{
-		ID: r.ID, ProjectID: r.ProjectID, State: r.State, Cause: r.Cause.Text,
+		ID: r.ID, ProjectID: r.ProjectID, State: r.State, Cause: r.Cause.Text, Reason: r.Refusal,
 		From: r.From.Address, FromName: r.From.Name, FromID: r.From.SubscriberID,
 		To: r.To.Address, ToName: r.To.Name, ToID: r.To.SubscriberID,
-		Video: r.Video, RoomSession: r.RoomSession, RecordingSid: r.RecordingSid, CreatedAt: instant(r.Created),
-		Duration: int(r.Duration(time.Now()).Round(time.Second).Seconds()),
+		Video: r.Video, GatewayID: r.Gateway, RoomSession: r.RoomSession, RecordingSid: r.RecordingSid,
+		CreatedAt: instant(r.Created),
+		Duration:  int(r.Duration(time.Now()).Round(time.Second).Seconds()),
 	}
 	for _, at := range []struct {
 		to   **string
@@ -226,6 +232,12 @@ type Store interface {
 	// its id, the error is problem.Conflict. If another node has taken the call, nothing is written
 	// and the error is ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
+	// SaveOutbound is SaveCall for a new call through a gateway. In the same transaction, it calls
+	// admit with what has been used so far, and writes nothing if admit returns an error. Of any
+	// number of concurrent calls in a project, each sees those before it.
+	SaveOutbound(ctx context.Context, r Record, admit func(Usage) error) error
+	// OutboundUsage returns what has been used by the caller and the project of a call.
+	OutboundUsage(ctx context.Context, projectID, id string) (Usage, error)
 	// SaveControls writes only the controls of both sides. It returns ErrTaken if the call has
 	// ended, or another node has taken it.
 	SaveControls(ctx context.Context, r Record) error

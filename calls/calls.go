@@ -25,6 +25,9 @@ type Config struct {
 	// phones.
 	Phones func(ctx context.Context, projectID, subscriberID string) ([]Phone, error)
 
+	// Trunk connects with SIP gateways. It is nil if there is no SIP.
+	Trunk Trunk
+
 	// Recorder records calls. IsRecorded reports whether to record a call from its beginning. Both
 	// are nil if there is no storage for recordings.
 	Recorder   Recorder
@@ -56,6 +59,7 @@ type Calls struct {
 	sessions   session.Store
 	nodes      Nodes // nil if this is the only node
 	phones     func(ctx context.Context, projectID, subscriberID string) ([]Phone, error)
+	trunk      Trunk
 	recorder   Recorder
 	isRecorded func(ctx context.Context, r Record) (bool, error)
 	recordTone time.Duration
@@ -89,7 +93,8 @@ func New(c Config) *Calls {
 		Records: NewRecords(c.Store), peers: newPeers(c.Node, c.Nodes, c.Sessions),
 		remote: remoteLegs{legs: make(map[legKey]remoteLeg)},
 		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
-		nodes: c.Nodes, phones: c.Phones, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
+		nodes: c.Nodes, phones: c.Phones, trunk: c.Trunk,
+		recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, meter: c.Meter, limits: c.Limits.orDefaults(),
 		calls: make(map[legKey]*call), legs: make(map[legKey]*leg),
 		holders: make(map[string]*holder), projects: make(map[string]int),

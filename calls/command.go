@@ -6,6 +6,9 @@ import "github.com/selvage/selvage/fabric"
 type Client struct {
 	Token  fabric.Token
 	Socket Socket
+
+	// Outside is the caller as its gateway or SIP address names it, for clients outside of the project.
+	Outside *Party `json:",omitempty"`
 }
 
 // An Op is the operation that a command requests.

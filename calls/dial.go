@@ -50,7 +50,7 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here boo
 		return Reply{}, c.addSource(ctx, client, cmd)
 	}
 
-	from, err := c.partyOf(ctx, client.Token, cmd.From)
+	from, err := c.partyOf(ctx, client, cmd.From)
 	if err != nil {
 		return Reply{}, err
 	}
@@ -62,6 +62,8 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here boo
 		return Reply{}, c.refuse(ctx, client, cmd, from, to, cause)
 	case to.RoomID != "":
 		return c.dialRoom(ctx, client, cmd, from, to, here)
+	case to.isOutside():
+		return Reply{}, c.dialOut(ctx, client, cmd, from, to)
 	}
 
 	phones, err := c.phonesOf(ctx, client.Token.ProjectID, to)
@@ -130,8 +132,9 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c.mu.Unlock()
 	l.active, l.described = true, time.Now()
 
-	media, answer, err := k.openMedia(l, cmd.SDP,
-		Terms{Phone: client.Socket.Phone, Codecs: commonCodecs(k.phones)})
+	terms := termsFor(client.Socket)
+	terms.Codecs = commonCodecs(k.phones)
+	media, answer, err := k.openMedia(l, cmd.SDP, terms)
 	if err != nil {
 		k.abandon(l)
 		return err
@@ -139,7 +142,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	l.media = media
 	k.record.Video = slices.Contains(media.Kinds(), Video)
 	l.noteVideo()
-	if err := k.trySetState(Created); err != nil {
+	if cause, err = k.saveFirst(cause); err != nil {
 		media.Close()
 		k.abandon(l)
 		return err
@@ -154,6 +157,8 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 		k.in.join(k)
 	case k.echo:
 		k.answerEcho()
+	case k.gateway != nil:
+		k.ringGateway()
 	default:
 		k.ringSubscriber()
 	}
@@ -254,6 +259,9 @@ func (k *call) giveUp() {
 func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) (to Party, cause Cause, err error) {
 	path, _, _ := strings.Cut(dialed, "?")
 	to = Party{Address: path, Name: path}
+	if number, ok := fabric.ParseNumber(path); ok && t.Kind == fabric.SAT {
+		return Party{Address: number, Name: number}, Cause{}, nil
+	}
 	if path == EchoAddress && t.Kind == fabric.SAT {
 		to.Name = "Echo"
 		return to, Cause{}, nil
@@ -277,20 +285,37 @@ func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) 
 		to.SubscriberID = a.ResourceID
 		return to, Cause{}, nil
 	}
-	if to.RoomID, err = c.rooms.roomAt(ctx, a); err == nil && to.RoomID == "" {
+	thing, err := c.fabric.Resources.FindThing(ctx, a.ProjectID, a.ResourceID)
+	switch {
+	case errors.Is(err, problem.NotFound):
+		return to, UnallocatedNumber, nil // it was deleted since its address was found
+	case err != nil:
+		return to, Cause{}, err
+	case thing.Resource.Type == roomKind:
+		to.RoomID = a.ResourceID
+	case thing.Resource.Type == fabric.GatewayKind:
+		to.GatewayID = a.ResourceID
+	default:
 		cause = NotImplemented
 	}
-	return to, cause, err
+	return to, cause, nil
 }
+
+// isOutside reports whether calls to the party leave through a SIP gateway.
+func (p Party) isOutside() bool { return p.GatewayID != "" || strings.HasPrefix(p.Address, "+") }
 
 // CanReach reports whether calls to an address can be answered: those to subscribers and to rooms.
 func CanReach(a fabric.Address) bool {
 	return a.Type == fabric.TypeSubscriber || a.Type == fabric.TypeRoom
 }
 
-// partyOf returns the holder of a token as others see it. wish is the id of the address that the
-// client wants to show. It is ignored unless it is an address of the holder.
-func (c *Calls) partyOf(ctx context.Context, t fabric.Token, wish string) (Party, error) {
+// partyOf returns a client as others see it. wish is the id of the address that the client wants to
+// show. It is ignored unless it is an address of the client.
+func (c *Calls) partyOf(ctx context.Context, client Client, wish string) (Party, error) {
+	t := client.Token
+	if client.Outside != nil {
+		return *client.Outside, nil
+	}
 	if t.Kind != fabric.SAT {
 		return Party{Name: "Guest"}, nil
 	}

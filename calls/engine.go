@@ -33,6 +33,10 @@ type Terms struct {
 	// RTP proves nothing. The zero value means a browser.
 	Phone netip.Addr
 
+	// Gateway means that the phone is a SIP gateway. Its media may come from the address in its
+	// description. If that is a private address, Phone must be private, too.
+	Gateway bool
+
 	// Codecs lists the preferred audio codecs by their names in SDP, the best first. If the client
 	// offers none of them, the engine chooses another one.
 	Codecs []string

@@ -11,6 +11,8 @@ type Socket struct {
 	Node  string     `json:"n"`
 	ID    string     `json:"id"`
 	Phone netip.Addr `json:"p,omitzero"`
+
+	Gateway bool `json:"g,omitempty"` // the phone is a SIP gateway
 }
 
 // An EventKind names what happened.
@@ -62,10 +64,11 @@ type Event struct {
 // themselves.
 type Party struct {
 	Name         string // to be shown
-	Address      string // /<context>/<name>; "" for guests
+	Address      string // /<context>/<name>, or a phone number; "" for guests
 	AddressID    string
 	SubscriberID string // "" for guests and for addresses that are not a subscriber's
 	RoomID       string `json:",omitempty"` // of the conference room at the address; not stored
+	GatewayID    string `json:",omitempty"` // of the SIP gateway at the address; not stored
 }
 
 // A Room is a call as its members see it. A call between two is a room as well.

@@ -18,6 +18,8 @@ type Limits struct {
 
 	Ring time.Duration // how long a call rings; 1 minute
 	Most time.Duration // how long a call may last; 4 hours
+
+	Outbound OutboundLimits
 }
 
 // How long a client may be unreachable before its leg ends.
@@ -63,6 +65,7 @@ func (l Limits) orDefaults() Limits {
 	if l.Most == 0 {
 		l.Most = 4 * time.Hour
 	}
+	l.Outbound = l.Outbound.orDefaults()
 	return l
 }
 

@@ -63,8 +63,11 @@ func (k *call) ringSocket(s Socket) {
 	// Revocations before IssuedAt do not end the leg.
 	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID,
 		IssuedAt: time.Now()}
+	if s.Gateway {
+		token.Kind, token.ID = fabric.Guest, k.record.Gateway
+	}
 	l := k.newLeg(newID(), Client{Token: token, Socket: s}, k.record.To, true)
-	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, Terms{Phone: s.Phone})
+	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, termsFor(s))
 	if err != nil {
 		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
 		return

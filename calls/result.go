@@ -1,6 +1,10 @@
 package calls
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/selvage/selvage/fabric"
+)
 
 // A Result is the outcome of a call that has ended.
 type Result string
@@ -81,10 +85,27 @@ func (r Record) Reason() string {
 		return ""
 	case r.Cause == NormalClearing && r.Answered.IsZero():
 		return reasons[OriginatorCancel.Text]
+	case refusals[r.Refusal] != "":
+		return refusals[r.Refusal]
 	case known:
 		return reason
 	}
 	return r.Cause.Text
+}
+
+// refusals describes for display which rule a call through a SIP gateway broke.
+var refusals = map[string]string{
+	fabric.ReasonOff:       "Outbound calls are off",
+	fabric.ReasonPrefix:    "The project may not call this prefix",
+	fabric.ReasonExpensive: "The number is in an expensive range",
+	fabric.ReasonNoGateway: "No SIP gateway is for this number",
+	reasonCallerBusy:       "The caller made too many calls",
+	reasonProjectBusy:      "The project made too many calls",
+	reasonGatewayBusy:      "All lines of the SIP gateway were busy",
+	reasonCallerDay:        "The caller used all minutes of the day",
+	reasonProjectDay:       "The project used all minutes of the day",
+	reasonUnreachable:      "The SIP gateway could not be reached",
+	reasonNoSIP:            "SIP is off on this server",
 }
 
 // Results returns all results.

@@ -3,12 +3,10 @@ package calls
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/problem"
 )
 
 // roomKind is the type of conference rooms among the resources.
@@ -80,23 +78,18 @@ func (s roomSettings) joinsWithoutVideo(l *leg) bool {
 
 // refuse begins a call and ends it immediately with a cause.
 func (c *Calls) refuse(ctx context.Context, client Client, cmd Command, from, to Party, cause Cause) error {
+	return c.refuseFor(ctx, client, cmd, from, to, cause, "")
+}
+
+// refuseFor is like refuse. It also records the rule that the call breaks.
+func (c *Calls) refuseFor(
+	ctx context.Context, client Client, cmd Command, from, to Party, cause Cause, reason string,
+) error {
 	if err := c.admitRejected(client); err != nil {
 		return err
 	}
 	k := c.newCall(client, cmd, from, to)
+	k.record.Refusal = reason
 	_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, cause) })
 	return err
-}
-
-// roomAt returns the room of an address, or "" if the address is not a room's.
-func (o *openRooms) roomAt(ctx context.Context, a fabric.Address) (id string, err error) {
-	if a.Type != fabric.TypeRoom {
-		return "", nil
-	}
-	k := o.calls.fabric.Resources.Kinds().ByType(roomKind)
-	_, err = o.calls.fabric.Resources.Find(ctx, a.ProjectID, k, a.ResourceID)
-	if errors.Is(err, problem.NotFound) {
-		return "", nil // the resource is of a kind that an operator has defined
-	}
-	return a.ResourceID, err
 }

@@ -93,6 +93,8 @@ type Fabric struct {
 	Routes             *Routes
 	Addresses          *Addresses
 	SIP                *SIP
+	Gateways           *Gateways
+	PhoneNumbers       *PhoneNumbers
 	Webhooks           *Webhooks
 	Deliveries         *Deliveries
 	Presence           *Presences
@@ -150,6 +152,8 @@ func wire(c *core) *Fabric {
 	f.Resources = &Resources{c, s.Resources, f.Subscribers, f.Addresses}
 	f.SIP = &SIP{c, s.SIP, f.Resources, f.Subscribers}
 	f.Routes = &Routes{c, s.Routes, f.Resources, f.Addresses, f.SIP}
+	f.Gateways = &Gateways{c, s.Gateways}
+	f.PhoneNumbers = &PhoneNumbers{c, s.PhoneNumbers, f.Addresses}
 	f.Webhooks = &Webhooks{c, s.Webhooks}
 	f.Deliveries = &Deliveries{c, s.Deliveries, f.Webhooks, apps}
 	return f
@@ -211,6 +215,8 @@ type Stores struct {
 	Routes             RouteStore
 	Addresses          AddressStore
 	SIP                SIPStore
+	Gateways           GatewayStore
+	PhoneNumbers       NumberStore
 	Webhooks           WebhookStore
 	Deliveries         DeliveryStore
 	Presence           PresenceStore

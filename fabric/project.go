@@ -68,6 +68,9 @@ type Project struct {
 
 	ClientRegistration ClientRegistration // whether OAuth clients can register themselves
 
+	OutboundCalls    OutboundCalls // whether calls to phone numbers and gateways are permitted
+	OutboundPrefixes Prefixes      // of the phone numbers that may be called
+
 	Created time.Time
 	Updated time.Time
 }
@@ -119,6 +122,9 @@ type ProjectChange struct {
 	RecordCalls  *RecordCalls
 
 	ClientRegistration *ClientRegistration
+
+	OutboundCalls    *OutboundCalls
+	OutboundPrefixes *Prefixes
 }
 
 // Check reports everything that is wrong with the change.
@@ -147,7 +153,7 @@ func (c ProjectChange) Check() error {
 		errs = append(errs, problem.BadParam(
 			"client_registration", "client_registration must be one of off, token, open"))
 	}
-	errs = append(errs, checkRecordCalls(c.RecordCalls, RecordOff, RecordOn))
+	errs = append(errs, checkRecordCalls(c.RecordCalls, RecordOff, RecordOn), c.checkOutbound())
 
 	return errors.Join(errs...)
 }
@@ -160,7 +166,7 @@ func (ps *Projects) Create(ctx context.Context, name string) (Project, error) {
 	now := ps.now()
 	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0],
 		Registration: RegistrationOff, RecordCalls: RecordOff,
-		ClientRegistration: ClientsOff, Created: now, Updated: now}
+		ClientRegistration: ClientsOff, OutboundCalls: OutboundOff, Created: now, Updated: now}
 	if err := ps.store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}

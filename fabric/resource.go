@@ -83,7 +83,7 @@ func (rs *Resources) Create(
 	ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage,
 ) (Resource, error) {
 	values, err := k.New(sent)
-	if err := errors.Join(joinNames(err, k, values, nil), rs.checkMembers(ctx, projectID, values)); err != nil {
+	if err := errors.Join(joinNames(err, k, values, nil), rs.checkMembers(ctx, projectID, k, values)); err != nil {
 		return Resource{}, err
 	}
 	r := Resource{ID: newID(), ProjectID: projectID, Type: k.Type, Fields: values, Created: rs.now()}
@@ -121,9 +121,12 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	}
 }
 
-// checkMembers returns an error for a handler that is not in the project. It replaces the handler's
-// id with its canonical form.
-func (rs *Resources) checkMembers(ctx context.Context, projectID string, values kinds.Values) error {
+// checkMembers returns an error for a handler that is not in the project, and for what the schema of
+// gateways cannot express. It replaces the handler's id with its canonical form.
+func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kinds.Kind, values kinds.Values) error {
+	if k.Type == GatewayKind {
+		return checkGateway(values)
+	}
 	id := values.Text(handlerField)
 	if id == "" {
 		return nil
@@ -182,7 +185,7 @@ func (rs *Resources) Update(
 		old, fields := r.Updated, r.Fields
 		r.Fields, err = change(k, r.Fields, sent)
 		if err := errors.Join(
-			joinNames(err, k, r.Fields, fields), rs.checkMembers(ctx, projectID, r.Fields),
+			joinNames(err, k, r.Fields, fields), rs.checkMembers(ctx, projectID, k, r.Fields),
 		); err != nil {
 			return err
 		}

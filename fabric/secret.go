@@ -25,12 +25,14 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 
 	all := make(kinds.Values)
 	if sealed != "" {
+<<<<<<< HEAD
 		raw, err := c.c.Ring.OpenSecret(ResourceSecretName(id), sealed)
 		if err != nil {
+=======
+		var err error
+		if all, err = c.openSecrets(id, sealed); err != nil {
+>>>>>>> f865de39 (calls, calls/sip, fabric: call phone numbers through SIP gateways)
 			return "", err
-		}
-		if err := json.Unmarshal(raw, &all); err != nil {
-			return "", fmt.Errorf("reading secrets: %w", err)
 		}
 	}
 	maps.Copy(all, sent)
@@ -42,6 +44,22 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 	return c.c.Ring.SealSecret(ResourceSecretName(id), raw)
 }
 
+<<<<<<< HEAD
 // ResourceSecretName returns the name that the sealed secrets of a resource are bound to, so that they
+=======
+// openSecrets returns the secret members that sealSecrets has sealed for the resource with this id.
+func (c *core) openSecrets(id, sealed string) (all kinds.Values, err error) {
+	raw, err := c.c.Ring.OpenSecret(secretName(id), sealed)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("reading secrets: %w", err)
+	}
+	return all, nil
+}
+
+// secretName returns the name that the sealed secrets of a resource are bound to, so that they
+>>>>>>> f865de39 (calls, calls/sip, fabric: call phone numbers through SIP gateways)
 // cannot be opened for another resource.
 func ResourceSecretName(id string) string { return "resource:" + id }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,8 @@ type SIPStore interface {
 	// CreateSIPAddress returns problem.Conflict on "name" if it is taken.
 	CreateSIPAddress(ctx context.Context, a SIPAddress) error
 	FindSIPAddress(ctx context.Context, projectID, id string) (SIPAddress, error)
+	// FindSIPAddressByName finds an address of any project by its name and user.
+	FindSIPAddressByName(ctx context.Context, name, user string) (SIPAddress, error)
 	ListSIPAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error)
 	// UpdateSIPAddress writes an address. It returns problem.Conflict if the address was changed
 	// since old, the time of the change that the caller has read, and on "name" if the name is
@@ -79,6 +82,11 @@ func (c SIPCredential) Username() string { return c.Fields.Text("username") }
 
 // URI returns the URI of an address: its name below the domain of the fabric.
 func (sip *SIP) URI(a SIPAddress) string {
+	return "sip:" + a.User() + "@" + a.Name() + "." + sip.Domain()
+}
+
+// Domain returns the domain below which SIP addresses are, in lower case.
+func (sip *SIP) Domain() string {
 	domain, _, err := net.SplitHostPort(sip.c.Host)
 	if err != nil {
 		domain = sip.c.Host
@@ -86,7 +94,19 @@ func (sip *SIP) URI(a SIPAddress) string {
 	if _, rest, ok := strings.Cut(domain, "."); ok {
 		domain = rest
 	}
-	return "sip:" + a.User() + "@" + a.Name() + "." + domain
+	return strings.ToLower(domain)
+}
+
+// Limited reports whether only calls from the networks in ip_auth are accepted.
+func (a SIPAddress) Limited() (limited bool) {
+	_ = json.Unmarshal(a.Fields["ip_auth_enabled"], &limited) // the schema ensures a boolean
+	return limited
+}
+
+// Accepts reports whether calls to the address may come from a network address.
+func (a SIPAddress) Accepts(from netip.Addr) bool {
+	return !a.Limited() ||
+		slices.ContainsFunc(networksOf(a.Fields), func(n netip.Prefix) bool { return n.Contains(from) })
 }
 
 // handlerField is the member that holds the id of the resource that receives the calls.

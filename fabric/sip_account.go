@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
-	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -81,6 +79,7 @@ func (sip *SIP) openPassword(c SIPCredential) (string, error) {
 	if c.Secrets == "" {
 		return "", nil
 	}
+<<<<<<< HEAD
 	raw, err := sip.c.Ring.OpenSecret(ResourceSecretName(c.ID), c.Secrets)
 	if err != nil {
 		return "", err
@@ -90,4 +89,8 @@ func (sip *SIP) openPassword(c SIPCredential) (string, error) {
 		return "", fmt.Errorf("reading secrets: %w", err)
 	}
 	return secrets.Text("password"), nil
+=======
+	secrets, err := sip.openSecrets(c.ID, c.Secrets)
+	return secrets.Text("password"), err
+>>>>>>> f865de39 (calls, calls/sip, fabric: call phone numbers through SIP gateways)
 }

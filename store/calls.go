@@ -26,7 +26,8 @@ var callTable = table[calls.Record]{
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
 		received, lost, jitter, round_trip, transport, guest, callee_leg,
-		caller_controls, callee_controls, recorded, room_session, created, answered, ended, asked`,
+		caller_controls, callee_controls, recorded, room_session, gateway, reason, created, answered,
+		ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
 			&r.Key, &r.ProjectID, &r.ID, &r.State, &r.Cause.Text, &r.Cause.Code, &r.Node,
@@ -34,6 +35,7 @@ var callTable = table[calls.Record]{
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
 			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded, &r.RoomSession,
+			&r.Gateway, &r.Refusal,
 			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
 	},
@@ -78,37 +80,41 @@ const partyColumns = `from_name, from_address, from_address_id, from_subscriber,
 // The event names the parties as they are in the row, because a party may have been erased during
 // the call.
 func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
-	return s.change(ctx, callEvent(r), func(t tx) error {
-		query, args, err := callTable.insertion(&r)
-		if err != nil {
-			return err
-		}
-		var webhooks int
-		err = t.Row(ctx, query+` ON CONFLICT (id) DO UPDATE SET state = excluded.state, cause = excluded.cause,
+	return s.change(ctx, callEvent(r), func(t tx) error { return t.saveCall(ctx, r) })
+}
+
+// saveCall writes a record and queues its events; see SaveCall.
+func (t tx) saveCall(ctx context.Context, r calls.Record) error {
+	query, args, err := callTable.insertion(&r)
+	if err != nil {
+		return err
+	}
+	var webhooks int
+	err = t.Row(ctx, query+` ON CONFLICT (id) DO UPDATE SET state = excluded.state, cause = excluded.cause,
 				cause_code = excluded.cause_code, video = excluded.video, recording_sid = excluded.recording_sid,
 				recorded = excluded.recorded, received = excluded.received, lost = excluded.lost,
 				jitter = excluded.jitter, round_trip = excluded.round_trip, transport = excluded.transport,
 				callee_leg = excluded.callee_leg, room_session = excluded.room_session,
+				reason = excluded.reason,
 				answered = excluded.answered, ended = excluded.ended
 			WHERE calls.ended = 0 AND calls.node = excluded.node
 			RETURNING `+webhooksOf("calls")+`, `+partyColumns, args...).Scan(&webhooks,
-			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
-			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed)
+		&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
+		&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed)
 
-		if isUnique(err) {
-			return problem.Taken("callID", "a call with this callID has been made")
-		}
-		if errors.Is(err, sql.ErrNoRows) {
-			return unsavedCall(ctx, t, r)
-		}
-		if err := insertedReturning(err, "call", nil); err != nil {
-			return err
-		}
-		if err := queueEventOf(ctx, t, webhooks, r, calls.Record.Event); err != nil || !r.HasMember() {
-			return err
-		}
-		return queueEventOf(ctx, t, webhooks, r, calls.Record.MemberEvent)
-	})
+	if isUnique(err) {
+		return problem.Taken("callID", "a call with this callID has been made")
+	}
+	if errors.Is(err, sql.ErrNoRows) {
+		return unsavedCall(ctx, t, r)
+	}
+	if err := insertedReturning(err, "call", nil); err != nil {
+		return err
+	}
+	if err := queueEventOf(ctx, t, webhooks, r, calls.Record.Event); err != nil || !r.HasMember() {
+		return err
+	}
+	return queueEventOf(ctx, t, webhooks, r, calls.Record.MemberEvent)
 }
 
 // SaveControls writes the controls of both sides of a call. If the call has ended, or another node
@@ -193,6 +199,12 @@ func callEvent(r calls.Record) audit.Event {
 	}
 	e := audit.Of("call.ended", r.ProjectID, "call", r.ID).With("from", auditedParty(r.From),
 		"to", auditedParty(r.To), "cause", r.Cause.Text, "seconds", fmt.Sprint(int(r.Duration(r.Ended).Seconds())))
+	if r.Gateway != "" {
+		e = e.With("gateway", r.Gateway)
+	}
+	if r.Refusal != "" {
+		e = e.With("reason", r.Refusal)
+	}
 	if r.From.SubscriberID != "" {
 		e = e.By(audit.Subscriber, r.From.SubscriberID)
 	}

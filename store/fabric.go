@@ -19,6 +19,8 @@ func (s *Store) Fabric() fabric.Stores {
 		Routes:             s,
 		Addresses:          s,
 		SIP:                s,
+		Gateways:           s,
+		PhoneNumbers:       s,
 		Webhooks:           s,
 		Deliveries:         s,
 		Presence:           s,

@@ -21,11 +21,11 @@ type Projects struct{ *core }
 
 var projectTable = table[fabric.Project]{
 	"projects", "project", `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
-	logo, terms_uri, policy_uri, record_calls, client_registration`,
+	logo, terms_uri, policy_uri, record_calls, client_registration, outbound_calls, outbound_prefixes`,
 	func(p *fabric.Project) []any {
 		return []any{&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
 			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy, &p.RecordCalls,
-			&p.ClientRegistration}
+			&p.ClientRegistration, &p.OutboundCalls, &p.OutboundPrefixes}
 	},
 }
 
@@ -59,18 +59,23 @@ func (s *Projects) UpdateProject(
 				require_factor = COALESCE($8, require_factor),
 				terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri),
 				record_calls = COALESCE($11, record_calls),
-				client_registration = COALESCE($12, client_registration), updated = $5
+				client_registration = COALESCE($12, client_registration),
+				outbound_calls = COALESCE($13, outbound_calls),
+				outbound_prefixes = COALESCE($14, outbound_prefixes), updated = $5
 			WHERE id = $1 RETURNING `+projectTable.columns,
 			id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
 			(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy,
-			(*string)(c.RecordCalls), (*string)(c.ClientRegistration)))
+			(*string)(c.RecordCalls), (*string)(c.ClientRegistration),
+			(*string)(c.OutboundCalls), (*string)(c.OutboundPrefixes)))
+
 		if isUnique(err) {
 			return p, problem.Taken("client_registration", "another project already has open client registration")
 		}
 		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10),
 			"media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
 			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy,
-			"record_calls", string(p.RecordCalls), "client_registration", string(p.ClientRegistration))
+			"record_calls", string(p.RecordCalls), "client_registration", string(p.ClientRegistration),
+			"outbound_calls", string(p.OutboundCalls), "outbound_prefixes", string(p.OutboundPrefixes))
 		return p, err
 	})
 }

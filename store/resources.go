@@ -71,6 +71,12 @@ func (s *Resources) ListResources(
 	return l.page(ctx, s.read(), q)
 }
 
+// ListGateways returns up to most SIP gateways of all projects, after the one with the given id.
+func (s *Resources) ListGateways(ctx context.Context, after string, most int) ([]fabric.Resource, error) {
+	return resourceTable.gather(ctx, s.read(),
+		`WHERE type = 'sip_gateway' AND id > $1 ORDER BY id LIMIT $2`, after, most)
+}
+
 // UpdateResource writes a resource, renames its addresses, and queues its event, unless the
 // resource was changed after the time old.
 func (s *Resources) UpdateResource(

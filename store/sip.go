@@ -45,6 +45,11 @@ func (s *Resources) FindSIPAddress(ctx context.Context, projectID, id string) (f
 	return sipAddressTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
 
+// FindSIPAddressByName finds a SIP address of any project by its name and user.
+func (s *Resources) FindSIPAddressByName(ctx context.Context, name, user string) (fabric.SIPAddress, error) {
+	return sipAddressTable.find(ctx, s.read(), `name = $1 AND "user" = $2`, name, user)
+}
+
 // ListSIPAddresses returns a page of a project's SIP addresses.
 func (s *Resources) ListSIPAddresses(
 	ctx context.Context, projectID string, q page.Query,

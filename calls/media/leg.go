@@ -141,7 +141,7 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 	// The port is opened last, so that no error leaves it open. At most one section is accepted.
 	for i := range steps {
 		if s := &steps[i]; s.old == nil && !s.answer.Rejected {
-			if s.port, err = l.engine.openPhonePort(l.terms.Phone); err != nil {
+			if s.port, err = l.engine.openPhonePort(l.terms); err != nil {
 				return nil, err
 			}
 		}
@@ -242,7 +242,7 @@ func (l *leg) addOffered(s *section) (err error) {
 	o := s.agreed.Offer(itoa(len(l.sections)))
 	if l.isPhone() {
 		o = s.agreed.OfferPhone(itoa(len(l.sections)))
-		if port, err = l.engine.openPhonePort(l.terms.Phone); err != nil {
+		if port, err = l.engine.openPhonePort(l.terms); err != nil {
 			return err
 		}
 	}

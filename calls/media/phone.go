@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync/atomic"
 	"time"
+
+	"github.com/selvage/selvage/calls"
 )
 
 // Phones speak plain RTP, without ICE. Packets from a phone cannot be told apart by their source,
@@ -21,14 +23,16 @@ const relatch = 2 * time.Second
 // A phonePort is the UDP port of a phone's section.
 type phonePort struct {
 	conn    *net.UDPConn
-	local   netip.AddrPort // as in our description
-	phone   netip.Addr     // the only address to exchange packets with
-	latched atomic.Bool    // the phone has sent a packet from the port in use
+	local   netip.AddrPort             // as in our description
+	proved  netip.Addr                 // the address that the phone has proved
+	gateway bool                       // see calls.Terms
+	phone   atomic.Pointer[netip.Addr] // the only address to exchange packets with
+	latched atomic.Bool                // the phone has sent a packet from the port in use
 }
 
 // openPhonePort opens a port for a phone.
-func (e *Engine) openPhonePort(phone netip.Addr) (*phonePort, error) {
-	local, err := e.addressFor(phone)
+func (e *Engine) openPhonePort(terms calls.Terms) (*phonePort, error) {
+	local, err := e.addressFor(terms.Phone)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +41,22 @@ func (e *Engine) openPhonePort(phone netip.Addr) (*phonePort, error) {
 		return nil, fmt.Errorf("opening a port for a phone: %w", err)
 	}
 	port := uint16(conn.LocalAddr().(*net.UDPAddr).Port)
-	return &phonePort{conn: conn, local: netip.AddrPortFrom(local, port), phone: phone}, nil
+	p := &phonePort{conn: conn, local: netip.AddrPortFrom(local, port), proved: terms.Phone, gateway: terms.Gateway}
+	p.phone.Store(&terms.Phone)
+	return p, nil
+}
+
+// remoteFor returns the address to exchange packets with, if the phone's description names the
+// address described. Gateways often send media from another machine. They cannot name private
+// addresses though, unless they are in the same private network themselves.
+func (p *phonePort) remoteFor(described netip.Addr) netip.Addr {
+	switch {
+	case !p.gateway, !described.IsGlobalUnicast() && !described.IsLoopback(), described.Is4() != p.proved.Is4(),
+		described.IsLoopback() && !p.proved.IsLoopback(),
+		described.IsPrivate() && !p.proved.IsPrivate() && !p.proved.IsLoopback():
+		return p.proved
+	}
+	return described
 }
 
 // AddressFor returns the address of this machine that a phone can reach, or the zero address.
@@ -84,15 +103,16 @@ func (e *Engine) newPhoneTransport(s *section, port *phonePort) *transport {
 	return t
 }
 
-// setRemotePort sets the port at which the phone expects media, until it sends some itself.
-func (t *transport) setRemotePort(port int) {
-	if port == 0 || t.announced == port {
+// setRemotePort sets where the phone expects media, until it sends some itself.
+func (t *transport) setRemotePort(port int, described netip.Addr) {
+	to := t.port.remoteFor(described)
+	if port == 0 || t.announced == port && *t.port.phone.Load() == to {
 		return
 	}
 	t.announced = port
+	t.port.phone.Store(&to)
 	t.port.latched.Store(false)
-	t.setPath(&path{udp: t.port.conn, local: t.port.local,
-		remote: netip.AddrPortFrom(t.port.phone, uint16(port))}, time.Now())
+	t.setPath(&path{udp: t.port.conn, local: t.port.local, remote: netip.AddrPortFrom(to, uint16(port))}, time.Now())
 }
 
 // readPhone handles the packets of a phone until its port is closed.
@@ -118,7 +138,7 @@ func (e *Engine) readPhone(t *transport) {
 // latch reports whether a packet comes from the phone. The first RTP packet sets the port to which
 // media is sent.
 func (t *transport) latch(b []byte, remote netip.AddrPort, now time.Time) bool {
-	if remote.Addr() != t.port.phone || len(b) < 12 || b[0]>>6 != 2 {
+	if remote.Addr() != *t.port.phone.Load() || len(b) < 12 || b[0]>>6 != 2 {
 		return false
 	}
 	current, last := t.path.Load(), t.lastHeard.Load()

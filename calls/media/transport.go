@@ -152,7 +152,7 @@ func (t *transport) retirePrevious(c *credentials) {
 // port at which a phone expects media.
 func (t *transport) setRemote(s *sdp.Section) {
 	if t.port != nil {
-		t.setRemotePort(s.Port)
+		t.setRemotePort(s.Port, s.Address)
 		return
 	}
 	t.mu.Lock()

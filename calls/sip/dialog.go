@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
 )
 
 // A dialogKey identifies a dialog by its Call-ID and our tag (RFC 3261, section 12). The tag is
@@ -41,12 +42,15 @@ type dialog struct {
 	checked   time.Time
 	over      bool
 
-	updates  *rate.Limiter // limits re-INVITEs and UPDATEs; fixed
-	invite   *sip.Request  // the INVITE that began the dialog
-	received *serverTx     // the transaction of invite, if the phone sent it
-	heard    bool          // the phone has responded to our INVITE
-	reason   sip.Header    // for a CANCEL that must wait for the phone's first response
-	reTx     *serverTx     // the transaction of the phone's latest re-INVITE
+	updates    *rate.Limiter   // limits re-INVITEs and UPDATEs; fixed
+	invite     *sip.Request    // the INVITE that began the dialog
+	received   *serverTx       // the transaction of invite, if the phone sent it
+	heard      bool            // the phone has responded to our INVITE
+	reason     sip.Header      // for a CANCEL that must wait for the phone's first response
+	gateway    *fabric.Gateway // of a call through a gateway; nil for others; fixed once flow is
+	authorized bool            // the INVITE to the gateway had credentials
+
+	reTx *serverTx // the transaction of the phone's latest re-INVITE
 }
 
 // The limits on re-INVITEs and UPDATEs in one dialog: the rate per second and the burst. Each one
@@ -85,12 +89,12 @@ func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
 	s.mu.Lock()
 	d := s.dialogs[dialogKey{r.CallID().Value(), tagOf(r.To().Params)}]
 	s.mu.Unlock()
-	if d == nil || d.flow.source() != f.source() {
+	if d == nil {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.remoteTag != tagOf(r.From().Params) {
+	if !d.knows(f.source()) || d.remoteTag != tagOf(r.From().Params) {
 		return nil
 	}
 	return d
@@ -193,7 +197,11 @@ func (d *dialog) check(now time.Time) {
 	r := d.request(sip.OPTIONS, d.seq)
 	r.SetBody(nil)
 	d.server.request(r, d.flow, timerEnd, func(answer *sip.Response) {
-		lost := answer == nil || answer.StatusCode == 408 || answer.StatusCode == 481 // RFC 3261, section 12.2.1.2
+		// RFC 3261, section 12.2.1.2
+		lost := answer == nil || answer.StatusCode == 408 || answer.StatusCode == 481
+		if d.gateway != nil { // some carriers drop the request, and missing media shows that one is gone
+			lost = answer != nil && answer.StatusCode == 481
+		}
 		if lost && d.finish() {
 			d.hangUp(calls.Hangup, calls.NormalClearing)
 		}

@@ -41,7 +41,7 @@ func digest(sum func() hash.Hash, texts ...string) string {
 // credentials holds the fields of an Authorization header, which answers a challenge (RFC 7616,
 // section 3.4).
 type credentials struct {
-	username, realm, nonce, uri, response, algorithm, qop, nc, cnonce string
+	username, realm, nonce, uri, response, algorithm, qop, nc, cnonce, opaque string
 }
 
 // maxField is the maximum length of a field, in bytes.
@@ -49,12 +49,19 @@ const maxField = 512
 
 // parseCredentials parses an Authorization header. ok is false if it is malformed.
 func parseCredentials(header string) (c credentials, ok bool) {
+	c, ok = parseDigest(header)
+	return c, ok && c.username != "" && c.nonce != "" && c.response != ""
+}
+
+// parseDigest parses a header of Digest authentication. ok is false if it is malformed.
+func parseDigest(header string) (c credentials, ok bool) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(header), " ")
 	if !strings.EqualFold(scheme, "Digest") {
 		return c, false
 	}
 	fields := map[string]*string{"username": &c.username, "realm": &c.realm, "nonce": &c.nonce, "uri": &c.uri,
-		"response": &c.response, "algorithm": &c.algorithm, "qop": &c.qop, "nc": &c.nc, "cnonce": &c.cnonce}
+		"response": &c.response, "algorithm": &c.algorithm, "qop": &c.qop, "nc": &c.nc, "cnonce": &c.cnonce,
+		"opaque": &c.opaque}
 	for rest = strings.TrimSpace(rest); rest != ""; {
 		name, after, found := strings.Cut(rest, "=")
 		value, next, valid := parseField(strings.TrimSpace(after))
@@ -69,7 +76,7 @@ func parseCredentials(header string) (c credentials, ok bool) {
 	if c.algorithm = strings.ToUpper(c.algorithm); c.algorithm == "" {
 		c.algorithm = "MD5" // RFC 7616, section 3.4
 	}
-	return c, c.username != "" && c.nonce != "" && c.response != ""
+	return c, true
 }
 
 // parseField parses a token or a quoted string, and skips the comma after it. rest is the text that

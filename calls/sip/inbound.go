@@ -22,7 +22,7 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 		t.repeat()
 		return
 	}
-	a, ok := s.admit(ctx, r, f)
+	c, ok := s.callerOf(ctx, r, f)
 	if !ok {
 		return
 	}
@@ -45,19 +45,21 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	}
 	t.respond(response(r, 100, "Trying", nil), nil)
 
-	to, err := s.addressOf(ctx, a.ProjectID, r.Recipient.User)
-	if err != nil {
-		s.log.Error("finding the address that a phone dialed", "error", err)
-		t.respond(response(r, 500, "Server Internal Error", nil), nil)
-		return
+	if c.to == "" {
+		var err error
+		if c.to, err = s.addressOf(ctx, c.client.Token.ProjectID, r.Recipient.User); err != nil {
+			s.log.Error("finding the address that a phone dialed", "error", err)
+			t.respond(response(r, 500, "Server Internal Error", nil), nil)
+			return
+		}
 	}
-	d := s.inboundDialog(r, f, a, t, contact)
+	d := s.inboundDialog(r, f, c, t, contact)
 	if !s.add(d) {
 		t.respond(response(r, 503, "Service Unavailable", nil), nil)
 		return
 	}
 	s.counters.inbound.Add(1)
-	if _, err := d.do(calls.Command{Op: calls.Invite, To: to, SDP: string(r.Body())}); err != nil {
+	if _, err := d.do(calls.Command{Op: calls.Invite, To: c.to, SDP: string(r.Body())}); err != nil {
 		s.remove(d)
 		if d.finish() {
 			t.respond(s.refusal(r, err), nil)
@@ -65,14 +67,36 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	}
 }
 
+// callerOf returns the caller of an INVITE. If the INVITE must not be handled, callerOf sends the
+// response, if any, and ok is false.
+func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool) {
+	c, ok, err := s.outsider(ctx, r, f)
+	if err != nil {
+		s.log.Error("finding what an outside caller dialed", "error", err)
+		return c, false // the caller repeats the request
+	}
+	if ok {
+		if c.gateway != nil || f.tcp != nil {
+			s.prove(f)
+		}
+		return c, true
+	}
+	a, ok := s.admit(ctx, r, f)
+	if !ok {
+		return c, false
+	}
+	at := calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()}
+	return caller{client: clientOf(a.SIPCredential, at)}, true
+}
+
 // inboundDialog returns the dialog that an INVITE begins.
 func (s *Server) inboundDialog(
-	r *sip.Request, f flow, a fabric.SIPAccount, t *serverTx, contact *sip.ContactHeader,
+	r *sip.Request, f flow, c caller, t *serverTx, contact *sip.ContactHeader,
 ) *dialog {
 	r.To().Params.Add("tag", newTag()) // part of all responses from now on
 	d := &dialog{server: s, key: dialogKey{r.CallID().Value(), tagOf(r.To().Params)}, leg: uuid.NewString(), flow: f,
-		client: clientOf(a.SIPCredential, calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()}),
-		uri:    "<" + r.From().Address.String() + ">", remoteTag: tagOf(r.From().Params), remote: contact.Address,
+		client: c.client, gateway: c.gateway,
+		uri: "<" + r.From().Address.String() + ">", remoteTag: tagOf(r.From().Params), remote: contact.Address,
 		routes: routeSet(r), theirSeq: r.CSeq().SeqNo, invite: r, received: t}
 	from := r.To().AsFrom()
 	d.from = &from
@@ -90,6 +114,9 @@ func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
 func (s *Server) addressOf(ctx context.Context, projectID, user string) (string, error) {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain
+	}
+	if number, ok := fabric.ParseNumber(user); ok {
+		return number, nil
 	}
 	private, public := "/private/"+user, "/public/"+user
 	if public == calls.EchoAddress {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/rand"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -29,10 +30,13 @@ type flow struct {
 
 // network returns the name of the transport for Via headers.
 func (f flow) network() string {
-	if f.tcp != nil {
-		return "TCP"
+	switch {
+	case f.tcp == nil:
+		return "UDP"
+	case f.tcp.isTLS():
+		return "TLS"
 	}
-	return "UDP"
+	return "TCP"
 }
 
 // write sends a message without waiting. If the message cannot be sent, it is repeated later, or
@@ -144,6 +148,13 @@ type stream struct {
 	proven atomic.Bool // the client has authenticated
 	prove  func()      // called when it has, and when the connection ends
 	id     string      // random; the bindings of its phone name it
+	dialed string      // transport and host of the gateway to which this server connected; "" for others
+}
+
+// isTLS reports whether the connection is encrypted.
+func (t *stream) isTLS() bool {
+	_, ok := t.conn.(*tls.Conn)
+	return ok
 }
 
 func newStream(conn net.Conn) *stream {
@@ -192,9 +203,13 @@ func (s *Server) serveTCP(t *stream, remote netip.AddrPort) {
 	}
 	defer s.removeStream(t, remote)
 	go t.write()
-
-	f, in := flow{tcp: t, remote: remote}, bufio.NewReaderSize(t.conn, maxHead)
 	_ = t.conn.SetReadDeadline(time.Now().Add(strangerFor))
+	s.readStream(t, remote)
+}
+
+// readStream handles the messages of a connection until it ends.
+func (s *Server) readStream(t *stream, remote netip.AddrPort) {
+	f, in := flow{tcp: t, remote: remote}, bufio.NewReaderSize(t.conn, maxHead)
 	for {
 		b, err := readMessage(in, func() { t.send([]byte("\r\n")) })
 		if err != nil || !s.admits(remote.Addr()) {

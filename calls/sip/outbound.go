@@ -47,19 +47,27 @@ func (d *dialog) start(socket string, e calls.Event) {
 	}
 	host := s.hostFor(f)
 	d.flow, d.remote, d.uri = f, contact, "<"+contact.String()+">"
-	d.seq = 1
 	d.from = &sip.FromHeader{DisplayName: displayName(e.From.Name),
 		Address: sip.Uri{Scheme: "sip", User: userOf(e.From), Host: host},
 		Params:  sip.HeaderParams{{K: "tag", V: d.key.tag}}}
+	d.sendInvite(nil)
+}
 
+// sendInvite sends an INVITE, with the header more if it is not nil. The caller holds mu.
+func (d *dialog) sendInvite(more sip.Header) {
+	s := d.server
+	d.seq++
 	r := d.request(sip.INVITE, d.seq)
-	r.AppendHeader(s.contactFor(f))
+	if more != nil {
+		r.AppendHeader(more)
+	}
+	r.AppendHeader(s.contactFor(d.flow))
 	r.AppendHeader(allow)
 	r.AppendHeader(sdpType)
 	r.SetBody([]byte(d.sdp))
 	d.invite = r
 	s.counters.outbound.Add(1)
-	s.request(r, f, timerEnd/2, d.answered)
+	s.request(r, d.flow, timerEnd/2, d.answered)
 }
 
 // answered handles the phone's response to the INVITE. r is nil if no response arrived in time.
@@ -73,6 +81,7 @@ func (d *dialog) answered(r *sip.Response) {
 		d.ringing()
 	case r.StatusCode < 300:
 		d.accept(r)
+	case d.reauthorize(r):
 	default:
 		if d.finish() {
 			op, cause := failureOf(r.StatusCode)

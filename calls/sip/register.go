@@ -145,13 +145,18 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 	case a.Fields.Text("encryption") == "required":
 		s.reply(r, f, 403, "Encryption Required") // this server offers no encryption
 	default:
-		s.rates.prove(networkOf(f.source()), time.Now())
-		if f.tcp != nil {
-			f.tcp.prove()
-		}
+		s.prove(f)
 		return a, true
 	}
 	return a, false
+}
+
+// prove records that a request from f was authenticated.
+func (s *Server) prove(f flow) {
+	s.rates.prove(networkOf(f.source()), time.Now())
+	if f.tcp != nil {
+		f.tcp.prove()
+	}
 }
 
 // handleRegister handles REGISTER (RFC 3261, section 10.3).
@@ -368,8 +373,11 @@ func (s *Server) Phones(ctx context.Context, projectID, subscriberID string) (al
 }
 
 // codecsOf returns the codecs that the credentials permit, by their names in SDP.
-func codecsOf(c fabric.SIPCredential) (names []string) {
-	for _, name := range c.Codecs() {
+func codecsOf(c fabric.SIPCredential) []string { return codecNames(c.Codecs()) }
+
+// codecNames returns the names in SDP of codecs that the API names.
+func codecNames(codecs []string) (names []string) {
+	for _, name := range codecs {
 		switch name, _, _ = strings.Cut(name, "@"); name {
 		case "OPUS":
 			names = append(names, "opus")

@@ -14,6 +14,8 @@
 //	register.go     registrations, which are kept in the session store
 //	dialog.go       calls; inbound.go handles calls from phones, outbound.go rings phones
 //	tell.go         events from package calls
+//	gateway.go      calls through gateways; registrar.go registers at them
+//	outside.go      calls from gateways, and from anyone to SIP addresses
 //
 // The server stores nothing for a request outside a call until the request is authenticated. A
 // wrong password and an unknown username get the same answer. After too many of them, the sender
@@ -27,6 +29,7 @@ package sip
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -52,6 +55,12 @@ type Config struct {
 	Alone    bool           // this is the only node
 	Digests  []string       // names of the hash functions for passwords, the best first; nil means all
 
+	// For gateways: how their names are resolved, to which addresses a host name may lead, and which
+	// authorities sign their certificates. Nil means the system's resolver, none, and the system's.
+	Resolver *net.Resolver
+	MayReach func(host string, at netip.AddrPort) bool
+	Roots    *x509.CertPool
+
 	// AddressFor returns the address at which the phone can reach this machine.
 	AddressFor func(phone netip.Addr) netip.Addr
 
@@ -75,14 +84,17 @@ type Server struct {
 	workers  chan struct{}     // holds one entry for each request being handled
 	counters counters
 
-	mu      sync.Mutex
-	streams map[netip.AddrPort]*stream // TCP connections
-	served  map[serverKey]*serverTx
-	sent    map[string]*clientTx // by branch
-	dialogs map[dialogKey]*dialog
-	legs    map[string]*dialog
-	pinged  map[netip.AddrPort]time.Time // UDP addresses of phones registered here, and until when to ping them
-	closed  bool
+	mu            sync.Mutex
+	streams       map[netip.AddrPort]*stream // TCP connections
+	served        map[serverKey]*serverTx
+	sent          map[string]*clientTx // by branch
+	dialogs       map[dialogKey]*dialog
+	legs          map[string]*dialog
+	gateways      []fabric.Gateway       // of all projects
+	registrations map[string]*enrollment // by the id of the gateway
+
+	pinged map[netip.AddrPort]time.Time // UDP addresses of phones registered here, and until when to ping them
+	closed bool
 }
 
 // The limits of a server.
@@ -101,6 +113,12 @@ func New(c Config) *Server {
 	if c.Digests == nil {
 		c.Digests = []string{"SHA-256", "MD5"}
 	}
+	if c.Resolver == nil {
+		c.Resolver = net.DefaultResolver
+	}
+	if c.MayReach == nil {
+		c.MayReach = func(string, netip.AddrPort) bool { return false }
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
@@ -113,7 +131,7 @@ func New(c Config) *Server {
 		rates:    newRates(), workers: make(chan struct{}, maxWorkers),
 		streams: make(map[netip.AddrPort]*stream), served: make(map[serverKey]*serverTx),
 		sent: make(map[string]*clientTx), dialogs: make(map[dialogKey]*dialog), legs: make(map[string]*dialog),
-		pinged: make(map[netip.AddrPort]time.Time),
+		pinged: make(map[netip.AddrPort]time.Time), registrations: make(map[string]*enrollment),
 	}
 }
 
@@ -132,6 +150,7 @@ func (s *Server) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	work.Go(s.readUDP)
 	work.Go(s.acceptTCP)
+	work.Go(func() { s.runGateways(ctx) })
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -223,6 +242,7 @@ type Stats struct {
 	Sent       [7]uint64 // responses to phones, by the first digit of their status, without repeats
 	Answered   [7]uint64 // responses of phones, likewise
 	Dialogs    int       // current dialogs
+	Gateways   int       // current registrations at gateways
 	Streams    int       // current TCP connections
 }
 
@@ -235,5 +255,10 @@ func (s *Server) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st.Dialogs, st.Streams = len(s.legs), len(s.streams)
+	for _, r := range s.registrations {
+		if time.Now().Before(r.until) {
+			st.Gateways++
+		}
+	}
 	return st
 }

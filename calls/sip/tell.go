@@ -15,7 +15,11 @@ func cutSocket(id string) (subscriber, binding string, ok bool) { return strings
 // Tell implements [calls.Clients] for phones. It does not block.
 func (s *Server) Tell(to calls.Socket, e calls.Event) {
 	if e.Kind == calls.Invited {
-		s.ring(to, e)
+		if to.Gateway {
+			s.ringGateway(to, e)
+		} else {
+			s.ring(to, e)
+		}
 		return
 	}
 	s.mu.Lock()

@@ -39,10 +39,13 @@ type world struct {
 	t       *testing.T
 	fabric  *fabric.Fabric
 	calls   *calls.Calls
+	records *calls.Records
 	server  *sip.Server
 	udp     *net.UDPAddr
 	project string
-	browser chan calls.Event // events for clients that are not phones
+
+	subscribers map[string]string // ids by name
+	browser     chan calls.Event  // events for clients that are not phones
 }
 
 // browsers passes the events of clients that are not phones to the test.
@@ -79,7 +82,7 @@ func newWorld(t *testing.T) *world {
 	if err := revoked.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, browser: make(chan calls.Event, 1000)}
+	w := &world{t: t, subscribers: map[string]string{}, browser: make(chan calls.Event, 1000)}
 	w.fabric = fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil),
 		Revocations: revoked, Sessions: sessions, Host: "puc.localhost", Issuer: "http://localhost/"})
 	engine := must[*media.Engine](t)(media.New(media.Config{Listen: "127.0.0.1:0"}))
@@ -91,10 +94,12 @@ func newWorld(t *testing.T) *world {
 	w.server = sip.New(sip.Config{UDP: udp, TCP: tcp, Fabric: w.fabric, Sessions: sessions, Node: "node", Alone: true,
 		Limits: limit.New(sessions, limit.Rates{limit.SIPPerUser: limit.Of(4, time.Hour),
 			limit.SIPPerNetwork: limit.Of(6, time.Hour)}),
-		AddressFor: engine.AddressFor, Log: log})
+		AddressFor: engine.AddressFor, Log: log,
+		MayReach: func(_ string, at netip.AddrPort) bool { return at.Addr().IsLoopback() }})
 	w.calls = calls.New(calls.Config{Fabric: w.fabric, Engine: engine, Clients: browsers{w}, Store: rows, Rooms: rows,
-		Sessions: sessions, Phones: w.server.Phones, Node: "node", Log: log,
+		Sessions: sessions, Phones: w.server.Phones, Trunk: w.server.Trunk, Node: "node", Log: log,
 		Limits: calls.Limits{Ring: 5 * time.Second}})
+	w.records = calls.NewRecords(rows)
 	w.server.Carry(w.calls)
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -130,6 +135,7 @@ func (w *world) subscriber(name string) (subscriber, credential string) {
 		fabric.SubscriberInput{Email: &email, Profile: fabric.Profile{DisplayName: &first}}))
 	c := must[fabric.SIPCredential](w.t)(w.fabric.SIP.CreateCredential(w.t.Context(), w.project, s.ID,
 		map[string]json.RawMessage{"username": quoted(name), "password": quoted("secret-" + name)}))
+	w.subscribers[name] = s.ID
 	return s.ID, c.ID
 }
 

@@ -79,13 +79,16 @@ type projectResponse struct {
 	PolicyURI   string                    `json:"policy_uri"`
 	RecordCalls fabric.RecordCalls        `json:"record_calls"`
 	Clients     fabric.ClientRegistration `json:"client_registration"`
+	Outbound    fabric.OutboundCalls      `json:"outbound_calls"`
+	Prefixes    []string                  `json:"outbound_prefixes"`
 	CreatedAt   string                    `json:"created_at"`
 	UpdatedAt   string                    `json:"updated_at"`
 }
 
 func (p projectAPI) show(of fabric.Project) projectResponse {
 	return projectResponse{of.ID, of.Name, of.Color, logoURL(p.issuer, of.Logo), of.Terms, of.Privacy,
-		of.RecordCalls, of.ClientRegistration, iso(of.Created), iso(of.Updated)}
+		of.RecordCalls, of.ClientRegistration, of.OutboundCalls,
+		append([]string{}, of.OutboundPrefixes.List()...), iso(of.Created), iso(of.Updated)}
 }
 
 // find serves GET /api/project.
@@ -103,12 +106,18 @@ func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, e
 	rules, bad := web.FromMembers[struct {
 		RecordCalls *fabric.RecordCalls        `json:"record_calls"`
 		Clients     *fabric.ClientRegistration `json:"client_registration"`
+		Outbound    *fabric.OutboundCalls      `json:"outbound_calls"`
+		Prefixes    *[]string                  `json:"outbound_prefixes"`
 	}](members)
 
 	made, given, wrong := sent.logo(r.Context())
 	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI,
 		Privacy: sent.PolicyURI, RecordCalls: rules.RecordCalls,
-		ClientRegistration: rules.Clients}
+		ClientRegistration: rules.Clients, OutboundCalls: rules.Outbound}
+	if rules.Prefixes != nil {
+		all := fabric.JoinPrefixes(*rules.Prefixes)
+		change.OutboundPrefixes = &all
+	}
 	if err := faults(err, bad, change.Check(), wrong); err != nil {
 		return fabric.Project{}, err
 	}

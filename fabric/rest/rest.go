@@ -89,6 +89,7 @@ func routes(c Config, by *credentials) []route {
 		ingestKeyAPI{f.IngestKeys, by}.routes(),
 		keyAPI{f.APIKeys}.routes(by),
 		loginAPI{f.Logins}.routes(by),
+		numberAPI{f.PhoneNumbers}.routes(by),
 		projectAPI{f.Projects, c.Clients.Issuer}.routes(by),
 		registrationTokenAPI{f.RegistrationTokens}.routes(by),
 		resources.routes(by),

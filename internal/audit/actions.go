@@ -54,6 +54,8 @@ var sentences = map[string]struct{ done, refused string }{
 	"operator_link.created":       {"Operator link created", ""},
 	"operator_link.used":          {"Operator link used", ""},
 	"operator_link.withdrawn":     {"Invitation withdrawn", ""},
+	"phone_number.created":        {"Phone number added", ""},
+	"phone_number.deleted":        {"Phone number removed", ""},
 	"phone_route.assigned":        {"Phone number assigned", ""},
 	"project.created":             {"Project created", ""},
 	"project.deleted":             {"Project deleted", ""},

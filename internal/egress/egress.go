@@ -66,6 +66,11 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.DialContext(ctx, network, address)
 }
 
+// MayReach reports whether packets may be sent to an address to which host resolves.
+func (p Policy) MayReach(host string, at netip.AddrPort) bool {
+	return judge(at.String(), p.allows(host)) == nil
+}
+
 // judge returns an error if connections to address are not permitted. allowed reports whether the
 // operator allows the name that resolved to address.
 func judge(address string, allowed bool) error {

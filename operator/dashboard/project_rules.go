@@ -50,6 +50,14 @@ var clientRules = []choice{
 		Why: "Every app can register itself, without a token. Only one project can have this rule."},
 }
 
+// outboundRules are the options of a project's rule for calls through SIP gateways.
+var outboundRules = []choice{
+	{Value: string(fabric.OutboundOff), Title: "Off", Why: "Nobody calls phone numbers or SIP gateways."},
+	{Value: string(fabric.OutboundOn), Title: "On",
+		Why: "Subscribers call phone numbers with the prefixes below. Satellites and premium rates stay refused, " +
+			"unless a prefix names them."},
+}
+
 // recordConsent is the warning shown wherever recording can be switched on.
 const recordConsent = "In many countries everyone on a call must consent to its recording."
 
@@ -57,7 +65,8 @@ const recordConsent = "In many countries everyone on a call must consent to its 
 type rulesPage struct {
 	Base                                    string
 	Registration, Factors, Media, Recording choice
-	Clients                                 choice
+	Clients, Outbound                       choice
+	Prefixes                                string
 	MayChange                               bool
 	Form                                    form
 }
@@ -69,6 +78,8 @@ func (a *rulePages) showRules(v *visit) error {
 		Factors: one(factorRules, yesOrNo(v.project.RequireFactor)),
 		Media:   one(mediaRules, v.project.MediaAuth), Recording: one(recordRules, string(v.project.RecordCalls)),
 		Clients:   one(clientRules, string(v.project.ClientRegistration)),
+		Outbound:  one(outboundRules, string(v.project.OutboundCalls)),
+		Prefixes:  string(v.project.OutboundPrefixes),
 		MayChange: v.mayIn(operator.Write),
 	})
 }
@@ -109,6 +120,10 @@ func (v *visit) rulesForm() form {
 			Options: chosen(recordRules, string(v.project.RecordCalls))},
 		{Kind: "cards", Name: "client_registration", Label: "OAuth clients that register themselves",
 			Options: chosen(clientRules, string(v.project.ClientRegistration))},
+		{Kind: "cards", Name: "outbound_calls", Label: "Calls to phone numbers",
+			Options: chosen(outboundRules, string(v.project.OutboundCalls))},
+		{Kind: "text", Name: "outbound_prefixes", Label: "Prefixes that may be called",
+			Hint: "Such as +49 +43, separated by spaces.", Value: string(v.project.OutboundPrefixes)},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
@@ -140,6 +155,12 @@ func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 	}
 	if text, ok := changed("client_registration", string(v.project.ClientRegistration)); ok {
 		c.ClientRegistration = (*fabric.ClientRegistration)(&text)
+	}
+	if text, ok := changed("outbound_calls", string(v.project.OutboundCalls)); ok {
+		c.OutboundCalls = (*fabric.OutboundCalls)(&text)
+	}
+	if text, ok := changed("outbound_prefixes", string(v.project.OutboundPrefixes)); ok {
+		c.OutboundPrefixes = (*fabric.Prefixes)(&text)
 	}
 	return c, err
 }

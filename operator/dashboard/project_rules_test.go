@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,11 +29,13 @@ func TestRules(t *testing.T) {
 
 	// An admin changes the rules. The rest of the project stays unchanged.
 	b.post(edit, edit, url.Values{"registration": {"open"}, "require_factor": {"yes"},
-		"media_auth": {"basic"}, "record_calls": {"on"}}).leadsTo(t, at+"?done=changed")
+		"media_auth": {"basic"}, "record_calls": {"on"}, "outbound_calls": {"on"},
+		"outbound_prefixes": {"+49  +43"}}).leadsTo(t, at+"?done=changed")
 	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	must(t, err)
 	if now.Registration != fabric.RegistrationOpen || !now.RequireFactor || now.MediaAuth != "basic" ||
-		now.RecordCalls != fabric.RecordOn || now.Name != w.one.Name {
+		now.RecordCalls != fabric.RecordOn || now.OutboundCalls != fabric.OutboundOn ||
+		!slices.Equal(now.OutboundPrefixes.List(), []string{"+49", "+43"}) || now.Name != w.one.Name {
 		t.Errorf("the project is %+v", now)
 	}
 
@@ -57,6 +60,13 @@ func TestRules(t *testing.T) {
 		url.Values{"record_calls": {"inherit"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-record_calls-fault"`) {
 		t.Errorf("an unknown rule for recording: %s", a.Status)
+	}
+
+	for name, value := range map[string]string{"outbound_calls": "maybe", "outbound_prefixes": "49"} {
+		if a := b.post(edit, edit, url.Values{name: {value}}); a.StatusCode != http.StatusUnprocessableEntity ||
+			!strings.Contains(a.body, `id="f-`+name+`-fault"`) {
+			t.Errorf("the rule %s = %q: %s", name, value, a.Status)
+		}
 	}
 
 	// A session that is not fresh must be confirmed first.

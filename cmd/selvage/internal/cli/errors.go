@@ -72,6 +72,11 @@ var flagOf = map[string]string{
 	"expire_at":         "--expires-in",
 	"expires_at":        "--expires-in",
 	"events":            "--event",
+	"prefixes":          "--prefix",
+	"ip_auth":           "--allow-from",
+	"codecs":            "--codec",
+	"number":            "the number",
+	"outbound_prefixes": "--outbound-prefix",
 }
 
 // nameFlag returns the message of a problem with the flag in place of the parameter.

@@ -74,6 +74,7 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 		c.serveCommand(), c.demoCommand(), c.projectCommand(), operatorCommands{c}.command(), c.keyCommand(),
 		c.ingestKeyCommand(), c.clientRegistrationCommand(),
 		clientCommands{c}.command(), subscriberCommands{c}.command(), c.resourceCommand(),
+		c.gatewayCommand(), c.numberCommand(),
 		c.addressCommand(), tokenCommands{c}.command(), c.upstreamCommand(), webhookCommands{c}.command(),
 		c.mailCommand(),
 		c.callCommand(), c.roomCommand(), recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),

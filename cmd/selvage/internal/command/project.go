@@ -25,6 +25,8 @@ var projectView = cli.View[fabric.Project]{
 			Registers  string   `json:"registration"`
 			Records    string   `json:"record_calls"`
 			Clients    string   `json:"client_registration"`
+			Outbound   string   `json:"outbound_calls"`
+			Prefixes   []string `json:"outbound_prefixes"`
 			Color      string   `json:"color,omitempty"`
 			Logo       string   `json:"logo,omitempty"`
 			Terms      string   `json:"tos_uri,omitempty"`
@@ -32,7 +34,9 @@ var projectView = cli.View[fabric.Project]{
 			CreatedAt  cli.Time `json:"created_at"`
 			UpdatedAt  cli.Time `json:"updated_at"`
 		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration),
-			string(p.RecordCalls), string(p.ClientRegistration), p.Color, p.Logo, p.Terms, p.Privacy,
+			string(p.RecordCalls), string(p.ClientRegistration),
+			string(p.OutboundCalls), append([]string{}, p.OutboundPrefixes.List()...),
+			p.Color, p.Logo, p.Terms, p.Privacy,
 			cli.UTC(p.Created), cli.UTC(p.Updated)}
 	},
 	Facts: []cli.Fact[fabric.Project]{
@@ -51,6 +55,12 @@ var projectView = cli.View[fabric.Project]{
 		}},
 		{Name: "OAuth clients", Detail: true, Value: func(p fabric.Project) string {
 			return clientRegistrationText[p.ClientRegistration]
+		}},
+		{Name: "Outbound calls", Detail: true, Value: func(p fabric.Project) string {
+			return outboundText[p.OutboundCalls]
+		}},
+		{Name: "Outbound prefixes", Detail: true, Value: func(p fabric.Project) string {
+			return cli.Join(p.OutboundPrefixes.List())
 		}},
 		{Name: "Color", Detail: true, Value: func(p fabric.Project) string { return p.Color }},
 		{Name: "Logo", Detail: true, Value: func(p fabric.Project) string { return p.Logo }},
@@ -78,6 +88,12 @@ var registrationText = map[fabric.Registration]string{
 var recordText = map[fabric.RecordCalls]string{
 	fabric.RecordOff: "off: calls are recorded only if a subscriber's setting is on",
 	fabric.RecordOn:  "on: calls are recorded unless the settings of all their subscribers are off",
+}
+
+// outboundText explains the values of outbound-calls.
+var outboundText = map[fabric.OutboundCalls]string{
+	fabric.OutboundOff: "off: nobody calls phone numbers or SIP gateways",
+	fabric.OutboundOn:  "on: subscribers call phone numbers with the outbound prefixes",
 }
 
 // clientRegistrationText explains the values of client-registration.
@@ -131,6 +147,9 @@ func addProjectFlags(cmd *cobra.Command) {
 		"countries everyone on a call must consent")
 	f.String("client-registration", "", "`rule` for new OAuth clients: off (operators), token (also holders of an "+
 		"initial access token) or open (anyone; only one project)")
+	f.String("outbound-calls", "", "`setting`: off, or on to let subscribers call phone numbers through SIP gateways")
+	f.StringSlice("outbound-prefix", nil, "`prefix` of the phone numbers that may be called, such as +49; repeatable, "+
+		"\"\" for none")
 }
 
 // createProject creates a project, and the data directory if needed. Servers without a demo begin
@@ -163,6 +182,12 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		RecordCalls:   (*fabric.RecordCalls)(cli.Text(cmd, "record-calls")),
 
 		ClientRegistration: (*fabric.ClientRegistration)(cli.Text(cmd, "client-registration")),
+
+		OutboundCalls: (*fabric.OutboundCalls)(cli.Text(cmd, "outbound-calls")),
+	}
+	if prefixes := cli.Texts(cmd, "outbound-prefix"); prefixes != nil {
+		all := fabric.JoinPrefixes(*prefixes)
+		change.OutboundPrefixes = &all
 	}
 	if cmd.Flags().Changed("record-rate") {
 		rate, err := cmd.Flags().GetInt64("record-rate")

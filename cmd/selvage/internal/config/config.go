@@ -258,8 +258,8 @@ type Config struct {
 	} `key:"backup"`
 
 	Egress struct {
-		// Host names that webhooks and fetches of client documents may reach even at private
-		// addresses or unusual ports.
+		// Host names that webhooks, fetches of client documents and calls through SIP gateways
+		// may reach even at private addresses or unusual ports.
 		Allow texts `key:"allow"`
 	} `key:"egress"`
 
@@ -311,6 +311,22 @@ type Config struct {
 		SIPPerUser limit `key:"sip_per_user" default:"20" reload:"true"`
 		// Wrong SIP credentials from one address in ten minutes; 0 for no limit.
 		SIPPerNetwork limit `key:"sip_per_network" default:"100" reload:"true"`
+		// Calls of a subscriber through SIP gateways at a time; 0 for no limit.
+		OutboundCalls limit `key:"outbound_calls" default:"2"`
+		// Calls of a project through SIP gateways at a time; 0 for no limit.
+		OutboundCallsPerProject limit `key:"outbound_calls_per_project" default:"20"`
+		// Calls of a subscriber through SIP gateways within an hour; 0 for no limit.
+		OutboundHourly limit `key:"outbound_hourly" default:"30"`
+		// Calls of a project through SIP gateways within an hour; 0 for no limit.
+		OutboundHourlyPerProject limit `key:"outbound_hourly_per_project" default:"200"`
+		// Minutes that a subscriber may talk through SIP gateways within 24 hours; 0 for no
+		// limit.
+		OutboundMinutes limit `key:"outbound_minutes" default:"120"`
+		// Minutes that a project may talk through SIP gateways within 24 hours; 0 for no limit.
+		OutboundMinutesPerProject limit `key:"outbound_minutes_per_project" default:"1440"`
+		// Minutes after which a call through a SIP gateway ends; 0 for the 4 hours of all
+		// calls.
+		OutboundLongest limit `key:"outbound_longest" default:"60"`
 		// Requests for unknown recordings from one address per minute; 0 for no limit.
 		MediaMissesPerNetwork limit `key:"media_misses_per_network" default:"300" reload:"true"`
 	} `key:"limits"`

@@ -38,6 +38,7 @@ func projectFields(p *fabric.Project) []field {
 		{"require_factor", &p.RequireFactor},
 		{"color", &p.Color}, {"tos_uri", &p.Terms}, {"policy_uri", &p.Privacy}, {"registration", &p.Registration},
 		{"record_calls", &p.RecordCalls}, {"client_registration", &p.ClientRegistration},
+		{"outbound_calls", &p.OutboundCalls}, {"outbound_prefixes", &p.OutboundPrefixes},
 	}
 }
 
@@ -45,7 +46,7 @@ func projectFields(p *fabric.Project) []field {
 func freshProject() fabric.Project {
 	return fabric.Project{
 		RecordRate: fabric.DefaultRecordRate, MediaAuth: fabric.MediaAuths[0], Registration: fabric.RegistrationOff,
-		RecordCalls: fabric.RecordOff, ClientRegistration: fabric.ClientsOff,
+		RecordCalls: fabric.RecordOff, ClientRegistration: fabric.ClientsOff, OutboundCalls: fabric.OutboundOff,
 	}
 }
 
@@ -129,6 +130,9 @@ func changeOf(old, p fabric.Project) fabric.ProjectChange {
 		RecordCalls: changed(old.RecordCalls, p.RecordCalls),
 
 		ClientRegistration: changed(old.ClientRegistration, p.ClientRegistration),
+
+		OutboundCalls:    changed(old.OutboundCalls, p.OutboundCalls),
+		OutboundPrefixes: changed(old.OutboundPrefixes, p.OutboundPrefixes),
 	}
 }
 

@@ -31,6 +31,7 @@ var contents = []group{
 		{"browser", "An app in a browser"}, {"web", "A server-rendered web app"},
 		{"mobile", "An app on a phone"}, {"device", "A television, a command line"},
 		{"backend", "A backend"}, {"calls", "Calls between browsers"}, {"phones", "Phones"},
+		{"gateways", "Phone numbers and gateways"},
 		{"switches", "Recordings from your switch"},
 		{"moving", "Moving from a cloud"}, {"declared", "Projects in a repository"}, {"nodes", "Two nodes"},
 	}},

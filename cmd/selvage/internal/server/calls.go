@@ -60,7 +60,7 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 	conf := calls.Config{
 		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store, Rooms: a.Store,
 		Sessions: a.sessions, Node: a.node, Log: log, Meter: meter,
-		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring)},
+		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring), Outbound: outboundLimits(a.Config)},
 	}
 	if !a.bus.Alone() {
 		conf.Nodes = a.bus

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/session"
@@ -31,6 +32,24 @@ func rates(c config.Config) limit.Rates {
 		limit.SIPPerUser:            limit.Of(int(l.SIPPerUser), 10*time.Minute),
 		limit.SIPPerNetwork:         limit.Of(int(l.SIPPerNetwork), 10*time.Minute),
 		limit.MediaMissesPerNetwork: limit.Of(int(l.MediaMissesPerNetwork), time.Minute),
+	}
+}
+
+// outboundLimits returns the caps on calls through SIP gateways.
+func outboundLimits(c config.Config) calls.OutboundLimits {
+	l := c.Limits
+	n := func(limit int) int { // 0 means none in the configuration, and the default in package calls
+		if limit == 0 {
+			return -1
+		}
+		return limit
+	}
+	return calls.OutboundLimits{
+		Running: n(int(l.OutboundCalls)), ProjectRunning: n(int(l.OutboundCallsPerProject)),
+		Hourly: n(int(l.OutboundHourly)), ProjectHourly: n(int(l.OutboundHourlyPerProject)),
+		Daily:        time.Duration(n(int(l.OutboundMinutes))) * time.Minute,
+		ProjectDaily: time.Duration(n(int(l.OutboundMinutesPerProject))) * time.Minute,
+		Longest:      time.Duration(n(int(l.OutboundLongest))) * time.Minute,
 	}
 }
 

@@ -129,6 +129,8 @@ func (m *metrics) watchSIP(s *sip.Server) {
 	}
 	m.gauge("selvage_sip_dialogs", "Calls of phones whose SIP is on this node, ringing ones included.", nil,
 		func() float64 { return float64(s.Stats().Dialogs) })
+	m.gauge("selvage_sip_gateways", "SIP gateways at which this node is registered.", nil,
+		func() float64 { return float64(s.Stats().Gateways) })
 	m.gauge("selvage_sip_connections", "TCP connections of phones.", nil,
 		func() float64 { return float64(s.Stats().Streams) })
 

@@ -24,9 +24,10 @@ func (a *App) openSIP(ctx context.Context, c *calls.Config) error {
 	a.sip = sip.New(sip.Config{
 		UDP: udp, TCP: tcp, Fabric: a.Fabric, Sessions: a.sessions, Limits: a.limits, Node: a.node,
 		Alone: c.Nodes == nil, Digests: a.Config.PhoneDigests, AddressFor: a.engine.AddressFor, Log: c.Log,
+		MayReach: a.egress.MayReach,
 	})
 	a.opened = append(a.opened, a.sip)
-	c.Phones, c.Clients = a.sip.Phones, clients{a.relay, a.sip}
+	c.Phones, c.Trunk, c.Clients = a.sip.Phones, a.sip.Trunk, clients{a.relay, a.sip}
 	return nil
 }
 

@@ -1,0 +1,229 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Calls to phone numbers and gateways cost money. They are off by default, limited to the numbers
+// that the project's rules permit, and capped. All nodes share the caps, which are checked in the
+// transaction that writes the record of the call.
+
+// OutboundLimits caps calls that leave through SIP gateways. 0 means the default; a negative value
+// means no limit.
+type OutboundLimits struct {
+	Running, ProjectRunning int           // at a time, of one caller and of one project; 2 and 20
+	Hourly, ProjectHourly   int           // begun within an hour; 30 and 200
+	Daily, ProjectDaily     time.Duration // connected within a day; 2 hours and 24 hours
+	Longest                 time.Duration // of one call; 1 hour
+}
+
+func (l OutboundLimits) orDefaults() OutboundLimits {
+	for _, n := range []struct {
+		limit    *int
+		standard int
+	}{{&l.Running, 2}, {&l.ProjectRunning, 20}, {&l.Hourly, 30}, {&l.ProjectHourly, 200}} {
+		*n.limit = orDefault(*n.limit, n.standard, 1<<30)
+	}
+	for _, d := range []struct {
+		limit    *time.Duration
+		standard time.Duration
+	}{{&l.Daily, 2 * time.Hour}, {&l.ProjectDaily, 24 * time.Hour}, {&l.Longest, time.Hour}} {
+		*d.limit = orDefault(*d.limit, d.standard, 1<<62)
+	}
+	return l
+}
+
+// orDefault returns standard for 0 and most for negative values.
+func orDefault[T int | time.Duration](v, standard, most T) T {
+	switch {
+	case v == 0:
+		return standard
+	case v < 0:
+		return most
+	}
+	return v
+}
+
+// Usage is what calls through gateways have used, including those that run.
+type Usage struct {
+	Running, ProjectRunning int // at the moment
+	GatewayRunning          int // the same, through the gateway of the call
+	Hourly, ProjectHourly   int // begun within the last hour
+	Daily, ProjectDaily     time.Duration
+}
+
+// The reasons for which a permitted call through a gateway is refused.
+const (
+	reasonCallerBusy  = "too_many_calls_of_caller"
+	reasonProjectBusy = "too_many_calls_of_project"
+	reasonGatewayBusy = "too_many_calls_of_gateway"
+	reasonCallerDay   = "minutes_of_caller_used"
+	reasonProjectDay  = "minutes_of_project_used"
+	reasonUnreachable = "gateway_unreachable"
+	reasonNoSIP       = "sip_off"
+)
+
+// check returns the reason why a new call is over a cap, or "". most is the gateway's MaxCalls.
+func (l OutboundLimits) check(u Usage, most int) string {
+	switch {
+	case u.GatewayRunning >= most:
+		return reasonGatewayBusy
+	case u.Running >= l.Running, u.Hourly >= l.Hourly:
+		return reasonCallerBusy
+	case u.ProjectRunning >= l.ProjectRunning, u.ProjectHourly >= l.ProjectHourly:
+		return reasonProjectBusy
+	}
+	return l.checkDay(u)
+}
+
+// checkDay returns the reason why a call may not last longer, or "".
+func (l OutboundLimits) checkDay(u Usage) string {
+	switch {
+	case u.Daily >= l.Daily:
+		return reasonCallerDay
+	case u.ProjectDaily >= l.ProjectDaily:
+		return reasonProjectDay
+	}
+	return ""
+}
+
+// A Trunk returns the connection to a gateway, for a call to a phone number or, if number is "", to
+// the user in the gateway's URI.
+type Trunk func(ctx context.Context, g fabric.Gateway, number string) (Phone, error)
+
+// dialOut begins a call through a gateway.
+func (c *Calls) dialOut(ctx context.Context, client Client, cmd Command, from, to Party) error {
+	g, reason, err := c.gatewayFor(ctx, client.Token, to)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return c.refuseFor(ctx, client, cmd, from, to, CallRejected, reason)
+	}
+	if c.trunk == nil {
+		return c.refuseFor(ctx, client, cmd, from, to, NotImplemented, reasonNoSIP)
+	}
+	number := ""
+	if to.AddressID == "" {
+		number = to.Address
+	}
+	phone, err := c.trunk(ctx, g, number)
+	if err != nil {
+		c.log.Warn("finding a SIP gateway", "gateway_id", g.ID, "error", err)
+		return c.refuseFor(ctx, client, cmd, from, to, TemporaryFailure, reasonUnreachable)
+	}
+
+	k := c.newCall(client, cmd, from, to)
+	k.phones, k.gateway, k.record.Gateway = []Phone{phone}, &g, g.ID
+	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, Cause{}) })
+	return err
+}
+
+// gatewayFor returns the gateway for a call, or the reason why the project's rules forbid the call.
+func (c *Calls) gatewayFor(ctx context.Context, t fabric.Token, to Party) (g fabric.Gateway, reason string, err error) {
+	p, err := c.fabric.Projects.Find(ctx, t.ProjectID)
+	if err != nil {
+		return g, "", err
+	}
+	if to.AddressID == "" {
+		if reason = p.MayCall(to.Address); reason != "" {
+			return g, reason, nil
+		}
+		g, err = c.fabric.Gateways.FindFor(ctx, p.ID, to.Address)
+	} else {
+		if p.OutboundCalls != fabric.OutboundOn {
+			return g, fabric.ReasonOff, nil
+		}
+		if g, err = c.fabric.Gateways.Find(ctx, p.ID, to.GatewayID); err == nil {
+			if number, ok := fabric.ParseNumber(g.User); ok {
+				reason = p.MayCall(number)
+			}
+		}
+	}
+	if errors.Is(err, problem.NotFound) {
+		return g, fabric.ReasonNoGateway, nil
+	}
+	return g, reason, err
+}
+
+// overCap is the error of a call that is over a cap.
+type overCap string
+
+func (o overCap) Error() string { return "the call is over a cap: " + string(o) }
+
+// saveFirst writes the record of a call that begins. If a call through a gateway is over a cap,
+// saveFirst writes it as a refused one and returns the cause.
+func (k *call) saveFirst(cause Cause) (Cause, error) {
+	if k.gateway == nil || cause != (Cause{}) {
+		return cause, k.trySetState(Created)
+	}
+
+	limits := k.calls.limits.Outbound
+	k.state, k.record.State = Created, Created
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	err := k.calls.store.SaveOutbound(ctx, k.record, func(u Usage) error {
+		if reason := limits.check(u, k.gateway.MaxCalls); reason != "" {
+			return overCap(reason)
+		}
+		return nil
+	})
+	var over overCap
+	if errors.As(err, &over) {
+		k.record.Gateway, k.record.Refusal = "", string(over)
+		return Congestion, k.trySetState(Created)
+	}
+	if err == nil {
+		k.longest.Reset(min(limits.Longest, k.calls.limits.Most))
+		k.watchCaps()
+	}
+	return cause, err
+}
+
+// capsEvery is how often a call through a gateway is compared with the caps on minutes.
+const capsEvery = time.Minute
+
+// watchCaps ends the call within a minute once the minutes of its caller or project are used up.
+func (k *call) watchCaps() {
+	k.caps = time.AfterFunc(capsEvery, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+		defer cancel()
+		u, err := k.calls.store.OutboundUsage(ctx, k.project, k.id)
+		if err != nil {
+			k.calls.log.Error("reading the minutes of calls", "call_id", k.id, "error", err)
+		}
+		k.post(func() { k.checkCaps(u) })
+	})
+}
+
+// checkCaps ends the call if the minutes are used up, and otherwise watches on.
+func (k *call) checkCaps(u Usage) {
+	if k.state == Completed {
+		return
+	}
+	if reason := k.calls.limits.Outbound.checkDay(u); reason != "" {
+		k.record.Refusal = reason
+		k.end(Congestion, nil)
+		return
+	}
+	k.watchCaps()
+}
+
+// ringGateway invites the gateway to the call.
+func (k *call) ringGateway() {
+	k.ringSocket(k.phones[0].Socket)
+	if len(k.legs) < 2 {
+		k.end(Congestion, nil)
+		return
+	}
+	k.setState(Ringing)
+	k.caller().tellState(Ringing)
+}
+
+// termsFor returns the conditions for the media of a client.
+func termsFor(s Socket) Terms { return Terms{Phone: s.Phone, Gateway: s.Gateway} }

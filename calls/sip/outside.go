@@ -1,0 +1,164 @@
+package sip
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/emiago/sipgo/sip"
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Calls from outside come from gateways, for phone numbers, and from anyone, for SIP addresses. Such a
+// caller has no credentials of a subscriber. It reaches one address, like the holder of a guest token.
+
+// A caller begins a call by an INVITE.
+type caller struct {
+	client  calls.Client
+	to      string // the address that it dialed; "" if it depends on the INVITE of a phone
+	gateway *fabric.Gateway
+}
+
+// outsider returns the caller of an INVITE from outside. ok is false if it is not from outside, or
+// must not be accepted: it is then treated like one from an unknown phone.
+func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
+	if len(r.GetHeaders("authorization")) == 0 {
+		for _, g := range s.gatewaysAt(f.source()) {
+			if c, ok, err = s.fromGateway(ctx, r, f, g); ok || err != nil {
+				return c, ok, err
+			}
+		}
+	}
+	return s.atSIPAddress(ctx, r, f)
+}
+
+// fromGateway returns the caller of an INVITE from a gateway, if its project has the number.
+func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow, g fabric.Gateway) (caller, bool, error) {
+	user := r.Recipient.User
+	if s.isOurContact(g, user) {
+		user = r.To().Address.User
+	}
+	number, ok := dialedNumber(user)
+	if !ok {
+		return caller{}, false, nil
+	}
+	to, err := s.c.Fabric.PhoneNumbers.AddressFor(ctx, g.ProjectID, number)
+	if err == nil {
+		g, err = s.c.Fabric.Gateways.Find(ctx, g.ProjectID, g.ID) // it may have been deleted since it was read
+	}
+	if err != nil {
+		return caller{}, false, problem.IgnoreNotFound(err)
+	}
+
+	from := calls.Party{Address: "anonymous", Name: "Anonymous"}
+	if n, ok := dialedNumber(r.From().Address.User); ok {
+		from = calls.Party{Address: n, Name: n}
+	}
+	c := s.callerFrom(f, to, g.ID, from)
+	c.client.Socket.Gateway, c.gateway = true, &g
+	return c, true, nil
+}
+
+// dialedNumber returns the phone number that a gateway means by the user of a URI. Many gateways
+// leave out the plus sign of international numbers.
+func dialedNumber(user string) (string, bool) {
+	user, _, _ = strings.Cut(user, ";") // parameters (RFC 3966)
+	if n, ok := fabric.ParseNumber(user); ok {
+		return n, true
+	}
+	if user == "" || strings.Trim(user, "0123456789") != "" {
+		return "", false
+	}
+	return fabric.ParseNumber("+" + user)
+}
+
+// atSIPAddress returns the caller of an INVITE to a SIP address, if its networks and its password
+// permit the call. If it has neither, anyone may call, but only by TCP: the source of a UDP packet may
+// be forged, and would receive the responses and the media.
+func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
+	name, domain, _ := strings.Cut(strings.ToLower(r.Recipient.Host), ".")
+	if domain == "" || domain != s.c.Fabric.SIP.Domain() || len(name) > maxField || len(r.Recipient.User) > maxField {
+		return caller{}, false, nil
+	}
+	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
+		return caller{}, false, nil // strangers must not keep the database busy
+	}
+
+	a, err := s.c.Fabric.SIP.FindByHost(ctx, name, r.Recipient.User)
+	if err != nil {
+		if errors.Is(err, problem.Malformed) {
+			err = nil
+		}
+		return caller{}, false, problem.IgnoreNotFound(err)
+	}
+	password, err := s.c.Fabric.SIP.Password(a)
+	open := password == "" && !a.Limited()
+	if err != nil || open && f.udp != nil || !a.Accepts(f.source()) || !s.knowsPassword(r, f, a.ID, password) {
+		return caller{}, false, err
+	}
+
+	to, err := s.c.Fabric.SIP.Target(ctx, a)
+	if err != nil {
+		return caller{}, false, problem.IgnoreNotFound(err)
+	}
+	uri := printable(r.From().Address.User + "@" + r.From().Address.Host)
+	shown := printable(r.From().DisplayName)
+	if shown == "" {
+		shown = uri
+	}
+	return s.callerFrom(f, to, a.ID, calls.Party{Address: "sip:" + uri, Name: shown}), true, nil
+}
+
+// knowsPassword reports whether a request proves the password of a SIP address, with any username. It
+// is true if there is no password.
+func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) bool {
+	if password == "" {
+		return true
+	}
+	c, ok := answers(r)
+	if !ok || !c.isFor(r) || c.realm != realm || c.qop != "auth" || s.isBlocked(f) {
+		return false
+	}
+	nonce, ok := s.nonces.open(c.nonce, f.source())
+	return ok && c.proves(password, string(r.Method)) && s.nonces.use(id, nonce, c.nc, time.Now())
+}
+
+// callerFrom returns a caller that reaches only the address to. id is that of the gateway or SIP
+// address, whose callers count as those of one embed key do.
+func (s *Server) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
+	return caller{to: to.Path(), client: calls.Client{
+		Outside: &from,
+		Socket:  calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()},
+		Token: fabric.Token{Kind: fabric.Guest, ID: uuid.NewString(), ProjectID: to.ProjectID,
+			KeyID: id, Embedded: true, AddressIDs: []string{to.ID}, IssuedAt: time.Now()},
+	}}
+}
+
+// maxShown limits the characters of a name that others see.
+const maxShown = 100
+
+// printable returns the beginning of a text without characters that change how others are shown.
+func printable(text string) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range text {
+		if unicode.IsPrint(r) && n < maxShown {
+			b.WriteRune(r)
+			n++
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// knows reports whether requests within the dialog may come from an address. Gateways may send them
+// from any of their networks.
+func (d *dialog) knows(from netip.Addr) bool {
+	return d.flow.source() == from || d.gateway != nil && d.gateway.Accepts(from)
+}

@@ -1,0 +1,237 @@
+package sip
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// How often gateways are read, and registrations renewed.
+const (
+	gatewaysEvery  = 10 * time.Second
+	registerFor    = 5 * time.Minute // requested lifetime of a registration
+	retryAfter     = time.Minute     // a failed registration
+	registrarFor   = 30 * time.Second
+	mostAtRegister = 32 // registrations that wait for a response at a time
+)
+
+// An enrollment is what the server knows about its registration at a gateway. Server.mu guards it.
+type enrollment struct {
+	callID, tag string
+	seq         uint32
+	at          netip.AddrPort // of the gateway
+	user        string         // in our Contact header; only the gateway knows it
+	next        time.Time      // when to register again
+	until       time.Time      // when the registration expires; zero if there is none
+	updated     time.Time      // of the gateway
+	pending     bool
+}
+
+// runGateways keeps the list of gateways, and registers at those that want it, until ctx ends.
+func (s *Server) runGateways(ctx context.Context) {
+	tick := time.NewTicker(gatewaysEvery)
+	defer tick.Stop()
+	for {
+		if err := s.readGateways(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("reading SIP gateways", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// readGateways reads all gateways, and begins the registrations that are due.
+func (s *Server) readGateways(ctx context.Context) error {
+	all, err := s.c.Fabric.Gateways.All(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.gateways = all
+	for id := range s.registrations {
+		if !slices.ContainsFunc(all, func(g fabric.Gateway) bool { return g.ID == id && g.Registers }) {
+			delete(s.registrations, id)
+		}
+	}
+	s.mu.Unlock()
+
+	for _, g := range all {
+		if g.Registers && s.isRegistrar(ctx, g) {
+			s.registerAt(ctx, g)
+		}
+	}
+	return nil
+}
+
+// isRegistrar reports whether this node registers at a gateway. With several nodes, the first one
+// that gets the lease does.
+func (s *Server) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
+	if s.c.Alone {
+		return true
+	}
+	key, node := session.Key{Kind: "registrar", ID: g.ID}, []byte(s.c.Node)
+	err := s.c.Sessions.Add(ctx, key, node, registrarFor)
+	if errors.Is(err, problem.Conflict) {
+		err = s.c.Sessions.CompareAndSwap(ctx, key, node, node, registrarFor)
+	}
+	if err != nil && !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) && ctx.Err() == nil {
+		s.log.Error("registering at a SIP gateway", "gateway_id", g.ID, "error", err)
+	}
+	return err == nil
+}
+
+// registerAt registers at a gateway if it is time.
+func (s *Server) registerAt(ctx context.Context, g fabric.Gateway) {
+	now := time.Now()
+	s.mu.Lock()
+	r := s.registrations[g.ID]
+	if r == nil || r.updated != g.Updated {
+		r = &enrollment{callID: rand.Text() + "@selvage", tag: newTag(), user: rand.Text(), updated: g.Updated}
+		s.registrations[g.ID] = r
+	}
+	waiting := 0
+	for _, o := range s.registrations {
+		if o.pending {
+			waiting++
+		}
+	}
+	due := !r.pending && !now.Before(r.next) && waiting < mostAtRegister
+	r.pending = r.pending || due
+	s.mu.Unlock()
+	if !due {
+		return
+	}
+
+	at, err := s.resolve(ctx, g)
+	var f flow
+	if err == nil {
+		f, err = s.flowTo(ctx, g, at)
+	}
+	if err != nil {
+		s.log.Warn("registering at a SIP gateway", "gateway_id", g.ID, "host", addressOfGateway(g), "error", err)
+		s.registered(r, 0)
+		return
+	}
+	s.mu.Lock()
+	r.at = at
+	s.mu.Unlock()
+	s.sendRegister(g, r, f, nil)
+}
+
+// sendRegister sends a REGISTER to a gateway (RFC 3261, section 10.2).
+func (s *Server) sendRegister(g fabric.Gateway, reg *enrollment, f flow, authorization sip.Header) {
+	s.mu.Lock()
+	reg.seq++
+	seq := reg.seq
+	s.mu.Unlock()
+	who := sip.Uri{Scheme: "sip", User: g.Username, Host: uriHost(g.Host)}
+	r := s.newRequest(sip.REGISTER, gatewayURI(g, ""), f)
+	r.AppendHeader(&sip.FromHeader{Address: who, Params: sip.HeaderParams{{K: "tag", V: reg.tag}}})
+	r.AppendHeader(&sip.ToHeader{Address: who})
+	id := sip.CallIDHeader(reg.callID)
+	r.AppendHeader(&id)
+	r.AppendHeader(&sip.CSeqHeader{SeqNo: seq, MethodName: sip.REGISTER})
+	contact := s.contactFor(f).(*sip.ContactHeader)
+	contact.Address.User = reg.user
+	r.AppendHeader(contact)
+	expires := sip.ExpiresHeader(registerFor.Seconds())
+	r.AppendHeader(&expires)
+	r.AppendHeader(userAgent)
+	if authorization != nil {
+		r.AppendHeader(authorization)
+	}
+	r.SetBody(nil)
+
+	s.request(r, f, timerEnd/2, func(answer *sip.Response) {
+		if answer == nil || answer.StatusCode >= 200 {
+			s.answeredRegister(g, reg, f, authorization != nil, answer)
+		}
+	})
+}
+
+// answeredRegister handles the response to a REGISTER. answer is nil if there was none.
+func (s *Server) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, authorized bool, answer *sip.Response) {
+	switch {
+	case answer == nil:
+		s.log.Warn("a SIP gateway does not answer", "gateway_id", g.ID, "host", addressOfGateway(g))
+	case answer.StatusCode < 300:
+		s.registered(reg, expiryOf(answer, reg.user))
+		return
+	case !authorized:
+		uri := gatewayURI(g, "")
+		if h, ok := authorization(answer, sip.REGISTER, uri.String(), g.Username, g.Password); ok {
+			s.sendRegister(g, reg, f, h)
+			return
+		}
+		fallthrough
+	default:
+		s.log.Warn("a SIP gateway refuses the registration", "gateway_id", g.ID, "host", addressOfGateway(g),
+			"status", answer.StatusCode)
+	}
+	s.registered(reg, 0)
+}
+
+// registered records a registration that lasts for the given time, or a failed one if it is 0.
+func (s *Server) registered(reg *enrollment, lasts time.Duration) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	reg.pending = false
+	if lasts == 0 {
+		reg.next = now.Add(retryAfter)
+		return
+	}
+	reg.until = now.Add(lasts)
+	reg.next = now.Add(max(lasts/2, gatewaysEvery))
+}
+
+// expiryOf returns how long a registration with our contact lasts, according to a response.
+func expiryOf(r *sip.Response, user string) time.Duration {
+	for _, h := range r.GetHeaders("contact") {
+		if c, ok := h.(*sip.ContactHeader); ok && c.Address.User == user {
+			if own, ok := c.Params.Get("expires"); ok {
+				return max(seconds(own), time.Second)
+			}
+		}
+	}
+	if h := r.GetHeader("expires"); h != nil {
+		return max(seconds(h.Value()), time.Second)
+	}
+	return registerFor
+}
+
+// gatewaysAt returns the gateways whose calls may come from an address: by their networks, or because
+// the server is registered there.
+func (s *Server) gatewaysAt(from netip.Addr) (all []fabric.Gateway) {
+	now := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range s.gateways {
+		r := s.registrations[g.ID]
+		if g.Accepts(from) || r != nil && r.at.Addr() == from && now.Before(r.until) {
+			all = append(all, g)
+		}
+	}
+	return all
+}
+
+// isOurContact reports whether a user is in the Contact header of a registration at a gateway.
+func (s *Server) isOurContact(g fabric.Gateway, user string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.registrations[g.ID]
+	return r != nil && strings.EqualFold(r.user, user)
+}

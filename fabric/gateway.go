@@ -1,0 +1,229 @@
+package fabric
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// GatewayKind is the type of the resources that are SIP gateways.
+const GatewayKind = "sip_gateway"
+
+// Gateways finds SIP gateways. [Resources] creates and changes them.
+type Gateways struct {
+	*core
+	store GatewayStore
+}
+
+// A GatewayStore reads SIP gateways; see [Stores].
+type GatewayStore interface {
+	// FindResource returns a resource of a project, by its type and id.
+	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
+	// ListResources returns a page of a project's resources of a type.
+	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
+	// ListGateways returns up to most SIP gateways of all projects, after the one with an id.
+	ListGateways(ctx context.Context, after string, most int) ([]Resource, error)
+}
+
+// A Gateway is a SIP trunk, carrier or PBX.
+type Gateway struct {
+	ID, ProjectID, Name string
+	User, Host          string // of its URI; User may be ""
+	Port                uint16 // 0 if the URI has none
+	Transport           string // udp, tcp or tls
+	Username, Password  string // for authentication at the gateway; "" for none
+	Registers           bool   // the server registers at the gateway
+	CallerID            string // the number that called parties see; "" for that of the caller
+	Encrypted           bool   // calls need encrypted media
+	Codecs              []string
+	Prefixes            []string       // of the phone numbers that are called through it
+	Networks            []netip.Prefix // from which its calls come
+	MaxCalls            int            // most calls at a time
+	Updated             time.Time
+}
+
+// ParseSIPHost splits the URI of a gateway, which is [sip:][user@]host[:port]. Port is 0 if there is
+// none.
+func ParseSIPHost(uri string) (user, host string, port uint16, ok bool) {
+	uri = strings.TrimPrefix(uri, "sip:")
+	if i := strings.LastIndexByte(uri, '@'); i >= 0 {
+		user, uri = uri[:i], uri[i+1:]
+	}
+	host = uri
+	if h, p, err := net.SplitHostPort(uri); err == nil {
+		n, err := strconv.ParseUint(p, 10, 16)
+		if err != nil || n == 0 {
+			return "", "", 0, false
+		}
+		host, port = h, uint16(n)
+	}
+	host = strings.Trim(host, "[]")
+	_, err := netip.ParseAddr(host)
+	return user, host, port, (err == nil || isHostName(host)) && isSIPUser(user)
+}
+
+// isHostName reports whether host consists of the labels of a DNS name.
+func isHostName(host string) bool {
+	if host == "" || len(host) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, letters+"-_") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+// isSIPUser reports whether a user needs no escaping in a SIP URI (RFC 3261, section 25.1).
+func isSIPUser(user string) bool { return strings.Trim(user, letters+"-_.!~*'()&=+$,;?/%") == "" }
+
+// gatewayOf returns the gateway that a resource describes, without its password.
+func gatewayOf(r Resource) Gateway {
+	g := Gateway{ID: r.ID, ProjectID: r.ProjectID, Name: r.DisplayName, Transport: r.Fields.Text("transport"),
+		Username: r.Fields.Text("username"), CallerID: r.Fields.Text("caller_id"),
+		Encrypted: r.Fields.Text("encryption") == "required", MaxCalls: 100, Updated: r.Updated}
+	g.User, g.Host, g.Port, _ = ParseSIPHost(r.Fields.Text("uri"))
+	if g.Transport == "" {
+		g.Transport = "udp"
+	}
+
+	// The schema ensures the types. Members are missing if the gateway is older than they are.
+	_ = json.Unmarshal(r.Fields["register"], &g.Registers)
+	_ = json.Unmarshal(r.Fields["codecs"], &g.Codecs)
+	_ = json.Unmarshal(r.Fields["prefixes"], &g.Prefixes)
+	_ = json.Unmarshal(r.Fields["max_calls"], &g.MaxCalls)
+	g.Networks = networksOf(r.Fields)
+	return g
+}
+
+// networksOf returns the networks in the member ip_auth. Addresses count as networks of one.
+func networksOf(v kinds.Values) (all []netip.Prefix) {
+	var texts []string
+	_ = json.Unmarshal(v["ip_auth"], &texts) // the schema reports other values
+	for _, text := range texts {
+		if n, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, n.Masked())
+		} else if a, err := netip.ParseAddr(text); err == nil {
+			all = append(all, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return all
+}
+
+// widest is the shortest prefix of a network in ip_auth of a gateway, by the length of addresses.
+// Calls from these networks need no password.
+var widest = map[int]int{32: 8, 128: 16}
+
+// checkGateway reports what the schema of gateways cannot express.
+func checkGateway(v kinds.Values) error {
+	var errs []error
+	if _, _, _, ok := ParseSIPHost(v.Text("uri")); v.Text("uri") != "" && !ok {
+		errs = append(errs, problem.BadParam("uri", "uri must be user@host or user@host:port"))
+	}
+	if !isSIPUser(v.Text("caller_id")) {
+		errs = append(errs, problem.BadParam(
+			"caller_id", "caller_id must be a number such as +4930123456, or a user name"))
+	}
+	var registers bool
+	if _ = json.Unmarshal(v["register"], &registers); registers && v.Text("username") == "" {
+		errs = append(errs, problem.BadParam("username", "username is needed to register at the gateway"))
+	}
+
+	errs = append(errs, checkNetworks(v))
+	for _, n := range networksOf(v) {
+		if n.Bits() < widest[n.Addr().BitLen()] {
+			errs = append(errs, problem.BadParam("ip_auth", "ip_auth must not contain networks as large as %s", n))
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// open adds the password to a gateway.
+func (gs *Gateways) open(r Resource) (Gateway, error) {
+	g := gatewayOf(r)
+	if r.Secrets == "" {
+		return g, nil
+	}
+	secrets, err := gs.openSecrets(r.ID, r.Secrets)
+	g.Password = secrets.Text("password")
+	return g, err
+}
+
+// Find returns a SIP gateway of a project.
+func (gs *Gateways) Find(ctx context.Context, projectID, id string) (Gateway, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Gateway{}, problem.NoSuch("SIP gateway")
+	}
+	r, err := gs.store.FindResource(ctx, projectID, GatewayKind, id)
+	if err != nil {
+		return Gateway{}, err
+	}
+	return gs.open(r)
+}
+
+// gatewayPage is how many gateways are read at a time.
+const gatewayPage = 500
+
+// All returns the SIP gateways of all projects.
+func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
+	for after := ""; ; {
+		found, err := gs.store.ListGateways(ctx, after, gatewayPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range found {
+			g, err := gs.open(r)
+			if err != nil {
+				return nil, err
+			}
+			all, after = append(all, g), r.ID
+		}
+		if len(found) < gatewayPage {
+			return all, nil
+		}
+	}
+}
+
+// FindFor returns the project's gateway for calls to a phone number in E.164 format: the one with
+// the longest matching prefix and, of several, the oldest. If there is none, the error is
+// problem.NotFound.
+func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gateway, error) {
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[Resource], error) {
+		return gs.store.ListResources(ctx, projectID, GatewayKind, q)
+	})
+	if err != nil {
+		return Gateway{}, err
+	}
+	longest, best := -1, Resource{}
+	for _, r := range all {
+		for _, p := range gatewayOf(r).Prefixes {
+			if strings.HasPrefix(number, p) && len(p) > longest {
+				longest, best = len(p), r
+			}
+		}
+	}
+	if longest < 0 {
+		return Gateway{}, problem.NoSuch("SIP gateway for this number")
+	}
+	return gs.open(best)
+}
+
+// Accepts reports whether the gateway's calls may come from an address.
+func (g Gateway) Accepts(from netip.Addr) bool {
+	return slices.ContainsFunc(g.Networks, func(n netip.Prefix) bool { return n.Contains(from) })
+}

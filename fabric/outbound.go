@@ -1,0 +1,120 @@
+package fabric
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// OutboundCalls determines whether members of a project may make calls through its SIP gateways.
+type OutboundCalls string
+
+// The values of OutboundCalls, the default first.
+const (
+	OutboundOff OutboundCalls = "off"
+	OutboundOn  OutboundCalls = "on"
+)
+
+// Prefixes are the beginnings of phone numbers in E.164 format, such as +49, separated by spaces.
+type Prefixes string
+
+// List returns the prefixes one by one.
+func (p Prefixes) List() []string { return strings.Fields(string(p)) }
+
+// JoinPrefixes returns prefixes as one value.
+func JoinPrefixes(all []string) Prefixes { return Prefixes(strings.Join(all, " ")) }
+
+// maxPrefixes limits the prefixes of a project.
+const maxPrefixes = 100
+
+// checkOutbound reports everything that is wrong with the rules for outbound calls.
+func (c ProjectChange) checkOutbound() error {
+	var errs []error
+	if o := c.OutboundCalls; o != nil && *o != OutboundOff && *o != OutboundOn {
+		errs = append(errs, problem.BadParam("outbound_calls", "outbound_calls must be one of off, on"))
+	}
+	if c.OutboundPrefixes == nil {
+		return errors.Join(errs...)
+	}
+	prefixes := c.OutboundPrefixes.List()
+	if len(prefixes) > maxPrefixes {
+		errs = append(errs, problem.BadParam("outbound_prefixes",
+			"outbound_prefixes must have at most %d prefixes", maxPrefixes))
+	}
+	if slices.ContainsFunc(prefixes, func(p string) bool { return !isPrefix(p) }) {
+		errs = append(errs, problem.BadParam("outbound_prefixes",
+			"outbound_prefixes must contain the beginnings of phone numbers, such as +49"))
+	}
+	return errors.Join(errs...)
+}
+
+// isPrefix reports whether p is the beginning of a phone number with at least one digit.
+func isPrefix(p string) bool {
+	digits, ok := strings.CutPrefix(p, "+")
+	return ok && digits != "" && len(digits) <= mostDigits && digits[0] != '0' &&
+		strings.Trim(digits, "0123456789") == ""
+}
+
+// The reasons for which a call to a phone number is refused.
+const (
+	ReasonOff       = "outbound_calls_off"
+	ReasonPrefix    = "prefix_not_allowed"
+	ReasonExpensive = "expensive_range"
+	ReasonNoGateway = "no_gateway"
+)
+
+// MayCall returns "" if the project's rules permit calls to a phone number in E.164 format, or the
+// reason why not. A prefix permits expensive numbers only if it names their range, so +49 does not
+// permit +49900.
+func (p Project) MayCall(number string) (reason string) {
+	if p.OutboundCalls != OutboundOn {
+		return ReasonOff
+	}
+	allowed := longestPrefix(p.OutboundPrefixes.List(), number)
+	if allowed == "" {
+		return ReasonPrefix
+	}
+	if len(longestPrefix(expensive, number)) > len(allowed) {
+		return ReasonExpensive
+	}
+	return ""
+}
+
+// longestPrefix returns the longest of the prefixes with which number begins, or "".
+func longestPrefix(prefixes []string, number string) (longest string) {
+	for _, p := range prefixes {
+		if strings.HasPrefix(number, p) && len(p) > len(longest) {
+			longest = p
+		}
+	}
+	return longest
+}
+
+// expensive lists ranges whose calls cost much more than others of their country, and which are
+// therefore the usual destinations of fraud: satellites, international and national premium rates,
+// personal numbers, and islands of the North American plan that look like calls within it.
+var expensive = []string{
+	"+870", "+881", "+882", "+883", // satellites and international networks (ITU-T E.164)
+	"+808", "+878", "+888", "+979", // shared cost, personal numbers, disaster relief, premium rate
+	"+247", "+290", "+500", "+672", "+674", "+675", "+676", "+677", "+678", "+679", "+682", "+683", "+685", "+686",
+	"+687", "+688", "+689", "+690", "+691", "+692", // islands
+
+	"+1242", "+1246", "+1264", "+1268", "+1284", "+1345", "+1441", "+1473", "+1649", "+1658", "+1664", "+1721",
+	"+1758", "+1767", "+1784", "+1809", "+1829", "+1849", "+1868", "+1869", "+1876", // the Caribbean
+	"+1900", "+1976", // premium rate
+
+	"+43810", "+43820", "+43821", "+43828", "+43900", "+43901", "+43930", "+43931", "+43939", // Austria
+	"+41900", "+41901", "+41906", // Switzerland
+	"+4484", "+4487", "+449", "+4470", // United Kingdom
+	"+49137", "+49180", "+49185", "+49188", "+49190", "+49900", "+49700", // Germany
+	"+3389", "+32902", "+32903", "+32904", "+32905", "+32906", "+32907", "+32909", // France, Belgium
+	"+31900", "+31906", "+31909", // Netherlands
+	"+34803", "+34806", "+34807", "+34905", "+34907", // Spain
+	"+39144", "+39166", "+39178", "+39199", "+39892", "+39893", "+39894", "+39895", "+39899", // Italy
+	"+48300", "+4870", "+420900", "+420906", "+420908", "+420909", // Poland, Czechia
+	"+4590", "+46900", "+46939", "+46944", "+4699", "+47820", "+47829", "+358600", "+358700", // the north
+	"+61190", "+6119", "+64900", "+81990", // Australia, New Zealand, Japan
+	"+7809", "+7803", // Russia
+}
