@@ -25,13 +25,8 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 
 	all := make(kinds.Values)
 	if sealed != "" {
-<<<<<<< HEAD
-		raw, err := c.c.Ring.OpenSecret(ResourceSecretName(id), sealed)
-		if err != nil {
-=======
 		var err error
 		if all, err = c.openSecrets(id, sealed); err != nil {
->>>>>>> f865de39 (calls, calls/sip, fabric: call phone numbers through SIP gateways)
 			return "", err
 		}
 	}
@@ -44,12 +39,9 @@ func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string
 	return c.c.Ring.SealSecret(ResourceSecretName(id), raw)
 }
 
-<<<<<<< HEAD
-// ResourceSecretName returns the name that the sealed secrets of a resource are bound to, so that they
-=======
 // openSecrets returns the secret members that sealSecrets has sealed for the resource with this id.
 func (c *core) openSecrets(id, sealed string) (all kinds.Values, err error) {
-	raw, err := c.c.Ring.OpenSecret(secretName(id), sealed)
+	raw, err := c.c.Ring.OpenSecret(ResourceSecretName(id), sealed)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +51,6 @@ func (c *core) openSecrets(id, sealed string) (all kinds.Values, err error) {
 	return all, nil
 }
 
-// secretName returns the name that the sealed secrets of a resource are bound to, so that they
->>>>>>> f865de39 (calls, calls/sip, fabric: call phone numbers through SIP gateways)
+// ResourceSecretName returns the name that the sealed secrets of a resource are bound to, so that they
 // cannot be opened for another resource.
 func ResourceSecretName(id string) string { return "resource:" + id }

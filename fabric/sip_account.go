@@ -79,18 +79,6 @@ func (sip *SIP) openPassword(c SIPCredential) (string, error) {
 	if c.Secrets == "" {
 		return "", nil
 	}
-<<<<<<< HEAD
-	raw, err := sip.c.Ring.OpenSecret(ResourceSecretName(c.ID), c.Secrets)
-	if err != nil {
-		return "", err
-	}
-	var secrets kinds.Values
-	if err := json.Unmarshal(raw, &secrets); err != nil {
-		return "", fmt.Errorf("reading secrets: %w", err)
-	}
-	return secrets.Text("password"), nil
-=======
 	secrets, err := sip.openSecrets(c.ID, c.Secrets)
 	return secrets.Text("password"), err
->>>>>>> f865de39 (calls, calls/sip, fabric: call phone numbers through SIP gateways)
 }
