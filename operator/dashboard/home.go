@@ -145,7 +145,7 @@ func (a *projectPages) attention(v *visit) (all []attention, err error) {
 	}
 	for _, w := range hooks.Items {
 		if w.Enabled && w.Failures > 0 {
-			all = append(all, attention{status{"bad", "Webhook fails"}, w.URL, v.base() + "/webhooks/" + w.ID})
+			all = append(all, attention{status{"bad", "Webhook fails"}, w.URL, "/docs/guides/delivery"})
 		}
 	}
 
