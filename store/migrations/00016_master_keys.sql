@@ -6,7 +6,7 @@ CREATE TABLE master_keys (
     generation  BIGINT PRIMARY KEY,           -- from 0
     fingerprint TEXT NOT NULL,
     sealed      TEXT NOT NULL,                -- '' for the newest
-    leaked      BIGINT NOT NULL DEFAULT 0,    -- 1 if nothing may be proved with it any more
+    leaked      BIGINT NOT NULL DEFAULT 0,    -- 1 if it no longer proves anything
     replaced    BIGINT NOT NULL DEFAULT 0,    -- when the next one replaced it; 0 for the newest
     resealed    BIGINT NOT NULL DEFAULT 0     -- when all secrets were last found sealed with it
 );

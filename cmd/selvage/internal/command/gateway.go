@@ -53,7 +53,7 @@ func (c *commands) gatewayCommand() *cobra.Command {
 		c.updateGateway)
 	remove := n.deleteCommand("delete ID", "Delete a SIP gateway and its address",
 		func(r resource) (what, name string) {
-			return "This deletes the SIP gateway " + r.DisplayName + ". No calls go through it any more.", r.DisplayName
+			return "This deletes the SIP gateway " + r.DisplayName + ". Calls no longer go through it.", r.DisplayName
 		},
 		func(ctx context.Context, a *app, r resource) error {
 			return a.Fabric.Resources.DeleteThing(ctx, r.ProjectID, r.ID)
