@@ -27,6 +27,7 @@ func (w *world) operations(p *harness.Program) []operation {
 		}}
 	}
 
+	b := w.newBank(p)
 	service := url.Values{"grant_type": {"client_credentials"}}
 	ops := []operation{
 		one("SAT issue, known subscriber", 0.035, w.post("/api/fabric/subscribers/tokens", object,
@@ -53,6 +54,10 @@ func (w *world) operations(p *harness.Program) []operation {
 			task: func(int) task { return w.refreshChain(p) }},
 		{name: "refresh with rotation", address: at, connections: 64, goal: 0.13, work: signature,
 			task: func(int) task { return w.refreshChain(p) }},
+		{name: "FAPI 2.0 flow with DPoP, no password", address: at, connections: 8, goal: 0.75, work: signature,
+			task: func(int) task { return w.provenFlow(b) }},
+		{name: "userinfo by JWT ES256 with DPoP", address: at, connections: 8, goal: 0.16,
+			task: func(int) task { return w.provenUserinfo(b) }},
 		{name: "password login (3 requests)", address: at, connections: 8, goal: 20, work: work{hashes: 1},
 			task: func(int) task { return w.passwordLogin() }},
 	}
