@@ -48,6 +48,8 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 			posted.Set(f.Name, text)
 		case f.Items != nil && f.Items.Enum != nil && json.Unmarshal(raw, &list) == nil:
 			posted[f.Name] = list
+		case f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed && json.Unmarshal(raw, &list) == nil:
+			posted.Set(f.Name, strings.Join(list, "\r\n")) // one per line
 		case string(raw) == "false":
 			posted.Set(f.Name, map[bool]string{true: "", false: "false"}[f.Default != nil && !f.Nullable])
 		default:

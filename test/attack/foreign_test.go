@@ -1,11 +1,14 @@
 package attack
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +166,12 @@ func (th *things) addConversation(t *testing.T) {
 	th.ids["/api/fabric/conversations/"] = peer
 }
 
+// digitsOf returns ten digits that differ between ids.
+func digitsOf(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return strconv.FormatUint(1e9+binary.BigEndian.Uint64(sum[:])%9e9, 10)
+}
+
 // addResources adds a resource of each kind, from the document's examples.
 func (th *things) addResources(t *testing.T) {
 	t.Helper()
@@ -176,6 +185,8 @@ func (th *things) addResources(t *testing.T) {
 	}
 	th.ids["/api/fabric/resources/"] = of
 
+	th.ids["/api/fabric/phone_numbers/"] = th.made(t, "/api/fabric/phone_numbers",
+		map[string]any{"number": "+49" + digitsOf(th.ID)})
 	th.ids["/api/fabric/sip_addresses/"] = th.made(t, "/api/fabric/sip_addresses",
 		map[string]any{"name": "canary-" + th.ID, "calling_handler_resource_id": of})
 	th.ids["/api/fabric/resources/subscribers/{}/sip_endpoints/"] = th.made(t,
