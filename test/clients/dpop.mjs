@@ -37,6 +37,14 @@ const fresh = await client.refreshTokenGrant(config, tokens.refresh_token, undef
 assert.equal(fresh.token_type, 'dpop')
 const current = fresh.refresh_token ?? tokens.refresh_token // under FAPI 2.0 it stays the same
 await assert.rejects(client.refreshTokenGrant(config, current), oauthError('invalid_grant'))
-await assert.rejects(client.refreshTokenGrant(config, current, undefined, { DPoP: thief }), oauthError('invalid_grant'))
+const elsewhere = client.refreshTokenGrant(config, current, undefined, { DPoP: thief })
+if (settings.key) {
+  // The client signs its assertions, so it may use a new key (RFC 9449, section 5). The new token is bound to it.
+  const moved = await elsewhere
+  await client.fetchUserInfo(config, moved.access_token, sub, { DPoP: thief })
+  await assert.rejects(client.fetchUserInfo(config, moved.access_token, sub, { DPoP }))
+} else {
+  await assert.rejects(elsewhere, oauthError('invalid_grant'))
+}
 await client.fetchUserInfo(config, fresh.access_token, sub, { DPoP })
 process.exit(0)
