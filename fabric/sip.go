@@ -77,6 +77,9 @@ func (a SIPAddress) Name() string { return a.Fields.Text("name") }
 // User returns the user of the address; "*" means any user.
 func (a SIPAddress) User() string { return a.Fields.Text("user") }
 
+// Encrypted reports whether the address accepts only calls with encrypted media.
+func (a SIPAddress) Encrypted() bool { return a.Fields.Text("encryption") == "required" }
+
 // Username returns the name that the phone registers with.
 func (c SIPCredential) Username() string { return c.Fields.Text("username") }
 

@@ -283,16 +283,21 @@ func TestCallFromGateway(t *testing.T) {
 		}
 	}
 
-	// So is a call from another network.
+	// So is a call from a gateway that requires encrypted media, and one from another network.
 	stranger := w.newPhone("carrier")
-	must[fabric.Resource](t)(w.fabric.Resources.Update(t.Context(), w.project,
-		w.fabric.Resources.Kinds().ByType("sip_gateway"), w.gatewayID(),
-		map[string]json.RawMessage{"ip_auth": json.RawMessage(`["192.0.2.1"]`)}))
-	if err := w.server.ReadGateways(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, change := range []map[string]json.RawMessage{
+		{"encryption": quoted("required")},
+		{"encryption": quoted("optional"), "ip_auth": json.RawMessage(`["192.0.2.1"]`)},
+	} {
+		must[fabric.Resource](t)(w.fabric.Resources.Update(t.Context(), w.project,
+			w.fabric.Resources.Kinds().ByType("sip_gateway"), w.gatewayID(), change))
+		if err := w.server.ReadGateways(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		stranger.callID = "as " + string(change["encryption"])
+		stranger.send(stranger.write(stranger.invitation("+49305551234"), ""))
+		stranger.expect("401")
 	}
-	stranger.send(stranger.write(stranger.invitation("+49305551234"), ""))
-	stranger.expect("401")
 }
 
 // gatewayID returns the id of the only gateway.
@@ -378,6 +383,11 @@ func TestSIPAddress(t *testing.T) {
 	rings(p, r)
 	p, _ = call(false) // anyone could have forged the source of this
 	p.expect("401")
+
+	change("encryption", `"required"`) // which this server does not support
+	p, _ = call(true)
+	p.expect("401")
+	change("encryption", `"optional"`)
 
 	change("ip_auth", `["192.0.2.1"]`)
 	change("ip_auth_enabled", "true")

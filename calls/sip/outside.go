@@ -53,7 +53,7 @@ func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow, g fabr
 	if err == nil {
 		g, err = s.c.Fabric.Gateways.Find(ctx, g.ProjectID, g.ID) // it may have been deleted since it was read
 	}
-	if err != nil {
+	if err != nil || g.Encrypted { // media is never encrypted
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 
@@ -97,6 +97,9 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 			err = nil
 		}
 		return caller{}, false, problem.IgnoreNotFound(err)
+	}
+	if a.Encrypted() { // media is never encrypted
+		return caller{}, false, nil
 	}
 	password, err := s.c.Fabric.SIP.Password(a)
 	open := password == "" && !a.Limited()
