@@ -159,8 +159,12 @@ var endings = []ending{
 const expiry = 2 * time.Minute
 
 // keptTables are the tables in which calls and their parties leave rows that are kept.
-var keptTables = []string{"addresses", "audit", "audit_heads", "calls", "families", "recording_subscribers",
-	"recordings", "revocations", "sequences", "subscribers"}
+var keptTables = []string{"addresses", "audit", "audit_heads", "calls", "daily_counts", "families",
+	"recording_subscribers", "recordings", "revocations", "sequences", "subscribers"}
+
+// manyCounts counts the projects with more than a few daily counts on a day, which do not depend on the
+// number of calls.
+const manyCounts = `SELECT count(*) FROM (SELECT 1 FROM daily_counts GROUP BY project_id, day HAVING count(*) > 8)`
 
 // TestCallsLeaveNothing makes CALLS calls, or some hundred by default, and ends them in every way.
 // Each leaves a record with its cause. No goroutines, sockets, files or other rows remain.
@@ -218,6 +222,9 @@ func TestCallsLeaveNothing(t *testing.T) {
 		if !slices.Contains(keptTables, name) {
 			t.Errorf("the table %s has grown", name)
 		}
+	}
+	if n := count(t, db, manyCounts); n > 0 {
+		t.Errorf("%d projects have too many daily counts", n)
 	}
 	if n := count(t, sessions, others); n > entries {
 		t.Errorf("the session store has %d entries, want %d as before", n, entries)
