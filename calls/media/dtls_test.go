@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"net"
 	"runtime"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -79,22 +81,34 @@ func (p *pair) flights(f *testing.F) [][]byte {
 	if err := client.HandshakeContext(ctx); err != nil {
 		f.Fatal(err)
 	}
-	if len(conn.sent) < 2 {
-		f.Fatalf("the client sent %d packets, want those of two flights at least", len(conn.sent))
+	sent := conn.packets()
+	if len(sent) < 2 {
+		f.Fatalf("the client sent %d packets, want those of two flights at least", len(sent))
 	}
-	return conn.sent
+	return sent
 }
 
 // A sinkConn is the connection of a client that receives what comes to the sink.
 type sinkConn struct {
 	*net.UDPConn
-	to   *transport
+	to *transport
+
+	mu   sync.Mutex
 	sent [][]byte
+}
+
+// packets returns what the client has sent. It may still be sending alerts.
+func (c *sinkConn) packets() [][]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.sent)
 }
 
 // WriteTo implements net.PacketConn.
 func (c *sinkConn) WriteTo(b []byte, _ net.Addr) (int, error) {
+	c.mu.Lock()
 	c.sent = append(c.sent, bytes.Clone(b))
+	c.mu.Unlock()
 	c.to.receiveDTLS(b, time.Now())
 	return len(b), nil
 }

@@ -109,6 +109,7 @@ func (w *world) stand() map[string]func(t *testing.T) string {
 		`"Acme ID"`:         func(*testing.T) string { return `"` + unique("Acme ID ") + `"` },
 		`"support"`:         func(*testing.T) string { return `"` + unique("support") + `"` },
 		`"grace-desk"`:      func(*testing.T) string { return `"` + unique("phone") + `"` },
+		"+4930123456":       func(*testing.T) string { return unique("+49301234") },
 	}
 }
 
