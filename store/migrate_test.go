@@ -219,6 +219,16 @@ func TestCollation(t *testing.T) {
 	}
 }
 
+// newestVersion returns the newest schema of this version of selvage, the oldest with which its code works.
+func newestVersion(t *testing.T) int {
+	t.Helper()
+	newest, err := newestSchema(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(newest)
+}
+
 // openAt opens the database with the migrations up to the given version, and closes it again.
 func openAt(t *testing.T, c Config, version int) {
 	t.Helper()
@@ -236,17 +246,17 @@ func openAt(t *testing.T, c Config, version int) {
 // TestBefore shows that the file is copied before its schema changes, and that the copy can be
 // opened. A new database is not copied. Only the two newest copies are kept.
 func TestBefore(t *testing.T) {
-	c := Config{Dir: t.TempDir()}
+	c, newest := Config{Dir: t.TempDir()}, newestVersion(t)
 	file := filepath.Join(c.Dir, "selvage.db")
-	openAt(t, c, 1)
+	openAt(t, c, newest)
 	if Before(file) != "" {
 		t.Errorf("a new database was copied to %s", Before(file))
 	}
 
-	copied := copyOf(file, 1)
+	copied := copyOf(file, int64(newest))
 	// Simulate a downgrade from schema 99. Its copy has the highest number, but is not the newest
 	// one.
-	for age, version := range []int64{1, 10, 99, 2} {
+	for age, version := range []int64{int64(newest), 10, 99, 2} {
 		at := time.Now().Add(time.Duration(-age-1) * time.Hour)
 		old := copyOf(file, version)
 		if err := errors.Join(os.WriteFile(old, []byte("of an earlier change"), 0o600),
@@ -255,8 +265,8 @@ func TestBefore(t *testing.T) {
 		}
 	}
 
-	openAt(t, c, 2)
-	if got := Before(file); got != copied || !slices.Equal(copies(file), []int64{10, 1}) {
+	openAt(t, c, newest+1)
+	if got := Before(file); got != copied || !slices.Equal(copies(file), []int64{10, int64(newest)}) {
 		t.Fatalf("the newest copy is %s of %d, want %s and the one before it", got, copies(file), copied)
 	}
 	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
@@ -264,27 +274,27 @@ func TestBefore(t *testing.T) {
 	}
 
 	r, _, err := Look(t.Context(), Config{URL: "sqlite:" + copied})
-	if err != nil || r.Schema != 1 {
-		t.Errorf("the copy has schema %d, %v, want 1", r.Schema, err)
+	if err != nil || r.Schema != int64(newest) {
+		t.Errorf("the copy has schema %d, %v, want %d", r.Schema, err, newest)
 	}
 }
 
 // TestNoCopy shows that if the file cannot be copied, the schema is not changed.
 func TestNoCopy(t *testing.T) {
-	c := Config{Dir: t.TempDir()}
-	openAt(t, c, 1)
-	part := copyOf(filepath.Join(c.Dir, "selvage.db"), 1) + ".part"
+	c, newest := Config{Dir: t.TempDir()}, newestVersion(t)
+	openAt(t, c, newest)
+	part := copyOf(filepath.Join(c.Dir, "selvage.db"), int64(newest)) + ".part"
 	if err := os.MkdirAll(filepath.Join(part, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 
-	c.migrations = laterMigrations(t, 2)
+	c.migrations = laterMigrations(t, newest+1)
 	_, err := Open(t.Context(), c)
 	var unfit *database.Unfit
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "backing up the database") {
 		t.Errorf("Open = %v, want an error", err)
 	}
-	if r, _, err := Look(t.Context(), c); err != nil || r.Schema != 1 {
-		t.Errorf("the schema is %d, %v, want 1, unchanged", r.Schema, err)
+	if r, _, err := Look(t.Context(), c); err != nil || r.Schema != int64(newest) {
+		t.Errorf("the schema is %d, %v, want %d, unchanged", r.Schema, err, newest)
 	}
 }
