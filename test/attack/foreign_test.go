@@ -290,8 +290,9 @@ func (th *things) isShown(answer []byte, path string) bool {
 // unmade matches the operations on objects that the API does not create: resources of these kinds.
 var unmade = regexp.MustCompile(`/(cxml_applications|dialogflow_agents)/`)
 
-// moments matches values that differ each time an object is shown.
-var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"`)
+// moments matches values that differ each time an object is shown, such as the duration of a live call.
+var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"|` +
+	`"(end_time|ended_at|left_at)":null,"duration":[0-9]+`)
 
 // show returns what the project reads by each operation that names an id, by path. All these
 // objects exist.
