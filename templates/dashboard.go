@@ -31,8 +31,8 @@ type Frame struct {
 	Nav       []FrameGroup
 	Crumbs    []FrameLink // the pages above this one
 	Search    string      // URL of the search
-	FormToken string // sent back with each form
-	Notice    string // what was just done
+	FormToken string      // sent back with each form
+	Notice    string      // what was just done
 	Now       time.Time
 }
 
