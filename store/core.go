@@ -54,19 +54,26 @@ func (c *core) clock(ctx context.Context) (time.Time, error) {
 }
 
 // change runs do in a transaction that also records the event e. It returns once both are committed
-// and synced to disk. If do fails, everything that it did is undone.
+// and synced to disk. If do fails, everything that it did is undone. If the master key was replaced,
+// change repeats do as long as newer keys are found.
 func (c *core) change(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if err := e.Check(); err != nil {
 		return err
 	}
-	err := c.changeOnce(ctx, e, do)
-	if !errors.Is(err, errReplaced) || c.replaced == nil {
-		return err
+	for {
+		key := c.auditKey.Load()
+		err := c.changeOnce(ctx, e, do)
+		if !errors.Is(err, errReplaced) || c.replaced == nil {
+			return err
+		}
+
+		if err := c.replaced(ctx); err != nil {
+			return unaudited(err)
+		}
+		if c.auditKey.Load() == key {
+			return err
+		}
 	}
-	if err := c.replaced(ctx); err != nil {
-		return unaudited(err)
-	}
-	return c.changeOnce(ctx, e, do)
 }
 
 // changeOnce is like change, but fails if the master key has just been replaced.
