@@ -25,3 +25,6 @@ func (e *Engine) Known() (names, addresses, checks int) {
 	defer e.table.checksMu.Unlock()
 	return len(e.table.byName), len(e.table.byAddress), len(e.table.checks)
 }
+
+// MaxTestCalls is the most test calls at the same time.
+const MaxTestCalls = maxTestCalls

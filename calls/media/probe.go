@@ -1,37 +1,39 @@
 package media
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"net"
-	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/stun/v4"
+
+	"github.com/selvage/selvage/calls"
 )
 
 // The engine answers signed requests from programs that test its UDP port, although no client sends
 // them. The limit keeps it from being used against others.
 const (
 	probesPerSecond = 10
-	probeRepeat     = 200 * time.Millisecond // before Reach sends another request
+	probeRepeat     = 200 * time.Millisecond // before a test sends another request
+
+	maxTestCalls = 4
+	testCallFor  = 10 * time.Second
 )
 
 // A probe holds the credentials of tests.
 type probe struct {
 	*credentials
-	mu   sync.Mutex
-	rate bucket
+	mu    sync.Mutex
+	rate  bucket
+	calls atomic.Int32 // test calls that are not over
 }
 
 func newProbe() *probe {
 	return &probe{credentials: newCredentials(), rate: bucket{rate: probesPerSecond, burst: probesPerSecond}}
 }
 
-// Probe returns the credentials for Reach. They lead to no call. Each engine has its own.
+// Probe returns the credentials for Reach and TestCall. They lead to no other call. Each engine has its own.
 func (e *Engine) Probe() string { return e.probe.ufrag + ":" + e.probe.password }
 
 // receiveProbe answers a request for a user name that no transport has, if it is a test.
@@ -51,49 +53,55 @@ func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now tim
 		w.engine.counters.limited.Add(1)
 		return
 	}
+	if offer, err := m.Get(stun.AttrData); err == nil {
+		w.receiveTestCall(m, offer, from)
+		return
+	}
 	w.respond(m, from, p.credentials, stun.BindingSuccess, nil)
 }
 
-// Reach sends requests to the UDP port of an engine at an address, until one is answered or ctx is
-// done. probe comes from the engine's Probe.
-func Reach(ctx context.Context, at netip.AddrPort, probe string) error {
-	name, password, _ := strings.Cut(probe, ":")
-	key := stun.NewShortTermIntegrity(password)
-	request, err := stun.Build(stun.BindingRequest, stun.TransactionID, stun.NewUsername(name+":test"), key,
-		stun.Fingerprint)
-	if err != nil {
-		return fmt.Errorf("making a STUN request: %w", err)
+// receiveTestCall answers an offer in a test with a leg that hears itself, and with its description.
+func (w *worker) receiveTestCall(m *stun.Message, offer []byte, from *path) {
+	e := w.engine
+	if e.probe.calls.Add(1) > maxTestCalls {
+		e.probe.calls.Add(-1)
+		e.counters.limited.Add(1)
+		return
 	}
-	conn, err := new(net.Dialer).DialContext(ctx, "udp", at.String())
+	l := e.newLeg(testWatcher{}, calls.Terms{})
+	_, description, err := e.answer(l, string(offer))
 	if err != nil {
-		return fmt.Errorf("testing the media port: %w", err)
+		e.probe.calls.Add(-1)
+		return
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends the reading
-	defer stop()
 
-	answer := &stun.Message{Raw: make([]byte, maxPacket)}
-	for ctx.Err() == nil {
-		_, _ = conn.Write(request.Raw) // an error shows when reading
-		_ = conn.SetReadDeadline(time.Now().Add(probeRepeat))
-		n, err := conn.Read(answer.Raw[:maxPacket])
-		if isTimeout(err) || ctx.Err() != nil {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("testing the media port: %w", err)
-		}
-		answer.Raw = answer.Raw[:n]
-		if answer.Decode() == nil && answer.Type == stun.BindingSuccess &&
-			answer.TransactionID == request.TransactionID && key.Check(answer) == nil {
-			return nil
-		}
+	l.Link(calls.Audio, l)
+	time.AfterFunc(testCallFor, func() {
+		l.Close()
+		e.probe.calls.Add(-1)
+	})
+	if w.response.Build(stun.BindingSuccess, stun.NewTransactionIDSetter(m.TransactionID),
+		stun.RawAttribute{Type: stun.AttrData, Value: []byte(withoutCandidates(description))},
+		e.probe.key, stun.Fingerprint) == nil {
+		from.write(w.response.Raw)
 	}
-	return fmt.Errorf("testing the media port: %w", ctx.Err())
 }
 
-// isTimeout reports whether a deadline has passed.
-func isTimeout(err error) bool {
-	var e net.Error
-	return errors.As(err, &e) && e.Timeout()
+// withoutCandidates removes the candidates from a description, so that it fits into a packet.
+func withoutCandidates(description string) string {
+	var kept strings.Builder
+	for line := range strings.Lines(description) {
+		if !strings.HasPrefix(line, "a=candidate:") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
 }
+
+// A testWatcher ignores what happens to the media of a test call.
+type testWatcher struct{}
+
+func (testWatcher) Connected(calls.Path) {}
+func (testWatcher) Lost()                {}
+func (testWatcher) Talking(bool)         {}
+func (testWatcher) Failed(error)         {}

@@ -30,6 +30,34 @@ func TestReach(t *testing.T) {
 	}
 }
 
+// TestTestCall shows that programs with the engine's credentials can place a call that hears itself,
+// that only a few such calls are possible at the same time, and that other programs cannot.
+func TestTestCall(t *testing.T) {
+	e := newEngine(t)
+	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(e.Port()))
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	placed := 0
+	for e.Stats().Limited == 0 {
+		soon, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := media.TestCall(soon, at, e.Probe())
+		cancel()
+		if err == nil {
+			placed++
+		}
+	}
+	if placed == 0 || placed > media.MaxTestCalls {
+		t.Errorf("%d test calls were possible at the same time, want 1 to %d", placed, media.MaxTestCalls)
+	}
+
+	other := newEngine(t)
+	soon, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := media.TestCall(soon, at, other.Probe()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("with the credentials of another engine, TestCall = %v, want no answer", err)
+	}
+}
+
 // TestProbeFlood shows that the engine answers only some of many signed requests, and none with a
 // wrong password.
 func TestProbeFlood(t *testing.T) {

@@ -75,7 +75,8 @@ var layers = map[string][]string{
 	"recordings": {"internal/deliver", "internal/page", "internal/problem", "internal/cache", "recordings/audio",
 		"recordings/levels", "recordings/mp3", "recordings/wav"},
 	"calls/sdp":   {"internal/problem"},
-	"calls/media": {"calls", "calls/sdp", "internal/limit", "internal/problem", "recordings/wav"},
+	"calls/line":  {},
+	"calls/media": {"calls", "calls/line", "calls/sdp", "internal/limit", "internal/problem", "recordings/wav"},
 	"calls/turn":  {"internal/limit"},
 	"calls/sip":   {"calls", "fabric", "internal/limit", "internal/problem", "internal/session"},
 	// plumbing
@@ -164,7 +165,7 @@ var layers = map[string][]string{
 	"test/nodes":       {"test/acme", "test/harness", "test/phone"},
 	"test/firefox":     {"test/harness"},
 	"test/network":     {"test/harness"},
-	"test/phone":       {"test/harness"},
+	"test/phone":       {"calls/line", "test/harness"},
 	"test/harness":     {"openapi/openapitest", "test/servers"},
 	// services for tests
 	"test/inbox":       nil,
@@ -202,7 +203,7 @@ var only = map[string][]string{
 		"cmd/selvage/internal/command"},
 	"github.com/wneessen/go-mail": {"internal/mail"},
 	"github.com/emersion/go-smtp": {"test/inbox"},
-	"github.com/pion":             {"calls/media", "calls/record", "calls/turn", "test/phone"},
+	"github.com/pion":             {"calls/line", "calls/media", "calls/record", "calls/turn", "test/phone"},
 	"database/sql":                {"internal/database", "internal/session/sql", "store"},
 	"net/http": {"bench", "operator/dashboard", "fabric/relay", "fabric/rest",
 		"idp/oidc", "idp/rp", "cmd/selvage/internal/docsite",

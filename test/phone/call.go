@@ -1,6 +1,7 @@
 package phone
 
 import (
+	"context"
 	"net"
 	"strings"
 	"sync"
@@ -9,6 +10,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/pion/interceptor"
 	"github.com/pion/webrtc/v4"
+
+	"github.com/selvage/selvage/calls/line"
 )
 
 // A Call is one phone's side of a call.
@@ -19,7 +22,7 @@ type Call struct {
 	offer  string // the server's offer, if the call is ringing
 	pc     *webrtc.PeerConnection
 	track  *webrtc.TrackLocalStaticRTP
-	line   *line       // of a light phone; nil until it is connected
+	line   *line.Line  // of a light phone; nil until it is connected
 	heard  chan string // payloads
 	done   chan struct{}
 	closed sync.Once
@@ -92,7 +95,7 @@ func (c *Call) describe() string {
 	case c.phone.silent:
 		return silence
 	case c.phone.hear != nil:
-		return lineDescription()
+		return line.Description()
 	}
 	c.open()
 	describe := func() (webrtc.SessionDescription, error) { return c.pc.CreateOffer(nil) }
@@ -127,19 +130,7 @@ func bundled(sdp string) string {
 }
 
 // silence is a description of audio that is never sent.
-var silence = describeAs(strings.TrimSuffix(strings.Repeat("AB:", 32), ":"))
-
-// describeAs returns a description of audio with the fingerprint of a certificate. It can be used
-// as an offer and as an answer.
-func describeAs(fingerprint string) string {
-	return strings.Replace(described, "FINGERPRINT", fingerprint, 1)
-}
-
-var described = strings.Join([]string{
-	"v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0",
-	"a=mid:0", "a=sendrecv", "a=rtcp-mux", "a=rtpmap:111 opus/48000/2", "a=setup:active",
-	"a=ice-ufrag:abcd", "a=ice-pwd:" + linePassword, "a=fingerprint:sha-256 FINGERPRINT", "",
-}, "\r\n")
+var silence = line.DescriptionFor(strings.TrimSuffix(strings.Repeat("AB:", 32), ":"))
 
 // Answer answers a ringing call.
 func (c *Call) Answer() {
@@ -153,7 +144,9 @@ func (c *Call) Answer() {
 
 // openLine connects the call's line.
 func (c *Call) openLine(description string) {
-	l, err := openLine(description, c.phone.hear)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	l, err := line.Open(ctx, description, c.phone.hear)
 	if err != nil {
 		c.phone.t.Errorf("the sound of a call: %v", err)
 		return
@@ -360,7 +353,7 @@ func (c *Call) Close() {
 	c.closed.Do(func() {
 		close(c.done)
 		if c.line != nil {
-			_ = c.line.conn.Close()
+			c.line.Close()
 		}
 		if c.pc != nil {
 			_ = c.pc.Close()

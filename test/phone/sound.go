@@ -49,7 +49,7 @@ func (c *Call) Say(payload string) {
 	defer c.mu.Unlock()
 	c.seq++
 	if c.line != nil {
-		c.must(c.line.say(c.seq, payload))
+		c.must(c.line.Send(c.seq, payload))
 		return
 	}
 	c.must(c.track.WriteRTP(&rtp.Packet{

@@ -105,18 +105,22 @@ func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	if blocked := e.unreachable(ctx, all); len(blocked) > 0 {
 		return blocked
 	}
-	told := list(all)
-	if _, known := e.mediaPortNumber(); known {
+	told, called := list(all), []Finding(nil)
+	if port, known := e.mediaPortNumber(); known {
 		told += ", where the running server answers by TCP and UDP"
+		called = append(called, e.testCall(ctx, netip.AddrPortFrom(all[0], port)).of("test call"))
 	}
 	if listener.Loopback() {
-		return []Finding{finef("browsers get %s; calls in Firefox need --listen-media :8444", told)}
+		told += "; calls in Firefox need --listen-media :8444"
 	}
-	return []Finding{finef("browsers get %s", told)}
+	return append([]Finding{finef("browsers get %s", told)}, called...)
 }
 
 // reachFor limits how long the running server may take to answer at one address.
 const reachFor = time.Second
+
+// callFor limits how long a test call may take.
+const callFor = 4 * time.Second
 
 // unreachable returns a finding for each transport by which the running server does not answer at
 // some of the addresses.
@@ -143,6 +147,17 @@ func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked 
 		}
 	}
 	return blocked
+}
+
+// testCall calls the running server as a browser does, and describes the path of the audio.
+func (e callChecks) testCall(ctx context.Context, at netip.AddrPort) Finding {
+	ctx, cancel := context.WithTimeout(ctx, callFor)
+	defer cancel()
+	after, err := media.TestCall(ctx, at, e.running.Probe)
+	if err != nil {
+		return brokenf("look for the cause in the server's log", "no audio by UDP to %s: %v", at, err)
+	}
+	return finef("by UDP to %s; its audio comes back after %.1f ms", at, float64(after.Microseconds())/1000)
 }
 
 // mediaPortNumber returns the number of the running server's media port.

@@ -44,3 +44,19 @@ func TestMediaUnreachable(t *testing.T) {
 		}
 	}
 }
+
+// TestTestCall shows that doctor hears itself in a call to a running server, and reports a server
+// that takes part in no call.
+func TestTestCall(t *testing.T) {
+	engine, err := media.New(media.Config{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = engine.Close() })
+	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(engine.Port()))
+
+	e := &Examination{running: datadir.Running{Probe: engine.Probe()}}
+	wantVerdict(t, "a call", callChecks{e}.testCall(t.Context(), at), Fine)
+	e.running.Probe = "of:another"
+	wantVerdict(t, "a call to another server", callChecks{e}.testCall(t.Context(), at), Broken)
+}
