@@ -191,7 +191,7 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 
 	case "webhook":
 		w, err := a.Fabric.Webhooks.Find(ctx, projectID, id)
-		return w.Name, problem.IgnoreNotFound(err)
+		return cmp.Or(w.Name, w.URL), problem.IgnoreNotFound(err)
 	}
 
 	if k := a.Fabric.Resources.Kinds().ByType(kind); k != nil {
@@ -251,6 +251,8 @@ func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
 		return base + "/clients/" + id
 	case "subscriber":
 		return base + "/subscribers/" + id
+	case "webhook":
+		return base + "/webhooks/" + id
 	case "project":
 		return base
 	}

@@ -139,15 +139,11 @@ func (a *projectPages) attention(v *visit) (all []attention, err error) {
 		}
 	}
 
-	hooks, err := a.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
+	hooks, err := a.webhookAttention(v)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range hooks.Items {
-		if w.Enabled && w.Failures > 0 {
-			all = append(all, attention{status{"bad", "Webhook fails"}, w.URL, "/docs/guides/delivery"})
-		}
-	}
+	all = append(all, hooks...)
 
 	keys, err := a.Fabric.APIKeys.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
 	if err != nil {

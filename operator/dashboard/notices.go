@@ -106,5 +106,9 @@ var notices = map[string]string{
 	"upstreamadded":     "Upstream provider created. Try its button on the sign-in page.",
 	"upstreamdeleted":   "Upstream provider {gone} deleted. Its accounts are no longer linked with subscribers.",
 	"unlocked":          "{this} is unlocked. Earlier wrong passwords no longer count, and they can try again.",
+	"redelivered":       "Queued again. The next attempt is under way.",
+	"webhookadded":      "Webhook created. Send a test event to see whether it is received.",
+	"webhookdeleted":    "Webhook {gone} deleted, with its pending deliveries.",
+	"webhooktested":     "Test event queued. Reload this page to see the answer.",
 	"withdrawn":         "Invitation withdrawn. Its link no longer works.",
 }

@@ -66,6 +66,7 @@ func routes(c Config, s *site) []route {
 		(&upstreamPages{s, c.Clients.Upstreams}).routes(),
 		(&brandPages{s, clients, c.Clients}).routes(),
 		(&rulePages{s}).routes(),
+		(&webhookPages{s}).routes(),
 		(&operatorPages{s, t, c.Clients, c.SecretsShown}).routes(),
 		(&settingsPages{s, c.Installation}).routes(),
 		(&auditPages{s, t, c.Clients}).routes(),

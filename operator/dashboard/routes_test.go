@@ -59,7 +59,14 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 		ClientID: &name})
 	must(t, err)
 
-	return strings.NewReplacer("{project}", w.one.ID, "/ingest-keys/{id}", "/ingest-keys/"+ingest.ID,
+	to := "https://hooks.example/events"
+	hook, err := w.fabric.Webhooks.Create(ctx, w.one.ID, fabric.WebhookInput{URL: &to})
+	must(t, err)
+	sent, err := w.fabric.Webhooks.Test(ctx, w.one.ID, hook.ID)
+	must(t, err)
+
+	return strings.NewReplacer("/webhooks/{id}", "/webhooks/"+hook.ID, "{delivery}", sent.ID,
+		"{project}", w.one.ID, "/ingest-keys/{id}", "/ingest-keys/"+ingest.ID,
 		"/registration-tokens/{id}", "/registration-tokens/"+token.ID, "/upstreams/{id}", "/upstreams/"+u.ID,
 		"/keys/{id}",
 		"/keys/"+k.ID, "/subscribers/{id}",

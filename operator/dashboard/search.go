@@ -50,7 +50,8 @@ func (a *searchPages) search(v *visit) error {
 	p := searchPage{Query: plainText(v.r.URL.Query().Get("q"))}
 	all := []func(*visit, string) (hitGroup, error){a.findPages, a.findProjects}
 	if v.project.ID != "" && p.Query != "" {
-		all = append(all, a.findByID, a.findSubscribers, a.findAddresses, a.findClients, a.findKeys, a.findRecordings)
+		all = append(all, a.findByID, a.findSubscribers, a.findAddresses, a.findClients, a.findKeys, a.findWebhooks,
+			a.findRecordings)
 	}
 
 	for _, find := range all {
@@ -114,7 +115,7 @@ func (a *searchPages) findByID(v *visit, query string) (g hitGroup, err error) {
 	}
 	id, ctx := strings.ToLower(query), v.r.Context()
 	for _, find := range []func(context.Context, *visit, string) (hit, error){
-		a.resourceWithID, a.addressWithID, a.clientWithID, a.keyWithID, a.callWithID,
+		a.resourceWithID, a.addressWithID, a.clientWithID, a.keyWithID, a.callWithID, a.webhookWithID,
 	} {
 		one, err := find(ctx, v, id)
 		if problem.IgnoreNotFound(err) != nil {
@@ -154,6 +155,23 @@ func (a *searchPages) clientWithID(ctx context.Context, v *visit, id string) (hi
 func (a *searchPages) keyWithID(ctx context.Context, v *visit, id string) (hit, error) {
 	k, err := a.site.Fabric.APIKeys.Find(ctx, v.project.ID, id)
 	return hit{k.Name, "API key", v.base() + "/keys/" + id}, err
+}
+
+func (a *searchPages) webhookWithID(ctx context.Context, v *visit, id string) (hit, error) {
+	w, err := a.site.Fabric.Webhooks.Find(ctx, v.project.ID, id)
+	row := v.webhookRow(w)
+	return hit{row.Title, "Webhook", row.Path}, err
+}
+
+func (a *searchPages) findWebhooks(v *visit, query string) (hitGroup, error) {
+	found, err := a.site.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.MaxSize})
+	g := hitGroup{Title: "Webhooks"}
+	for _, w := range found.Items {
+		if row := v.webhookRow(w); matches(w.Name+" "+w.URL, query) {
+			g.Hits = append(g.Hits, hit{row.Title, row.Host, row.Path})
+		}
+	}
+	return g, err
 }
 
 func (a *searchPages) callWithID(ctx context.Context, v *visit, id string) (hit, error) {

@@ -1,0 +1,124 @@
+package dashboard
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/operator"
+)
+
+// A deliveryRow is a row in the list of a webhook's deliveries.
+type deliveryRow struct {
+	fabric.Delivery
+	Path   string
+	Answer string // the last response, or why there was none
+	Status status
+}
+
+func (v *visit) deliveryRow(d fabric.Delivery) deliveryRow {
+	row := deliveryRow{Delivery: d, Answer: d.Error, Status: status{"warn", "Pending"},
+		Path: v.base() + "/webhooks/" + d.WebhookID + "/deliveries/" + d.ID}
+	if d.Progress.Status != 0 {
+		row.Answer = cmp.Or(d.Error, strconv.Itoa(d.Progress.Status))
+	}
+	switch d.State {
+	case fabric.Delivered:
+		row.Status = status{"good", "Delivered"}
+	case fabric.Dead:
+		row.Status = status{"bad", "Given up"}
+	}
+	return row
+}
+
+// deliveryStates are the states by which a list of deliveries can be filtered.
+var deliveryStates = []choice{
+	{Value: string(fabric.Pending), Title: "Pending"},
+	{Value: string(fabric.Delivered), Title: "Delivered"},
+	{Value: string(fabric.Dead), Title: "Given up"},
+}
+
+// showWebhook serves GET /dashboard/projects/{project}/webhooks/{id}.
+func (a *webhookPages) showWebhook(v *visit) error {
+	w, err := a.find(v)
+	if err != nil {
+		return err
+	}
+	return a.webhookPage(v, w, nil)
+}
+
+// webhookPage shows a webhook and a page of its deliveries.
+func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong []string) error {
+	f := v.finder("", "", "", v.choiceFilter("state", "State", "All states", deliveryStates))
+	state, err := deliver.ParseState(v.r.URL.Query().Get("state"))
+	if err != nil {
+		state = "" // an unknown state in the URL means all states
+	}
+	found, err := a.Fabric.Deliveries.List(v.r.Context(), v.project.ID, w.ID, state, v.query())
+	if err != nil {
+		return err
+	}
+
+	p := struct {
+		list[deliveryRow]
+		Webhook webhookRow
+		Finder  finder
+		Faults  []string
+	}{listOf(v, found, v.deliveryRow), v.webhookRow(w), f, wrong}
+	code := http.StatusOK
+	if wrong != nil {
+		code = http.StatusUnprocessableEntity
+	}
+	return a.page(v, code, p.Webhook.Title, "webhook", p)
+}
+
+// showDelivery serves GET /dashboard/projects/{project}/webhooks/{id}/deliveries/{delivery}.
+func (a *webhookPages) showDelivery(v *visit) error {
+	w, err := a.find(v)
+	if err != nil {
+		return err
+	}
+	d, err := a.Fabric.Deliveries.Find(v.r.Context(), v.project.ID, w.ID, v.r.PathValue("delivery"))
+	if err != nil {
+		return err
+	}
+
+	p := struct {
+		Delivery  deliveryRow
+		Webhook   webhookRow
+		Body      string
+		MayChange bool
+	}{v.deliveryRow(d), v.webhookRow(w), string(d.Body), v.mayIn(operator.Write)}
+	var body bytes.Buffer
+	if json.Indent(&body, d.Body, "", "  ") == nil {
+		p.Body = body.String()
+	}
+	return a.page(v, http.StatusOK, string(d.Event), "delivery", p)
+}
+
+// redeliver serves POST /dashboard/projects/{project}/webhooks/{id}/deliveries/{delivery}/redeliver.
+func (a *webhookPages) redeliver(v *visit) error {
+	d, err := a.Fabric.Deliveries.Redeliver(v.r.Context(), v.project.ID, v.r.PathValue("id"),
+		v.r.PathValue("delivery"))
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.deliveryRow(d).Path + "?done=redelivered")
+}
+
+// redeliverDead serves POST /dashboard/projects/{project}/webhooks/{id}/redeliver. It queues all
+// deliveries again that were given up.
+func (a *webhookPages) redeliverDead(v *visit) error {
+	w, err := a.find(v)
+	if err != nil {
+		return err
+	}
+	if _, err := a.Fabric.Deliveries.RedeliverDead(v.r.Context(), v.project.ID, w.ID); err != nil {
+		return err
+	}
+	return v.redirect(v.webhookRow(w).Path + "?done=redelivered")
+}

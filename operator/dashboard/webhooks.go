@@ -1,0 +1,266 @@
+package dashboard
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/operator"
+)
+
+// webhookPages list, create, change, test and delete webhooks, and show their deliveries.
+type webhookPages struct{ *site }
+
+// A webhookRow is a row in the list of webhooks.
+type webhookRow struct {
+	fabric.Webhook
+	Title, Host, About string
+	Status             status
+	Path               string // of its page
+}
+
+func (v *visit) webhookRow(w fabric.Webhook) webhookRow {
+	row := webhookRow{Webhook: w, Host: w.URL, Status: status{"good", "Active"}, Path: v.base() + "/webhooks/" + w.ID}
+	if u, err := url.Parse(w.URL); err == nil {
+		row.Host = u.Host
+	}
+	row.Title = cmp.Or(w.Name, row.Host)
+	row.About = "All events"
+	if !slices.Contains(w.Events, fabric.AnyEvent) {
+		names := make([]string, len(w.Events))
+		for i, e := range w.Events {
+			names[i] = string(e)
+		}
+		row.About = strings.Join(names, ", ")
+	}
+
+	switch {
+	case !w.Enabled:
+		row.Status = status{"", "Disabled"}
+	case w.Rests.After(v.now):
+		row.Status = status{"bad", "Paused"}
+	case w.Failures > 0:
+		row.Status = status{"bad", "Failing"}
+	}
+	return row
+}
+
+// listWebhooks serves GET /dashboard/projects/{project}/webhooks.
+func (a *webhookPages) listWebhooks(v *visit) error {
+	found, err := a.Fabric.Webhooks.List(v.r.Context(), v.project.ID, v.query())
+	if err != nil {
+		return err
+	}
+	return a.page(v, http.StatusOK, "Webhooks", "webhooks", listOf(v, found, v.webhookRow))
+}
+
+// A webhookForm is the form that creates or changes a webhook.
+type webhookForm struct {
+	Action, Title, Button string
+	Back, BackTo          string
+	Form                  form
+}
+
+func (v *visit) webhookForm(w fabric.Webhook) webhookForm {
+	p := webhookForm{Action: v.base() + "/webhooks", Title: "New webhook", Button: "Create webhook",
+		Back: v.base() + "/webhooks", BackTo: "Webhooks"}
+	p.Form.Inputs = webhookInputs(w)
+	if w.ID != "" {
+		row := v.webhookRow(w)
+		p.Action, p.Title, p.Button = row.Path+"/edit", "Change "+row.Title, "Save changes"
+		p.Back, p.BackTo = row.Path, row.Title
+		p.Form.mark()
+	}
+	return p
+}
+
+func webhookInputs(w fabric.Webhook) []input {
+	events := make([]choice, len(fabric.EventNames()))
+	for i, name := range fabric.EventNames() {
+		events[i] = choice{Value: string(name), Title: string(name), Chosen: slices.Contains(w.Events, name)}
+	}
+	inputs := []input{
+		{Kind: "text", Type: "url", Name: "url", Label: "URL", Value: w.URL, Required: true,
+			Hint: "Receives each event by POST.", Example: "https://example.com/events"},
+		{Kind: "text", Type: "text", Name: "name", Label: "Name", Value: w.Name, Length: 255,
+			Hint: "Shown in lists.", Example: "CRM"},
+		{Kind: "choices", Name: "events", Label: "Events", Options: events, Hint: "None selected means all events."},
+	}
+	if w.ID != "" {
+		inputs = append(inputs, input{Kind: "check", Name: "enabled", Label: "Deliver events", Checked: w.Enabled})
+	}
+	return inputs
+}
+
+// webhookInput returns the fields in a form.
+func webhookInput(posted url.Values, isNew bool) fabric.WebhookInput {
+	to, name := strings.TrimSpace(posted.Get("url")), strings.TrimSpace(posted.Get("name"))
+	events, enabled := posted["events"], isNew || posted.Get("enabled") != ""
+	return fabric.WebhookInput{URL: &to, Name: &name, Events: &events, Enabled: &enabled}
+}
+
+// newWebhook serves GET /dashboard/projects/{project}/webhooks/new.
+func (a *webhookPages) newWebhook(v *visit) error {
+	return a.webhookFormPage(v, http.StatusOK, v.webhookForm(fabric.Webhook{}))
+}
+
+func (a *webhookPages) webhookFormPage(v *visit, code int, p webhookForm) error {
+	return a.page(v, code, p.Title, "webhook_form", p)
+}
+
+// webhookFault shows the form again, with the errors next to their inputs.
+func (a *webhookPages) webhookFault(v *visit, p webhookForm, err error) error {
+	p.Form.retype(v.form)
+	if !p.Form.blame(err) {
+		return err
+	}
+	return a.webhookFormPage(v, http.StatusUnprocessableEntity, p)
+}
+
+// createWebhook serves POST /dashboard/projects/{project}/webhooks.
+func (a *webhookPages) createWebhook(v *visit) error {
+	w, err := a.Fabric.Webhooks.Create(v.r.Context(), v.project.ID, webhookInput(v.form, true))
+	if err != nil {
+		return a.webhookFault(v, v.webhookForm(fabric.Webhook{}), err)
+	}
+	return v.redirect(v.webhookRow(w).Path + "?done=webhookadded")
+}
+
+// find returns the webhook that the path names.
+func (a *webhookPages) find(v *visit) (fabric.Webhook, error) {
+	return a.Fabric.Webhooks.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+}
+
+// editWebhook serves GET /dashboard/projects/{project}/webhooks/{id}/edit.
+func (a *webhookPages) editWebhook(v *visit) error {
+	w, err := a.find(v)
+	if err != nil {
+		return err
+	}
+	return a.webhookFormPage(v, http.StatusOK, v.webhookForm(w))
+}
+
+// changeWebhook serves POST /dashboard/projects/{project}/webhooks/{id}/edit. It writes only the
+// fields that the operator changed.
+func (a *webhookPages) changeWebhook(v *visit) error {
+	w, err := a.find(v)
+	if err != nil {
+		return err
+	}
+	p := v.webhookForm(w)
+	if err = v.merge(p.Form.Inputs); err == nil {
+		_, err = a.Fabric.Webhooks.Update(v.r.Context(), v.project.ID, w.ID, webhookInput(v.form, false))
+	}
+	if err != nil {
+		return a.webhookFault(v, p, err)
+	}
+	return v.redirect(v.webhookRow(w).Path + "?done=changed")
+}
+
+// deleteWebhook serves POST /dashboard/projects/{project}/webhooks/{id}/delete.
+func (a *webhookPages) deleteWebhook(v *visit) error {
+	w, err := a.find(v)
+	if err != nil {
+		return err
+	}
+	row := v.webhookRow(w)
+	if v.form.Get("confirm") != row.Title {
+		return a.webhookPage(v, w, []string{wrongName})
+	}
+	if err := a.Fabric.Webhooks.Delete(v.r.Context(), v.project.ID, w.ID); err != nil {
+		return err
+	}
+	a.rememberDeleted(v, row.Title)
+	return v.redirect(v.base() + "/webhooks?done=webhookdeleted")
+}
+
+// testWebhook serves POST /dashboard/projects/{project}/webhooks/{id}/test.
+func (a *webhookPages) testWebhook(v *visit) error {
+	d, err := a.Fabric.Webhooks.Test(v.r.Context(), v.project.ID, v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/webhooks/" + d.WebhookID + "/deliveries/" + d.ID + "?done=webhooktested")
+}
+
+// A signingKeyPage shows the keys that sign a project's deliveries.
+type signingKeyPage struct {
+	fabric.SigningKeys
+	Base   string
+	Faults []string
+}
+
+// showSigningKey serves POST /dashboard/projects/{project}/signing-key.
+func (a *webhookPages) showSigningKey(v *visit) error {
+	keys, err := a.Fabric.Webhooks.SigningKeys(v.r.Context(), v.project.ID)
+	if err != nil {
+		return err
+	}
+	return a.page(v, http.StatusOK, "Signing key", "signing_key", signingKeyPage{keys, v.base(), nil})
+}
+
+// rotateSigningKey serves POST /dashboard/projects/{project}/signing-key/rotate.
+func (a *webhookPages) rotateSigningKey(v *visit) error {
+	p, code := signingKeyPage{Base: v.base()}, http.StatusOK
+	overlap, ok := overlaps[v.form.Get("overlap")]
+	if !ok {
+		p.Faults = []string{"Choose when the old key stops signing."}
+	}
+
+	var err error
+	if ok {
+		p.SigningKeys, err = a.Fabric.Webhooks.RotateSigningKey(v.r.Context(), v.project.ID, overlap)
+		p.Faults, ok = faults(err)
+		ok = !ok && err == nil
+	}
+	switch {
+	case ok:
+		v.notice = "There is a new signing key. Give it to every receiver before it starts signing."
+	case p.Faults == nil:
+		return err
+	default:
+		code = http.StatusUnprocessableEntity
+		if p.SigningKeys, err = a.Fabric.Webhooks.SigningKeys(v.r.Context(), v.project.ID); err != nil {
+			return err
+		}
+	}
+	return a.page(v, code, "Signing key", "signing_key", p)
+}
+
+// webhookAttention returns the webhooks of a project that fail.
+func (a *site) webhookAttention(v *visit) (all []attention, err error) {
+	hooks, err := a.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range hooks.Items {
+		if row := v.webhookRow(w); w.Enabled && w.Failures > 0 {
+			all = append(all, attention{status{"bad", "Webhook fails"}, row.Title, row.Path})
+		}
+	}
+	return all, nil
+}
+
+func (a *webhookPages) routes() []route {
+	const webhooks, key = "/dashboard/projects/{project}/webhooks", "/dashboard/projects/{project}/signing-key"
+	return []route{
+		{pattern: "GET " + webhooks, may: operator.Read, serve: a.listWebhooks, nav: "Webhooks", group: project},
+		{pattern: "POST " + webhooks, may: operator.Write, serve: a.createWebhook},
+		{pattern: "GET " + webhooks + "/new", may: operator.Write, serve: a.newWebhook},
+		{pattern: "GET " + webhooks + "/{id}", may: operator.Read, serve: a.showWebhook},
+		{pattern: "GET " + webhooks + "/{id}/edit", may: operator.Write, serve: a.editWebhook},
+		{pattern: "POST " + webhooks + "/{id}/edit", may: operator.Write, serve: a.changeWebhook},
+		{pattern: "POST " + webhooks + "/{id}/test", may: operator.Write, serve: a.testWebhook},
+		{pattern: "POST " + webhooks + "/{id}/redeliver", may: operator.Write, serve: a.redeliverDead},
+		{pattern: "POST " + webhooks + "/{id}/delete", may: operator.Write, serve: a.deleteWebhook},
+		{pattern: "GET " + webhooks + "/{id}/deliveries/{delivery}", may: operator.Read, serve: a.showDelivery},
+		{pattern: "POST " + webhooks + "/{id}/deliveries/{delivery}/redeliver", may: operator.Write,
+			serve: a.redeliver},
+		{pattern: "POST " + key, may: operator.Write, serve: a.showSigningKey, fresh: true},
+		{pattern: "POST " + key + "/rotate", may: operator.Write, serve: a.rotateSigningKey, fresh: true},
+	}
+}
