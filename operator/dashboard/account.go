@@ -65,6 +65,20 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 	return a.page(v, status, "My account", "account", p)
 }
 
+// changeName serves POST /dashboard/account/name.
+func (a *accountPages) changeName(v *visit) error {
+	name := strings.TrimSpace(v.form.Get("name"))
+	_, err := a.Operators.Update(v.r.Context(), v.operator.ID, operator.Input{Name: &name}, v.session.ID)
+	if all, ok := faults(err); ok {
+		v.operator.Name = name
+		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/account?done=named")
+}
+
 // changePassword serves POST /dashboard/account/password.
 func (a *accountPages) changePassword(v *visit) error {
 	o, err := a.Operators.SetPassword(v.r.Context(), v.operator, v.form.Get("current"), v.form.Get("password"),

@@ -163,13 +163,13 @@ const maxFindings = 4
 // installationAttention returns what needs attention in the installation: mails that failed, and
 // findings of the last checks.
 func (a *projectPages) installationAttention(ctx context.Context) (all []attention, err error) {
-	if a.Installation.Mails != nil {
-		mails, err := a.Installation.Mails(ctx)
+	if a.Installation.Mailing != nil {
+		dead, err := a.Installation.Mailing.List(ctx, "dead", page.Query{Size: 1})
 		if err != nil {
 			return nil, err
 		}
-		if n := len(mails.Dead); n > 0 {
-			all = append(all, attention{status{"bad", "Mail not sent"}, mails.Dead[0].Why, Prefix + "/settings#mail"})
+		for _, l := range dead.Items {
+			all = append(all, attention{status{"bad", "Mail not sent"}, l.Error, Prefix + "/mails?state=dead"})
 		}
 	}
 	if a.Installation.Findings == nil {

@@ -68,6 +68,8 @@ func routes(c Config, s *site) []route {
 		(&rulePages{s}).routes(),
 		(&webhookPages{s}).routes(),
 		(&operatorPages{s, t, c.Clients, c.SecretsShown}).routes(),
+		(&mailPages{s, c.Installation}).routes(),
+		(&kindPages{s}).routes(),
 		(&settingsPages{s, c.Installation}).routes(),
 		(&auditPages{s, t, c.Clients}).routes(),
 		(&accountPages{s, factors}).routes(),
@@ -356,7 +358,8 @@ func (a *settingsPages) routes() []route {
 		{pattern: "GET /dashboard/settings/doctor", may: operator.KeepOperators, serve: a.showDoctor},
 		{pattern: "POST /dashboard/settings/keys", may: operator.KeepOperators,
 			serve: a.rotateRing, fresh: true},
-		{pattern: "POST /dashboard/settings/mail", may: operator.KeepOperators, serve: a.testMail, fresh: true},
+		{pattern: "GET /dashboard/limits", may: operator.KeepOperators,
+			serve: a.showLimits, nav: "Limits", group: installation},
 	}
 }
 
@@ -377,6 +380,7 @@ func (a *accountPages) routes() []route {
 	return []route{
 		{pattern: "POST /dashboard/account/theme", may: signedIn, serve: a.setTheme},
 		{pattern: "GET /dashboard/account", may: signedIn, serve: a.showAccount},
+		{pattern: "POST /dashboard/account/name", may: signedIn, serve: a.changeName},
 		{pattern: "POST /dashboard/account/password", may: signedIn, serve: a.changePassword, fresh: true},
 		{pattern: "GET /dashboard/account/app", may: signedIn, serve: a.showApp, fresh: true},
 		{pattern: "POST /dashboard/account/app", may: signedIn, serve: a.addApp, fresh: true},

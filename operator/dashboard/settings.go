@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/templates"
@@ -26,8 +25,7 @@ type Installation struct {
 	Keys   func(ctx context.Context) ([]RingKey, error)
 	Rotate func(ctx context.Context, use string) error // makes the next key for use the current one
 
-	Mails    func(ctx context.Context) (MailState, error)
-	TestMail func(ctx context.Context, to string) error // the owner sees the error
+	Mailing *Mailing
 
 	// Examine runs the checks of `selvage doctor`. Findings returns their last results.
 	Examine  func(ctx context.Context) []Finding
@@ -53,21 +51,6 @@ type RingKey struct {
 	Created, Since, Over time.Time
 }
 
-// MailState describes how mail is sent.
-type MailState struct {
-	Way   string // how mail is sent, in words
-	From  string
-	Box   string // URL of the local mailbox; "" if mail is actually sent
-	Dead  []DeadMail
-	Waits int // number of messages still waiting, among the last fifty
-}
-
-// A DeadMail is an email that could not be sent.
-type DeadMail struct {
-	Kind, To, Why string
-	Created       time.Time
-}
-
 // A Finding is the result of one check.
 type Finding struct {
 	Group, Name, Found, Remedy string
@@ -76,14 +59,12 @@ type Finding struct {
 
 // A settingsPage is the content of the page that shows the installation to owners.
 type settingsPage struct {
-	Keys     []keyOfRing
-	Uses     []string
-	Mail     *MailState
-	To       string
-	CanTest  bool
-	Policies []Policy
-	Doctor   bool
-	Faults   []fault
+	Keys    []keyOfRing
+	Uses    []string
+	Changed []Policy // settings that differ from their defaults
+	Usual   []Policy // all others
+	Doctor  bool
+	Faults  []fault
 }
 
 type keyOfRing struct {
@@ -96,11 +77,7 @@ func (a *settingsPages) showSettings(v *visit) error { return a.settingsPage(v, 
 
 func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 	i := a.Installation
-	p := settingsPage{To: v.operator.Email, CanTest: i.TestMail != nil, Doctor: i.Examine != nil,
-		Faults: wrong}
-	if v.form != nil && v.form.Has("to") {
-		p.To = v.form.Get("to")
-	}
+	p := settingsPage{Doctor: i.Examine != nil, Faults: wrong}
 
 	if i.Keys != nil {
 		all, err := i.Keys(v.r.Context())
@@ -115,15 +92,14 @@ func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 		}
 	}
 
-	if i.Mails != nil {
-		m, err := i.Mails(v.r.Context())
-		if err != nil {
-			return err
+	for _, policy := range i.policies() {
+		switch {
+		case policy.Group == limitGroup: // on a page of their own
+		case policy.Shown() == policy.Default:
+			p.Usual = append(p.Usual, policy)
+		default:
+			p.Changed = append(p.Changed, policy)
 		}
-		p.Mail = &m
-	}
-	if i.Policies != nil {
-		p.Policies = i.Policies()
 	}
 	return a.page(v, code, "Settings", "settings", p)
 }
@@ -149,20 +125,21 @@ func (a *settingsPages) rotateRing(v *visit) error {
 	return v.redirect(Prefix + "/settings?done=rotated")
 }
 
-// testMail serves POST /dashboard/settings/mail. It sends a test email immediately.
-func (a *settingsPages) testMail(v *visit) error {
-	if a.Installation.TestMail == nil {
-		return problem.NoSuch("page")
+// limitGroup is the section of the configuration that holds limits.
+const limitGroup = "limits"
+
+// policies returns the configuration, or nil if it is not shown.
+func (i Installation) policies() []Policy {
+	if i.Policies == nil {
+		return nil
 	}
-	to := v.form.Get("to")
-	if err := fabric.CheckEmail("to", to); err != nil {
-		return a.settingsPage(v, http.StatusUnprocessableEntity, []fault{{"This is not an email address.", "to"}})
-	}
-	if err := a.Installation.TestMail(v.r.Context(), fabric.NormalizeEmail(to)); err != nil {
-		return a.settingsPage(v, http.StatusUnprocessableEntity,
-			[]fault{{sentence("The mail server did not accept the mail: " + err.Error()), "to"}})
-	}
-	return v.redirect(Prefix + "/settings?done=mailed")
+	return i.Policies()
+}
+
+// showLimits serves GET /dashboard/limits.
+func (a *settingsPages) showLimits(v *visit) error {
+	limits := slices.DeleteFunc(a.Installation.policies(), func(p Policy) bool { return p.Group != limitGroup })
+	return a.page(v, http.StatusOK, "Limits", "limits", limits)
 }
 
 // showDoctor serves GET /dashboard/settings/doctor. It runs the checks immediately.

@@ -2,7 +2,6 @@ package dashboard_test
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,14 +13,15 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installation returns an installation whose next ES256 key is too young to rotate, and whose
-// emails reach only example.com. It records key rotations and test emails in w.
+// installation returns an installation whose next ES256 key is too young to rotate. It records key
+// rotations in w.
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
 			return []dashboard.Policy{{Group: "limits", Key: "limits.login_per_account", Value: "7",
 				Default: "10", Means: "Passwords."},
-				{Group: "session", Key: "session.idle", Value: "12h0m0s", Default: "12h", Means: "Unused."}}
+				{Group: "session", Key: "session.idle", Value: "12h0m0s", Default: "12h", Means: "Unused."},
+				{Group: "tokens", Key: "tokens.guest", Value: "1h", Default: "2h", Means: "Guests."}}
 		},
 
 		Keys: func(context.Context) ([]dashboard.RingKey, error) {
@@ -36,17 +36,7 @@ func (w *world) installation() dashboard.Installation {
 			return nil
 		},
 
-		Mails: func(context.Context) (dashboard.MailState, error) {
-			return dashboard.MailState{Way: "by pigeon",
-				Dead: []dashboard.DeadMail{{Kind: "reset", To: "<b>x@example.com", Why: "550 no"}}}, nil
-		},
-		TestMail: func(_ context.Context, to string) error {
-			if !strings.HasSuffix(to, "@example.com") {
-				return errors.New("550 <i>no</i>")
-			}
-			w.mailed = append(w.mailed, to)
-			return nil
-		},
+		Mailing: w.mailing(),
 
 		Examine: func(context.Context) []dashboard.Finding {
 			return []dashboard.Finding{{Group: "Data", Name: "space", Found: "1 MB free",
@@ -55,8 +45,8 @@ func (w *world) installation() dashboard.Installation {
 	}
 }
 
-// TestSettings shows that owners who confirmed their identity can see the settings, rotate keys and
-// send a test email. Nobody else can.
+// TestSettings shows that owners who confirmed their identity can see the settings and rotate keys.
+// Nobody else can.
 func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -71,14 +61,22 @@ func TestSettings(t *testing.T) {
 	// The page shows each part of the settings. A duration that equals the default does not count
 	// as changed, even if it is written differently.
 	a := b.get(at)
-	for _, want := range []string{"a-key", "limits.login_per_account", "by pigeon", "&lt;b&gt;x@example.com",
-		at + "/doctor"} {
+	for _, want := range []string{"a-key", "tokens.guest", at + "/doctor"} {
 		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, want) {
 			t.Errorf("the settings page returned %s, want %s in it", a.Status, want)
 		}
 	}
-	if strings.Contains(a.body, "12h0m0s") || strings.Count(a.body, ">12h<") != 2 {
+	changed, usual, _ := strings.Cut(a.body, `id="defaults"`)
+	if strings.Contains(a.body, "12h0m0s") || strings.Count(usual, ">12h<") != 2 ||
+		!strings.Contains(changed, "tokens.guest") || strings.Contains(a.body, "limits.login_per_account") {
 		t.Errorf("a default value is shown as changed: %s", a.body)
+	}
+	if a := b.get("/dashboard/limits"); !strings.Contains(a.body, "limits.login_per_account") ||
+		strings.Contains(a.body, "session.idle") {
+		t.Errorf("the page of limits returned %s", a.Status)
+	}
+	if a := b.get("/dashboard/kinds"); !strings.Contains(a.body, "/api/fabric/resources/conference_rooms") {
+		t.Errorf("the page of kinds returned %s", a.Status)
 	}
 
 	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "buy a disk") ||
@@ -93,24 +91,10 @@ func TestSettings(t *testing.T) {
 		t.Errorf("rotating to a key that is too young returned %s", a.Status)
 	}
 
-	// A test email is sent, or the page shows why it could not be.
-	b.post(at, at+"/mail", url.Values{"to": {"Ada@example.com"}}).leadsTo(t, at+"?done=mailed")
-	if a := b.post(at, at+"/mail",
-		url.Values{"to": {"ada@example.org"}}); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "550 &lt;i&gt;no") || !strings.Contains(a.body, `value="ada@example.org"`) {
-		t.Errorf("a test email that the server refuses returned %s", a.Status)
-	}
-	if a := b.post(at, at+"/mail", url.Values{"to": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a test email to an invalid address returned %s", a.Status)
-	}
-
 	// A session that is not fresh must be confirmed first.
 	w.pass(operator.Freshness)
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(at))
-	b.post(at, at+"/mail", url.Values{"to": {"ada@example.com"}}).leadsTo(
-		t, "/dashboard/confirm?next="+url.QueryEscape(at))
-
-	if !slices.Equal(w.rotated, []string{"RS256"}) || !slices.Equal(w.mailed, []string{"ada@example.com"}) {
-		t.Errorf("rotated keys: %v, emails sent to: %v", w.rotated, w.mailed)
+	if !slices.Equal(w.rotated, []string{"RS256"}) {
+		t.Errorf("rotated keys: %v", w.rotated)
 	}
 }

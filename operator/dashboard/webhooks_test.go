@@ -24,7 +24,8 @@ func TestWebhookPages(t *testing.T) {
 	wrong := b.post(all+"/new", all, url.Values{"url": {" "}, "name": {"CRM"},
 		"events": {"call.ended"}})
 	if wrong.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(wrong.body, `value="CRM"`) ||
-		!strings.Contains(wrong.body, `id="f-url-fault"`) || !strings.Contains(wrong.body, `value="call.ended" checked`) {
+		!strings.Contains(wrong.body, `id="f-url-fault"`) ||
+		!strings.Contains(wrong.body, `value="call.ended" checked`) {
 		t.Errorf("an empty URL: %s", wrong.Status)
 	}
 

@@ -48,7 +48,14 @@ func TestScreensOfDashboard(t *testing.T) {
 	web := p.NewClient(t, "web", "--name", "Shop")
 	p.CLI(t, "", "client", "rotate-secret", web.ID)
 
+	hook := p.CLI(t, "", "webhook", "create", "--project", p.ID, "--url",
+		"https://hooks.example.com/events")["id"].(string)
+	delivery := p.CLI(t, "", "webhook", "test", hook)["id"].(string)
+
 	for _, at := range []struct{ name, path string }{
+		{"webhooks", home + "/webhooks"}, {"webhook", home + "/webhooks/" + hook},
+		{"webhook-new", home + "/webhooks/new"},
+		{"delivery", home + "/webhooks/" + hook + "/deliveries/" + delivery},
 		{"resource-new", home + "/resources/new"}, {"resource-kind", home + "/kinds/conference_rooms"},
 		{"resource-kind-script", home + "/kinds/swml_scripts"},
 		{"resource", home + "/resources/" + room}, {"resource-edit", home + "/resources/" + room + "/edit"},
@@ -59,6 +66,7 @@ func TestScreensOfDashboard(t *testing.T) {
 		{"client-edit", home + "/clients/" + web.ID + "/edit"},
 		{"subscriber-edit", home + "/subscribers/" + sub.ID + "/edit"},
 		{"recording-upload", home + "/recordings/upload"},
+		{"mails", "/dashboard/mails"}, {"limits", "/dashboard/limits"}, {"kinds", "/dashboard/kinds"},
 		{"settings", "/dashboard/settings"}, {"doctor", "/dashboard/settings/doctor"},
 		{"home", home}, {"projects", "/dashboard/projects"}, {"operators", "/dashboard/operators"},
 		{"operator-invite", "/dashboard/operators/invite"},

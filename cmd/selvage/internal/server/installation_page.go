@@ -22,8 +22,9 @@ import (
 // installation returns the installation-wide pages of the dashboard.
 func (a *App) installation() dashboard.Installation {
 	return dashboard.Installation{
-		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse, Mails: a.mailState,
-		TestMail: a.sendTest, Examine: a.examine, Findings: a.findings,
+		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse,
+		Mailing: &dashboard.Mailing{State: a.mailState, List: a.letters, Retry: a.retryLetter, Test: a.sendTest},
+		Examine: a.examine, Findings: a.findings,
 	}
 }
 
@@ -67,9 +68,8 @@ func (a *App) rotateUse(ctx context.Context, name string) error {
 	return err
 }
 
-// mailState returns how emails are sent, the number of pending emails (at most one page), and up to
-// ten dead letters.
-func (a *App) mailState(ctx context.Context) (m dashboard.MailState, err error) {
+// mailState returns how emails are sent.
+func (a *App) mailState(context.Context) (m dashboard.MailState, err error) {
 	sender := a.sender()
 	m.From, m.Way = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), "Sent by the server in mail.url."
 	if a.Box != nil {
@@ -78,18 +78,22 @@ func (a *App) mailState(ctx context.Context) (m dashboard.MailState, err error) 
 			m.Box = a.Where.Public + "/dev/mail"
 		}
 	}
+	return m, nil
+}
 
-	waits, err := a.Store.ListLetters(ctx, mail.Pending, page.Query{Size: page.DefaultSize})
-	if err != nil {
-		return m, err
+func (a *App) letters(ctx context.Context, state string, q page.Query) (page.Page[dashboard.Letter], error) {
+	found, err := a.Store.ListLetters(ctx, mail.State(state), q)
+	all := page.Page[dashboard.Letter]{Prev: found.Prev, Next: found.Next}
+	for _, l := range found.Items {
+		all.Items = append(all.Items, dashboard.Letter{ID: l.ID, Kind: string(l.Kind), To: l.To, State: string(l.State),
+			Attempts: l.Attempts, Error: l.Error, Created: l.Created, Due: l.Due})
 	}
+	return all, err
+}
 
-	dead, err := a.Store.ListLetters(ctx, mail.Dead, page.Query{Size: 10})
-	m.Waits = len(waits.Items)
-	for _, l := range dead.Items {
-		m.Dead = append(m.Dead, dashboard.DeadMail{Kind: string(l.Kind), To: l.To, Why: l.Error, Created: l.Created})
-	}
-	return m, err
+func (a *App) retryLetter(ctx context.Context, id string) error {
+	_, err := a.Store.RetryLetter(ctx, id)
+	return err
 }
 
 func (a *App) sendTest(ctx context.Context, to string) error {

@@ -1,0 +1,53 @@
+package dashboard
+
+import (
+	"net/http"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/operator"
+)
+
+// kindPages show owners the kinds of resources and their members.
+type kindPages struct{ *site }
+
+// A kindRow is one kind of resource.
+type kindRow struct {
+	*kinds.Kind
+	API     string // the path of its routes
+	Members []kindMember
+	BuiltIn bool
+}
+
+// A kindMember is one member of a kind.
+type kindMember struct {
+	kinds.Field
+	About string // its type, and whether it is required
+}
+
+// listKinds serves GET /dashboard/kinds.
+func (a *kindPages) listKinds(v *visit) error {
+	var all []kindRow
+	for _, k := range a.Fabric.Resources.Kinds().All() {
+		row := kindRow{Kind: k, API: "/api/fabric/resources/" + k.Path,
+			BuiltIn: kinds.Builtin().ByType(k.Type) != nil}
+		for _, f := range k.Fields {
+			about := f.Type
+			switch {
+			case f.Required:
+				about += ", required"
+			case f.ReadOnly:
+				about += ", read-only"
+			case f.WriteOnly:
+				about += ", secret"
+			}
+			row.Members = append(row.Members, kindMember{f, about})
+		}
+		all = append(all, row)
+	}
+	return a.page(v, http.StatusOK, "Kinds", "kinds", all)
+}
+
+func (a *kindPages) routes() []route {
+	return []route{{pattern: "GET /dashboard/kinds", may: operator.KeepOperators, serve: a.listKinds,
+		nav: "Kinds", group: installation}}
+}

@@ -1,0 +1,156 @@
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+)
+
+// mailPages show owners the mails of the installation, send them again, and send test mails.
+type mailPages struct {
+	*site
+	Installation Installation
+}
+
+// A Letter is a mail to a subscriber or an operator.
+type Letter struct {
+	ID, Kind, To string
+	State        string // pending, sent, kept or dead
+	Attempts     int
+	Error        string // why the last attempt failed
+	Created, Due time.Time
+}
+
+// Mailing provides the mails of an installation.
+type Mailing struct {
+	State func(ctx context.Context) (MailState, error)
+
+	// List returns a page of recent letters, newest first. The state "" means all states.
+	List  func(ctx context.Context, state string, q page.Query) (page.Page[Letter], error)
+	Retry func(ctx context.Context, id string) error // sends a letter again at once
+	Test  func(ctx context.Context, to string) error // the owner sees the error
+}
+
+// MailState describes how mail is sent.
+type MailState struct {
+	Way  string // how mail is sent, in words
+	From string
+	Box  string // URL of the local mailbox; "" if mail is actually sent
+}
+
+// A letterRow is a row in the list of mails.
+type letterRow struct {
+	Letter
+	Title    string
+	Status   status
+	MayRetry bool
+}
+
+// letterStates are the states of a mail, and how they are shown.
+var letterStates = []struct {
+	state  string
+	status status
+}{
+	{"pending", status{"warn", "Pending"}}, {"sent", status{"good", "Sent"}},
+	{"kept", status{"", "Kept here"}}, {"dead", status{"bad", "Given up"}},
+}
+
+func letterRowOf(l Letter) letterRow {
+	row := letterRow{Letter: l, Title: humanize(l.Kind), MayRetry: l.State == "pending" || l.State == "dead"}
+	for _, s := range letterStates {
+		if s.state == l.State {
+			row.Status = s.status
+		}
+	}
+	return row
+}
+
+// A mailPage shows how mails are sent, and a page of recent mails.
+type mailPage struct {
+	list[letterRow]
+	Finder  finder
+	Mail    MailState
+	To      string
+	CanTest bool
+	Faults  []fault
+}
+
+// listMails serves GET /dashboard/mails.
+func (a *mailPages) listMails(v *visit) error { return a.mailPage(v, http.StatusOK, nil) }
+
+func (a *mailPages) mailPage(v *visit, code int, wrong []fault) error {
+	m := a.Installation.Mailing
+	if m == nil {
+		return problem.NoSuch("page")
+	}
+
+	var states []choice
+	state := ""
+	for _, s := range letterStates {
+		states = append(states, choice{Value: s.state, Title: s.status.Word})
+		if v.r.URL.Query().Get("state") == s.state {
+			state = s.state
+		}
+	}
+	found, err := m.List(v.r.Context(), state, v.query())
+	if err != nil {
+		return err
+	}
+
+	p := mailPage{list: listOf(v, found, letterRowOf), To: v.operator.Email, CanTest: m.Test != nil, Faults: wrong,
+		Finder: v.finder("", "", "", v.choiceFilter("state", "State", "All states", states))}
+	if v.form.Has("to") {
+		p.To = v.form.Get("to")
+	}
+	if p.Mail, err = m.State(v.r.Context()); err != nil {
+		return err
+	}
+	return a.page(v, code, "Mails", "mails", p)
+}
+
+// testMail serves POST /dashboard/mails/test. It sends a test mail immediately.
+func (a *mailPages) testMail(v *visit) error {
+	m := a.Installation.Mailing
+	if m == nil || m.Test == nil {
+		return problem.NoSuch("page")
+	}
+	to := v.form.Get("to")
+	if err := fabric.CheckEmail("to", to); err != nil {
+		return a.mailPage(v, http.StatusUnprocessableEntity, []fault{{"This is not an email address.", "to"}})
+	}
+	if err := m.Test(v.r.Context(), fabric.NormalizeEmail(to)); err != nil {
+		return a.mailPage(v, http.StatusUnprocessableEntity,
+			[]fault{{sentence("The mail server did not accept the mail: " + err.Error()), "to"}})
+	}
+	done := "mailed"
+	if s, err := m.State(v.r.Context()); err == nil && s.Box != "" {
+		done = "mailkept"
+	}
+	return v.redirect(Prefix + "/mails?done=" + done)
+}
+
+// retryMail serves POST /dashboard/mails/{id}/retry.
+func (a *mailPages) retryMail(v *visit) error {
+	m := a.Installation.Mailing
+	if m == nil {
+		return problem.NoSuch("page")
+	}
+	if err := m.Retry(v.r.Context(), v.r.PathValue("id")); err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/mails?done=mailretried")
+}
+
+func (a *mailPages) routes() []route {
+	return []route{
+		{pattern: "GET /dashboard/mails", may: operator.KeepOperators, serve: a.listMails, nav: "Mails",
+			group: installation},
+		{pattern: "POST /dashboard/mails/test", may: operator.KeepOperators, serve: a.testMail, fresh: true},
+		{pattern: "POST /dashboard/mails/{id}/retry", may: operator.KeepOperators, serve: a.retryMail},
+	}
+}
