@@ -123,8 +123,9 @@ func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort
 	}
 
 	t = newStream(conn)
-	t.dialed, t.prove = name, func() {}
+	t.dialed, t.keep = name, func() {}
 	t.proven.Store(true)
+	t.kept.Store(true)
 	if !s.addStream(t, at) {
 		t.close()
 		return flow{}, net.ErrClosed

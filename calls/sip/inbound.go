@@ -76,13 +76,11 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 		return c, false // the caller repeats the request
 	}
 	if ok {
-		if c.gateway != nil || f.tcp != nil {
-			s.prove(f)
-		}
-		return c, true
+		return c, s.admitOutsider(c, f)
 	}
 	a, ok := s.admit(ctx, r, f)
 	if !ok {
+		s.countGuess(ctx, c, f)
 		return c, false
 	}
 	at := calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()}

@@ -111,8 +111,8 @@ func (s *Server) acceptTCP() {
 			continue
 		}
 		t := newStream(conn)
-		t.prove = sync.OnceFunc(func() {
-			t.proven.Store(true)
+		t.keep = sync.OnceFunc(func() {
+			t.kept.Store(true)
 			s.unproven.Remove(remote.Addr())
 		})
 		go s.serveTCP(t, remote)
@@ -146,7 +146,8 @@ type stream struct {
 	done   chan struct{}
 	once   sync.Once
 	proven atomic.Bool // the client has authenticated
-	prove  func()      // called when it has, and when the connection ends
+	kept   atomic.Bool // the connection may remain, since the client has authenticated or is in a call
+	keep   func()      // called when it may remain, and when it ends
 	id     string      // random; the bindings of its phone name it
 	dialed string      // transport and host of the gateway to which this server connected; "" for others
 }
@@ -196,7 +197,7 @@ func (t *stream) write() {
 // serveTCP handles the messages of a connection until it ends.
 func (s *Server) serveTCP(t *stream, remote netip.AddrPort) {
 	defer s.open.Remove(remote.Addr())
-	defer t.prove()
+	defer t.keep()
 	defer t.close()
 	if !s.addStream(t, remote) {
 		return
@@ -215,7 +216,7 @@ func (s *Server) readStream(t *stream, remote netip.AddrPort) {
 		if err != nil || !s.admits(remote.Addr()) {
 			return
 		}
-		if t.proven.Load() {
+		if t.kept.Load() {
 			_ = t.conn.SetReadDeadline(time.Now().Add(idleFor))
 		}
 		s.receive(b, f)

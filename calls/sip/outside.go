@@ -13,6 +13,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -24,6 +25,39 @@ type caller struct {
 	client  calls.Client
 	to      string // the address that it dialed; "" if it depends on the INVITE of a phone
 	gateway *fabric.Gateway
+	proven  bool   // it knows the password of the SIP address
+	guessed string // id of the SIP address for which it sent a wrong password; "" for none
+}
+
+// admitOutsider reports whether a caller from outside may begin another call, as the phones with one
+// set of credentials may. Only a gateway or a password makes the caller's network and connection count
+// as authenticated.
+func (s *Server) admitOutsider(c caller, f flow) bool {
+	if !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
+		s.counters.limited.Add(1)
+		return false
+	}
+	switch {
+	case c.gateway != nil || c.proven:
+		s.prove(f)
+	case f.tcp != nil:
+		f.tcp.keep()
+	}
+	return true
+}
+
+// countGuess counts a wrong password for a SIP address. After too many from a network, the password is
+// no longer checked there, whatever usernames come with it.
+func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
+	if c.guessed == "" {
+		return
+	}
+	key := blockKey{networkOf(f.source()), c.guessed}
+	var full *problem.Error
+	if err := s.c.Limits.Take(ctx, limit.SIPPerUser, key.network.String()+" "+c.guessed); errors.As(err, &full) {
+		s.blocked.add(key, time.Now().Add(max(full.RetryAfter, time.Second)))
+		s.log.Warn("too many wrong passwords for a SIP address", "network", key.network, "sip_address_id", c.guessed)
+	}
 }
 
 // outsider returns the caller of an INVITE from outside. ok is false if it is not from outside, or
@@ -103,8 +137,13 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 	}
 	password, err := s.c.Fabric.SIP.Password(a)
 	open := password == "" && !a.Limited()
-	if err != nil || open && f.udp != nil || !a.Accepts(f.source()) || !s.knowsPassword(r, f, a.ID, password) {
+	if err != nil || open && f.udp != nil || !a.Accepts(f.source()) {
 		return caller{}, false, err
+	}
+	if proven, wrong := s.knowsPassword(r, f, a.ID, password); wrong {
+		return caller{guessed: a.ID}, false, nil
+	} else if !proven {
+		return caller{}, false, nil
 	}
 
 	to, err := s.c.Fabric.SIP.Target(ctx, a)
@@ -116,21 +155,28 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 	if shown == "" {
 		shown = uri
 	}
-	return s.callerFrom(f, to, a.ID, calls.Party{Address: "sip:" + uri, Name: shown}), true, nil
+	c := s.callerFrom(f, to, a.ID, calls.Party{Address: "sip:" + uri, Name: shown})
+	c.proven = password != ""
+	return c, true, nil
 }
 
 // knowsPassword reports whether a request proves the password of a SIP address, with any username. It
-// is true if there is no password.
-func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) bool {
+// does if there is no password. wrong is true if the request has another password.
+func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) (ok, wrong bool) {
 	if password == "" {
-		return true
+		return true, false
 	}
+	now := time.Now()
 	c, ok := answers(r)
-	if !ok || !c.isFor(r) || c.realm != realm || c.qop != "auth" || s.isBlocked(f) {
-		return false
+	if !ok || !c.isFor(r) || c.realm != realm || c.qop != "auth" || s.isBlocked(f) ||
+		s.blocked.has(blockKey{networkOf(f.source()), id}, now) {
+		return false, false
 	}
 	nonce, ok := s.nonces.open(c.nonce, f.source())
-	return ok && c.proves(password, string(r.Method)) && s.nonces.use(id, nonce, c.nc, time.Now())
+	if !ok || !c.proves(password, string(r.Method)) {
+		return false, ok
+	}
+	return s.nonces.use(id, nonce, c.nc, now), false
 }
 
 // callerFrom returns a caller that reaches only the address to. id is that of the gateway or SIP

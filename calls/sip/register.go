@@ -155,7 +155,8 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 func (s *Server) prove(f flow) {
 	s.rates.prove(networkOf(f.source()), time.Now())
 	if f.tcp != nil {
-		f.tcp.prove()
+		f.tcp.keep()
+		f.tcp.proven.Store(true)
 	}
 }
 

@@ -1,0 +1,113 @@
+package sip_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// newSIPAddress creates the SIP address sip:help@support.localhost, which leads to bob. more changes
+// its fields.
+func (w *world) newSIPAddress(more map[string]json.RawMessage) fabric.SIPAddress {
+	w.t.Helper()
+	fields := map[string]json.RawMessage{
+		"name": quoted("support"), "calling_handler_resource_id": quoted(w.subscribers["bob"])}
+	for name, value := range more {
+		fields[name] = value
+	}
+	return must[fabric.SIPAddress](w.t)(w.fabric.SIP.CreateAddress(w.t.Context(), w.project, fields))
+}
+
+// overTCP makes the phone use a TCP connection.
+func (p *phone) overTCP() *phone {
+	p.t.Helper()
+	p.conn = must[net.Conn](p.t)(net.Dial("tcp", p.udp.String()))
+	p.t.Cleanup(func() { _ = p.conn.Close() })
+	p.callID = "from " + p.conn.LocalAddr().String()
+	return p
+}
+
+// toSupport returns an INVITE to the SIP address.
+func (p *phone) toSupport() request {
+	r := p.invitation("help")
+	r.uri = "sip:help@support.localhost"
+	return r
+}
+
+// TestGuessingSIPAddress shows that the password of a SIP address is not checked after too many wrong
+// ones, with the same username or with others.
+func TestGuessingSIPAddress(t *testing.T) {
+	w := newWorld(t)
+	w.newSIPAddress(map[string]json.RawMessage{"password": quoted("open sesame")})
+	guess := func(user, password string) message {
+		p := w.newPhone(user)
+		p.password, p.callID = password, user+password
+		r := p.toSupport()
+		p.send(p.write(r, ""))
+		challenge := p.next(silence)
+		if challenge.kind() != "401" {
+			return challenge
+		}
+		p.send(p.acknowledge(r, challenge))
+		p.send(p.write(r, p.authorize(challenge, "INVITE", r.uri, 1)))
+		return p.next(silence)
+	}
+
+	for i := range 4 {
+		if m := guess("mallory", fmt.Sprint("wrong ", i)); m.kind() != "401" {
+			t.Fatalf("a wrong password returned\n%s\nwant 401", m)
+		}
+	}
+	guess("mallory", "wrong again")
+	for _, user := range []string{"mallory", "trent"} {
+		if m := guess(user, "open sesame"); m.kind() == "100" {
+			t.Errorf("after too many guesses, the right one of %s was accepted", user)
+		}
+	}
+}
+
+// TestOpenSIPAddressProvesNothing shows that a call to a SIP address without a password does not make
+// its connection one of a phone, whose guesses are answered on a network with too many.
+func TestOpenSIPAddressProvesNothing(t *testing.T) {
+	w := newWorld(t)
+	bob := w.newPhone("bob")
+	bob.register()
+	w.newSIPAddress(nil)
+	p := w.newPhone("mallory").overTCP()
+	r := p.toSupport()
+	p.send(p.write(r, ""))
+	p.expect("100")
+	p.expect("180")
+	bob.respond(bob.expect("INVITE"), "486 Busy Here", "")
+	bob.expect("ACK")
+	p.send(p.acknowledge(r, p.expect("486")))
+
+	for i := range 7 {
+		guesser := w.newPhone(fmt.Sprint("nobody", i))
+		guesser.askSilently()
+	}
+	p.callID = "guess"
+	p.send(p.write(p.registration(600), ""))
+	if m := p.next(silence); m != "" {
+		t.Errorf("a caller without a password got\n%s\nwant no answer on a network with too many guesses", m)
+	}
+}
+
+// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones, whose
+// requests the server must remember, too.
+func TestManyOutsideCalls(t *testing.T) {
+	w := newWorld(t)
+	w.newSIPAddress(nil)
+	p := w.newPhone("mallory").overTCP()
+	var all strings.Builder
+	for i := range 100 { // the server handles this many at a time
+		p.callID = fmt.Sprint("flood ", i)
+		all.WriteString(p.write(p.toSupport(), ""))
+	}
+	p.send(all.String())
+	eventually(t, "calls to be refused", func() bool { return w.server.Stats().Limited > 0 })
+}
