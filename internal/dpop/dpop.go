@@ -9,7 +9,6 @@ package dpop
 
 import (
 	"context"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -73,6 +72,7 @@ type Config struct {
 type Verifier struct {
 	c       Config
 	origins []string // normalized
+	headers headers
 }
 
 // New returns a Verifier.
@@ -115,6 +115,8 @@ func invalid(format string, args ...any) error {
 	return problem.New(problem.Invalid, "invalid_dpop_proof", "the DPoP proof: "+format, args...)
 }
 
+var errInvalid = invalid("its signature or its claims are invalid")
+
 // errNonce asks the client for a proof with the nonce in the response (RFC 9449, section 8).
 var errNonce = problem.New(problem.Invalid, "use_dpop_nonce", "the nonce in the DPoP proof is not recent")
 
@@ -125,7 +127,7 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 	if len(proofs) != 1 || len(proofs[0]) > maxProof {
 		return "", invalid("there must be exactly one, of at most %d bytes", maxProof)
 	}
-	thumbprint, c, err := open(proofs[0], u.RPC != "")
+	thumbprint, c, err := v.open(proofs[0], u.RPC != "")
 	if err != nil {
 		return "", err
 	}
@@ -146,33 +148,22 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 
 // open verifies the signature of a proof with the key in the proof's header. It returns the
 // thumbprint of the key, and the claims.
-func open(proof string, rpc bool) (thumbprint string, c claims, err error) {
+func (v *Verifier) open(proof string, rpc bool) (thumbprint string, c claims, err error) {
 	accepted := algorithms
 	if rpc {
 		accepted = rpcAlgorithms
 	}
-	token, err := jwt.ParseSigned(proof, accepted)
-	if err != nil || len(token.Headers) != 1 {
-		return "", c, invalid("it is not a compact JWT signed by one of %v", accepted)
+	encoded, _, _ := strings.Cut(proof, ".")
+	if h, ok := v.headers.find(encoded); ok && slices.Contains(accepted, h.alg) {
+		c, err = h.open(proof)
+		return h.thumbprint, c, err
 	}
 
-	head := token.Headers[0]
-	if head.ExtraHeaders[jose.HeaderType] != "dpop+jwt" {
-		return "", c, invalid("its typ must be dpop+jwt")
+	h, c, err := parse(proof, accepted)
+	if err == nil {
+		v.headers.keep(encoded, h)
 	}
-	key := head.JSONWebKey
-	if key == nil || !key.IsPublic() || !isStrong(key.Key) {
-		return "", c, invalid("its jwk must be a public key of P-256, Ed25519, or RSA of 2048 to 4096 bits")
-	}
-	if token.Claims(key.Key, &c) != nil {
-		return "", c, invalid("its signature or its claims are invalid")
-	}
-
-	sum, err := key.Thumbprint(crypto.SHA256)
-	if err != nil {
-		return "", c, fmt.Errorf("computing thumbprint: %w", err)
-	}
-	return base64.RawURLEncoding.EncodeToString(sum), c, nil
+	return h.thumbprint, c, err
 }
 
 // isStrong reports whether proofs may be signed with a key. It refuses RSA keys that are weak or

@@ -33,7 +33,8 @@ const (
 // A world is a verifier with a clock that tests can set.
 type world struct {
 	*dpop.Verifier
-	now time.Time
+	config dpop.Config
+	now    time.Time
 }
 
 func newWorld(t testing.TB) *world {
@@ -44,10 +45,11 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	w.Verifier = dpop.New(dpop.Config{
+	w.config = dpop.Config{
 		Sessions: store, Key: func(p string) [32]byte { return sha256.Sum256([]byte(p)) },
 		Origins: []string{"https://id.example", "http://127.0.0.1:8080"}, Now: func() time.Time { return w.now },
-	})
+	}
+	w.Verifier = dpop.New(w.config)
 	return w
 }
 
@@ -119,7 +121,8 @@ func (h holder) proof(t testing.TB, now time.Time, pairs ...any) string {
 
 var use = dpop.Use{Method: "GET", Path: path, Token: token}
 
-// TestVerify has a case for each check of RFC 9449, section 4.3.
+// TestVerify has a case for each check of RFC 9449, section 4.3. A verifier that knows the header of a
+// proof from an earlier one must refuse the same proofs as a new verifier.
 func TestVerify(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)
 	at := func(d time.Duration) int64 { return w.now.Add(d).Unix() }
@@ -131,13 +134,18 @@ func TestVerify(t *testing.T) {
 	check := func(code string, proofs map[string]string) {
 		t.Helper()
 		for name, one := range proofs {
-			got, err := w.Verify(t.Context(), []string{one}, use)
-			said := ""
-			if p := problem.First(err); p != nil {
-				said = p.Code
-			}
-			if said != code || (err == nil) != (got == h.thumbprint(t)) {
-				t.Errorf("%s: %q, %v, want %q", name, got, err, code)
+			for _, v := range []*dpop.Verifier{dpop.New(w.config), w.Verifier} {
+				got, err := v.Verify(t.Context(), []string{one}, use)
+				said := ""
+				if p := problem.First(err); p != nil {
+					said = p.Code
+				}
+				if said != code || err == nil && got != h.thumbprint(t) {
+					t.Errorf("%s: %q, %v, want %q", name, got, err, code)
+				}
+				if err == nil {
+					break // a proof is valid once
+				}
 			}
 		}
 	}
@@ -154,6 +162,12 @@ func TestVerify(t *testing.T) {
 		"nbf, exp and unknown claims":  proof("nbf", at(0), "exp", at(time.Hour), "x", 1, ":y", 1),
 	})
 
+	for range 2 { // the second proof has a header that is known
+		if got, err := w.Verify(t.Context(), []string{proof()}, use); got != h.thumbprint(t) {
+			t.Fatalf("a valid proof: %q, %v", got, err)
+		}
+	}
+
 	check("use_dpop_nonce", map[string]string{
 		"another nonce":  proof("nonce", "x"),
 		"an empty nonce": proof("nonce", ""),
@@ -163,6 +177,12 @@ func TestVerify(t *testing.T) {
 		"not a JWT":             "x",
 		"unsigned":              unsigned,
 		"an altered signature":  good[:len(good)-4] + "AAAA",
+		"a short signature":     good[:len(good)-4],
+		"no signature":          good[:strings.LastIndexByte(good, '.')+1],
+		"another payload":       strings.Split(good, ".")[0] + ".e30." + strings.Split(good, ".")[2],
+		"two parts":             good[:strings.LastIndexByte(good, '.')],
+		"four parts":            good + ".e30",
+		"a header alone":        strings.Split(good, ".")[0],
 		"too long":              proof("x", strings.Repeat("x", 4000)),
 		"no typ":                proof(":typ", nil),
 		"another typ":           proof(":typ", "JWT"),
@@ -223,14 +243,21 @@ func TestAlgorithms(t *testing.T) {
 		"RS256": {holder{strong, jose.RS256}, false, true}, "PS384": {holder{strong, jose.PS384}, false, false},
 		"P-384": {holder{p384, jose.ES384}, false, false}, "1024": {holder{rsaKey(1024), jose.PS256}, false, false},
 	} {
-		_, err := w.Verify(t.Context(), []string{tt.h.proof(t, w.now)}, use)
-		if (err == nil) != tt.ok {
-			t.Errorf("%s for HTTP: %v", name, err)
-		}
+		for range 2 { // the second proof has a header that is known
+			proof := tt.h.proof(t, w.now, "rpc", "request", "mth", "signalwire.connect")
+			err := w.ConfirmRPC(t.Context(), "signalwire.connect", proof, tt.h.thumbprint(t))
+			if (err == nil) != tt.rpc {
+				t.Errorf("%s for the relay: %v", name, err)
+			}
+			if _, err := w.Verify(t.Context(), []string{tt.h.proof(t, w.now)}, use); (err == nil) != tt.ok {
+				t.Errorf("%s for HTTP: %v", name, err)
+			}
 
-		proof := tt.h.proof(t, w.now, "rpc", "request", "mth", "signalwire.connect")
-		if err := w.ConfirmRPC(t.Context(), "signalwire.connect", proof, tt.h.thumbprint(t)); (err == nil) != tt.rpc {
-			t.Errorf("%s for the relay: %v", name, err)
+			altered := tt.h.proof(t, w.now)
+			altered = altered[:len(altered)-8] + "AAAAAAAA"
+			if _, err := w.Verify(t.Context(), []string{altered}, use); err == nil {
+				t.Errorf("%s with an altered signature was accepted", name)
+			}
 		}
 	}
 }
