@@ -1,7 +1,9 @@
 package idp
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
 
+	"github.com/selvage/selvage/internal/cache"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
@@ -43,6 +46,7 @@ type Assertions struct {
 	store   ClientStore
 	clients *Clients
 	remote  keyring
+	local   *cache.Cache[keySet]
 }
 
 // An Assertion authenticates a client with private_key_jwt (OpenID Connect Core, section
@@ -67,27 +71,46 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	if len(token.Headers) != 1 {
 		return Client{}, errNotAssertion()
 	}
-	var claims jwt.Claims
+	var claims assertionClaims
 	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
 		return Client{}, fmt.Errorf("%w: %w", refuseAssertion("its claims are invalid"), err)
 	}
+	claims.Audience = claims.To.Audience
 
 	// Do not trust the claims until the signature has been verified with a key of the client that
 	// they name.
-	c, err := as.findClient(ctx, a, claims)
+	c, err := as.findClient(ctx, a, claims.Claims)
 	if err != nil {
 		return c, err
 	}
 	if err := as.checkSignature(ctx, c, token); err != nil {
 		return c, err
 	}
-	if err := as.checkProfile(c, token); err != nil {
+	if err := as.checkProfile(c, token.Headers[0].Algorithm, claims.To); err != nil {
 		return c, err
 	}
-	if err := checkAssertion(claims, a.Audiences, as.Now()); err != nil {
+	if err := checkAssertion(claims.Claims, a.Audiences, as.Now()); err != nil {
 		return c, err
 	}
-	return c, as.use(ctx, c, claims)
+	return c, as.use(ctx, c, claims.Claims)
+}
+
+// assertionClaims holds the claims of an assertion.
+type assertionClaims struct {
+	jwt.Claims
+	To assertionAudience `json:"aud"`
+}
+
+// An assertionAudience is an audience that knows whether it was written as a list.
+type assertionAudience struct {
+	jwt.Audience
+	isList bool
+}
+
+// UnmarshalJSON reads a string or a list of strings (RFC 7519, section 4.1.3).
+func (a *assertionAudience) UnmarshalJSON(raw []byte) error {
+	a.isList = bytes.HasPrefix(raw, []byte("["))
+	return json.Unmarshal(raw, &a.Audience)
 }
 
 // findClient returns the client that an assertion names. It does not verify the signature.
@@ -119,7 +142,7 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 		return refuseAssertion("its alg must be %s, which the client is registered for", c.AssertionAlg)
 	}
 
-	err := as.verify(ctx, c, token, &jwt.Claims{})
+	err := as.verify(ctx, c, token)
 	var why unverified
 	if errors.As(err, &why) {
 		return refuseAssertion("%s", why)
@@ -132,16 +155,16 @@ type unverified string
 
 func (u unverified) Error() string { return string(u) }
 
-// verify reads the claims of a JWT that one of the client's keys signed. If no key verifies the
-// signature, it returns an unverified error.
-func (as *Assertions) verify(ctx context.Context, c Client, token *jwt.JSONWebToken, claims any) error {
+// verify verifies the signature of a JWT with one of the client's keys, and reads the claims into each
+// destination. If no key verifies the signature, it returns an unverified error.
+func (as *Assertions) verify(ctx context.Context, c Client, token *jwt.JSONWebToken, claims ...any) error {
 	head := token.Headers[0]
 	candidates, err := as.keysOf(ctx, c, verifying(head.KeyID, jose.SignatureAlgorithm(head.Algorithm)))
 	if err != nil {
 		return err
 	}
 	for _, key := range candidates {
-		if token.Claims(verifier(key, jose.SignatureAlgorithm(head.Algorithm)), claims) == nil {
+		if token.Claims(verifier(key, jose.SignatureAlgorithm(head.Algorithm)), claims...) == nil {
 			return nil
 		}
 	}

@@ -79,18 +79,15 @@ func (c *Client) checkFAPI(bad func(param, format string, args ...any)) {
 }
 
 // checkProfile applies FAPI 2.0 Security Profile, section 5.3.2.1 to an assertion from a client
-// with that profile: alg must be strong, and aud must be the issuer, as a string.
-func (as *Assertions) checkProfile(c Client, token *jwt.JSONWebToken) error {
+// with that profile: alg must be strong, and the audience must be the issuer, as a string.
+func (as *Assertions) checkProfile(c Client, alg string, to assertionAudience) error {
 	if c.Profile != FAPI2 {
 		return nil
 	}
-	if alg := token.Headers[0].Algorithm; !slices.Contains(c.signingAlgorithms(), alg) {
+	if !slices.Contains(c.signingAlgorithms(), alg) {
 		return refuseAssertion("its alg %s is not one of %s", alg, strings.Join(c.signingAlgorithms(), ", "))
 	}
-	var claims struct {
-		Audience any `json:"aud"`
-	}
-	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil || claims.Audience != as.Issuer {
+	if to.isList || !slices.Equal(to.Audience, jwt.Audience{as.Issuer}) {
 		return refuseAssertion("its aud must be the issuer alone, %s, and not a list", as.Issuer)
 	}
 	return nil

@@ -141,7 +141,8 @@ func New(c Config) *Provider {
 
 	p.Clients = &Clients{core: shared, store: c.Store.Clients, recent: cache.New[Client](c.Now)}
 	p.Registrations = &Registrations{core: shared, clients: p.Clients, store: c.Store.Registrations}
-	p.Assertions = &Assertions{core: shared, store: c.Store.Clients, clients: p.Clients}
+	p.Assertions = &Assertions{core: shared, store: c.Store.Clients, clients: p.Clients,
+		local: cache.New[keySet](c.Now)}
 	p.Subjects = &Subjects{core: shared}
 	p.Tokens = &Tokens{core: shared, clients: p.Clients, subjects: p.Subjects}
 	p.Requests = &Requests{core: shared, clients: p.Clients, subjects: p.Subjects, tokens: p.Tokens,

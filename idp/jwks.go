@@ -1,6 +1,7 @@
 package idp
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -68,11 +69,25 @@ func (as *Assertions) keysOf(ctx context.Context, c Client, fits fit) ([]jose.JS
 	if c.JWKSURI != "" {
 		return as.remoteKeys(ctx, c.JWKSURI, fits)
 	}
-	set, err := parseKeySet(c.JWKS)
+	known, err := as.local.Load(c.ID, func() (keySet, error) { return readKeySet(c.JWKS) })
+	if err == nil && !bytes.Equal(known.raw, c.JWKS) { // the client has changed within 300 ms
+		known, err = readKeySet(c.JWKS)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the client's key set: %w", err)
 	}
-	return fitting(set, fits), nil
+	return fitting(known.keys, fits), nil
+}
+
+// A keySet is a client's JWKS, with the keys in it.
+type keySet struct {
+	raw  []byte
+	keys []jose.JSONWebKey
+}
+
+func readKeySet(raw []byte) (keySet, error) {
+	set, err := parseKeySet(raw)
+	return keySet{raw, set}, err
 }
 
 // fitting returns the keys in set that fit.
