@@ -21,6 +21,7 @@ type ClientMetadata struct {
 	GrantTypes      []string   `json:"grant_types,omitempty"`
 	Scope           string     `json:"scope,omitempty"` // separated by spaces
 	IDTokenAlg      keys.Use   `json:"id_token_signed_response_alg,omitempty"`
+	Profile         Profile    `json:"profile,omitempty"` // an extension of selvage
 	Metadata
 }
 
@@ -47,7 +48,7 @@ func (c Client) Registered() ClientMetadata {
 	m := ClientMetadata{
 		RedirectURIs: c.RedirectURIs, LogoutURIs: c.LogoutURIs, Name: c.Name, ApplicationType: applicationWeb,
 		AuthMethod: c.AuthMethod, GrantTypes: slices.Clone(c.Grants), Scope: strings.Join(c.Scopes, " "),
-		IDTokenAlg: c.IDTokenAlg, Metadata: c.Metadata,
+		IDTokenAlg: c.IDTokenAlg, Profile: c.Profile, Metadata: c.Metadata,
 	}
 	if c.Type == Native {
 		m.ApplicationType = applicationNative
@@ -96,18 +97,31 @@ func (m ClientMetadata) describe(c *Client) error {
 		errs = append(errs, err)
 	}
 	m.keepForOperator(c.Metadata)
+	m.tighten(c, bad)
 	if m.SubjectType == "" && m.SectorURI != "" {
 		m.SubjectType = Pairwise
 	}
-	scopes := c.Scopes
 	c.Grants = m.grants(c.Grants, bad)
 	c.Name, c.Metadata = m.Name, m.Metadata
 	c.RedirectURIs, c.LogoutURIs = m.RedirectURIs, m.LogoutURIs
-	c.Scopes = m.scopes(scopes, bad)
+	c.Scopes = m.scopes(c.Scopes, bad)
 	if c.IDTokenAlg = m.IDTokenAlg; c.IDTokenAlg == "" {
-		c.IDTokenAlg = keys.RS256
+		c.IDTokenAlg = c.Profile.idTokenAlg()
 	}
 	return errors.Join(errs...)
+}
+
+// tighten sets the profile that m asks for. A client may choose the profile FAPI2 for itself. Only the
+// operator chooses another one, such as a profile with fewer rules than the client has.
+func (m ClientMetadata) tighten(c *Client, bad func(param, format string, args ...any)) {
+	switch m.Profile {
+	case "", c.Profile:
+	case FAPI2:
+		c.Profile = FAPI2
+	default:
+		bad("profile", "a client may choose only %s", FAPI2)
+	}
+	c.PKCEOptional = c.PKCEOptional && c.Profile != FAPI2
 }
 
 // grants returns the grants that m asks for. Without grant_types, they are those that its response
@@ -139,23 +153,18 @@ func containsCode(responseType string) bool {
 	return AuthRequest{ResponseType: canonicalResponseType(responseType)}.Returns(ResponseCode)
 }
 
-// scopes returns the scopes that m asks for, without scopes that only an operator can grant, unless
-// the client already has them. Such scopes are not an error (RFC 7591, section 3.2.1).
+// scopes returns the scopes that m asks for, without those that the client may not have yet. Asking for
+// such scopes is not an error (RFC 7591, section 3.2.1).
 func (m ClientMetadata) scopes(had []string, bad func(param, format string, args ...any)) []string {
 	asked := strings.Fields(m.Scope)
-	switch {
-	case len(asked) == 0 && len(had) > 0:
+	if len(asked) == 0 {
 		return had
-	case len(asked) == 0:
-		return slices.Clone(loginScopes)
 	}
 
 	known, _ := canonicalScopes(asked)
-	allowed := slices.DeleteFunc(known, func(s string) bool {
-		return !slices.Contains(loginScopes, s) && !slices.Contains(had, s)
-	})
+	allowed := slices.DeleteFunc(known, func(s string) bool { return !slices.Contains(had, s) })
 	if len(allowed) == 0 {
-		bad("scope", "a client may register for %s", strings.Join(loginScopes, ", "))
+		bad("scope", "a client may register for %s", strings.Join(had, ", "))
 	}
 	return allowed
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -34,7 +35,8 @@ func ErrNoRegistration() *problem.Error {
 
 // Registrations lets clients register themselves, and manage their registration (RFC 7591; RFC 7592;
 // OpenID Connect Dynamic Client Registration). Such clients are never first-party, get JWT access
-// tokens, and may only ask for the scopes of OpenID Connect until an operator gives them more.
+// tokens, and may only ask for the scopes of OpenID Connect until an operator gives them more. A client
+// that replaces its registration may give up scopes; only an operator can give it others.
 type Registrations struct {
 	*core
 	clients *Clients
@@ -125,7 +127,7 @@ func (rs *Registrations) newClient(by Registrar) (Client, error) {
 	}
 	now := rs.Now()
 	c := Client{ID: id.String(), ProjectID: by.ProjectID, Profile: Default, AccessToken: JWTToken,
-		PKCEOptional: true, RegisteredBy: by.TokenID, Created: now, Updated: now}
+		PKCEOptional: true, Scopes: slices.Clone(loginScopes), RegisteredBy: by.TokenID, Created: now, Updated: now}
 	if by.TokenID == "" {
 		c.RegisteredBy = RegisteredOpenly
 	}
@@ -149,14 +151,26 @@ func (rs *Registrations) fetchLogo(ctx context.Context, uri string) brand.Logo {
 	return l
 }
 
+func errNotRegistered() error {
+	return problem.New(problem.Unauthenticated, "invalid_token",
+		"the registration access token does not belong to this client")
+}
+
+// gone converts the error for a client that was deleted since it authenticated. Its registration access
+// token ended with it (RFC 7592, section 2).
+func gone(err error) error {
+	if errors.Is(err, problem.NotFound) {
+		return errNotRegistered()
+	}
+	return err
+}
+
 // Authenticate returns the client with this id, if token is its registration access token.
 // Otherwise it returns problem.Unauthenticated.
 func (rs *Registrations) Authenticate(ctx context.Context, id, token string) (RegisteredClient, error) {
-	refused := problem.New(problem.Unauthenticated, "invalid_token",
-		"the registration access token does not belong to this client")
 	c, err := rs.clients.Find(ctx, id)
 	if errors.Is(err, problem.NotFound) || err == nil && !sameHash(hashSecret(token), c.RegistrationHash) {
-		return RegisteredClient{}, refused
+		return RegisteredClient{}, errNotRegistered()
 	}
 	return RegisteredClient{Client: c, AccessToken: token}, err
 }
@@ -175,19 +189,19 @@ func (rs *Registrations) Update(ctx context.Context, c RegisteredClient, m Clien
 	}
 	err := rs.clients.Change(ctx, c.ID, func(now *Client) { _ = m.describe(now) }) // checked above
 	if err != nil {
-		return c, err
+		return c, gone(err)
 	}
 
 	if err := rs.updateLogo(ctx, c.Client, m.LogoURI); err != nil {
-		return c, err
+		return c, gone(err)
 	}
 	updated := RegisteredClient{AccessToken: c.AccessToken}
 	if now.AuthMethod.bySecret() && !c.AuthMethod.bySecret() {
 		updated.Client, updated.Secret, err = rs.clients.RotateSecret(ctx, c.ID, 0, nil)
-		return updated, err
+		return updated, gone(err)
 	}
 	updated.Client, err = rs.clients.Find(ctx, c.ID)
-	return updated, err
+	return updated, gone(err)
 }
 
 // updateLogo replaces the logo of a client if its logo_uri has changed from that of was to uri.
@@ -199,7 +213,8 @@ func (rs *Registrations) updateLogo(ctx context.Context, was Client, uri string)
 	return err
 }
 
-// Delete deletes a registered client. Its tokens end as those of any deleted client.
+// Delete deletes a registered client. Its tokens end as those of any deleted client. If another request
+// has deleted the client meanwhile, Delete returns problem.Unauthenticated.
 func (rs *Registrations) Delete(ctx context.Context, c RegisteredClient) error {
-	return rs.clients.Delete(ctx, c.ID)
+	return gone(rs.clients.Delete(ctx, c.ID))
 }

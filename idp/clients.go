@@ -19,7 +19,6 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
-	"github.com/selvage/selvage/keys"
 )
 
 // loginScopes are the OpenID Connect scopes that clients may ask for, in addition to the fabric
@@ -163,10 +162,7 @@ func (c *Client) fill() {
 		c.Profile = Default
 	}
 	if c.IDTokenAlg == "" {
-		c.IDTokenAlg = keys.RS256
-		if c.Profile == FAPI2 {
-			c.IDTokenAlg = keys.ES256
-		}
+		c.IDTokenAlg = c.Profile.idTokenAlg()
 	}
 
 	method, grants, token := AuthNone, []string{GrantCode, GrantRefresh}, FabricToken

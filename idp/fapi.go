@@ -23,6 +23,14 @@ const (
 	maxFAPIPushed = 10*time.Minute - time.Second
 )
 
+// idTokenAlg returns the default algorithm of ID tokens.
+func (p Profile) idTokenAlg() keys.Use {
+	if p == FAPI2 {
+		return keys.ES256
+	}
+	return keys.RS256
+}
+
 // mustPush reports whether the client must push its authorization requests.
 func (c Client) mustPush() bool { return c.RequirePushed || c.Profile == FAPI2 }
 

@@ -3,6 +3,7 @@ package idp
 import (
 	"encoding/asn1"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,8 @@ func FuzzMetadata(f *testing.F) {
 			return
 		}
 		settingsBound.Check(t, len(text), func() {
-			c := Client{Profile: Default, AccessToken: JWTToken, PKCEOptional: true, RegisteredBy: RegisteredOpenly}
+			c := Client{Profile: Default, AccessToken: JWTToken, PKCEOptional: true, RegisteredBy: RegisteredOpenly,
+				Scopes: slices.Clone(loginScopes)}
 			if m.describe(&c) != nil || c.check() != nil {
 				return
 			}

@@ -368,27 +368,6 @@ func (w *world) tokensOf(c idp.Client, password string) map[string]any {
 		"redirect_uri": {callback}, "code_verifier": {verifier}}).json(w.t)
 }
 
-// TestOperatorKeepsScopes shows that a client which replaces its registration keeps the scopes that
-// an operator gave it, and cannot give itself others.
-func TestOperatorKeepsScopes(t *testing.T) {
-	w := newWorld(t)
-	made := w.registered(w.initialToken(), app(nil))
-	must(t, w.idp.Clients.Change(t.Context(), text(made["client_id"]), func(c *idp.Client) {
-		c.Scopes, c.RequireACR = append(c.Scopes, "Voice"), "2"
-	}))
-	for scope, want := range map[string][]string{"openid Voice": {"openid", "Voice"},
-		"openid Voice Management": {"openid", "Voice"}, "openid": {"openid"}} {
-		must(t, w.idp.Clients.Change(t.Context(), text(made["client_id"]), func(c *idp.Client) {
-			c.Scopes = []string{"openid", "Voice"}
-		}))
-		w.send("PUT", registerPath+"/"+text(made["client_id"]), text(made["registration_access_token"]),
-			app(metadata{"client_id": made["client_id"], "scope": scope}))
-		if c := w.clientOf(made); !slices.Equal(c.Scopes, want) || c.RequireACR != "2" {
-			t.Errorf("after a replacement with %q: %q, acr %q", scope, c.Scopes, c.RequireACR)
-		}
-	}
-}
-
 // TestRegisterDocuments shows what happens to the documents of a client: the list of its sector must
 // have its redirect URIs, and a logo is shown if it is a picture.
 func TestRegisterDocuments(t *testing.T) {

@@ -1,0 +1,121 @@
+package oidc_test
+
+import (
+	"crypto"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// TestOperatorKeepsScopes shows that a client which replaces its registration keeps the scopes that
+// an operator gave it, and cannot give itself others, nor those that the operator took away.
+func TestOperatorKeepsScopes(t *testing.T) {
+	w := newWorld(t)
+	made := w.registered(w.initialToken(), app(nil))
+	must(t, w.idp.Clients.Change(t.Context(), text(made["client_id"]), func(c *idp.Client) {
+		c.Scopes, c.RequireACR = append(c.Scopes, "Voice"), "2"
+	}))
+	for scope, want := range map[string][]string{"openid Voice": {"openid", "Voice"},
+		"openid Voice Management": {"openid", "Voice"}, "openid": {"openid"}, "": {"openid", "Voice"},
+		"openid profile email offline_access": {"openid"}} {
+		must(t, w.idp.Clients.Change(t.Context(), text(made["client_id"]), func(c *idp.Client) {
+			c.Scopes = []string{"openid", "Voice"}
+		}))
+		w.send("PUT", registerPath+"/"+text(made["client_id"]), text(made["registration_access_token"]),
+			app(metadata{"client_id": made["client_id"], "scope": scope}))
+		if c := w.clientOf(made); !slices.Equal(c.Scopes, want) || c.RequireACR != "2" {
+			t.Errorf("after a replacement with %q: %q, acr %q", scope, c.Scopes, c.RequireACR)
+		}
+	}
+}
+
+// TestDeleteRegistrationTogether shows that of several requests that delete a client at once, one does,
+// and the others learn that the token has ended.
+func TestDeleteRegistrationTogether(t *testing.T) {
+	w := newWorld(t)
+	made := w.registered(w.initialToken(), app(nil))
+	c, err := w.idp.Registrations.Authenticate(t.Context(), text(made["client_id"]),
+		text(made["registration_access_token"]))
+	must(t, err)
+
+	var all sync.WaitGroup
+	statuses := make([]int, 8)
+	for i := range statuses {
+		all.Go(func() {
+			statuses[i] = w.send("DELETE", registerPath+"/"+c.ID, c.AccessToken, nil).status
+		})
+	}
+	all.Wait()
+	slices.Sort(statuses)
+	if want := append([]int{204}, slices.Repeat([]int{401}, len(statuses)-1)...); !slices.Equal(statuses, want) {
+		t.Errorf("deleting a client at once = %v, want %v", statuses, want)
+	}
+
+	// The same for requests that authenticated before the client was deleted.
+	_, updateErr := w.idp.Registrations.Update(t.Context(), c, c.Registered(), "192.0.2.1")
+	for name, err := range map[string]error{"deleting": w.idp.Registrations.Delete(t.Context(), c),
+		"replacing": updateErr} {
+		if p := problem.First(err); p == nil || p.Kind != problem.Unauthenticated {
+			t.Errorf("%s a client that was just deleted: %v", name, err)
+		}
+	}
+}
+
+// TestRegisterFAPI shows that a client can choose the profile fapi2 when it registers. Then it completes
+// a flow by the rules of the profile, and cannot leave it.
+func TestRegisterFAPI(t *testing.T) {
+	w := newWorld(t)
+	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}
+	asked := app(metadata{"profile": "fapi2", "token_endpoint_auth_method": "private_key_jwt",
+		"grant_types": []string{"authorization_code", "refresh_token"}, "scope": "openid offline_access",
+		"jwks": keySet(t, "", map[string]crypto.Signer{p.kid: p.key})})
+	initial := w.initialToken()
+	made := w.registered(initial, asked)
+	if made["profile"] != "fapi2" || made["id_token_signed_response_alg"] != "ES256" || made["client_secret"] != nil {
+		t.Fatalf("the client is %v", made)
+	}
+
+	p.c = w.clientOf(made)
+	b := bank{p, w.holder()}
+	if got := w.browser().authorize(request(b.c)); got.param("error") != "invalid_request" {
+		t.Errorf("a request that is not pushed: %v", got.parameters())
+	}
+	pushed := b.post(t, "/oauth/par", request(b.c, "scope", "openid offline_access")).json(t)
+	br := w.browser()
+	consent := br.logIn(br.authorize(reference(b.c, text(pushed["request_uri"]))), email, secret)
+	code := br.consent(consent, "allow").param("code")
+	if set := b.post(t, "/oauth/token", b.redemption(code)).json(t); set["token_type"] != "DPoP" {
+		t.Errorf("the tokens are %v", set)
+	}
+
+	for name, change := range map[string]metadata{
+		"profile":                      {"profile": "default"},
+		"token_endpoint_auth_method":   {"token_endpoint_auth_method": "client_secret_basic"},
+		"id_token_signed_response_alg": {"id_token_signed_response_alg": "RS256"},
+	} {
+		put := metadata{"client_id": made["client_id"]}
+		maps.Copy(put, asked)
+		maps.Copy(put, change)
+		got := w.send("PUT", registerPath+"/"+b.c.ID, text(made["registration_access_token"]), put)
+		if got.status != 400 || !strings.Contains(got.body, name) {
+			t.Errorf("replacing with %v = %d %s", change, got.status, got.body)
+		}
+	}
+	put := metadata{"client_id": made["client_id"]}
+	maps.Copy(put, asked)
+	delete(put, "profile")
+	w.send("PUT", registerPath+"/"+b.c.ID, text(made["registration_access_token"]), put)
+	if c := w.clientOf(made); c.Profile != idp.FAPI2 {
+		t.Errorf("after a replacement without a profile, it is %s", c.Profile)
+	}
+	if got := w.send("POST", registerPath, initial, app(metadata{"profile": "mobile-legacy"})); got.status != 400 {
+		t.Errorf("registering with the profile mobile-legacy = %d %s", got.status, got.body)
+	}
+}
