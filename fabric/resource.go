@@ -83,16 +83,25 @@ func (rs *Resources) Create(
 	ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage,
 ) (Resource, error) {
 	values, err := k.New(sent)
-	if err := errors.Join(joinNames(err, k, values, nil), rs.checkMembers(ctx, projectID, k, values)); err != nil {
+	return rs.create(ctx, projectID, k, Identity{ID: newID(), Created: rs.now()}, values,
+		joinNames(err, k, values, nil))
+}
+
+// create creates a resource with these values, if errs are nil and the project has the handler that they name.
+func (rs *Resources) create(
+	ctx context.Context, projectID string, k *kinds.Kind, kept Identity, values kinds.Values, errs ...error,
+) (Resource, error) {
+	err := errors.Join(append(errs, rs.checkMembers(ctx, projectID, k, values))...)
+	if err != nil {
 		return Resource{}, err
 	}
-	r := Resource{ID: newID(), ProjectID: projectID, Type: k.Type, Fields: values, Created: rs.now()}
+	r := Resource{ID: kept.ID, ProjectID: projectID, Type: k.Type, Fields: values, Created: kept.Created}
 	r.Updated, r.DisplayName, r.NameDigest = r.Created, titleOf(k, values), nameDigest(k.DisplayName(values))
 	if r.Secrets, err = rs.sealSecrets(k, r.Fields, r.ID, ""); err != nil {
 		return Resource{}, err
 	}
 	tell := rs.event(ResourceCreated, r.Created)
-	return r, insertNamed(resourceAddress(k, r), func(a Address) error {
+	return r, insertNamed(kept.named(resourceAddress(k, r)), func(a Address) error {
 		return nameTaken(k, r, handlerGone(r, rs.store.CreateResource(ctx, r, a, tell)))
 	})
 }

@@ -143,12 +143,18 @@ type Proof struct {
 // Check returns everything that is wrong with the input of an update or, if isNew, of a
 // new subscriber, which needs an e-mail.
 func (in SubscriberInput) Check(isNew bool) error {
+	var missing error
+	if isNew && in.Email == nil {
+		missing = problem.Missing("email")
+	}
+	return errors.Join(missing, in.checkSet(isNew))
+}
+
+// checkSet returns everything that is wrong with the fields that are set.
+func (in SubscriberInput) checkSet(isNew bool) error {
 	errs := []error{in.Profile.check()}
-	switch {
-	case in.Email != nil:
+	if in.Email != nil {
 		errs = append(errs, checkEmail("email", *in.Email))
-	case isNew:
-		errs = append(errs, problem.Missing("email"))
 	}
 
 	if in.Claims != nil {

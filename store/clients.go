@@ -55,7 +55,8 @@ func (s *Clients) CreateClient(ctx context.Context, c idp.Client) error {
 	c.SecretMade, c.Old, c.Logo = time.Time{}, idp.Client{}.Old, ""
 	c.RegisteredBy, c.RegistrationHash = "", ""
 	return s.change(ctx, clientEvent("client.created", c), func(t tx) error {
-		if err := clientTable.insert(ctx, t, &c, "project"); err != nil {
+		err := clientTable.insertNew(ctx, t, &c, "project", problem.Taken("client_id", "another client has this id"))
+		if err != nil {
 			return err
 		}
 		return t.receiveLogouts(ctx, c)

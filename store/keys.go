@@ -33,7 +33,8 @@ func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey, by *fabric.Rig
 		if err := t.requireRights(ctx, by, s.now()); err != nil {
 			return err
 		}
-		return apiKeyTable.insert(ctx, t, &k, "project")
+		return apiKeyTable.insertNew(ctx, t, &k, "project",
+			problem.Taken("id", "another API key has this id or secret"))
 	})
 }
 

@@ -29,11 +29,12 @@ var projectTable = table[fabric.Project]{
 	},
 }
 
-// CreateProject inserts a project.
+// CreateProject inserts a project, without its logo.
 func (s *Projects) CreateProject(ctx context.Context, p fabric.Project) error {
-	p.Logo, p.Terms, p.Privacy = "", "", ""
+	p.Logo = ""
 	return s.once(ctx, audit.Of("project.created", p.ID, "project", p.ID).With("name", p.Name), func(t tx) error {
-		return projectTable.insert(ctx, t, &p, "")
+		return projectTable.insertNew(ctx, t, &p, "", problem.Taken("id",
+			"another project has this id, or open client registration"))
 	})
 }
 

@@ -4,6 +4,7 @@ package page
 
 import (
 	"context"
+	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
@@ -45,11 +46,23 @@ func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T
 	}
 }
 
-// Token returns the page token for the row with the given id: "PA" and the UUID.
-func Token(id string) string { return "PA" + id }
+// Token returns the page token for the row with the given id: "PA" and the UUID, or "PA:" and the id
+// of an imported client.
+func Token(id string) string {
+	if _, err := uuid.Parse(id); err != nil || len(id) != 36 {
+		return "PA:" + id
+	}
+	return "PA" + id
+}
 
-// ParseToken returns the row id that a page token contains, in canonical form.
+// imported matches the ids of rows that are not UUIDs.
+var imported = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,64}$`)
+
+// ParseToken returns the row id that a page token contains. A UUID is in canonical form.
 func ParseToken(token string) (id string, ok bool) {
+	if id, found := strings.CutPrefix(token, "PA:"); found {
+		return id, imported.MatchString(id)
+	}
 	rest, found := strings.CutPrefix(token, "PA")
 	if !found || len(rest) != 36 {
 		return "", false

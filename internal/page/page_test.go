@@ -13,6 +13,9 @@ func TestParseToken(t *testing.T) {
 	}{
 		{page.Token(id), id},
 		{"PA01A1FC6A-03F9-7C7A-88DB-3475F31C1678", id},
+		{page.Token("my-app.v2"), "my-app.v2"},
+		{"PA:", ""},
+		{"PA:' OR 1=1 --", ""},
 		{id, ""},
 		{"PA", ""},
 		{"PA" + id + "x", ""},

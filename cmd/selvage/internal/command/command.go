@@ -80,6 +80,7 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 		c.callCommand(), c.roomCommand(), recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),
 		c.masterKeyCommand(),
 		caCommands{c}.command(), c.configCommand(), c.applyCommand(), c.migrateCommand(), backupCommands{c}.command(),
+		c.exportCommand(), c.importCommand(),
 		c.doctorCommand(),
 		c.manCommand(), c.versionCommand(), c.hashesCommand(),
 	)

@@ -1,0 +1,99 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/transfer"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+)
+
+func (c *commands) exportCommand() *cobra.Command {
+	cmd := cli.Command("export FILE", "Write projects with their keys, clients, subscribers and resources to a file",
+		c.with(c.export))
+	cmd.Long = `Write all projects, or the one that --project names, to a file of JSON lines, which selvage import
+reads with either kind of database. A file named - is stdout.
+
+The file contains the hashes of passwords, API keys and client secrets, so keep it private. It contains no
+logins, tokens, second factors, devices, recordings, calls, messages or audit trail: to move a whole
+installation, use selvage backup or selvage migrate copy.`
+	cmd.Flags().String("project", "", "export only this project, an `id`")
+	return cmd
+}
+
+func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	projects, err := exportedProjects(ctx, a, cmd)
+	if err != nil {
+		return err
+	}
+	progress := c.NewProgress("record")
+	conf := transfer.ExportConfig{Fabric: a.Fabric, IDP: a.IDP, Version: c.build.Version, Now: time.Now(),
+		Projects: projects, Step: progress.Step}
+
+	var sum transfer.Summary
+	write := func(w io.Writer) error {
+		sum, err = transfer.Export(ctx, w, conf)
+		return err
+	}
+	if args[0] == "-" {
+		err = write(c.Stdout)
+	} else {
+		err = writePrivate(args[0], write)
+	}
+	progress.End()
+	if err != nil {
+		return err
+	}
+
+	for _, kind := range transfer.Kinds() {
+		fmt.Fprintf(c.Stderr, "%-10s %d\n", kind, sum.Counts[kind])
+	}
+	for _, what := range slices.Sorted(maps.Keys(sum.Left)) {
+		fmt.Fprintf(c.Stderr, "not exported: %s (%d)\n", what, sum.Left[what])
+	}
+	return nil
+}
+
+// exportedProjects returns the project of --project, or all.
+func exportedProjects(ctx context.Context, a *app, cmd *cobra.Command) ([]fabric.Project, error) {
+	if !cmd.Flags().Changed("project") {
+		return page.Every(ctx, a.Fabric.Projects.List)
+	}
+	p, err := a.project(ctx, cmd)
+	return []fabric.Project{p}, err
+}
+
+// writePrivate creates a file that only its owner can read. The file appears once it is complete. An
+// existing file is an error.
+func writePrivate(name string, write func(io.Writer) error) (err error) {
+	if _, err := os.Lstat(name); err == nil {
+		return fmt.Errorf("%s exists; name another file, or remove it", name)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".selvage-export-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("creating export: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), name); err != nil { // unlike Rename, it does not replace a file
+		return fmt.Errorf("creating export: %w", err)
+	}
+	return os.Remove(f.Name())
+}

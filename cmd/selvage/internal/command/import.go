@@ -1,0 +1,228 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/transfer"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+func (c *commands) importCommand() *cobra.Command {
+	cmd := cli.Command("import FILE…", "Create what files of selvage export, Keycloak or Auth0 describe",
+		c.with(c.importFiles))
+	cmd.Long = `Create what a file describes, and print the outcome of each record: created, exists or rejected. Things
+that exist are left unchanged, so an import can be repeated. A file named - is stdin.
+
+Without --from, the file is one that selvage export wrote. Everything keeps its id.
+
+With --from keycloak, files are realms that kc.sh export wrote. With --from auth0, they are exported users,
+the hashes of their passwords, and clients from the Management API, in any order. People and apps are created
+in the project of --project. The command also prints what has no place in selvage.`
+	f := cmd.Flags()
+	f.String("from", "selvage", "the `system` that wrote the files: selvage, keycloak or auth0")
+	f.String("project", "", "with --from keycloak or auth0: "+cli.ProjectUsage)
+	f.Bool("dry-run", false, "check everything and print the outcomes, but change nothing")
+	f.SortFlags = false
+	return cmd
+}
+
+func (c *commands) importFiles(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	files, err := c.openAll(args)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+
+	dry, _ := cmd.Flags().GetBool("dry-run")
+	run := &importRun{commands: c, to: &transfer.Importer{Fabric: a.Fabric, IDP: a.IDP, Dry: dry},
+		counts: make(map[transfer.Status]int)}
+	run.progress = c.NewProgress("record")
+	defer run.progress.End()
+
+	from, _ := cmd.Flags().GetString("from")
+	read := map[string]func(...io.Reader) (*transfer.Foreign, error){
+		"keycloak": transfer.Keycloak, "auth0": transfer.Auth0}[from]
+	switch {
+	case read != nil:
+		return run.foreign(ctx, a, cmd, files, read)
+	case from != "selvage":
+		return cli.Usagef("--from must be selvage, keycloak or auth0")
+	case cmd.Flags().Changed("project"):
+		return cli.Usagef("--project is for --from keycloak and auth0: the things in an export keep their project")
+	}
+	return run.export(ctx, files, args)
+}
+
+// openAll opens files to import; - is stdin.
+func (c *commands) openAll(names []string) (files []io.ReadCloser, err error) {
+	for _, name := range names {
+		var f io.ReadCloser = io.NopCloser(c.Stdin)
+		if name != "-" {
+			if f, err = os.Open(name); err != nil {
+				return files, fmt.Errorf("reading import: %w", err)
+			}
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// An importRun imports records and prints their outcomes.
+type importRun struct {
+	*commands
+	to       *transfer.Importer
+	progress *cli.Progress
+	counts   map[transfer.Status]int
+}
+
+// export imports files that `selvage export` wrote.
+func (r *importRun) export(ctx context.Context, files []io.ReadCloser, names []string) error {
+	for i, f := range files {
+		for line, err := range transfer.Read(f) {
+			if err != nil {
+				r.summarize()
+				return fmt.Errorf("%s: %w", cli.InputName(names[i]), err)
+			}
+			if err := r.record(ctx, line.Record); err != nil {
+				return fmt.Errorf("%s: line %d: %w", cli.InputName(names[i]), line.Number, err)
+			}
+		}
+	}
+	return r.end()
+}
+
+// foreign imports the files of another system into the project of --project.
+func (r *importRun) foreign(ctx context.Context, a *app, cmd *cobra.Command, files []io.ReadCloser,
+	read func(...io.Reader) (*transfer.Foreign, error)) error {
+	p, err := a.project(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	readers := make([]io.Reader, len(files))
+	for i, f := range files {
+		readers[i] = f
+	}
+	all, err := read(readers...)
+	if err != nil {
+		return err
+	}
+
+	for _, client := range all.Clients {
+		client.ProjectID = p.ID
+		if err := r.record(ctx, client); err != nil {
+			return err
+		}
+	}
+	for _, s := range all.Subscribers {
+		s.ProjectID = p.ID
+		if err := r.record(ctx, s); err != nil {
+			return err
+		}
+	}
+	for _, m := range all.Unmapped {
+		if err := r.printUnmapped(m); err != nil {
+			return err
+		}
+	}
+	return r.end()
+}
+
+// record imports a record and prints its outcome.
+func (r *importRun) record(ctx context.Context, record any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	o, err := r.to.Import(ctx, record)
+	if err != nil {
+		return err
+	}
+	if o.Err != nil {
+		o.Error = allReasons(o.Err)
+	}
+	r.counts[o.Status]++
+	r.progress.Step()
+	return r.print(o)
+}
+
+// allReasons returns the messages of all problems in an error.
+func allReasons(err error) string {
+	var messages []string
+	for _, p := range problem.All(err) {
+		messages = append(messages, p.Message)
+	}
+	return cmp.Or(strings.Join(messages, "; "), rejectReason(err))
+}
+
+// print prints an outcome.
+func (r *importRun) print(o transfer.Outcome) error {
+	switch r.Output {
+	case "json":
+		return r.printJSONLine(o)
+	case "id":
+		if o.Status != transfer.Created || o.ID == "" {
+			return nil
+		}
+		_, err := fmt.Fprintln(r.Stdout, cli.Sanitize(o.ID))
+		return err
+	}
+
+	line := fmt.Sprintf("%s  %s %s", cli.Pad(string(o.Status), len(transfer.Rejected)), cli.Sanitize(o.Kind),
+		cli.Sanitize(strings.TrimSpace(cmp.Or(o.Name, o.ID))))
+	if detail := cmp.Or(o.Error, o.Note); detail != "" {
+		line += ": " + cli.Sanitize(detail)
+	}
+	_, err := fmt.Fprintln(r.Stdout, line)
+	return err
+}
+
+// printUnmapped prints what has no place in selvage.
+func (r *importRun) printUnmapped(m transfer.Unmapped) error {
+	switch r.Output {
+	case "json":
+		return r.printJSONLine(m)
+	case "id":
+		return nil
+	}
+	line := fmt.Sprintf("unmapped  %s (%d, such as %s)", cli.Sanitize(m.What), m.Count, cli.Sanitize(m.Example))
+	if m.Why != "" {
+		line += ": " + cli.Sanitize(m.Why)
+	}
+	_, err := fmt.Fprintln(r.Stdout, line)
+	return err
+}
+
+// summarize prints the totals.
+func (r *importRun) summarize() {
+	verb := "created"
+	if r.to.Dry {
+		verb = "to be created"
+	}
+	fmt.Fprintf(r.Stderr, "%d %s, %d already existed, %d rejected\n", r.counts[transfer.Created], verb,
+		r.counts[transfer.Exists], r.counts[transfer.Rejected])
+}
+
+// end prints the totals. It returns an error if records were rejected.
+func (r *importRun) end() error {
+	r.summarize()
+	switch n := r.counts[transfer.Rejected]; {
+	case n == 0:
+		return nil
+	case r.to.Dry:
+		return fmt.Errorf("%s would be rejected", cli.Plural(n, "record"))
+	default:
+		return errors.New(cli.Plural(n, "record") + " were rejected; everything else was imported")
+	}
+}

@@ -1,0 +1,214 @@
+package transfer
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// A Summary describes a complete export.
+type Summary struct {
+	Counts map[string]int // the records by kind
+	// Left counts what an export has no place for, by what it is.
+	Left map[string]int
+}
+
+// ExportConfig configures [Export].
+type ExportConfig struct {
+	Fabric   *fabric.Fabric
+	IDP      *idp.Provider
+	Version  string           // of selvage
+	Now      time.Time        // for the header
+	Projects []fabric.Project // to export
+	Step     func()           // called after each record
+}
+
+// Export writes projects with their API keys, clients, subscribers and resources to w. Servers may
+// change them meanwhile; the file then has either state of each thing.
+func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
+	out := bufio.NewWriter(w)
+	e := &exporter{c: c, enc: json.NewEncoder(out), sum: Summary{make(map[string]int), make(map[string]int)}}
+	e.enc.SetEscapeHTML(false)
+	if err := e.enc.Encode(Header{Format, Version, c.Now.UTC(), c.Version}); err != nil {
+		return e.sum, fmt.Errorf("writing export: %w", err)
+	}
+
+	for _, p := range c.Projects {
+		for _, part := range []func(context.Context, fabric.Project) error{
+			e.project, e.keys, e.clients, e.subscribers, e.resources,
+		} {
+			if err := part(ctx, p); err != nil {
+				return e.sum, fmt.Errorf("exporting project %s: %w", p.ID, err)
+			}
+		}
+	}
+
+	if err := e.enc.Encode(End{kindEnd, e.records}); err != nil {
+		return e.sum, fmt.Errorf("writing export: %w", err)
+	}
+	return e.sum, out.Flush()
+}
+
+type exporter struct {
+	c       ExportConfig
+	enc     *json.Encoder
+	sum     Summary
+	records int
+}
+
+// write writes a record.
+func (e *exporter) write(kind string, record any) error {
+	if err := e.enc.Encode(record); err != nil {
+		return err
+	}
+	e.records++
+	e.sum.Counts[kind]++
+	e.c.Step()
+	return nil
+}
+
+func (e *exporter) project(_ context.Context, p fabric.Project) error {
+	if p.Logo != "" {
+		e.sum.Left["logo"]++
+	}
+	return e.write(kindProject, Project{Kind: kindProject, ID: p.ID, Name: p.Name, RecordRate: p.RecordRate,
+		MediaAuth: p.MediaAuth, RequireFactor: p.RequireFactor, Color: p.Color, Terms: p.Terms, Privacy: p.Privacy,
+		Registration: p.Registration, RecordCalls: p.RecordCalls, ClientRegistration: p.ClientRegistration,
+		OutboundCalls: p.OutboundCalls, OutboundPrefixes: p.OutboundPrefixes, Created: p.Created})
+}
+
+func (e *exporter) keys(ctx context.Context, p fabric.Project) error {
+	return each(ctx, p.ID, e.c.Fabric.APIKeys.List, func(k fabric.APIKey) error {
+		if !k.Revoked.IsZero() || !k.Expires.IsZero() && !k.Expires.After(e.c.Now) {
+			return nil
+		}
+		if k.OldHash != "" && k.OldUntil.After(e.c.Now) {
+			e.sum.Left["previous secret of an API key"]++
+		}
+		return e.write(kindKey, Key{kindKey, k.ID, p.ID, k.Name, k.Prefix, k.Hash, fabricScopes(k.Scopes),
+			k.Expires, k.Created})
+	})
+}
+
+func fabricScopes(scopes []fabric.Scope) (names []string) {
+	for _, s := range scopes {
+		names = append(names, string(s))
+	}
+	return names
+}
+
+func (e *exporter) clients(ctx context.Context, p fabric.Project) error {
+	return each(ctx, p.ID, e.c.IDP.Clients.List, func(c idp.Client) error {
+		// A client that registered itself must prove its registration access token, which only this
+		// installation can check.
+		if c.RegisteredBy != "" {
+			e.sum.Left["client that registered itself"]++
+			return nil
+		}
+		if c.Logo != "" {
+			e.sum.Left["logo"]++
+		}
+		if c.OldAt(e.c.Now).Hash != "" {
+			e.sum.Left["previous secret of a client"]++
+		}
+		return e.write(kindClient, Client{Kind: kindClient, ID: c.ID, ProjectID: p.ID, Name: c.Name, Type: c.Type,
+			Profile: c.Profile, AuthMethod: c.AuthMethod, SecretHash: c.SecretHash, FirstParty: c.FirstParty,
+			PKCEOptional: c.PKCEOptional, RedirectURIs: c.RedirectURIs, LogoutURIs: c.LogoutURIs, Grants: c.Grants,
+			Scopes: c.Scopes, AccessToken: c.AccessToken, IDTokenAlg: string(c.IDTokenAlg), Metadata: c.Metadata,
+			Created: c.Created})
+	})
+}
+
+func (e *exporter) subscribers(ctx context.Context, p fabric.Project) error {
+	return each(ctx, p.ID, e.c.Fabric.Subscribers.List, func(s fabric.Subscriber) error {
+		address, err := e.address(ctx, p.ID, s.ID)
+		if err != nil {
+			return err
+		}
+		var claims *fabric.StandardClaims
+		if !reflect.ValueOf(s.Claims).IsZero() {
+			claims = &s.Claims
+		}
+		return e.write(kindSubscriber, Subscriber{Kind: kindSubscriber, ID: s.ID, ProjectID: p.ID, Email: s.Email,
+			EmailVerified: s.Verified, Reference: s.Reference, PasswordHash: s.PasswordHash, FirstName: s.FirstName,
+			LastName: s.LastName, DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone,
+			Country: s.Country, CompanyName: s.CompanyName, Region: s.Region, Claims: claims, Disabled: s.Disabled,
+			RecordCalls: s.RecordCalls, Address: address, Created: s.Created})
+	})
+}
+
+// handler is the member that holds the id of a resource's handler.
+const handler = "calling_handler_resource_id"
+
+// resources writes resources that have a handler after those that have none, because the handler may
+// be one of these.
+func (e *exporter) resources(ctx context.Context, p fabric.Project) error {
+	for _, handled := range []bool{false, true} {
+		for _, k := range e.c.Fabric.Resources.Kinds().All() {
+			list := func(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Resource], error) {
+				return e.c.Fabric.Resources.List(ctx, projectID, k, q)
+			}
+			err := each(ctx, p.ID, list, func(r fabric.Resource) error {
+				if (r.Fields.Text(handler) != "") != handled {
+					return nil
+				}
+				return e.resource(ctx, r)
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *exporter) resource(ctx context.Context, r fabric.Resource) error {
+	address, err := e.address(ctx, r.ProjectID, r.ID)
+	if err != nil {
+		return err
+	}
+	if r.Secrets != "" {
+		e.sum.Left["secrets of a "+r.Type]++
+	}
+	return e.write(kindResource, Resource{kindResource, r.ID, r.ProjectID, r.Type, r.Fields, r.Secrets != "",
+		address, r.Created})
+}
+
+// address returns the name of a subscriber's or resource's first address.
+func (e *exporter) address(ctx context.Context, projectID, id string) (string, error) {
+	all, err := e.c.Fabric.Resources.ListAddresses(ctx, projectID, id, page.Query{Size: 1})
+	if err != nil || len(all.Items) == 0 {
+		return "", err
+	}
+	return all.Items[0].Name, nil
+}
+
+// each calls do for each item of a project's list.
+func each[T any](ctx context.Context, projectID string,
+	list func(context.Context, string, page.Query) (page.Page[T], error), do func(T) error,
+) error {
+	q := page.Query{Size: 500}
+	for {
+		p, err := list(ctx, projectID, q)
+		if err != nil {
+			return err
+		}
+		for _, item := range p.Items {
+			if err := do(item); err != nil {
+				return err
+			}
+		}
+		if p.Next == "" {
+			return nil
+		}
+		q.From = p.Next
+	}
+}

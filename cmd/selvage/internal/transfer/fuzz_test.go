@@ -1,0 +1,59 @@
+package transfer_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/transfer"
+	"github.com/selvage/selvage/internal/fuzzcost"
+)
+
+// bound is the most that a file may cost.
+var bound = fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 20 * time.Microsecond,
+	Heap: 4 << 20, PerByte: 4 << 10}
+
+// FuzzRead reads files of exports.
+func FuzzRead(f *testing.F) {
+	const header = `{"kind":"selvage-export","version":1}` + "\n"
+	for _, text := range []string{
+		"", header, header + `{"kind":"end","records":0}`, header + `{"kind":"end","records":1}`,
+		header + `{"kind":"subscriber","email":"ada@example.com"}` + "\n" + `{"kind":"end","records":1}`,
+		header + `{"kind":"project","color":1}`, header + strings.Repeat("[", 10_000),
+		`{"kind":"selvage-export","version":9}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		bound.Check(t, len(text), func() {
+			for line, err := range transfer.Read(strings.NewReader(text)) {
+				if err == nil && line.Record == nil {
+					t.Errorf("Read(%q) has a line without a record", text)
+				}
+			}
+		})
+	})
+}
+
+// FuzzForeign reads files of other systems.
+func FuzzForeign(f *testing.F) {
+	for _, text := range []string{
+		"", "[]", "[null]", "{}", `{"realm":1,"users":[{}],"clients":[{}]}`, strings.Repeat("[", 10_000),
+		`{"realm":"a","users":[null,{"id":1,"username":"ada","credentials":[{"type":"password","secretData":"{}"}]}]}`,
+		`{"realm":"a","clients":[{"clientId":"a","attributes":null,"redirectUris":["*"]}]}`,
+		`{"_id":{"$oid":"1"},"passwordHash":"$2b$"}`, `[{"client_id":"a","callbacks":[1]},{"user_id":null}]`,
+		`{"users":[{"users":[{"email":"ada@example.com","custom_password_hash":{"algorithm":"pbkdf2"}}]}]}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		bound.Check(t, len(text), func() {
+			for _, read := range []func(...io.Reader) (*transfer.Foreign, error){transfer.Keycloak, transfer.Auth0} {
+				if all, err := read(strings.NewReader(text)); (all == nil) == (err == nil) {
+					t.Errorf("%q is read as %v, %v", text, all, err)
+				}
+			}
+		})
+	})
+}

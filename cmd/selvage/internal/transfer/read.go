@@ -1,0 +1,95 @@
+package transfer
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+)
+
+// maxLine is the maximum length of a line, in bytes.
+const maxLine = 16 << 20
+
+// Read returns the records of a file that [Export] wrote, as pointers to one of the record types, with
+// their line numbers. It stops at the first line that is not a record. If the file is cut off, the
+// last pair is an error.
+func Read(r io.Reader) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		in := bufio.NewScanner(r)
+		in.Buffer(make([]byte, 64<<10), maxLine)
+		line := Line{}
+		next := func() bool { line.Number++; return in.Scan() }
+
+		if err := readHeader(in, next); err != nil {
+			yield(line, err)
+			return
+		}
+		for records := 0; next(); records++ {
+			record, err := parse(in.Bytes())
+			if end, ok := record.(*End); ok && err == nil {
+				if end.Records != records {
+					yield(line, fmt.Errorf("line %d: the file has %d records, but had %d when it was written",
+						line.Number, records, end.Records))
+				}
+				return
+			}
+			if err != nil {
+				yield(line, fmt.Errorf("line %d: %w", line.Number, err))
+				return
+			}
+			line.Record = record
+			if !yield(line, nil) {
+				return
+			}
+		}
+		yield(line, errors.Join(in.Err(), errors.New("the file is cut off: its last line is missing")))
+	}
+}
+
+// A Line is a record with the number of its line.
+type Line struct {
+	Number int
+	Record any
+}
+
+func readHeader(in *bufio.Scanner, next func() bool) error {
+	var h Header
+	if !next() || json.Unmarshal(in.Bytes(), &h) != nil || h.Kind != Format {
+		return errors.New("this is not a file that `selvage export` wrote; --from names other systems")
+	}
+	if h.Version > Version {
+		return fmt.Errorf("the file has version %d of the format, and this version of selvage reads up to %d; "+
+			"import it with selvage %s or newer", h.Version, Version, h.By)
+	}
+	return nil
+}
+
+// parse parses a record.
+func parse(line []byte) (any, error) {
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return nil, fmt.Errorf("this is not JSON: %w", err)
+	}
+	var record any
+	switch head.Kind {
+	case kindProject:
+		record = new(Project)
+	case kindKey:
+		record = new(Key)
+	case kindClient:
+		record = new(Client)
+	case kindSubscriber:
+		record = new(Subscriber)
+	case kindResource:
+		record = new(Resource)
+	case kindEnd:
+		record = new(End)
+	default:
+		return nil, fmt.Errorf("%q is not a kind of record", head.Kind)
+	}
+	return record, unmarshal(line, record)
+}

@@ -1,0 +1,153 @@
+// Package transfer moves projects between installations, and people and apps from other identity
+// providers.
+//
+// An export is a file of JSON lines. The first line is a [Header], and the last one counts the lines
+// between. Each of these is a project, an API key, a client, a subscriber or a resource. They keep
+// their ids. Secrets are in the file only as hashes. [Export] writes such a file and [Importer]
+// reads it, with any kind of database on either side.
+//
+// [Keycloak] and [Auth0] read the exports of these systems into the same records. They report what
+// selvage has no place for.
+package transfer
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/idp"
+)
+
+// Format and Version identify the files. A reader refuses newer versions.
+const (
+	Format  = "selvage-export"
+	Version = 1
+)
+
+// A Header is the first line of a file.
+type Header struct {
+	Kind    string    `json:"kind"` // Format
+	Version int       `json:"version"`
+	Created time.Time `json:"created_at"`
+	By      string    `json:"selvage"` // the version of selvage that wrote the file
+}
+
+// An End is the last line of a file.
+type End struct {
+	Kind    string `json:"kind"` // kindEnd
+	Records int    `json:"records"`
+}
+
+// The kinds of records, in the order in which a file has them for each project.
+const (
+	kindProject    = "project"
+	kindKey        = "key"
+	kindClient     = "client"
+	kindSubscriber = "subscriber"
+	kindResource   = "resource"
+	kindEnd        = "end"
+)
+
+// Kinds returns the kinds of records, in the order of a file.
+func Kinds() []string {
+	return []string{kindProject, kindKey, kindClient, kindSubscriber, kindResource}
+}
+
+// The records, one for each kind. A Kind is the first member of each, so that people can search for
+// it at the beginning of lines.
+type (
+	// A Project is a record of a [fabric.Project].
+	Project struct {
+		Kind               string                    `json:"kind"`
+		ID                 string                    `json:"id"`
+		Name               string                    `json:"name"`
+		RecordRate         int64                     `json:"record_rate"`
+		MediaAuth          string                    `json:"media_auth"`
+		RequireFactor      bool                      `json:"require_factor,omitempty"`
+		Color              string                    `json:"color,omitempty"`
+		Terms              string                    `json:"tos_uri,omitempty"`
+		Privacy            string                    `json:"policy_uri,omitempty"`
+		Registration       fabric.Registration       `json:"registration"`
+		RecordCalls        fabric.RecordCalls        `json:"record_calls"`
+		ClientRegistration fabric.ClientRegistration `json:"client_registration"`
+		OutboundCalls      fabric.OutboundCalls      `json:"outbound_calls"`
+		OutboundPrefixes   fabric.Prefixes           `json:"outbound_prefixes,omitempty"`
+		Created            time.Time                 `json:"created_at,omitzero"`
+	}
+	// A Key is a record of a [fabric.APIKey].
+	Key struct {
+		Kind      string    `json:"kind"`
+		ID        string    `json:"id"`
+		ProjectID string    `json:"project_id"`
+		Name      string    `json:"name,omitempty"`
+		Prefix    string    `json:"prefix"`
+		Hash      string    `json:"hash"`
+		Scopes    []string  `json:"scopes"`
+		Expires   time.Time `json:"expires_at,omitzero"`
+		Created   time.Time `json:"created_at,omitzero"`
+	}
+	// A Client is a record of an [idp.Client].
+	Client struct {
+		Kind         string          `json:"kind"`
+		ID           string          `json:"client_id"`
+		ProjectID    string          `json:"project_id"`
+		Name         string          `json:"name,omitempty"`
+		Type         idp.ClientType  `json:"type"`
+		Profile      idp.Profile     `json:"profile,omitempty"`
+		AuthMethod   idp.AuthMethod  `json:"auth_method,omitempty"`
+		SecretHash   string          `json:"secret_hash,omitempty"`
+		FirstParty   bool            `json:"first_party,omitempty"`
+		PKCEOptional bool            `json:"pkce_optional,omitempty"`
+		RedirectURIs []string        `json:"redirect_uris,omitempty"`
+		LogoutURIs   []string        `json:"post_logout_redirect_uris,omitempty"`
+		Grants       []string        `json:"grants,omitempty"`
+		Scopes       []string        `json:"scopes,omitempty"`
+		AccessToken  idp.TokenFormat `json:"access_token,omitempty"`
+		IDTokenAlg   string          `json:"id_token_alg,omitempty"`
+		idp.Metadata
+		Created time.Time `json:"created_at,omitzero"`
+	}
+	// A Subscriber is a record of a [fabric.Subscriber] with the name of its address.
+	Subscriber struct {
+		Kind          string                 `json:"kind"`
+		ID            string                 `json:"id,omitempty"`
+		ProjectID     string                 `json:"project_id"`
+		Email         string                 `json:"email,omitempty"`
+		EmailVerified bool                   `json:"email_verified,omitempty"`
+		Reference     string                 `json:"reference,omitempty"`
+		PasswordHash  string                 `json:"password_hash,omitempty"`
+		FirstName     string                 `json:"first_name,omitempty"`
+		LastName      string                 `json:"last_name,omitempty"`
+		DisplayName   string                 `json:"display_name,omitempty"`
+		JobTitle      string                 `json:"job_title,omitempty"`
+		TimeZone      string                 `json:"time_zone,omitempty"`
+		Country       string                 `json:"country,omitempty"`
+		CompanyName   string                 `json:"company_name,omitempty"`
+		Region        string                 `json:"region,omitempty"`
+		Claims        *fabric.StandardClaims `json:"claims,omitempty"`
+		Disabled      bool                   `json:"disabled,omitempty"`
+		RecordCalls   fabric.RecordCalls     `json:"record_calls,omitempty"`
+		Address       string                 `json:"address,omitempty"`
+		Created       time.Time              `json:"created_at,omitzero"`
+	}
+	// A Resource is a record of a [fabric.Resource] with the name of its address.
+	Resource struct {
+		Kind      string       `json:"kind"`
+		ID        string       `json:"id"`
+		ProjectID string       `json:"project_id"`
+		Type      string       `json:"type"`
+		Fields    kinds.Values `json:"fields"`
+		Secrets   bool         `json:"secrets_left_out,omitempty"` // it has secrets, which are not in the file
+		Address   string       `json:"address,omitempty"`
+		Created   time.Time    `json:"created_at,omitzero"`
+	}
+)
+
+// unmarshal decodes a record, and returns an error for unknown members.
+func unmarshal(line []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	return dec.Decode(into)
+}

@@ -1,0 +1,136 @@
+package fabric
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"time"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// An Identity is what an imported thing keeps from the other system. Empty fields get new values.
+type Identity struct {
+	ID      string    // a UUID that no other thing has
+	Address string    // the name of its address; a suffix is added if the name is taken
+	Created time.Time // when the other system created it
+}
+
+// addressName matches the names that [slug] and [Address.withSuffix] return.
+var addressName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._-]{0,56}[a-z0-9])?$`)
+
+// normalize sets an empty ID or Created, and returns an error for invalid fields.
+func (k *Identity) normalize(now time.Time) error {
+	var errs []error
+	k.ID = cmp.Or(k.ID, newID())
+	id, ok := canonical(k.ID)
+	if !ok {
+		errs = append(errs, problem.BadParam("id", "id must be a UUID"))
+	}
+	if k.Address != "" && !addressName.MatchString(k.Address) {
+		errs = append(errs, problem.BadParam("address", "address is not the name of an address"))
+	}
+	if k.Created.IsZero() || k.Created.After(now) {
+		k.Created = now
+	}
+	k.ID, k.Created = id, k.Created.UTC().Truncate(time.Microsecond)
+	return errors.Join(errs...)
+}
+
+// named returns the address with the name to keep, if there is one.
+func (k *Identity) named(a Address) Address {
+	if k.Address == "" {
+		return a
+	}
+	if a.DisplayName == a.Name {
+		a.DisplayName = k.Address
+	}
+	a.Name = k.Address
+	return a
+}
+
+// Import creates a project with the fields of p, except its logo. If dry is set, it only checks
+// them.
+func (ps *Projects) Import(ctx context.Context, p Project, dry bool) error {
+	kept := Identity{ID: p.ID, Created: p.Created}
+	err := kept.normalize(ps.now())
+	change := ProjectChange{Name: &p.Name, RecordRate: &p.RecordRate, MediaAuth: &p.MediaAuth, Color: &p.Color,
+		Terms: &p.Terms, Privacy: &p.Privacy, Registration: &p.Registration, RecordCalls: &p.RecordCalls,
+		ClientRegistration: &p.ClientRegistration, OutboundCalls: &p.OutboundCalls,
+		OutboundPrefixes: &p.OutboundPrefixes}
+	if err := errors.Join(err, change.Check()); err != nil || dry {
+		return err
+	}
+	p.ID, p.Logo = kept.ID, ""
+	p.Created, p.Updated = kept.Created, ps.now()
+	return ps.store.CreateProject(ctx, p)
+}
+
+// hexDigest matches SHA-256 digests in hexadecimal.
+var hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Import creates an API key with the fields of k, so that its secret stays valid. If dry is set, it
+// only checks them.
+func (ks *APIKeys) Import(ctx context.Context, k APIKey, dry bool) error {
+	kept := Identity{ID: k.ID, Created: k.Created}
+	in := APIKeyInput{Name: &k.Name, Scopes: k.Scopes, Expires: &k.Expires}
+	errs := []error{kept.normalize(ks.now()), ks.Check(in, true)}
+	if !hexDigest.MatchString(k.Hash) {
+		errs = append(errs, problem.BadParam("hash", "hash must be a SHA-256 digest in hexadecimal"))
+	}
+	if len(k.Prefix) > 16 {
+		errs = append(errs, problem.BadParam("prefix", "prefix must have at most 16 characters"))
+	}
+	if err := errors.Join(append(errs, checkText("prefix", k.Prefix))...); err != nil || dry {
+		return err
+	}
+	return ks.store.CreateAPIKey(ctx, APIKey{ID: kept.ID, ProjectID: k.ProjectID, Name: k.Name, Prefix: k.Prefix,
+		Hash: k.Hash, Scopes: distinct(k.Scopes), Created: kept.Created, Expires: k.Expires}, nil)
+}
+
+// A SubscriberImport holds the fields of a subscriber to import. It needs an Email or a Reference.
+type SubscriberImport struct {
+	Identity
+	Reference string // the caller's name for it; see [Subscriber]
+	SubscriberInput
+}
+
+// Import creates a subscriber with its private address. If dry is set, it only checks the fields. If
+// the project has a subscriber with the same e-mail or reference, or the id is taken, Import returns
+// problem.Conflict on "email".
+func (ss *Subscribers) Import(
+	ctx context.Context, projectID string, in SubscriberImport, dry bool,
+) (Subscriber, error) {
+	errs := []error{in.normalize(ss.now()), in.checkSet(true), checkText("reference", in.Reference)}
+	if in.Email == nil && in.Reference == "" {
+		errs = append(errs, problem.Missing("email"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Subscriber{}, err
+	}
+
+	s, err := ss.newSubscriber(ctx, projectID, in.SubscriberInput)
+	if err != nil || dry {
+		return s, err
+	}
+	s.ID, s.Reference, s.Created = in.ID, in.Reference, in.Created
+	return s, insertNamed(in.named(subscriberAddress(s)), func(a Address) error {
+		return ss.store.CreateSubscriber(ctx, s, a)
+	})
+}
+
+// Import creates a resource of a kind, with its first address. If dry is set, it only checks the
+// members, except that a handler exists.
+func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, kept Identity,
+	sent map[string]json.RawMessage, dry bool,
+) (Resource, error) {
+	err := kept.normalize(rs.now())
+	values, invalid := k.New(sent)
+	if err := errors.Join(err, joinNames(invalid, k, values, nil)); err != nil || dry {
+		return Resource{}, err
+	}
+	return rs.create(ctx, projectID, k, kept, values)
+}

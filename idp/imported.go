@@ -1,0 +1,49 @@
+package idp
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+var (
+	// importedID matches the ids that imported clients may have.
+	importedID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,63}$`)
+	// secretHash matches SHA-256 digests in hexadecimal.
+	secretHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+// ImportedSecret returns the SecretHash for a client's secret that another system has made.
+func ImportedSecret(secret string) string { return hashSecret(secret) }
+
+// Import registers a client with its id and the hash of its secret, so that the app need not change.
+// Empty settings get the defaults for its Type. If dry is set, Import only checks the settings. If
+// the id is taken, in any project, it returns problem.Conflict.
+func (cs *Clients) Import(ctx context.Context, c Client, dry bool) (Client, error) {
+	c.fill()
+	errs := []error{cs.checkSettings(ctx, &c)}
+	if !importedID.MatchString(c.ID) {
+		errs = append(errs, problem.BadParam("client_id",
+			"client_id must have at most 64 letters, digits or characters of ._~-, and begin with a letter or digit"))
+	}
+	switch {
+	case !c.AuthMethod.bySecret():
+		c.SecretHash = ""
+	case c.SecretHash != "" && !secretHash.MatchString(c.SecretHash):
+		errs = append(errs, problem.BadParam("secret_hash", "secret_hash must be a SHA-256 digest in hexadecimal"))
+	}
+	if err := errors.Join(errs...); err != nil || dry {
+		return c, err
+	}
+
+	if now := cs.Now(); c.Created.IsZero() || c.Created.After(now) {
+		c.Created = now
+	}
+	c.Created = c.Created.UTC().Truncate(time.Microsecond)
+	c.Updated = cs.Now()
+	defer cs.recent.Drop(c.ID)
+	return c, cs.store.CreateClient(ctx, c)
+}
