@@ -33,7 +33,7 @@ type call struct {
 	ring       *time.Timer
 	longest    *time.Timer
 
-	controlsChanged bool       // and a goroutine is going to write them
+	controlsChanged bool       // the controls have changed, and a goroutine will write them
 	controlsSaving  sync.Mutex // held while they are written, never by the mailbox
 
 	visible atomic.Value // holds state, for statistics

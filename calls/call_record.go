@@ -50,7 +50,7 @@ type Record struct {
 	Guest                          string // the id of the caller's token, if it is not a subscriber
 	CalleeLeg                      string // the id of the leg that answered; "" before
 	CallerControls, CalleeControls Controls
-	Recorded                       bool // now, and not paused
+	Recorded                       bool // it is being recorded now, and not paused
 
 	// Measurements of the caller's media.
 	Received, Lost    int64 // packets
@@ -200,7 +200,7 @@ type Filter struct {
 	RoomSession  string // members of this room session
 	State        State
 	Running      bool   // only calls that have not ended
-	Result       Result // only calls that ended like this
+	Result       Result // only calls that ended with this result
 	From, To     string // addresses
 
 	CreatedFrom, CreatedBefore time.Time // when the call began; CreatedBefore is exclusive
@@ -233,10 +233,10 @@ type Store interface {
 	// and the error is ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
 	// SaveOutbound is SaveCall for a new call through a gateway. In the same transaction, it calls
-	// admit with what has been used so far, and writes nothing if admit returns an error. Of any
-	// number of concurrent calls in a project, each sees those before it.
+	// admit with the usage so far, and writes nothing if admit returns an error. Calls in a project
+	// are admitted one at a time, and each sees the usage of those before it.
 	SaveOutbound(ctx context.Context, r Record, admit func(Usage) error) error
-	// OutboundUsage returns what has been used by the caller and the project of a call.
+	// OutboundUsage returns the usage of the caller and the project of a call.
 	OutboundUsage(ctx context.Context, projectID, id string) (Usage, error)
 	// SaveControls writes only the controls of both sides. It returns ErrTaken if the call has
 	// ended, or another node has taken it.
@@ -257,7 +257,7 @@ type Store interface {
 	// changed. Both return problem.NotFound if the project has no such call, or it has ended.
 	AskHangUp(ctx context.Context, projectID, id string) error
 	AskRecord(ctx context.Context, projectID, id string) error
-	// AskMute requests that a member of a room is muted or unmuted, instead of an earlier request.
+	// AskMute requests that a member of a room is muted or unmuted. It replaces an earlier request.
 	// It returns problem.NotFound if the project has no such member, or it has left.
 	AskMute(ctx context.Context, projectID, id string, muted bool) error
 	// TakeRequests returns the requests for the calls of a node. It returns each request once,

@@ -7,7 +7,8 @@ type Client struct {
 	Token  fabric.Token
 	Socket Socket
 
-	// Outside is the caller as its gateway or SIP address names it, for clients outside of the project.
+	// Outside describes a caller from outside the project, as named by the gateway or the SIP
+	// message.
 	Outside *Party `json:",omitempty"`
 }
 
@@ -33,7 +34,7 @@ const (
 	List      Op = "list"       // the reply has the room
 	End       Op = "end"        // ends the call for all members
 
-	// In rooms only.
+	// These operations work only in rooms.
 	SetMicrophone Op = "set_microphone" // Target, Volume: how loud the member is for the others
 	SetSpeaker    Op = "set_speaker"    // Target, Volume: how loud the others are for the member
 	Lock          Op = "lock"           // nobody else can join

@@ -46,17 +46,17 @@ type Terms struct {
 // of at most one of them. Its methods are safe for concurrent use.
 type Mixer interface {
 	// Answer opens media for an offer like [Engine.Answer], with audio in a codec that can be
-	// mixed, whatever t.Codecs is. The client is not a member yet.
+	// mixed, regardless of t.Codecs. The client is not a member yet.
 	Answer(w Watcher, offer string, t Terms) (m Media, answer string, err error)
 
-	// Add makes m, which came from Answer, a member. Closing m removes it.
+	// Add makes m a member. m must come from the mixer's Answer. Closing m removes it.
 	Add(m Media)
 
-	// Remove makes m neither heard nor hear.
+	// Remove ends the membership of m: it no longer hears the members, and they no longer hear it.
 	Remove(m Media)
 
-	// Show forwards the video of from to each client of to, instead of the video that it has seen so
-	// far. If from is nil, the clients see nobody. None of them has to be a member.
+	// Show forwards the video of from to each client of to. It replaces the video that the client
+	// has seen so far. If from is nil, the clients see nobody. None of them has to be a member.
 	Show(from Media, to ...Media)
 
 	// SendsVideo reports whether the client of m may send video.

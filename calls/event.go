@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A Socket identifies the connection through which a client receives events, and its node. The
-// client is a phone if Phone is the address that the phone has proved, as in Terms.
+// A Socket identifies the connection through which a client receives events, and its node. If the
+// client is a phone, Phone is the address that it has proved, as in Terms.
 type Socket struct {
 	Node  string     `json:"n"`
 	ID    string     `json:"id"`

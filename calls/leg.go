@@ -39,7 +39,7 @@ type leg struct {
 
 	video      bool      // the client sends video
 	sees       string    // in a room, the member that the client sees
-	handRaised time.Time // when the hand was raised that is raised now
+	handRaised time.Time // when the member last raised its hand
 
 	active bool // the leg is a member: it dialed, or it answered
 	held   bool

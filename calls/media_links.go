@@ -71,7 +71,7 @@ func (k *call) findSource(l *leg, memberID string) *leg {
 func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error {
 	parent := c.legOf(client, cmd.Parent) // a member has the same id as its leg
 	if parent == nil {
-		return problem.New(problem.Invalid, "no_such_member", "memberId must name a member of a call of yours")
+		return problem.New(problem.Invalid, "no_such_member", "memberId must name a member of one of your calls")
 	}
 	_, err := parent.call.do(ctx, func() (Reply, error) { return Reply{}, parent.addSource(client, cmd) })
 	return err
@@ -80,7 +80,7 @@ func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error
 func (l *leg) addSource(client Client, cmd Command) error {
 	k := l.call
 	if l.over || !l.active || k.state != InCall {
-		return problem.New(problem.Invalid, "no_such_member", "the call has not been answered, or it is over")
+		return problem.New(problem.Invalid, "no_such_member", "the call has not been answered, or it has ended")
 	}
 
 	s := k.newLeg(cmd.Leg, client, l.party, false)

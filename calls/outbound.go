@@ -49,7 +49,7 @@ func orDefault[T int | time.Duration](v, standard, most T) T {
 	return v
 }
 
-// Usage is what calls through gateways have used, including those that run.
+// Usage counts calls through gateways and their minutes, including those of running calls.
 type Usage struct {
 	Running, ProjectRunning int // at the moment
 	GatewayRunning          int // the same, through the gateway of the call
@@ -201,7 +201,7 @@ func (k *call) watchCaps() {
 	})
 }
 
-// checkCaps ends the call if the minutes are used up, and otherwise watches on.
+// checkCaps ends the call if the minutes are used up. Otherwise it schedules the next check.
 func (k *call) checkCaps(u Usage) {
 	if k.state == Completed {
 		return

@@ -15,8 +15,8 @@ import (
 
 // A node shows that it is alive by an entry in the session store, which it renews. The store may
 // lose entries, for example when a replica of Redis takes over. A node therefore counts as dead
-// only after no sign of it was seen for aliveFor. The calls of a dead node have ended, because
-// their media went through it.
+// only if this node has not seen an entry or an answer from it for aliveFor. The calls of a dead
+// node have ended, because their media went through it.
 const (
 	renewEvery = 3 * time.Second
 	entryFor   = 3 * renewEvery
@@ -107,10 +107,10 @@ func (p *peers) isKnown(node string) bool {
 	return known
 }
 
-// forgetAfter is how long this node remembers another node without a sign of it.
+// forgetAfter is how long this node remembers another node that shows no sign of life.
 const forgetAfter = time.Hour
 
-// forgetSilent forgets the nodes that have given no sign for forgetAfter.
+// forgetSilent forgets the nodes that have shown no sign of life for forgetAfter.
 func (p *peers) forgetSilent(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -45,7 +45,7 @@ type recorded interface {
 	canBeRecorded() bool
 	// setTaps passes packets to all recordings from now on.
 	setTaps()
-	// people returns the legs that hear whether there are recordings.
+	// people returns the legs whose clients are notified when recording starts or stops.
 	people() []*leg
 	// tellRecorded notifies the clients whether there are recordings.
 	tellRecorded()

@@ -302,8 +302,8 @@ func (c *countingTransport) Publish(context.Context, string, []byte) error {
 
 func (c *countingTransport) Listen(ctx context.Context, _ []string, _ func([]byte)) { <-ctx.Done() }
 
-// TestChangeAll shows that a change of all members sends one message for each of them to another
-// node, however many clients are connected there.
+// TestChangeAll shows that a change to all members sends another node one message for each of them,
+// no matter how many clients are connected there.
 func TestChangeAll(t *testing.T) {
 	transport := &countingTransport{}
 	m := newMeeting(t, func(c *calls.Config) {

@@ -33,7 +33,7 @@ type transaction = [stun.TransactionIDSize]byte
 type peer struct {
 	path        path         // requests to the address, with the attributes that the client set in its own
 	credentials *credentials // the ones that the client last used from this address
-	lastHeard   time.Time    // when it did
+	lastHeard   time.Time    // when the client last used credentials
 
 	check     transaction // the unanswered check, or zero
 	sentAt    time.Time   // when it was last sent

@@ -167,7 +167,7 @@ func (t *transport) handshake() {
 func (t *transport) deriveKeys(conn *dtls.Conn) error {
 	profile, ok := conn.SelectedSRTPProtectionProfile()
 	if !ok {
-		return errors.New("the client supports no SRTP profile of ours")
+		return errors.New("the client supports none of our SRTP profiles")
 	}
 	state, ok := conn.ConnectionState()
 	if !ok {

@@ -18,8 +18,9 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// FuzzDTLS looks for packets of a proven client that break the DTLS library. Its goroutines end the
-// process if they panic. An input consists of packets, each after its length in two bytes.
+// FuzzDTLS looks for packets of a proven client that break the DTLS library. A panic in one of the
+// library's goroutines would end the process. An input is a sequence of packets, each preceded by
+// its length in two bytes.
 func FuzzDTLS(f *testing.F) {
 	p := newPair(f, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	var whole []byte

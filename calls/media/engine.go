@@ -15,8 +15,9 @@
 // 7675). Any other address receives only checks, and answers to signed requests that came from
 // there.
 //
-// Phones have no STUN. Plain RTP is exchanged only with the address that a phone has proved by
-// authenticating to the caller of the engine, each on a UDP port of its own; see calls.Terms.
+// Phones have no STUN. The engine exchanges plain RTP only with the address that a phone has proved
+// by authenticating to the engine's caller. Each section of a phone has a UDP port of its own. See
+// calls.Terms.
 package media
 
 import (
@@ -146,7 +147,7 @@ func (e *Engine) answer(l *leg, offer string) (calls.Media, string, error) {
 func (e *Engine) Offer(w calls.Watcher, other calls.Media, terms calls.Terms) (calls.Media, string, error) {
 	from, ok := other.(*leg)
 	if !ok || from.engine != e {
-		return nil, "", errors.New("offering to a leg: the other leg is not of this engine")
+		return nil, "", errors.New("offering to a leg: the other leg belongs to another engine")
 	}
 
 	e.mu.Lock()

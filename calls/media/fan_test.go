@@ -165,8 +165,8 @@ func TestOldRequests(t *testing.T) {
 	}
 }
 
-// TestSharedRequests shows that a packet that was lost before the engine is requested once, however
-// many clients miss it.
+// TestSharedRequests shows that a packet that was lost on its way to the engine is requested once,
+// no matter how many clients miss it.
 func TestSharedRequests(t *testing.T) {
 	e, legs := newVideoLegs(t, 3)
 	m, w, now := e.NewMixer(), e.newWorker(), time.Now()

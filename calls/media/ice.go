@@ -10,7 +10,7 @@ import (
 )
 
 // A credentials holds our credentials for a section, 48 and 192 random bits (RFC 8445, section 5.3
-// requires 24 and 128), and the client's credentials that belong with them.
+// requires 24 and 128), and the credentials of the client that they are used with.
 type credentials struct {
 	ufrag, password string
 	key             stun.MessageIntegrity

@@ -198,7 +198,7 @@ func (l *leg) apply(steps []step) {
 		}
 	}
 	l.version++
-	if !l.isPhone() { // phones expect the order of their offer, browsers the one that the SDK makes
+	if !l.isPhone() { // phones expect the order of their own offer, and browsers expect the SDK's order
 		slices.SortStableFunc(l.sections, func(a, b *section) int { return rank(a) - rank(b) })
 	}
 	l.rerouteAll()

@@ -177,12 +177,12 @@ func TestClaims(t *testing.T) {
 	}
 	table.remove(to.transport)
 	if table.findByAddress(p.source) != nil || !table.claimAddress(p.source, from.transport, now) {
-		t.Error("the address of a transport that is gone cannot be had")
+		t.Error("the address of a closed transport cannot be taken over")
 	}
 }
 
-// TestUnconnected shows that the engine counts browsers that had the time to connect and did not,
-// and the packets that never arrived.
+// TestUnconnected shows that the engine counts browsers that failed to connect in time, and packets
+// that never arrived.
 func TestUnconnected(t *testing.T) {
 	tests := []struct {
 		name     string

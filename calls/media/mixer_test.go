@@ -221,8 +221,8 @@ func TestMixAllocations(t *testing.T) {
 	}
 }
 
-// TestPlayout shows that packets are played in order, that a late client is waited for, and that a
-// needless delay shrinks.
+// TestPlayout shows that packets are played in order, that the mixer waits for a late client, and
+// that a needless delay shrinks.
 func TestPlayout(t *testing.T) {
 	var p playout
 	var b [frameBytes]byte
@@ -259,7 +259,7 @@ func TestPlayout(t *testing.T) {
 		t.Errorf("after half a second, take returns %v, want noAudio", what)
 	}
 
-	// Packets that come six frames early at first and in time later.
+	// At first, packets come six frames early. Later, they come just in time.
 	for n := 100; n < 108; n++ {
 		packet(n)
 	}

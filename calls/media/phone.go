@@ -103,7 +103,8 @@ func (e *Engine) newPhoneTransport(s *section, port *phonePort) *transport {
 	return t
 }
 
-// setRemotePort sets where the phone expects media, until it sends some itself.
+// setRemotePort sets the port at which the phone expects media. It is used until the phone sends
+// media itself.
 func (t *transport) setRemotePort(port int, described netip.Addr) {
 	to := t.port.remoteFor(described)
 	if port == 0 || t.announced == port && *t.port.phone.Load() == to {
@@ -157,10 +158,10 @@ func (t *transport) latch(b []byte, remote netip.AddrPort, now time.Time) bool {
 	return true
 }
 
-// isRTCP tells RTCP from RTP on the same port (RFC 5761, section 4).
+// isRTCP reports whether a packet is RTCP, on a port that also receives RTP (RFC 5761, section 4).
 func isRTCP(b []byte) bool { return b[1] >= 192 && b[1] <= 223 }
 
-// keepHeld counts a phone on hold as present, since most of them then send nothing.
+// keepHeld counts a phone on hold as present, because most phones send nothing while on hold.
 func (t *transport) keepHeld(now time.Time) {
 	if !t.section.formats.Load().accepts || !t.section.sends() {
 		t.lastHeard.Store(now.UnixNano())

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// The engine answers signed requests from programs that test its UDP port, although no client sends
-// them. The limit keeps it from being used against others.
+// Besides those of clients, the engine answers signed requests from programs that test its UDP
+// port. The limit prevents attackers from directing many answers at a third party.
 const (
 	probesPerSecond = 10
 	probeRepeat     = 200 * time.Millisecond // before a test sends another request
@@ -26,14 +26,15 @@ type probe struct {
 	*credentials
 	mu    sync.Mutex
 	rate  bucket
-	calls atomic.Int32 // test calls that are not over
+	calls atomic.Int32 // test calls in progress
 }
 
 func newProbe() *probe {
 	return &probe{credentials: newCredentials(), rate: bucket{rate: probesPerSecond, burst: probesPerSecond}}
 }
 
-// Probe returns the credentials for Reach and TestCall. They lead to no other call. Each engine has its own.
+// Probe returns the credentials for Reach and TestCall. They are accepted for nothing else. Each
+// engine has its own.
 func (e *Engine) Probe() string { return e.probe.ufrag + ":" + e.probe.password }
 
 // receiveProbe answers a request for a user name that no transport has, if it is a test.

@@ -37,7 +37,7 @@ type Stats struct {
 	ConsentLost             uint64 // paths given up because the client no longer answered checks
 
 	ConnectedUDP, ConnectedTCP uint64 // sections, by the protocol over which they connected
-	Unconnected                uint64 // closed sections whose client tried to connect for unconnectedAfter, in vain
+	Unconnected                uint64 // closed sections whose client failed to connect within unconnectedAfter
 	HandshakeFailures          uint64
 	Lost                       uint64 // packets of clients that never arrived, in closed sections
 	RefusedTCP                 uint64 // TCP connections that did not prove themselves in time or exceeded a limit

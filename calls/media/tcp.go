@@ -15,8 +15,8 @@ const (
 	proofTimeout  = 5 * time.Second  // how long a new connection may take to prove which transport it belongs to
 	idleTimeout   = 30 * time.Second // longest time between two STUN checks on a connection
 	writeTimeout  = 5 * time.Second
-	maxStreams    = 4   // connections per transport; beyond it, the oldest is closed
-	maxUnproven   = 256 // connections that have not proved themselves
+	maxStreams    = 4   // connections per transport; a new one closes the oldest
+	maxUnproven   = 256 // connections that belong to no transport yet
 	maxPerNetwork = 32  // unproven connections from one network
 	streamQueue   = 128 // packets queued for a slow connection
 )

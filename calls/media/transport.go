@@ -79,7 +79,7 @@ func (e *Engine) newTransport(s *section) *transport {
 	return t
 }
 
-// newBareTransport returns a transport without a way to reach it.
+// newBareTransport returns a transport that no client can reach yet.
 func (e *Engine) newBareTransport(s *section) *transport {
 	t := &transport{engine: e, section: s, created: time.Now()}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
@@ -168,7 +168,7 @@ func (t *transport) setRemote(s *sdp.Section) {
 // unconnectedAfter is how long a client may take to connect. Browsers take less than a second.
 const unconnectedAfter = 5 * time.Second
 
-// hasFailed reports whether a browser has not connected although it had the time.
+// hasFailed reports whether a browser has failed to connect within unconnectedAfter.
 func (t *transport) hasFailed(now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -46,8 +46,8 @@ type voice struct {
 	halves  halfRate
 	raw     [frameBytes]byte
 	narrow  [frameBytes]int16 // a frame at 8 kHz
-	lost    int               // frames in a row that were not there
-	quiet   int               // frames in a row that were not loud
+	lost    int               // consecutive missing frames
+	quiet   int               // consecutive quiet frames
 	pcm     [frameSamples]int16
 	heard   bool // pcm is mixed
 
@@ -59,13 +59,14 @@ type voice struct {
 	reports int // frames until the next sender report
 }
 
-// An output is where a client's audio goes. It is immutable.
+// An output is the section and codec through which a client receives audio. It is immutable.
 type output struct {
 	to    *section
 	codec sdp.Codec
 }
 
-// reroute finds out where the client receives audio. The caller holds the engine's mu.
+// reroute updates the output after a change to the client's sections. The caller holds the engine's
+// mu.
 func (v *voice) reroute() {
 	s := v.leg.liveSection(calls.Audio, 0)
 	if s == nil || !s.agreed.Direction.Sends() {

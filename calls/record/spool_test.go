@@ -242,8 +242,9 @@ func TestLag(t *testing.T) {
 	<-p.done
 }
 
-// TestLowDisk shows that a recording leaves some space on its disk free. It begins only if there is
-// enough space, and stores no packets while there is not. Packets stored before are rendered.
+// TestLowDisk shows that a recording leaves some space on its disk free. A recording begins only if
+// there is enough space, and drops packets while there is too little. Packets stored before are
+// rendered.
 func TestLowDisk(t *testing.T) {
 	const never = 1 << 62
 	w := newWorld(t)

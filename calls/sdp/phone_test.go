@@ -95,8 +95,8 @@ func TestPhone(t *testing.T) {
 	}
 }
 
-// FuzzParsePhone looks for descriptions of phones that break the parser, and for answers that it
-// does not read as they were written.
+// FuzzParsePhone looks for phone descriptions that crash the parser, and for answers that the
+// parser reads differently from how they were written.
 func FuzzParsePhone(f *testing.F) {
 	f.Add(deskPhone)
 	f.Add(softphone)

@@ -449,8 +449,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// hearsVoice reports whether a phone hears something else than silence while another one sends a loud
-// tone in a codec of package wav.
+// hearsVoice reports whether a phone hears anything but silence while another one sends a loud tone
+// in a codec of package wav.
 func (p *phone) hearsVoice(from *phone, to *net.UDPAddr, codec string) bool {
 	p.t.Helper()
 	encoder := must[*wav.Encoder](p.t)(wav.NewEncoder(codec))

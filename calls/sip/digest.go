@@ -118,7 +118,7 @@ func (c credentials) proves(password, method string) bool {
 // nonce proves that it receives messages at its address. Each use needs a higher count.
 const (
 	nonceFor   = 5 * time.Minute
-	maxNonces  = 100_000 // nonces that were used and have not expired
+	maxNonces  = 100_000 // used nonces that have not expired
 	noncesEach = 200     // the same, of one set of credentials
 )
 
@@ -303,7 +303,7 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 	}
 
 	accounts, err := s.c.Fabric.SIP.FindAccounts(ctx, c.username)
-	if err != nil && !errors.Is(err, problem.Malformed) { // no username is malformed text
+	if err != nil && !errors.Is(err, problem.Malformed) { // malformed text matches no username
 		return fabric.SIPAccount{}, err
 	}
 	for _, a := range append(accounts, fabric.SIPAccount{Password: c.nonce}) {

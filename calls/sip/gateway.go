@@ -27,7 +27,7 @@ const (
 // The errors of a gateway to which no call can be sent.
 var (
 	errEncryption = errors.New("the gateway requires encrypted media, which this server does not support")
-	errNoAddress  = errors.New("the gateway has no address that may be used; see egress.allow")
+	errNoAddress  = errors.New("the gateway has no permitted address; see egress.allow")
 )
 
 // Trunk finds the address of a gateway. It serves as Trunk in [calls.Config].
@@ -48,8 +48,8 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 		Socket: calls.Socket{Node: s.c.Node, ID: id, Phone: at.Addr(), Gateway: true}}, nil
 }
 
-// resolve returns the address of a gateway (RFC 3263). Names in its project's hands must not lead to
-// hosts that only this machine can reach.
+// resolve returns the address of a gateway (RFC 3263). Projects choose the names of their gateways,
+// so the names must not lead to hosts that only this machine can reach.
 func (s *Server) resolve(ctx context.Context, g fabric.Gateway) (netip.AddrPort, error) {
 	host, port := g.Host, g.Port
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -72,7 +72,7 @@ func (s *Server) resolve(ctx context.Context, g fabric.Gateway) (netip.AddrPort,
 	return s.permitted(g, all, port)
 }
 
-// permitted returns the first address that may be used and from which this machine can be reached.
+// permitted returns the first address that MayReach permits and that can reach this machine.
 func (s *Server) permitted(g fabric.Gateway, all []netip.Addr, port uint16) (netip.AddrPort, error) {
 	switch {
 	case port != 0:
@@ -116,7 +116,7 @@ func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort
 	if g.Transport == "tls" {
 		secure := tls.Client(conn, &tls.Config{ServerName: g.Host, RootCAs: s.c.Roots, MinVersion: tls.VersionTLS12})
 		if err := secure.HandshakeContext(ctx); err != nil {
-			_ = conn.Close() // the error of the handshake counts
+			_ = conn.Close() // the error from the handshake is more useful
 			return flow{}, fmt.Errorf("connecting to a gateway: %w", err)
 		}
 		conn = secure
@@ -167,7 +167,7 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 	where, user, _ := strings.Cut(rest, "/")
 	at, err := netip.ParseAddrPort(where)
 	if err != nil {
-		return err // the socket is from Trunk
+		return err // cannot happen: Trunk has formatted the address
 	}
 	g, err := s.c.Fabric.Gateways.Find(ctx, e.Project, id)
 	if err != nil {

@@ -36,7 +36,7 @@ func (w *world) permit(rule fabric.OutboundCalls, prefixes fabric.Prefixes) {
 		fabric.ProjectChange{OutboundCalls: &rule, OutboundPrefixes: &prefixes}))
 }
 
-// assign makes a subscriber take the calls of a phone number.
+// assign routes calls to a phone number to a subscriber.
 func (w *world) assign(number, subscriber string) {
 	w.t.Helper()
 	n := must[fabric.PhoneNumber](w.t)(w.fabric.PhoneNumbers.Create(w.t.Context(), w.project, number))
@@ -132,8 +132,8 @@ func (p *phone) checkAuthorization(m message) {
 	}
 }
 
-// TestGatewayRefuses shows that a gateway is asked with its password only once, and that the caller
-// learns of its refusal.
+// TestGatewayRefuses shows that the server sends the INVITE with a gateway's password only once,
+// and that the caller learns of the refusal.
 func TestGatewayRefuses(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -195,7 +195,7 @@ func TestTollFraud(t *testing.T) {
 		t.Errorf("the gateway %s got\n%s\nwant nothing", id, m)
 	}
 
-	// A range that is named may be called.
+	// Numbers in an expensive range may be called if the project's rules name the range.
 	w.permit(fabric.OutboundOn, "+49 +49900")
 	w.newPhone("alice").dial("+49900123456")
 	carrier.expect("INVITE")
@@ -273,7 +273,8 @@ func TestCallFromGateway(t *testing.T) {
 		t.Errorf("the record has the parties %+v and %+v, want +4917612345 and bob", record.From, record.To)
 	}
 
-	// A number without a route, and one of nobody, are like an unknown phone.
+	// Calls to a number without a route, and to an unknown number, are refused like calls from an
+	// unknown phone.
 	must[fabric.PhoneNumber](t)(w.fabric.PhoneNumbers.Create(t.Context(), w.project, "+49305555678"))
 	for _, user := range []string{"+49305555678", "+49305559999", "bob", "+4930123456"} {
 		carrier.callID = "to " + user
@@ -283,7 +284,8 @@ func TestCallFromGateway(t *testing.T) {
 		}
 	}
 
-	// So is a call from a gateway that requires encrypted media, and one from another network.
+	// Calls from a gateway that requires encrypted media, and calls from another network, are
+	// refused in the same way.
 	stranger := w.newPhone("carrier")
 	for _, change := range []map[string]json.RawMessage{
 		{"encryption": quoted("required")},

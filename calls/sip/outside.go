@@ -17,21 +17,22 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Calls from outside come from gateways, for phone numbers, and from anyone, for SIP addresses. Such a
-// caller has no credentials of a subscriber. It reaches one address, like the holder of a guest token.
+// Calls from outside are of two kinds: gateways call phone numbers, and anyone calls SIP addresses.
+// Their callers have no subscriber's credentials. Like the holder of a guest token, each of them
+// reaches only one address.
 
 // A caller begins a call by an INVITE.
 type caller struct {
 	client  calls.Client
 	to      string // the address that it dialed; "" if it depends on the INVITE of a phone
 	gateway *fabric.Gateway
-	proven  bool   // it knows the password of the SIP address
+	proven  bool   // the caller proved that it knows the SIP address's password
 	guessed string // id of the SIP address for which it sent a wrong password; "" for none
 }
 
-// admitOutsider reports whether a caller from outside may begin another call, as the phones with one
-// set of credentials may. Only a gateway or a password makes the caller's network and connection count
-// as authenticated.
+// admitOutsider reports whether a caller from outside may begin another call. Such callers have the
+// same limit as the phones that share a set of credentials. Only a gateway or a password makes the
+// caller's network and connection count as authenticated.
 func (s *Server) admitOutsider(c caller, f flow) bool {
 	if !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
 		s.counters.limited.Add(1)
@@ -46,8 +47,8 @@ func (s *Server) admitOutsider(c caller, f flow) bool {
 	return true
 }
 
-// countGuess counts a wrong password for a SIP address. After too many from a network, the password is
-// no longer checked there, whatever usernames come with it.
+// countGuess counts a wrong password for a SIP address. After too many from a network, the password
+// is no longer checked for requests from there, with any username.
 func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
 	if c.guessed == "" {
 		return
@@ -60,8 +61,8 @@ func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
 	}
 }
 
-// outsider returns the caller of an INVITE from outside. ok is false if it is not from outside, or
-// must not be accepted: it is then treated like one from an unknown phone.
+// outsider returns the caller of an INVITE from outside. ok is false if the INVITE is not from
+// outside or must not be accepted. The INVITE is then treated like one from an unknown phone.
 func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
 	if len(r.GetHeaders("authorization")) == 0 {
 		for _, g := range s.gatewaysAt(f.source()) {
@@ -113,9 +114,9 @@ func dialedNumber(user string) (string, bool) {
 	return fabric.ParseNumber("+" + user)
 }
 
-// atSIPAddress returns the caller of an INVITE to a SIP address, if its networks and its password
-// permit the call. If it has neither, anyone may call, but only by TCP: the source of a UDP packet may
-// be forged, and would receive the responses and the media.
+// atSIPAddress returns the caller of an INVITE to a SIP address, if the address's networks and
+// password permit the call. To an address that has neither, anyone may call, but only by TCP: the
+// source of a UDP packet may be forged, and would receive the responses and the media.
 func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	name, domain, _ := strings.Cut(strings.ToLower(r.Recipient.Host), ".")
 	if domain == "" || domain != s.c.Fabric.SIP.Domain() || len(name) > maxField || len(r.Recipient.User) > maxField {
@@ -160,8 +161,9 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 	return c, true, nil
 }
 
-// knowsPassword reports whether a request proves the password of a SIP address, with any username. It
-// does if there is no password. wrong is true if the request has another password.
+// knowsPassword reports whether a request proves the password of a SIP address, with any username.
+// It returns true if the address has no password. wrong is true if the request has another
+// password.
 func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) (ok, wrong bool) {
 	if password == "" {
 		return true, false
@@ -179,8 +181,9 @@ func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) (ok,
 	return s.nonces.use(id, nonce, c.nc, now), false
 }
 
-// callerFrom returns a caller that reaches only the address to. id is that of the gateway or SIP
-// address, whose callers count as those of one embed key do.
+// callerFrom returns a caller that reaches only the address to. id is the id of the gateway or SIP
+// address. For limits, all its callers count together, like the holders of tokens from one embed
+// key.
 func (s *Server) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
 	return caller{to: to.Path(), client: calls.Client{
 		Outside: &from,
@@ -193,7 +196,8 @@ func (s *Server) callerFrom(f flow, to fabric.Address, id string, from calls.Par
 // maxShown limits the characters of a name that others see.
 const maxShown = 100
 
-// printable returns the beginning of a text without characters that change how others are shown.
+// printable returns the beginning of a text without characters that change how the rest is
+// displayed.
 func printable(text string) string {
 	var b strings.Builder
 	n := 0

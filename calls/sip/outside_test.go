@@ -70,8 +70,9 @@ func TestGuessingSIPAddress(t *testing.T) {
 	}
 }
 
-// TestOpenSIPAddressProvesNothing shows that a call to a SIP address without a password does not make
-// its connection one of a phone, whose guesses are answered on a network with too many.
+// TestOpenSIPAddressProvesNothing shows that a call to a SIP address without a password does not
+// make its connection count as authenticated. If the network has guessed too many passwords,
+// requests on the connection get no answer.
 func TestOpenSIPAddressProvesNothing(t *testing.T) {
 	w := newWorld(t)
 	bob := w.newPhone("bob")
@@ -97,8 +98,8 @@ func TestOpenSIPAddressProvesNothing(t *testing.T) {
 	}
 }
 
-// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones, whose
-// requests the server must remember, too.
+// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones
+// can. The server has to remember each request.
 func TestManyOutsideCalls(t *testing.T) {
 	w := newWorld(t)
 	w.newSIPAddress(nil)

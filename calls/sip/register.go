@@ -376,7 +376,7 @@ func (s *Server) Phones(ctx context.Context, projectID, subscriberID string) (al
 // codecsOf returns the codecs that the credentials permit, by their names in SDP.
 func codecsOf(c fabric.SIPCredential) []string { return codecNames(c.Codecs()) }
 
-// codecNames returns the names in SDP of codecs that the API names.
+// codecNames converts the names of codecs in the API to those in SDP.
 func codecNames(codecs []string) (names []string) {
 	for _, name := range codecs {
 		switch name, _, _ = strings.Cut(name, "@"); name {

@@ -20,7 +20,7 @@ import (
 const (
 	gatewaysEvery  = 10 * time.Second
 	registerFor    = 5 * time.Minute // requested lifetime of a registration
-	retryAfter     = time.Minute     // a failed registration
+	retryAfter     = time.Minute     // pause after a failed registration
 	registrarFor   = 30 * time.Second
 	mostAtRegister = 32 // registrations that wait for a response at a time
 )
@@ -33,11 +33,11 @@ type enrollment struct {
 	user        string         // in our Contact header; only the gateway knows it
 	next        time.Time      // when to register again
 	until       time.Time      // when the registration expires; zero if there is none
-	updated     time.Time      // of the gateway
+	updated     time.Time      // when the gateway was last changed
 	pending     bool
 }
 
-// runGateways keeps the list of gateways, and registers at those that want it, until ctx ends.
+// runGateways keeps the list of gateways, and registers at those that require it, until ctx ends.
 func (s *Server) runGateways(ctx context.Context) {
 	tick := time.NewTicker(gatewaysEvery)
 	defer tick.Stop()

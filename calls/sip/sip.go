@@ -55,8 +55,9 @@ type Config struct {
 	Alone    bool           // this is the only node
 	Digests  []string       // names of the hash functions for passwords, the best first; nil means all
 
-	// For gateways: how their names are resolved, to which addresses a host name may lead, and which
-	// authorities sign their certificates. Nil means the system's resolver, none, and the system's.
+	// These are for gateways. Resolver resolves their names, and nil means the system's resolver.
+	// MayReach reports whether a host name may lead to an address, and nil means no address. Roots
+	// are the authorities that sign their certificates, and nil means the system's.
 	Resolver *net.Resolver
 	MayReach func(host string, at netip.AddrPort) bool
 	Roots    *x509.CertPool

@@ -84,7 +84,7 @@ const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|Kill
 const computed = `^Test(AuditPages|SearchStops|RecordingsStop|AddressesStop|RenderCodecs|` +
 	`Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|RotationUnderLoad)$`
 
-// scripts is the only test in the suite of that name, on all backends except SQLite.
+// scripts matches the only test that the suite scripts runs on backends other than SQLite.
 const scripts = `^TestScripts$`
 
 // unwatched are packages that the race detector skips, because they only compute and would take ten

@@ -198,8 +198,8 @@ func TestVideoCallsOutliveTwoNodes(t *testing.T) {
 }
 
 // TestCallsOutliveTheirServer kills the only server during a recorded call, and starts it again.
-// The call continues with each version of the stock SDK that can attach. So does its recording, in a
-// second file.
+// The call continues with each version of the stock SDK that can attach. Its recording also
+// continues, in a second file.
 func TestCallsOutliveTheirServer(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
