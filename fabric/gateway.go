@@ -31,7 +31,8 @@ type GatewayStore interface {
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	// ListResources returns a page of a project's resources of a type.
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
-	// ListGateways returns up to most SIP gateways of all projects, after the one with an id.
+	// ListGateways returns up to most SIP gateways of all projects, ordered by id. It skips ids up
+	// to after.
 	ListGateways(ctx context.Context, after string, most int) ([]Resource, error)
 }
 
@@ -43,7 +44,7 @@ type Gateway struct {
 	Transport           string // udp, tcp or tls
 	Username, Password  string // for authentication at the gateway; "" for none
 	Registers           bool   // the server registers at the gateway
-	CallerID            string // the number that called parties see; "" for that of the caller
+	CallerID            string // the number that called parties see; "" for the caller's own
 	Encrypted           bool   // calls need encrypted media
 	Codecs              []string
 	Prefixes            []string       // of the phone numbers that are called through it
@@ -100,7 +101,8 @@ func gatewayOf(r Resource) Gateway {
 		g.Transport = "udp"
 	}
 
-	// The schema ensures the types. Members are missing if the gateway is older than they are.
+	// The schema ensures the types. A gateway that was created before a member was introduced lacks
+	// it.
 	_ = json.Unmarshal(r.Fields["register"], &g.Registers)
 	_ = json.Unmarshal(r.Fields["codecs"], &g.Codecs)
 	_ = json.Unmarshal(r.Fields["prefixes"], &g.Prefixes)
@@ -109,7 +111,8 @@ func gatewayOf(r Resource) Gateway {
 	return g
 }
 
-// networksOf returns the networks in the member ip_auth. Addresses count as networks of one.
+// networksOf returns the networks in the member ip_auth. A single address becomes a network that
+// contains only this address.
 func networksOf(v kinds.Values) (all []netip.Prefix) {
 	var texts []string
 	_ = json.Unmarshal(v["ip_auth"], &texts) // the schema reports other values
@@ -123,11 +126,11 @@ func networksOf(v kinds.Values) (all []netip.Prefix) {
 	return all
 }
 
-// widest is the shortest prefix of a network in ip_auth of a gateway, by the length of addresses.
-// Calls from these networks need no password.
+// widest maps the length of an address in bits to the shortest prefix that a network in ip_auth may
+// have. Networks are limited because calls from them need no password.
 var widest = map[int]int{32: 8, 128: 16}
 
-// checkGateway reports what the schema of gateways cannot express.
+// checkGateway checks the rules that the schema of gateways cannot express.
 func checkGateway(v kinds.Values) error {
 	var errs []error
 	if _, _, _, ok := ParseSIPHost(v.Text("uri")); v.Text("uri") != "" && !ok {
@@ -200,8 +203,8 @@ func (gs *Gateways) All(ctx context.Context) (all []Gateway, err error) {
 }
 
 // FindFor returns the project's gateway for calls to a phone number in E.164 format: the one with
-// the longest matching prefix and, of several, the oldest. If there is none, the error is
-// problem.NotFound.
+// the longest matching prefix. If several have it, FindFor returns the oldest of them. If there is
+// none, the error is problem.NotFound.
 func (gs *Gateways) FindFor(ctx context.Context, projectID, number string) (Gateway, error) {
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[Resource], error) {
 		return gs.store.ListResources(ctx, projectID, GatewayKind, q)

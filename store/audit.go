@@ -20,13 +20,13 @@ import (
 type Audit struct{ *core }
 
 // AuditBy sets the key of the audit trail. Before AuditBy is called, every change that needs an
-// event fails. The key is not in Config because it becomes known only after the database was
-// opened, which shows whether there is a master key.
+// event fails. The key is not in Config because the caller can derive it only after opening the
+// database, which shows whether a master key exists.
 func (s *Audit) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
 
 // OnReplacedMaster sets a function that is called when the master key has been replaced by another
-// process. It calls AuditBy with a key for the new one, or returns an error. It must be set before the
-// first change.
+// process. The function calls AuditBy with a key derived from the new master key, or returns an
+// error. It must be set before the first change.
 func (s *Audit) OnReplacedMaster(do func(ctx context.Context) error) { s.replaced = do }
 
 // errReplaced is the error for a change by a process that does not know the newest master key.

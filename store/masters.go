@@ -25,10 +25,10 @@ func (s *Ring) MasterKeys(ctx context.Context) ([]keys.MasterRecord, error) {
 	return masterTable.gather(ctx, s.watch(), `ORDER BY generation`)
 }
 
-// ReplaceMaster stores a new master key, and the ring sealed with it. From then on, events of the audit
-// trail are written with the new key. The records of earlier events are authenticated with it, if they
-// were valid. Tampering stays recognizable. The error is [problem.Conflict] if the ring or
-// the master key was changed meanwhile.
+// ReplaceMaster stores a new master key, and the ring sealed with it. From then on, events of the
+// audit trail are written with the new key. The records of earlier events are authenticated with
+// it, if they were valid. Tampering remains detectable. The error is [problem.Conflict] if the ring
+// or the master key was changed meanwhile.
 func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.Key) error {
 	from := s.auditKey.Load()
 	newest := p.Masters[len(p.Masters)-1]
@@ -147,8 +147,8 @@ func (t tx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
 	return nil
 }
 
-// handOver ends the part of a lane that was written with the old key. The new key authenticates only
-// what the old one did.
+// handOver ends the part of a lane that was written with the old key. The new key authenticates a
+// lane only if the old key did.
 func (t tx) handOver(ctx context.Context, h audit.Head, from, to *audit.Key) error {
 	mac, pruned := h.Mac, h.PrunedMac
 	if from.Ends(h) {

@@ -71,7 +71,8 @@ func (s *Resources) ListResources(
 	return l.page(ctx, s.read(), q)
 }
 
-// ListGateways returns up to most SIP gateways of all projects, after the one with the given id.
+// ListGateways returns up to most SIP gateways of all projects, ordered by id. It skips ids up to
+// after.
 func (s *Resources) ListGateways(ctx context.Context, after string, most int) ([]fabric.Resource, error) {
 	return resourceTable.gather(ctx, s.read(),
 		`WHERE type = 'sip_gateway' AND id > $1 ORDER BY id LIMIT $2`, after, most)

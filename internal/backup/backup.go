@@ -48,7 +48,7 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// The format that this package writes, and the only one that it reads.
+// This package writes only this format, and reads no other.
 const (
 	format  = "selvage backup"
 	version = 1

@@ -40,7 +40,8 @@ func (c covered) add(text []byte) {
 // ErrForged is the error for a backup whose authentication code was not made with the expected key.
 var ErrForged = errors.New("the backup was not made with this master key: its authentication code is wrong")
 
-// Check returns [ErrForged] unless the backup of a manifest that was read was made with the key.
+// Check returns [ErrForged] unless the backup from which the manifest was read was made with the
+// key.
 func (m Manifest) Check(k Key) error {
 	if !hmac.Equal(m.code, k.code(m.covered)) {
 		return ErrForged

@@ -56,7 +56,7 @@ func read(in io.Reader, identities []age.Identity, v Visitor) (Header, Manifest,
 	return r.header, m, nil
 }
 
-// A reader reads an archive. It has always read the header of the current entry already.
+// A reader reads an archive. The header of the current entry has always been read already.
 type reader struct {
 	Visitor
 	tar     *tar.Reader

@@ -30,7 +30,7 @@ type Backup struct {
 	Program  string    // the version of selvage
 	Key      backup.Key
 	To       []age.Recipient
-	Keep     int               // of the backups in a directory; 0 keeps all
+	Keep     int               // number of backups to keep in a directory; 0 keeps all
 	Progress func(done string) // may be nil
 }
 

@@ -31,7 +31,7 @@ type Restore struct {
 	Identities []age.Identity
 	Progress   func(done string)
 
-	AcceptBrokenAudit bool // restore an audit trail in spite of breaks
+	AcceptBrokenAudit bool // restore the audit trail even if it has breaks
 
 	header   backup.Header
 	manifest backup.Manifest
@@ -43,8 +43,8 @@ type Restore struct {
 
 // Run restores the backup. In this order, it
 //
-//   - checks that the target is empty, that the whole archive is intact, that it was made with the master
-//     key, and that this opens the ring in it; until then, nothing is written,
+//   - checks that the target is empty, that the whole archive is intact, that it was made with the
+//     master key, and that the master key opens the archive's ring; until then, nothing is written,
 //   - writes media and rows to new files, and compares the rows with the manifest,
 //   - updates the schema, verifies the audit trail, and ends all logins and tokens,
 //   - moves the files to their places, the database last. In PostgreSQL, servers can use it from then on.
@@ -67,7 +67,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 		return err
 	}
 
-	// On the same file systems as the places where the files go.
+	// This is on the file system of the database, so that the file can be moved there.
 	temp, err := os.MkdirTemp(filepath.Dir(r.databaseFile()), ".restoring-")
 	if err != nil {
 		return fmt.Errorf("creating a directory for the restore: %w", err)
@@ -102,7 +102,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 	return syncDir(filepath.Dir(r.databaseFile()))
 }
 
-// patience is the longest time of a statement on a PostgreSQL server that is being filled.
+// patience limits how long a statement may run on a PostgreSQL server that is being filled.
 const patience = 10 * time.Minute
 
 // mediaTarget returns the directory to write the media to. It is the media directory if that exists, since
@@ -245,7 +245,7 @@ func MasterKey(conf config.Config) ([]byte, error) {
 	return keys.ReadMaster(conf.MasterFile())
 }
 
-// CheckOrigin returns an error unless a backup that was read was made with the given master key.
+// CheckOrigin returns an error unless the backup that was read was made with the given master key.
 func CheckOrigin(h backup.Header, m backup.Manifest, master []byte) error {
 	if have := keys.Fingerprint(master); h.MasterKey != have {
 		return fmt.Errorf("the backup was made with another master key: it needs the one with the fingerprint %q, "+
@@ -335,7 +335,8 @@ func tablesOf(ctx context.Context, rows *store.Store) (map[string]database.Table
 	return named, err
 }
 
-// clearTables deletes all rows. The database has some if an earlier restore into it failed.
+// clearTables deletes all rows. The tables have rows if an earlier restore into the database
+// failed.
 func clearTables(
 	ctx context.Context, f *store.Filler, tables map[string]database.Table, archived []backup.Table,
 ) error {
@@ -392,9 +393,9 @@ func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string))
 	return sums, nil
 }
 
-// end updates the schema, verifies the audit trail, and ends all logins and tokens. Then it places the
-// media, and lets servers use the rows. When it returns, new tokens are newer than the
-// ones that have ended: their times have whole seconds.
+// end updates the schema, verifies the audit trail, and ends all logins and tokens. Then it places
+// the media, and lets servers use the rows. It waits for the next second, because the times of
+// tokens have whole seconds: tokens issued after it returns are newer than those that it has ended.
 func (r *Restore) end(ctx context.Context, rows store.Config, media string) (err error) {
 	masters, err := keys.FindMasters(ctx, archivedRing{masters: r.masters}, r.master)
 	if err != nil {
