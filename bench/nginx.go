@@ -30,7 +30,8 @@ http {
 }
 `
 
-// rivals holds the operations measured on another server, under the names of ours.
+// rivals holds the operations measured on another server, by the name of the same operation on
+// selvage.
 type rivals struct {
 	operations map[string]operation
 	pid        int

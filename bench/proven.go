@@ -79,8 +79,9 @@ func (w *world) send(c *wire, b bank, path string, v url.Values) (answer, error)
 	return c.do(w.post(path, form, v.Encode(), b.prove("POST", path, "")))
 }
 
-// provenFlow returns a task that runs a complete FAPI 2.0 flow with DPoP in a signed-in browser. The
-// flow takes three requests: one that is pushed, one for the code and one for the tokens.
+// provenFlow returns a task that runs a complete FAPI 2.0 flow with DPoP in a signed-in browser.
+// The flow takes three requests: to push the authorization request, to get the code and to redeem
+// it.
 func (w *world) provenFlow(b bank) task {
 	return func(c *wire) error {
 		_, err := w.prove(c, b)
@@ -122,7 +123,8 @@ func (w *world) prove(c *wire, b bank) (tokens harness.Tokens, err error) {
 	return tokens, json.Unmarshal(a.body, &tokens)
 }
 
-// provenUserinfo returns a task that asks userinfo with a token bound to a key, and a new proof.
+// provenUserinfo returns a task that calls the userinfo endpoint with a DPoP-bound token and a new
+// proof.
 func (w *world) provenUserinfo(b bank) task {
 	var token string
 	return func(c *wire) error {

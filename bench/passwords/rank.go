@@ -51,7 +51,8 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// fastest returns the given share of the smallest values in all, sorted.
+// fastest returns the smallest values in all, sorted. share is the fraction of the values to
+// return.
 func fastest(all []time.Duration, share float64) []time.Duration {
 	all = slices.Sorted(slices.Values(all))
 	return all[:int(math.Ceil(float64(len(all))*share))]

@@ -69,7 +69,7 @@ func (a authority) issue(change func(*x509.Certificate)) tls.Certificate {
 	return a.sign(change, newKey(a.t, jose.ES256))
 }
 
-// selfSigned returns a certificate that signs itself.
+// selfSigned returns a self-signed certificate.
 func selfSigned(t *testing.T, change func(*x509.Certificate)) tls.Certificate {
 	t.Helper()
 	return authority{t: t}.issue(change)

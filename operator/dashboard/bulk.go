@@ -104,8 +104,8 @@ func (a *recordingPages) bulkRecordings(v *visit) error {
 	})
 }
 
-// bulkSubscribers serves POST /dashboard/projects/{project}/subscribers/bulk. The field do says what
-// to do with the selected subscribers.
+// bulkSubscribers serves POST /dashboard/projects/{project}/subscribers/bulk. The field do names
+// the action for the selected subscribers.
 func (a *subscriberPages) bulkSubscribers(v *visit) error {
 	p := bulkPage{Action: v.base() + "/subscribers/bulk", Back: v.base() + "/subscribers", Do: v.form.Get("do")}
 	ctx, all := v.r.Context(), a.Fabric.Subscribers

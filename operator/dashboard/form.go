@@ -93,7 +93,7 @@ func (f *form) retype(posted url.Values) {
 	retype(f.More, posted)
 }
 
-// mark stores what the form shows, so that it can be merged with the changes of others.
+// mark stores what the form shows, so that it can be merged with changes by other operators.
 func (f *form) mark() { f.Seen = marks(f.Inputs, f.More) }
 
 // A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".

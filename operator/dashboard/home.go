@@ -128,7 +128,7 @@ func (a *projectPages) steps(v *visit) ([]step, error) {
 	return all, nil
 }
 
-// expiresSoon is the time before its end at which an API key needs attention.
+// expiresSoon is how long before its expiry an API key needs attention.
 const expiresSoon = 14 * 24 * time.Hour
 
 // attention returns what needs attention in a project and, for owners, in the installation.
@@ -157,7 +157,7 @@ func (a *projectPages) attention(v *visit) (all []attention, err error) {
 	return all, nil
 }
 
-// maxFindings is the most findings of a check that a home page shows.
+// maxFindings is the most findings of one check that a home page shows.
 const maxFindings = 4
 
 // installationAttention returns what needs attention in the installation: mails that failed, and
@@ -258,7 +258,7 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 			n = make([]int64, chartDays)
 		}
 		c := chartOf(of.title, n, first)
-		if of.of == fabric.CountedActive { // the sum of days would count people many times
+		if of.of == fabric.CountedActive { // adding up the days would count people more than once
 			c.Span, c.Since = thousands(monthly), "this month"
 		}
 		all = append(all, c)

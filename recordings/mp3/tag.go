@@ -3,8 +3,9 @@ package mp3
 import "encoding/binary"
 
 // delay is the delay of this encoder's output, without the 529 samples that each decoder adds. The
-// filterbanks delay the output by 1057 samples: 481, and the overlap of the MDCT. lead extends this
-// to whole granules, because ffmpeg fails on packets that have samples to drop at both ends.
+// filterbanks delay the output by 1057 samples: 481 in the polyphase filterbank, and 576 by the
+// overlap of the MDCT. lead extends this to whole granules, because ffmpeg fails on packets that
+// have samples to drop at both ends.
 const (
 	decoder = 529
 	delay   = 2*576 - decoder
@@ -18,7 +19,8 @@ const id3 = "ID3\x03\x00\x00\x00\x00\x00\x12TSSE\x00\x00\x00\x08\x00\x00\x00selv
 // fewest is the number of audio frames that ffmpeg needs before it recognizes audio.
 const fewest = 2
 
-// frames returns how many audio frames are needed so that decoders return all of these samples.
+// frames returns how many audio frames are needed so that decoders return the given number of
+// samples.
 func (f *format) frames(samples int64) int64 {
 	spf := int64(f.samples())
 	return max(fewest, (samples+delay+decoder+spf-1)/spf)

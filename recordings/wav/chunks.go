@@ -237,8 +237,8 @@ func (p *parser) onlyChunks(offset int64) (bool, error) {
 	return end >= p.size, err
 }
 
-// afterData checks what follows the audio. If it is not only whole chunks, or the size in the RIFF
-// header is wrong, afterData records a repair.
+// afterData checks the rest of the file, after the audio. If the rest does not consist of whole
+// chunks, or the size in the RIFF header is wrong, afterData records a repair.
 func (p *parser) afterData() error {
 	audio := chunk{"data", p.facts.Offset, p.facts.Length}
 	last := audio
