@@ -123,6 +123,7 @@ type Logout struct {
 	Token  string // sent back with the form, as are Fields
 	App    string
 	Fields map[string]string
+	Cancel string // URL of the page to return to
 }
 
 // LoggedOut tells people that they are signed out.

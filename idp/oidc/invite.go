@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/selvage/selvage/idp"
@@ -51,6 +52,42 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return over(mail.Invitation, err)
 	}
-	say := lp.words(r)
+
+	say, signedIn := lp.words(r), false
+	if signedIn, err = lp.signInInvited(w, r, l); err != nil {
+		return err
+	}
+	if signedIn {
+		return lp.write(w, r, templates.Notice{ID: "password-set", Title: say.Say("invite.done"),
+			Text:   []string{say.Say("invite.signed-in", "Email", l.Email)},
+			Button: &templates.Link{Title: say.Say("invite.continue"), URL: accountURL(l.ProjectID)},
+		}, templates.Options{})
+	}
 	return lp.passwordSet(w, r, l, say.Say("invite.done"), say.Say("invite.done-text", "Email", l.Email))
+}
+
+// signInInvited signs in the subscriber who has just accepted an invitation in this browser. It does
+// not if a second factor is needed, or if the account has changed since: then they sign in as usual.
+func (lp *linkPages) signInInvited(w http.ResponseWriter, r *http.Request, l idp.Link) (bool, error) {
+	project, err := lp.Letters.LinkProject(r.Context(), l)
+	if err != nil || project.RequireFactor {
+		return false, err
+	}
+	factors, err := lp.Logins.FactorsOf(r.Context(), l.SubscriberID)
+	if err != nil || factors.Any() {
+		return false, err
+	}
+	sub, err := lp.Subscribers.FindSubscriber(r.Context(), l.ProjectID, l.SubscriberID)
+	if err != nil || sub.Disabled {
+		return false, problem.IgnoreNotFound(err)
+	}
+
+	s, err := lp.Logins.LogInRegistered(r.Context(), sub, lp.visitor(r))
+	if errors.Is(err, problem.Unauthenticated) { // the account has changed since it was read
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, lp.logins.use(w, r, s)
 }

@@ -174,7 +174,36 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 	if req.redirectTo != "" {
 		o.FormAction = formAction(req.redirectTo)
 	}
-	return lo.write(w, r, templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields}, o)
+	page := templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields, Cancel: req.again}
+	if page.Cancel == "" {
+		projectID, err := lo.onlyProject(r)
+		if err != nil {
+			return err
+		}
+		if page.Cancel = "/"; projectID != "" {
+			page.Cancel = accountURL(projectID)
+		}
+	}
+	return lo.write(w, r, page, o)
+}
+
+// onlyProject returns the project of all logins in the browser, or "" if there is none or more than
+// one. If the request names no app, its pages are shown with the looks of that project.
+func (lo *logout) onlyProject(r *http.Request) (projectID string, err error) {
+	all, err := lo.logins.all(r)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range all {
+		if projectID != "" && l.ProjectID != projectID {
+			return "", nil
+		}
+		projectID = l.ProjectID
+	}
+	if m := presentationOf(r); m.client.ProjectID == "" {
+		m.client.ProjectID = projectID
+	}
+	return projectID, nil
 }
 
 // showLogout serves GET /logout, the page for signing out without an app.
@@ -198,8 +227,12 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
-	if all, err := lo.logins.all(r); err == nil && len(all) > 0 && req.again == "" {
-		req.again = "/account?project=" + url.QueryEscape(all[0].ProjectID)
+	projectID, err := lo.onlyProject(r)
+	if err != nil {
+		return err
+	}
+	if projectID != "" && req.again == "" {
+		req.again = accountURL(projectID)
 	}
 
 	ended, err := lo.logins.end(r, req.reaches)

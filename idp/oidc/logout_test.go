@@ -131,6 +131,37 @@ func TestLogoutAsks(t *testing.T) {
 	}
 }
 
+// TestLogoutLooks shows that the pages of a logout have the looks of the project while it is known,
+// and that people can cancel.
+func TestLogoutLooks(t *testing.T) {
+	w := newWorld(t)
+	color := "#106040"
+	_, err := w.fabric.Projects.Update(context.Background(), w.project.ID, fabric.ProjectChange{Color: &color})
+	must(t, err)
+	c, _ := w.client(withLogout)
+	b := w.browser()
+	w.redeem(c, b.code(c))
+
+	const sheet = `href="/brand/106040.css"`
+	account := `id="logout-cancel" href="/account?project=` + w.project.ID + `"`
+	asked := b.get("/logout")
+	if !strings.Contains(asked.body, sheet) || !strings.Contains(asked.body, account) {
+		t.Errorf("the question lacks the project's color or a way back: %s", asked.body)
+	}
+	byApp := b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}}.Encode())
+	if !strings.Contains(byApp.body, `id="logout-cancel" href="https://`) {
+		t.Errorf("the question of an app lacks the way back to it: %s", byApp.body)
+	}
+
+	if done := b.submit(asked); !strings.Contains(done.body, sheet) || !strings.Contains(done.body, "login-again") {
+		t.Errorf("the last page lacks the project's color: %s", done.body)
+	}
+	if asked := b.get("/logout"); strings.Contains(asked.body, sheet) ||
+		!strings.Contains(asked.body, `id="logout-cancel" href="/"`) {
+		t.Errorf("without a login the question has the looks of a project: %s", asked.body)
+	}
+}
+
 // TestLogoutOfSomebodyElse shows that a hint for another subscriber does not sign a person out
 // without asking.
 func TestLogoutOfSomebodyElse(t *testing.T) {

@@ -68,7 +68,11 @@ func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong []string) e
 		Webhook webhookRow
 		Finder  finder
 		Faults  []string
-	}{listOf(v, found, v.deliveryRow), v.webhookRow(w), f, wrong}
+		Dead    bool // a delivery on this page was given up
+	}{listOf(v, found, v.deliveryRow), v.webhookRow(w), f, wrong, false}
+	for _, d := range found.Items {
+		p.Dead = p.Dead || d.State == fabric.Dead
+	}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity

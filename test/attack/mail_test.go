@@ -296,8 +296,21 @@ func TestMailLinkBound(t *testing.T) {
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 }
 
-// TestMailInvitation shows that an invited person chooses a password once, that people with a
-// password are not invited, and that the inviter's name cannot inject markup or headers.
+// TestMailInvitationFactor shows that an invitation signs nobody in where a second factor is required.
+func TestMailInvitationFactor(t *testing.T) {
+	m := newMailed(t)
+	m.Command(t, "", "project", "update", m.ID, "--require-factor")
+	m.Command(t, "", "subscriber", "invite", "--project", m.ID, "--email", "hedy@example.com")
+	b := m.Browser()
+	done := b.Submit(t, b.Open(t, m.next(t, "hedy@example.com", 1).Link()), "password-submit",
+		map[string]string{"new-password": "granite-otter-nine"})
+	if account := b.Open(t, done.Attribute(t, "notice-account", "href")); !account.Has("login-submit") {
+		t.Errorf("after an invitation the page links to %s", account.Body)
+	}
+}
+
+// TestMailInvitation shows that an invited person chooses a password once and is signed in, that
+// people with a password are not invited, and that the inviter's name cannot inject markup or headers.
 func TestMailInvitation(t *testing.T) {
 	m := newMailed(t)
 	m.Command(t, "", "subscriber", "invite", "--project", m.ID, "--email", "Grace@example.com", "--inviter",
@@ -315,8 +328,12 @@ func TestMailInvitation(t *testing.T) {
 	}
 
 	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-nine"})
-	if account := b.Open(t, done.Attribute(t, "notice-account", "href")); !account.Has("login-submit") {
-		t.Errorf("after an invitation the page links to %s", account.Body)
+	if account := b.Open(t, done.Attribute(t, "notice-go", "href")); !account.Has("account-page") {
+		t.Errorf("after an invitation the person is not signed in: %s", account.Body)
+	}
+	another := m.Browser().Open(t, done.Attribute(t, "notice-go", "href"))
+	if !another.Has("login-submit") {
+		t.Errorf("another browser is signed in by the invitation: %s", another.Body)
 	}
 
 	over := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"})

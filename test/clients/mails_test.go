@@ -89,8 +89,7 @@ func TestMailsInChromium(t *testing.T) {
 	b.picture("mail-invitation")
 	b.click("password-submit")
 	there("password-set")
-	b.do(goTo(account))
-	b.password(grace)
+	b.click("notice-go")
 	there("account-page")
 	signOut()
 
