@@ -19,14 +19,14 @@ type plan struct {
 	test    string // name of the Go test
 	mode    string // response_mode of the requests; "" sends none
 	modules []entry
-	types   []string // response types of the requests; nil means only code
+	types   []string // response types of the requests, or names of a [way]; nil means only code
 }
 
 // An entry is a module of a plan and its function.
 type entry struct {
 	name string
 	run  func(*module)
-	only []string // the response types that the plan runs it for; nil means all of the plan
+	only []string // those of the plan's types that it runs it for; nil means all
 }
 
 // A module is the state of a running module: a browser without cookies, whose person has never
@@ -35,7 +35,7 @@ type module struct {
 	*testing.T
 	op      *provider
 	mode    string
-	kind    string // response_type of the requests
+	kind    string // response_type of the requests, or the name of a way
 	browser *harness.Browser
 	keys    map[string]jose.JSONWebKey // keys of clients that registered themselves, by client
 	outcome string                     // "passes", or "warns" or "skipped" with the reason
@@ -57,6 +57,7 @@ type provider struct {
 	basic, second, post *harness.Client
 	person              harness.Subscriber
 	initial             harness.Option // the initial access token, where clients register themselves
+	banks               map[string][2]bank
 }
 
 // logoutURI is the clients' post-logout redirect URI.

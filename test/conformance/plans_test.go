@@ -91,6 +91,9 @@ var plans = []plan{
 		implicitTypes},
 	{"oidcc-hybrid-certification-test-plan", "TestHybrid", "", hybridModules, hybridTypes},
 	{"oidcc-formpost-hybrid-certification-test-plan", "TestFormPostHybrid", "form_post", hybridModules, hybridTypes},
+	{"fapi2-security-profile-final-test-plan", "TestFAPISecurityProfile", "", fapi(securityModules), ways},
+	{"fapi2-message-signing-final-test-plan", "TestFAPIMessageSigning", "jwt",
+		fapi(append(slices.Clone(securityModules), signingModules...)), ways[:1]},
 }
 
 // The response types of the plans Implicit and Hybrid.

@@ -3,7 +3,6 @@ package conformance
 import (
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"maps"
 
 	"github.com/selvage/selvage/test/harness"
@@ -64,14 +63,16 @@ func requestObjectRedirectURI(m *module) {
 // unsigned returns a request as an unsigned request object.
 func unsigned(m *module, r request) string {
 	m.Helper()
-	claims := map[string]string{}
+	claims := members{}
 	for name := range r.Values {
 		claims[name] = r.Get(name)
 	}
-	text, err := json.Marshal(claims)
-	if err != nil {
-		m.Fatal(err)
-	}
+	return unsignedClaims(m, claims)
+}
+
+// unsignedClaims returns a JWT with the algorithm none.
+func unsignedClaims(m *module, claims members) string {
+	m.Helper()
 	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." +
-		base64.RawURLEncoding.EncodeToString(text) + "."
+		base64.RawURLEncoding.EncodeToString(mustJSON(m, claims)) + "."
 }
