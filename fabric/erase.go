@@ -35,6 +35,8 @@ var kept = []Kept{
 		"logout notifications and used refresh tokens",
 		"they prove past actions and keep issued tokens revoked; the id alone no longer identifies a " +
 			"person, and the log is pruned after its retention time"},
+	{"recordings on hold",
+		"they may not be deleted or changed; erase the subscriber's id again when they are released"},
 	{"recordings that also belong to another subscriber",
 		"they are the other subscriber's as well; this subscriber's addresses are removed from them"},
 	{"records of its calls, without its id, name and addresses", "they are the other party's as well"},

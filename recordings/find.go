@@ -94,13 +94,25 @@ func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, 
 	return rec, media, nil
 }
 
-// Delete removes the media of a project's recording. Its row remains as a stub for [StubLife].
+// Delete removes the media of a project's recording. Its row remains as a stub for [StubLife]. If the
+// recording is on hold, Delete returns problem.Conflict.
 func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	if !isUUID(sid) {
 		return problem.NoSuch("recording")
 	}
+	return r.remove(ctx, projectID, sid, Removal{At: r.now()})
+}
+
+// A Removal says when and why a recording is deleted.
+type Removal struct {
+	At        time.Time
+	Why       string    // such as "retention"; "" if someone deletes it
+	Unchanged time.Time // the recording must not have changed since; zero means any change is fine
+}
+
+func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Removal) error {
 	defer r.lately.Clear()
-	key, err := r.store.DeleteRecording(ctx, projectID, sid, r.now())
+	key, err := r.store.DeleteRecording(ctx, projectID, sid, how)
 	if err != nil {
 		return err
 	}
@@ -124,11 +136,12 @@ func (r *Recordings) Forget(keys ...string) error {
 }
 
 // Sweep removes the remains of interrupted uploads and deleted recordings, and stubs that are older
-// than [StubLife]. It also marks recordings as absent if their media did not arrive in time. Call it
-// at start and every minute.
+// than [StubLife]. It also marks recordings as absent if their media did not arrive in time, and once
+// an hour it deletes recordings whose retention has expired. Call it at start and every minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
 		r.store.GiveUpRecordings(ctx, r.now()),
+		r.retain(ctx),
 		r.store.SweepRecordings(ctx, r.now().Add(-StubLife)),
 		r.sweepCallbacks(ctx),
 		r.store.ReadNumbers(ctx),

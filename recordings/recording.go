@@ -35,6 +35,7 @@ type Recording struct {
 	Levels *levels.Facts // nil if the audio could not be measured
 
 	Live
+	Marks
 
 	Created time.Time
 	Updated time.Time
@@ -134,6 +135,8 @@ type Filter struct {
 	DurationFrom, DurationBefore time.Duration // inclusive and exclusive; 0 means any
 
 	Flag levels.Flags // a flag that the recordings must have; 0 means any recording
+	Tag  string       // a tag that the recordings must have; "" means any recording
+	Held bool         // only recordings on hold
 }
 
 // newID returns an ID for a recording created at now: a UUID of version 7. The fraction of the

@@ -21,6 +21,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/selvage/selvage/internal/cache"
@@ -82,6 +83,9 @@ type Recordings struct {
 	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges of the same media
 	facts        *cache.Cache[wav.Facts] // by MediaKey
 	auth         *cache.Cache[MediaAuth] // by project
+	accesses     accessLog
+	retaining    sync.Mutex // held while retained is used
+	retained     time.Time  // when ApplyRetention was called last
 }
 
 // New returns Recordings with configuration c.
@@ -150,9 +154,15 @@ type Store interface {
 	// FindRecordingsBeginning returns at most fifty recordings of the project whose Sids begin with
 	// sid and which are not deleted.
 	FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]Recording, error)
+	// MarkRecording calls change with the marks of a recording of the project and stores the result.
+	// It may call change repeatedly.
+	MarkRecording(
+		ctx context.Context, projectID, sid string, change func(*Marks) error, at time.Time,
+	) (Recording, error)
 	// DeleteRecording turns a recording of the project into a stub and returns its MediaKey. If the
-	// recording is unknown or already deleted, it returns problem.NotFound.
-	DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error)
+	// recording is unknown or already deleted, it returns problem.NotFound. If the recording is on
+	// hold, it returns ErrHeld. If it has changed against how, it returns problem.Conflict.
+	DeleteRecording(ctx context.Context, projectID, sid string, how Removal) (key string, err error)
 	// SweepRecordings removes the stubs of recordings that were deleted before the given time.
 	SweepRecordings(ctx context.Context, before time.Time) error
 	// MediaInUse returns the MediaKeys from first to last, both inclusive, of recordings that are
@@ -168,6 +178,9 @@ type Store interface {
 	HasSubscriber(ctx context.Context, projectID, subscriberID string) (bool, error)
 
 	DeliveryStore
+	RetentionStore
+	UsageStore
+	AccessStore
 }
 
 // An Arrival holds the facts about an upload that a store needs in addition to the recording.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
@@ -120,4 +121,9 @@ func verdicts(t testing.TB) map[string]verdict {
 		t.Fatal(err)
 	}
 	return doc.Files
+}
+
+func (w *world) deleteProject(t testing.TB) error {
+	t.Helper()
+	return w.store.DeleteProject(t.Context(), revocation.Revocation{Kind: revocation.Project, ID: w.project})
 }

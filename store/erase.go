@@ -147,11 +147,12 @@ func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.
 type erasedRecording struct {
 	id, key, from, to string
 	tied, others      bool // whether it is tied to the subscriber, and whether it is tied to others
-	live              bool
+	live, held        bool
 }
 
 // eraseRecordings deletes the recordings that are tied only to the subscriber. From other
-// recordings, it removes the subscriber's names.
+// recordings, it removes the subscriber's names. Recordings on hold stay as they are, with their ties,
+// so that another erasure finds them when the hold has ended.
 func eraseRecordings(
 	ctx context.Context, t tx, projectID, id string, names []string, now time.Time, e *fabric.Erasure,
 ) error {
@@ -161,6 +162,9 @@ func eraseRecordings(
 	}
 
 	for _, r := range all {
+		if r.held {
+			continue
+		}
 		from, to := without(names, r.from), without(names, r.to)
 		deleted := int64(0)
 		switch {
@@ -189,7 +193,8 @@ func eraseRecordings(
 	}
 
 	err = t.Later(ctx, `DELETE FROM recording_subscribers WHERE subscriber_id = $1
-		AND recording_id IN (SELECT id FROM recordings WHERE project_id = $2)`, id, projectID)
+		AND recording_id IN (SELECT id FROM recordings WHERE project_id = $2 AND (hold = '' OR deleted <> 0))`,
+		id, projectID)
 	if err != nil {
 		return fmt.Errorf("untying recordings: %w", err)
 	}
@@ -200,8 +205,10 @@ func eraseRecordings(
 func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []string) ([]erasedRecording, error) {
 	scan := func(row scanner) (r erasedRecording, err error) {
 		var deleted int64
-		err = row.Scan(&r.id, &r.key, &r.from, &r.to, &deleted, &r.tied, &r.others)
+		var hold string
+		err = row.Scan(&r.id, &r.key, &r.from, &r.to, &deleted, &hold, &r.tied, &r.others)
 		r.live = deleted == 0
+		r.held = r.live && hold != ""
 		return r, err
 	}
 	args := []any{projectID, id}
@@ -215,7 +222,7 @@ func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []
 	}
 	const tie = `EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id`
 	return gather(ctx, t, "finding recordings", scan, `SELECT id, COALESCE(media_key, id), from_address, to_address,
-			deleted, `+tie+` = $2), `+tie+` <> $2)
+			deleted, hold, `+tie+` = $2), `+tie+` <> $2)
 		FROM recordings WHERE project_id = $1
 			AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
 }

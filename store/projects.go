@@ -84,12 +84,21 @@ func (s *Projects) UpdateProject(
 // DeleteProject deletes the project that r names, with all its rows.
 func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
+		// The lock makes changes that put a recording on hold wait.
+		res, err := t.Exec(ctx, `UPDATE projects SET id = id WHERE id = $1`, r.ID)
+		if err := requireRow(res, err, "project"); err != nil {
+			return err
+		}
+		if err := t.noneHeld(ctx, r.ID); err != nil {
+			return err
+		}
+
 		// Factors are not deleted with their owner by a foreign key.
-		err := t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID)
+		err = t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID)
 		if err != nil {
 			return err
 		}
-		res, err := t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
+		res, err = t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
 		if err := requireRow(res, err, "project"); err != nil {
 			return err
 		}

@@ -204,7 +204,7 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 				if kept[got.ID] += 0; added {
 					kept[got.ID]++
 				}
-				if _, err := s.DeleteRecording(ctx, "p", got.Sid, time.Now()); err != nil {
+				if _, err := s.DeleteRecording(ctx, "p", got.Sid, recordings.Removal{At: time.Now()}); err != nil {
 					expect(t, "DeleteRecording", err, problem.NotFound)
 				}
 			})

@@ -116,6 +116,7 @@ func recordingListing(f recordings.Filter, from string, tails []string) listing[
 	}
 	l.where = matching(indexed)
 	l = ofDuration(l, f)
+	l = marked(l, f)
 
 	switch {
 	case f.CallBegins != "":
@@ -142,6 +143,37 @@ func byCall(
 	}
 	l.key, l.start = []string{"call_sid", "id"}, nil
 	l.within = span{low: f.CallBegins, high: f.CallBegins + last}
+	return l
+}
+
+// hasTag is the condition that a recording of a project has a tag.
+const hasTag = `EXISTS (SELECT 1 FROM recording_tags WHERE project = $%d AND tag = $%d AND recording_id = id)`
+
+// marked restricts a listing to recordings with the filter's tag, and to those on hold. If the filter
+// has no other condition with an index of its own, it reads them in the order of the tags.
+func marked(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
+	plain := f.SubscriberID == "" && f.CallBegins == "" && f.Party == ""
+	few := f.Party != "" || f.CallSid != "" || f.ConferenceSid != ""
+	switch {
+	case f.Tag == "":
+	case plain && !few && f.Flag == 0 && f.Direction == "" && !f.Held:
+		l.from, l.key = "recording_tags CROSS JOIN recordings", []string{"recording_id"}
+		l.where.and(`project = $%d`, f.ProjectID)
+		l.where.and(`tag = $%d`, f.Tag)
+		l.where.always(`id = recording_id`)
+	case few && f.CallBegins == "":
+		l.where.check(check{hasTag, []any{f.ProjectID, f.Tag}})
+	default:
+		l.checks = append(l.checks, check{hasTag, []any{f.ProjectID, f.Tag}})
+	}
+
+	switch {
+	case !f.Held:
+	case plain && !few && f.Flag == 0 && f.Direction == "":
+		l.where.always(`hold <> ''`) // as in its index
+	default:
+		l.checks = append(l.checks, check{`hold <> ''`, nil})
+	}
 	return l
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
@@ -23,13 +22,13 @@ var recordingTable = table[recordings.Recording]{
 	"recordings", "recording", `id, media_key, sid, project_id, call_sid, conference_sid, from_address, to_address,
 	direction, source, track, start_time, status, error_code, codec, sample_rate, channels, bits, frames, bytes,
 	sha256, repairs, price, levels, waits, trim, pause_behavior, callback_url, callback_events, callback_method,
-	from_tail, to_tail, created, updated, deleted`,
+	from_tail, to_tail, hold, tags, created, updated, deleted`,
 	func(r *recordings.Recording) []any {
 		return []any{&r.ID, mediaKey{r}, &r.Sid, &r.ProjectID, nullableOf(&r.CallSid), nullableOf(&r.ConferenceSid),
 			&r.From, &r.To, &r.Direction, &r.Source, &r.Track, &r.StartTime, &r.Status, &r.ErrorCode, &r.Codec,
 			&r.SampleRate, &r.Channels, &r.Bits, &r.Frames, &r.Bytes, &r.SHA256, (*lines)(&r.Repairs), &r.Price,
 			measured{r}, &r.Waits, &r.Trim, &r.PauseBehavior, &r.Callback.URL, &r.Callback.Events, &r.Callback.Method,
-			partyTail{&r.From}, partyTail{&r.To}, &r.Created, &r.Updated, &r.Deleted}
+			partyTail{&r.From}, partyTail{&r.To}, &r.Hold, &r.Tags, &r.Created, &r.Updated, &r.Deleted}
 	},
 }
 
@@ -133,27 +132,32 @@ const last = "\U0010FFFF"
 
 // DeleteRecording reduces a recording in a project to a stub, and returns the key of its media.
 func (s *Recordings) DeleteRecording(
-	ctx context.Context, projectID, sid string, at time.Time,
+	ctx context.Context, projectID, sid string, how recordings.Removal,
 ) (key string, err error) {
-	e := audit.Of("recording.deleted", projectID, "recording", "").With("sid", fabric.HideSid(sid))
-	err = s.once(ctx, e, func(t tx) error {
+	e := audit.Of("recording.deleted", projectID, "recording", "").With("sid", fabric.HideSid(sid), "why", how.Why)
+	err = s.change(ctx, e, func(t tx) error {
 		err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3, waits = 0
-				WHERE project_id = $1 AND sid = $2 AND deleted = 0 RETURNING COALESCE(media_key, id), id`,
-			projectID, sid, micros(at)).Scan(&key, &t.event.Target.ID)
+				WHERE project_id = $1 AND sid = $2 AND deleted = 0 AND hold = '' AND CAST($4 AS BIGINT) IN (0, updated)
+				RETURNING COALESCE(media_key, id), id`,
+			projectID, sid, micros(how.At), micros(how.Unchanged)).Scan(&key, &t.event.Target.ID)
+		if errors.Is(err, sql.ErrNoRows) {
+			return t.whyNotDeleted(ctx, projectID, sid)
+		}
 		return checkRow(err, "recording")
 	})
 	return key, err
 }
 
-// SweepRecordings deletes the stubs of recordings that were deleted before the given time.
-func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
-	return s.once(ctx, audit.None("stubs of what was deleted"), func(t tx) error {
-		_, err := t.Exec(ctx, `DELETE FROM recordings WHERE deleted <> 0 AND deleted < $1`, micros(before))
-		if err != nil {
-			return fmt.Errorf("sweeping recordings: %w", err)
-		}
-		return nil
-	})
+// whyNotDeleted returns the error for a recording that is on hold, has changed, or does not exist.
+func (t tx) whyNotDeleted(ctx context.Context, projectID, sid string) error {
+	r, err := recordingTable.find(ctx, t, `project_id = $1 AND sid = $2 AND deleted = 0`, projectID, sid)
+	if err != nil {
+		return err
+	}
+	if r.Hold == "" {
+		return changedMeanwhile("recording")
+	}
+	return recordings.ErrHeld(r.Hold)
 }
 
 // MediaInUse returns the media keys from first to last of recordings that are not deleted.

@@ -91,17 +91,36 @@ func (a *recordingPages) bulkRecordings(v *visit) error {
 		return problem.NoSuch("page")
 	}
 	owner, ctx := recordings.Owner{ProjectID: v.project.ID}, v.r.Context()
-	return a.bulk(v, bulkPage{
-		Title: "Delete recordings", Text: "The media is removed within a minute. This cannot be undone.",
-		Button: "Delete recordings", Danger: true, Action: v.base() + "/recordings/bulk", Do: "delete",
-		Back: v.base() + "/recordings", changed: "recordingsdeleted",
-		change: func(id string) error { return a.Recordings.Delete(ctx, v.project.ID, id) },
+	p := bulkPage{Action: v.base() + "/recordings/bulk", Back: v.base() + "/recordings", Do: v.form.Get("do"),
 		nameOf: func(id string) (string, error) {
 			r, err := a.Recordings.Find(ctx, owner, id)
 			row := v.recordingRow(r)
 			return row.Title + " " + row.Who, err
-		},
-	})
+		}}
+	hold := func(reason string) func(string) error {
+		return func(id string) error {
+			_, err := a.Recordings.Mark(ctx, v.project.ID, id, recordings.MarkInput{Hold: &reason})
+			return err
+		}
+	}
+
+	switch p.Do {
+	case "hold":
+		p.Title, p.Button, p.changed = "Put recordings on hold", "Put on hold", "recordingsheld"
+		p.Text = "Nobody can delete these recordings until they are released. Give the reason on the page of each."
+		p.change = hold("put on hold in the dashboard")
+	case "release":
+		p.Title, p.Button, p.changed = "Release recordings", "Release", "recordingsreleased"
+		p.Text = "These recordings can be deleted again. Retention rules apply to them within an hour."
+		p.change = hold("")
+	default:
+		p.Do, p.Danger = "delete", true
+		p.Title, p.Button = "Delete recordings", "Delete recordings"
+		p.Text = "The media is removed within a minute. This cannot be undone. Recordings on hold are left out."
+		p.changed = "recordingsdeleted"
+		p.change = func(id string) error { return a.Recordings.Delete(ctx, v.project.ID, id) }
+	}
+	return a.bulk(v, p)
 }
 
 // bulkSubscribers serves POST /dashboard/projects/{project}/subscribers/bulk. The field do names

@@ -29,6 +29,8 @@ type recordingPage struct {
 	Base      string
 	API       string
 	MayDelete bool
+	Tags      string
+	Accesses  []accessRow
 	Faults    []string
 }
 
@@ -57,6 +59,10 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
 	}
 
+	p.Tags = strings.Join(r.Tags, " ")
+	if p.Accesses, err = a.accessesOf(v, r.Sid); err != nil {
+		return err
+	}
 	if p.CallPage, err = a.callPageOf(v, r); err != nil {
 		return err
 	}

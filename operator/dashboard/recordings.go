@@ -131,6 +131,8 @@ func (v *visit) recordingFinder() finder {
 		v.dayFilter("after", "Stored from"), v.dayFilter("before", "Stored until"),
 		v.numberFilter("longer", "At least (seconds)"), v.numberFilter("shorter", "Less than (seconds)"),
 		v.choiceFilter("flag", "Audio", "Any", flags), v.choiceFilter("direction", "Direction", "Any", directions),
+		v.textFilter("tag", "Tag", ""),
+		v.choiceFilter("held", "Hold", "Any", []choice{{Value: "yes", Title: "Only on hold"}}),
 		v.textFilter("party", "Number or address", "or the end of a number"),
 		v.textFilter("call", "Call or recording", "beginning of an id"),
 		v.textFilter("conference", "Conference id", ""), v.textFilter("subscriber", "Subscriber id", ""))
@@ -145,6 +147,7 @@ func (v *visit) recordingFilter() (ask recordings.Filter, err error) {
 		CallBegins: text("call"), Party: text("party"), ConferenceSid: text("conference"),
 		DurationFrom: seconds(q.Get("longer")), DurationBefore: seconds(q.Get("shorter")),
 	}
+	ask.Tag, ask.Held = text("tag"), q.Get("held") == "yes"
 	if q.Get("flag") != "" {
 		ask.Flag, _ = levels.FlagOf(q.Get("flag"))
 	}
@@ -292,7 +295,11 @@ func (a *recordingPages) deleteRecording(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("recording")
 	}
-	if err := a.Recordings.Delete(v.r.Context(), v.project.ID, sid); err != nil {
+	err := a.Recordings.Delete(v.r.Context(), v.project.ID, sid)
+	if wrong, ok := faults(err); ok {
+		return a.recordingPage(v, http.StatusConflict, wrong)
+	}
+	if err != nil {
 		return err
 	}
 	return v.redirect(v.base() + "/recordings?done=recordingdeleted")

@@ -58,6 +58,7 @@ func routes(c Config, s *site) []route {
 		ofCalls.routes(),
 		(&roomPages{ofCalls, c.Rooms}).routes(),
 		(&recordingPages{s, c.Recordings, c.Calls}).routes(),
+		(&recordingPages{s, c.Recordings, c.Calls}).keepingRoutes(),
 		(&tokenPages{s, c.Clients}).routes(),
 		(&keyPages{s}).routes(),
 		(&ingestKeyPages{s}).routes(),

@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
 )
 
 // open lists the routes that need no login.
@@ -65,8 +66,12 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	sent, err := w.fabric.Webhooks.Test(ctx, w.one.ID, hook.ID)
 	must(t, err)
 
+	rule, err := w.recordings.AddRule(ctx, recordings.Rule{ProjectID: w.one.ID, Days: 9})
+	must(t, err)
+
 	return strings.NewReplacer("/webhooks/{id}", "/webhooks/"+hook.ID, "{delivery}", sent.ID,
-		"{project}", w.one.ID, "/ingest-keys/{id}", "/ingest-keys/"+ingest.ID,
+		"{project}", w.one.ID, "/retention/{id}", "/retention/"+rule.ID,
+		"/ingest-keys/{id}", "/ingest-keys/"+ingest.ID,
 		"/registration-tokens/{id}", "/registration-tokens/"+token.ID, "/upstreams/{id}", "/upstreams/"+u.ID,
 		"/keys/{id}",
 		"/keys/"+k.ID, "/subscribers/{id}",

@@ -55,6 +55,8 @@ type media struct {
 	To         *string  `json:"to"`
 	Direction  *string  `json:"direction"`
 	Track      string   `json:"track"`
+	Tags       []string `json:"tags"`
+	Hold       *string  `json:"hold"` // null if the recording may be deleted
 	sound
 }
 
@@ -101,6 +103,7 @@ func mediaOf(r recordings.Recording) media {
 		Duration: r.Duration().Seconds(),
 		Repaired: len(r.Repairs) > 0, Repairs: append([]string{}, r.Repairs...),
 		From: optional(r.From), To: optional(r.To), Direction: optional(r.Direction), Track: r.Track,
+		Tags: append([]string{}, r.Tags...), Hold: optional(r.Hold),
 		sound: soundOf(r),
 	}
 }

@@ -93,6 +93,8 @@ const (
 	createdFrom    = "DateCreated>"
 	includeDeleted = "IncludeSoftDeleted"
 	flagged        = "Flag"
+	tagged         = "Tag"
+	held           = "Hold"
 	party          = "Party"
 	direction      = "Direction"
 	longer         = "Duration>"
@@ -100,7 +102,7 @@ const (
 )
 
 var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted,
-	flagged, party, direction, longer, shorter, urlTTL}
+	flagged, tagged, held, party, direction, longer, shorter, urlTTL}
 
 // A listQuery is a parsed request for a list of recordings.
 type listQuery struct {
@@ -127,7 +129,8 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 	q.path += "/Recordings"
 	q.filter.CreatedFrom, q.filter.CreatedBefore, err = parseSpan(values, createdOn)
 	q.filter.Party = values.Get(party)
-	return q, errors.Join(err, q.deleted(values), q.flagged(values), q.directed(values), q.lasting(values))
+	return q, errors.Join(err, q.deleted(values), q.flagged(values), q.marked(values), q.directed(values),
+		q.lasting(values))
 }
 
 // parsePageQuery parses the page in a query, and keeps the parameters named in filters. The path of
@@ -284,6 +287,16 @@ func (q *listQuery) lasting(values url.Values) error {
 		*bound.to = time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
 	}
 	return nil
+}
+
+// marked parses the tag by which to filter, and whether to list only recordings on hold.
+func (q *listQuery) marked(values url.Values) error {
+	if q.filter.Tag = values.Get(tagged); q.filter.Tag != "" {
+		if err := recordings.CheckTag(tagged, q.filter.Tag); err != nil {
+			return err
+		}
+	}
+	return flag(values, held, &q.filter.Held)
 }
 
 // flagged parses the flag by which to filter.

@@ -3,6 +3,7 @@ package laml
 import (
 	"errors"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -61,6 +62,7 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 	defer media.Close()
 
 	mediaHeaders(w.Header(), media, auth, download)
+	defer a.noteAccess(w, r, owner, media, wanted.Format)
 	if media.Whole && a.offload != nil {
 		a.handOver(w, media.Recording.MediaKey)
 		return nil
@@ -73,6 +75,22 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 	}
 	http.ServeContent(w, r, "", media.Recording.Created, content)
 	return nil
+}
+
+// noteAccess records that a client has requested media. The headers of the response say how much.
+func (a *API) noteAccess(
+	w http.ResponseWriter, r *http.Request, o recordings.Owner, media *recordings.Rendition, f recordings.Format,
+) {
+	length, err := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
+	if media.Whole && a.offload != nil {
+		length, err = media.Recording.Bytes, nil
+	}
+	if r.Method == http.MethodHead || err != nil { // such as a 304
+		return
+	}
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	a.recordings.NoteAccess(r.Context(), recordings.Access{RecordingID: media.Recording.ID, Actor: o.Actor(),
+		Address: address, Format: f, Bytes: length})
 }
 
 // parseWanted parses the form in which the media is requested. download reports whether the browser

@@ -22,6 +22,8 @@ type document struct {
 	ByteSize          int64             `json:"byte_size,omitempty"`
 	Track             string            `json:"track"`
 	ConferenceID      string            `json:"relay_conference_id,omitempty"`
+	Tags              []string          `json:"tags"`
+	Hold              *string           `json:"hold"` // null if the recording may be deleted
 
 	// SIPLegID is the id of the call, which came through the operator's switch.
 	SIPLegID string `json:"relay_sip_leg_id,omitempty"`
@@ -34,7 +36,10 @@ func describe(r recordings.Recording, url string) document {
 		UpdatedAt:         r.Updated.UTC().Truncate(time.Second),
 		DurationInSeconds: r.Seconds(), ErrorCode: r.ErrorCode, PriceUnit: "USD", Status: r.Status,
 		Stereo: r.Channels == 2, ByteSize: r.Bytes, Track: r.Track, ConferenceID: r.ConferenceSid,
-		SIPLegID: r.CallSid,
+		SIPLegID: r.CallSid, Tags: append([]string{}, r.Tags...),
+	}
+	if r.Hold != "" {
+		d.Hold = &r.Hold
 	}
 
 	if r.Status == recordings.Completed && r.Price != 0 {

@@ -1,5 +1,5 @@
 // Package rest serves recordings under /api/relay/rest in the format of the vendor's native API: it
-// lists, shows and deletes recordings. It also serves the deliveries to status callbacks.
+// lists, shows, marks and deletes recordings. It also serves the deliveries to status callbacks.
 //
 // The rules are those of package recordings, and the permissions are the same as in LaML. Only the
 // format is different.
@@ -78,8 +78,16 @@ func (a *API) mount(mux web.Mux) {
 	handle("POST "+Prefix+"/callbacks/{callback}/redeliver", a.redeliver)
 	handle("DELETE "+Prefix+"/{id}", a.remove)
 	handle("GET "+Prefix+"/{id}", a.show)
+	handle("PATCH "+Prefix+"/{id}", changing(a.mark))
+	handle("GET "+Prefix+"/{id}/accesses", changing(a.listAccesses))
+	handle("POST "+Prefix+"/bulk", changing(a.bulk))
+	handle("GET "+Prefix+"/retention", changing(a.listRules))
+	handle("POST "+Prefix+"/retention", changing(a.addRule))
+	handle("GET "+Prefix+"/retention/preview", changing(a.previewRules))
+	handle("DELETE "+Prefix+"/retention/{rule}", changing(a.removeRule))
+	handle("GET "+Prefix+"/usage", changing(a.usage))
 	mux.Handle(Prefix, web.Handle(a.wrongMethod("GET, HEAD"), a.fail))
-	mux.Handle(Prefix+"/{id}", web.Handle(a.wrongMethod("DELETE, GET, HEAD"), a.fail))
+	mux.Handle(Prefix+"/{id}", web.Handle(a.wrongMethod("DELETE, GET, HEAD, PATCH"), a.fail))
 }
 
 // wrongMethod returns a handler for requests with a method that the path does not support.

@@ -130,9 +130,11 @@ func TestDocuments(t *testing.T) {
 	tests := []struct{ sid, want string }{
 		{call.Sid, fmt.Sprintf(common+`"duration_in_seconds":%d,"price":-0.0025,"price_unit":"USD",`+
 			`"status":"completed","url":"https://example.com/%[1]s","stereo":true,"byte_size":%[4]d,`+
-			`"track":"both","relay_sip_leg_id":"c"}`, call.Sid, s.project, call.Seconds(), call.Bytes)},
+			`"track":"both","tags":[],"hold":null,"relay_sip_leg_id":"c"}`,
+			call.Sid, s.project, call.Seconds(), call.Bytes)},
 		{live.Sid, fmt.Sprintf(common+`"duration_in_seconds":0,"price":0,"price_unit":"USD",`+
-			`"status":"in-progress","url":null,"stereo":false,"track":"both","relay_conference_id":"room"}`,
+			`"status":"in-progress","url":null,"stereo":false,"track":"both","relay_conference_id":"room",`+
+			`"tags":[],"hold":null}`,
 			live.Sid, s.project)},
 	}
 

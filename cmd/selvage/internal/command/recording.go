@@ -41,13 +41,15 @@ var recordingView = cli.View[recordings.Recording]{
 			SHA256        string            `json:"sha256"`
 			Repairs       []string          `json:"repairs,omitempty"`
 			Levels        *levels.Facts     `json:"levels"` // null if they could not be measured
+			Tags          []string          `json:"tags,omitempty"`
+			Hold          string            `json:"hold,omitempty"`
 			StartTime     cli.Time          `json:"start_time,omitempty"`
 			CreatedAt     cli.Time          `json:"created_at"`
 		}{
 			r.Sid, r.ProjectID, r.CallSid, r.ConferenceSid, r.From, r.To, r.Direction, r.Source, r.Track,
 			r.Status, r.Duration().Seconds(),
-			r.Codec, r.SampleRate, r.Channels, r.Bytes, r.SHA256, r.Repairs, r.Levels, cli.UTC(r.StartTime),
-			cli.UTC(r.Created),
+			r.Codec, r.SampleRate, r.Channels, r.Bytes, r.SHA256, r.Repairs, r.Levels, r.Tags, r.Hold,
+			cli.UTC(r.StartTime), cli.UTC(r.Created),
 		}
 	},
 	Facts: []cli.Fact[recordings.Recording]{
@@ -68,6 +70,8 @@ var recordingView = cli.View[recordings.Recording]{
 		{Name: "Format", Detail: true, Value: formatAudio},
 		{Name: "SHA-256", Detail: true, Value: func(r recordings.Recording) string { return r.SHA256 }},
 		{Name: "Repairs", Detail: true, Value: func(r recordings.Recording) string { return cli.Lines(r.Repairs) }},
+		{Name: "Tags", Detail: true, Value: func(r recordings.Recording) string { return strings.Join(r.Tags, " ") }},
+		{Name: "Hold", Detail: true, Value: func(r recordings.Recording) string { return r.Hold }},
 		{Name: "Flags", Value: ifMeasured(func(l *levels.Facts) string { return strings.Join(l.Flags.Names(), " ") })},
 		{Name: "Level", Detail: true, Value: ifMeasured(formatLoudness)},
 		{Name: "Talk", Detail: true, Value: ifMeasured(formatTalk)},
@@ -190,6 +194,7 @@ func (c recordingCommands) command() *cobra.Command {
 	verify, snippet := c.verifyCommand(), c.snippetCommand()
 	addProject(load, ls, show, download, remove, link, verify, snippet)
 	all := append([]*cobra.Command{load, ls, show, download, link, remove, verify, snippet}, c.callbackCommands()...)
+	all = append(all, c.keepingCommands(n)...)
 	return cli.Noun("recording", "Recordings of calls", all...)
 }
 
@@ -204,6 +209,8 @@ func addRecordingFilter(f *pflag.FlagSet) {
 	f.Var(new(day), "until", "only recordings stored until the end of this `day` (UTC)")
 	f.Duration("longer", 0, "only recordings of at least this `time`, such as 90s")
 	f.Duration("shorter", 0, "only recordings of less than this `time`")
+	f.String("tag", "", "only recordings with this `tag`")
+	f.Bool("held", false, "only recordings on hold")
 	f.String("flag", "", "only recordings with this `flag`: "+strings.Join(levels.FlagNames(), ", "))
 }
 
@@ -250,6 +257,8 @@ func flagRecordingFilter(cmd *cobra.Command) (filter recordings.Filter, err erro
 	cli.Set(cmd, "call", &filter.CallBegins)
 	cli.Set(cmd, "party", &filter.Party)
 	cli.Set(cmd, "conference", &filter.ConferenceSid)
+	cli.Set(cmd, "tag", &filter.Tag)
+	filter.Held, _ = cmd.Flags().GetBool("held")
 	cli.Set(cmd, "direction", &filter.Direction)
 	if filter.Direction != "" && !slices.Contains(recordings.Directions, filter.Direction) {
 		return filter, cli.Usagef("--direction must be one of %s", strings.Join(recordings.Directions, ", "))
@@ -265,7 +274,7 @@ func flagRecordingFilter(cmd *cobra.Command) (filter recordings.Filter, err erro
 	if name, _ := cmd.Flags().GetString("flag"); name != "" {
 		flag, ok := levels.FlagOf(name)
 		if !ok {
-			return filter, fmt.Errorf("--flag must be one of %s", strings.Join(levels.FlagNames(), ", "))
+			return filter, cli.Usagef("--flag must be one of %s", strings.Join(levels.FlagNames(), ", "))
 		}
 		filter.Flag = flag
 	}

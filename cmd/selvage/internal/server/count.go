@@ -22,5 +22,11 @@ func (a *App) count(ctx context.Context, log *slog.Logger) {
 		if err := a.Store.FlushCounts(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("writing daily counts", "error", err)
 		}
+		if a.Recordings == nil {
+			continue
+		}
+		if err := a.Recordings.FlushAccesses(ctx); err != nil && ctx.Err() == nil {
+			log.Warn("writing accesses to recordings", "error", err)
+		}
 	}
 }

@@ -136,7 +136,10 @@ func (a *App) settle() error {
 	if err := errors.Join(a.Fabric.APIKeys.Settle(ctx), a.IDP.Clients.Settle(ctx)); err != nil {
 		return fmt.Errorf("recording the use of secrets: %w", err)
 	}
-	return nil
+	if a.Recordings == nil {
+		return nil
+	}
+	return a.Recordings.FlushAccesses(ctx)
 }
 
 func (s *server) drain(ctx context.Context, srv *http.Server) error {

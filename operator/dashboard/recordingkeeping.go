@@ -1,0 +1,259 @@
+package dashboard
+
+import (
+	"cmp"
+	"encoding/csv"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+)
+
+// keepingRoutes returns the routes of the pages about tags, holds, retention and usage.
+func (a *recordingPages) keepingRoutes() []route {
+	return []route{
+		{pattern: "POST /dashboard/projects/{project}/recordings/{sid}/mark", may: operator.Write,
+			serve: a.markRecording},
+		{pattern: "GET /dashboard/projects/{project}/recordings/usage", may: operator.Read,
+			serve: a.showUsage, nav: "Usage", group: recorded},
+		{pattern: "GET /dashboard/projects/{project}/recordings/usage/export", may: operator.Read,
+			serve: a.exportUsage},
+		{pattern: "GET /dashboard/projects/{project}/retention", may: operator.Read,
+			serve: a.listRules, nav: "Retention", group: recorded},
+		{pattern: "POST /dashboard/projects/{project}/retention", may: operator.Write, serve: a.addRule},
+		{pattern: "POST /dashboard/projects/{project}/retention/{id}/remove", may: operator.Write,
+			serve: a.removeRule},
+	}
+}
+
+// markRecording serves POST /dashboard/projects/{project}/recordings/{sid}/mark.
+func (a *recordingPages) markRecording(v *visit) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("recording")
+	}
+	tags, hold := strings.Fields(strings.ReplaceAll(v.form.Get("tags"), ",", " ")), v.form.Get("hold")
+	sid := v.r.PathValue("sid")
+	_, err := a.Recordings.Mark(v.r.Context(), v.project.ID, sid, recordings.MarkInput{Tags: &tags, Hold: &hold})
+	if wrong, ok := faults(err); ok {
+		return a.recordingPage(v, http.StatusUnprocessableEntity, wrong)
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/recordings/" + sid + "?done=changed")
+}
+
+// shownAccesses is how many accesses the page of a recording shows.
+const shownAccesses = 20
+
+// An accessRow is a row in the list of accesses to a recording.
+type accessRow struct {
+	recordings.Access
+	Who, Size string
+}
+
+// accessesOf returns the latest accesses to a recording.
+func (a *recordingPages) accessesOf(v *visit, sid string) (rows []accessRow, err error) {
+	found, err := a.Recordings.ListAccesses(v.r.Context(), v.project.ID, sid, page.Query{Size: shownAccesses})
+	for _, c := range found.Items {
+		who := c.Actor
+		if who == recordings.Anyone {
+			who = "anyone with the link"
+		}
+		rows = append(rows, accessRow{c, who, formatSize(c.Bytes)})
+	}
+	return rows, err
+}
+
+// A ruleRow is a row in the list of retention rules.
+type ruleRow struct {
+	recordings.Rule
+	Of, Keep string
+}
+
+func showRule(u recordings.Rule) ruleRow {
+	row := ruleRow{Rule: u, Of: "All recordings", Keep: "Forever"}
+	switch {
+	case u.Tag != "" && u.SubscriberID != "":
+		row.Of = "Recordings of subscriber " + u.SubscriberID + " with the tag " + u.Tag
+	case u.Tag != "":
+		row.Of = "Recordings with the tag " + u.Tag
+	case u.SubscriberID != "":
+		row.Of = "Recordings of subscriber " + u.SubscriberID
+	}
+	switch u.Days {
+	case 0:
+	case 1:
+		row.Keep = "1 day"
+	default:
+		row.Keep = strconv.Itoa(u.Days) + " days"
+	}
+	return row
+}
+
+// A retentionPage lists retention rules, and has a form that adds one.
+type retentionPage struct {
+	Rows                  []ruleRow
+	Base                  string
+	MayMake               bool
+	Days, Tag, Subscriber string
+	Preview               string // how much the rule of the form would delete; "" unless it was asked
+	Faults                []string
+}
+
+// listRules serves GET /dashboard/projects/{project}/retention.
+func (a *recordingPages) listRules(v *visit) error {
+	return a.retentionPage(v, http.StatusOK, retentionPage{})
+}
+
+func (a *recordingPages) retentionPage(v *visit, code int, p retentionPage) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("page")
+	}
+	rules, err := a.Recordings.Rules(v.r.Context(), v.project.ID)
+	if err != nil {
+		return err
+	}
+	p.Base, p.MayMake = v.base(), v.mayIn(operator.Write)
+	for _, u := range rules {
+		p.Rows = append(p.Rows, showRule(u))
+	}
+	return a.page(v, code, "Retention", "retention", p)
+}
+
+// addRule serves POST /dashboard/projects/{project}/retention. The button Preview only counts the
+// recordings that the rule would delete.
+func (a *recordingPages) addRule(v *visit) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("page")
+	}
+	p := retentionPage{Days: v.form.Get("days"), Tag: v.form.Get("tag"), Subscriber: v.form.Get("subscriber")}
+	days, err := strconv.Atoi(p.Days)
+	if err != nil {
+		p.Faults = []string{"The number of days must be a whole number. 0 means forever."}
+		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
+	}
+
+	u := recordings.Rule{ProjectID: v.project.ID, Days: days, Tag: p.Tag, SubscriberID: p.Subscriber}
+	var sum recordings.Expiry
+	if v.form.Get("do") == "preview" {
+		sum, err = a.Recordings.PreviewRetention(v.r.Context(), v.project.ID, &u)
+		p.Preview = "With this rule, " + thousands(sum.Recordings) + " recordings (" +
+			cmp.Or(formatSize(sum.Bytes), "0 B") + ") would be deleted now."
+	} else {
+		_, err = a.Recordings.AddRule(v.r.Context(), u)
+	}
+	if wrong, ok := faults(err); ok {
+		p.Faults, p.Preview = wrong, ""
+		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
+	}
+	if err != nil {
+		return err
+	}
+	if p.Preview != "" {
+		return a.retentionPage(v, http.StatusOK, p)
+	}
+	return v.redirect(v.base() + "/retention?done=ruleadded")
+}
+
+// removeRule serves POST /dashboard/projects/{project}/retention/{id}/remove.
+func (a *recordingPages) removeRule(v *visit) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("page")
+	}
+	if err := a.Recordings.DeleteRule(v.r.Context(), v.project.ID, v.r.PathValue("id")); err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/retention?done=ruleremoved")
+}
+
+// usageDays returns the usage of the last 30 days, one for each day.
+func (a *recordingPages) usageDays(v *visit) (all []recordings.Usage, first time.Time, err error) {
+	if a.Recordings == nil {
+		return nil, first, problem.NoSuch("page")
+	}
+	today := v.now.UTC().Truncate(24 * time.Hour)
+	first = today.AddDate(0, 0, 1-chartDays)
+	found, err := a.Recordings.Usage(v.r.Context(), v.project.ID, first, today.AddDate(0, 0, 1))
+	all = make([]recordings.Usage, chartDays)
+	for i := range all {
+		all[i].Day = first.AddDate(0, 0, i)
+	}
+	for _, u := range found {
+		if i := int(u.Day.Sub(first) / (24 * time.Hour)); i >= 0 && i < len(all) {
+			all[i] = u
+		}
+	}
+	return all, first, err
+}
+
+// A usageRow is a row in the table of usage.
+type usageRow struct{ Day, Recordings, Minutes, Uploaded, Stored, Price string }
+
+func showUsage(u recordings.Usage) usageRow {
+	return usageRow{
+		Recordings: thousands(u.Recordings), Minutes: thousands((u.Seconds + 30) / 60),
+		Uploaded: cmp.Or(formatSize(u.Bytes), "0 B"), Stored: cmp.Or(formatSize(u.Stored), "0 B"),
+		Price: strconv.FormatFloat(float64(u.Price)/1e6, 'f', 4, 64) + " USD",
+	}
+}
+
+// showUsage serves GET /dashboard/projects/{project}/recordings/usage.
+func (a *recordingPages) showUsage(v *visit) error {
+	all, first, err := a.usageDays(v)
+	if err != nil {
+		return err
+	}
+	p := struct {
+		Base   string
+		Total  usageRow
+		Charts []chart
+		Rows   []usageRow
+	}{Base: v.base(), Total: showUsage(recordings.SumUsage(all))}
+
+	for _, of := range []struct {
+		title string
+		n     func(recordings.Usage) int64
+	}{
+		{"Recordings", func(u recordings.Usage) int64 { return u.Recordings }},
+		{"Minutes", func(u recordings.Usage) int64 { return (u.Seconds + 30) / 60 }},
+		{"Megabytes", func(u recordings.Usage) int64 { return (u.Bytes + 5e5) / 1e6 }},
+	} {
+		counts := make([]int64, len(all))
+		for i, u := range all {
+			counts[i] = of.n(u)
+		}
+		p.Charts = append(p.Charts, chartOf(of.title, counts, first))
+	}
+	for i := len(all) - 1; i >= 0; i-- {
+		row := showUsage(all[i])
+		row.Day = all[i].Day.Format("2 Jan 2006")
+		p.Rows = append(p.Rows, row)
+	}
+	return a.page(v, http.StatusOK, "Usage", "recording_usage", p)
+}
+
+// exportUsage serves GET /dashboard/projects/{project}/recordings/usage/export, as CSV.
+func (a *recordingPages) exportUsage(v *visit) error {
+	all, _, err := a.usageDays(v)
+	if err != nil {
+		return err
+	}
+	web.NoStore(v.w)
+	v.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	v.w.Header().Set("Content-Disposition", `attachment; filename="usage.csv"`)
+	rows := [][]string{{"day", "recordings", "seconds", "bytes", "stored_bytes", "price_usd"}}
+	for _, u := range all {
+		number := func(n int64) string { return strconv.FormatInt(n, 10) }
+		rows = append(rows, []string{u.Day.Format(time.DateOnly), number(u.Recordings), number(u.Seconds),
+			number(u.Bytes), number(u.Stored), strconv.FormatFloat(float64(u.Price)/1e6, 'f', 6, 64)})
+	}
+	_ = csv.NewWriter(v.w).WriteAll(rows) // the browser may have disconnected
+	return nil
+}

@@ -1,0 +1,137 @@
+package recordings
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+)
+
+// maxPending is the most accesses that wait to be written. More are written at once.
+const maxPending = 1000
+
+// An Access describes the requests of one client for the media of a recording within an hour.
+type Access struct {
+	ID          string // IDs sort by the first request
+	RecordingID string
+	Actor       string // what proved who the client is, such as "key:ID"; Anyone if nothing did
+	Address     string // the network address of the client
+	Format      Format
+	Requests    int64
+	Bytes       int64 // bytes that were requested; a client may have stopped reading earlier
+	First, Last time.Time
+}
+
+// Anyone is the Actor of clients who did not prove who they are.
+const Anyone = "public"
+
+// Actor returns the actor of an access by the owner.
+func (o Owner) Actor() string {
+	if o.SubscriberID != "" {
+		return "subscriber:" + o.SubscriberID
+	}
+	kind, rest, _ := strings.Cut(o.Maker, "\n")
+	id, _, _ := strings.Cut(rest, "\n")
+	if id == "" {
+		return Anyone
+	}
+	return kind + ":" + id
+}
+
+// Hour returns the number of hours from 1970 to the first request.
+func (a Access) Hour() int64 { return a.First.Unix() / 3600 }
+
+// An AccessStore holds the accesses to media.
+type AccessStore interface {
+	// AddAccesses adds accesses to those that are stored. Accesses to recordings that no longer
+	// exist are dropped.
+	AddAccesses(ctx context.Context, all []Access) error
+	// ListAccesses returns a page of the accesses to a recording, the latest first.
+	ListAccesses(ctx context.Context, recordingID string, q page.Query) (page.Page[Access], error)
+}
+
+// An accessLog holds accesses that are not written yet.
+type accessLog struct {
+	mu      sync.Mutex
+	pending map[accessKey]*Access
+}
+
+type accessKey struct {
+	recordingID, actor, address string
+	format                      Format
+	hour                        int64
+}
+
+// NoteAccess records that a client requested bytes of a recording's media. Accesses are written by
+// [Recordings.FlushAccesses]; those of a process that is killed before are lost.
+func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
+	a.Requests, a.First = 1, r.now().Truncate(time.Microsecond)
+	a.Last = a.First
+	key := accessKey{a.RecordingID, a.Actor, a.Address, a.Format, a.Hour()}
+
+	r.accesses.mu.Lock()
+	if r.accesses.pending == nil {
+		r.accesses.pending = make(map[accessKey]*Access)
+	}
+	if known := r.accesses.pending[key]; known != nil {
+		known.Requests, known.Bytes, known.Last = known.Requests+1, known.Bytes+a.Bytes, a.Last
+	} else {
+		r.accesses.pending[key] = &a
+	}
+	full := len(r.accesses.pending) >= maxPending
+	r.accesses.mu.Unlock()
+
+	if !full {
+		return
+	}
+	if err := r.FlushAccesses(context.WithoutCancel(ctx)); err != nil {
+		r.log.ErrorContext(ctx, "writing accesses to recordings", "error", err)
+	}
+}
+
+// FlushAccesses writes the accesses since it was called last. If it fails, it keeps them. Call it
+// every few seconds, and before the process ends.
+func (r *Recordings) FlushAccesses(ctx context.Context) error {
+	r.accesses.mu.Lock()
+	defer r.accesses.mu.Unlock()
+	if len(r.accesses.pending) == 0 {
+		return nil
+	}
+	all := make([]Access, 0, len(r.accesses.pending))
+	for _, a := range r.accesses.pending {
+		id, err := newID(a.First)
+		if err != nil {
+			return err
+		}
+		a.ID = id
+		all = append(all, *a)
+	}
+	slices.SortFunc(all, func(x, y Access) int { // one order, so that nodes do not block each other
+		return cmp.Or(cmp.Compare(x.RecordingID, y.RecordingID), cmp.Compare(x.Actor, y.Actor),
+			cmp.Compare(x.Address, y.Address), cmp.Compare(x.Format, y.Format))
+	})
+	if err := r.store.AddAccesses(ctx, all); err != nil {
+		return err
+	}
+	clear(r.accesses.pending)
+	return nil
+}
+
+// ListAccesses returns a page of the accesses to the media of a project's recording, the latest
+// first. Those of the last seconds on other nodes are missing.
+func (r *Recordings) ListAccesses(
+	ctx context.Context, projectID, sid string, q page.Query,
+) (page.Page[Access], error) {
+	rec, err := r.Find(ctx, Owner{ProjectID: projectID}, sid)
+	if err != nil {
+		return page.Page[Access]{}, err
+	}
+	if err := r.FlushAccesses(ctx); err != nil {
+		return page.Page[Access]{}, err
+	}
+	return r.store.ListAccesses(ctx, rec.ID, q)
+}

@@ -1,0 +1,90 @@
+package recordings
+
+import (
+	"context"
+	"errors"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// maxBulk is the most recordings that Bulk changes at once.
+const maxBulk = 10_000
+
+// A Bulk changes all recordings that match a filter.
+type Bulk struct {
+	Filter Filter
+	Delete bool      // delete them; otherwise mark them
+	Mark   MarkInput // ignored if Delete is set
+	DryRun bool      // only count
+	// Expect is the number of recordings that the caller expects to match, from a dry run. If
+	// another number matches, nothing is changed. A negative number expects nothing.
+	Expect int64
+}
+
+// A BulkResult sums up a [Bulk].
+type BulkResult struct {
+	Matched int64 // recordings that match
+	Bytes   int64 // their size
+	Changed int64
+	Refused int64 // recordings that could not be changed, such as those on hold
+}
+
+// Change applies a change to all recordings that match its filter, at most 10,000. Each recording
+// changes by itself, so an error or the end of ctx leaves some of them unchanged.
+func (r *Recordings) Change(ctx context.Context, b Bulk) (sum BulkResult, err error) {
+	if err := b.Mark.Check(); err != nil {
+		return sum, err
+	}
+	var sids []string
+	q := page.Query{Size: page.MaxSize}
+	for {
+		found, err := r.List(ctx, b.Filter, q)
+		if err != nil {
+			return sum, err
+		}
+		for _, rec := range found.Items {
+			if sum.Matched, sum.Bytes = sum.Matched+1, sum.Bytes+rec.Bytes; sum.Matched <= maxBulk {
+				sids = append(sids, rec.Sid)
+			}
+		}
+		if q.From = found.Next; q.From == "" {
+			break
+		}
+	}
+
+	switch {
+	case b.DryRun:
+		return sum, nil
+	case sum.Matched > maxBulk:
+		return sum, problem.BadParam("filter", "%d recordings match; at most %d can be changed at once",
+			sum.Matched, maxBulk)
+	case b.Expect >= 0 && b.Expect != sum.Matched:
+		return sum, problem.New(problem.Conflict, "conflict",
+			"%d recordings match, %d were expected; nothing was changed", sum.Matched, b.Expect)
+	}
+	return sum, r.changeEach(ctx, b, sids, &sum)
+}
+
+func (r *Recordings) changeEach(ctx context.Context, b Bulk, sids []string, sum *BulkResult) error {
+	for _, sid := range sids {
+		var err error
+		if b.Delete {
+			err = r.Delete(ctx, b.Filter.ProjectID, sid)
+		} else {
+			_, err = r.Mark(ctx, b.Filter.ProjectID, sid, b.Mark)
+		}
+
+		first := problem.First(err)
+		switch {
+		case err == nil:
+			sum.Changed++
+		case errors.Is(err, problem.NotFound): // someone else deleted it
+		case first != nil && (first.Kind == problem.Conflict || first.Kind == problem.Invalid):
+			sum.Refused++
+		default:
+			return err
+		}
+	}
+	return nil
+}

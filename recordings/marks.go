@@ -1,0 +1,115 @@
+package recordings
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Limits of the marks on a recording.
+const (
+	maxTags   = 20  // per recording
+	maxTag    = 64  // characters of a tag
+	maxReason = 200 // characters of the reason for a hold
+)
+
+// Marks hold what people decided about a recording.
+type Marks struct {
+	Tags []string // sorted, without duplicates
+	Hold string   // why the recording must not be deleted; "" if it may be
+}
+
+// A MarkInput changes the marks of a recording. Fields that are nil or empty change nothing.
+type MarkInput struct {
+	Hold  *string   // the reason of a new hold; "" ends the hold
+	Tags  *[]string // replaces all tags
+	Tag   []string  // tags to add
+	Untag []string  // tags to remove
+}
+
+// Check returns problem.Invalid if the input has an invalid tag or reason.
+func (in MarkInput) Check() error {
+	var errs []error
+	all := slices.Concat(in.Tag, in.Untag)
+	if in.Tags != nil {
+		all = append(all, *in.Tags...)
+	}
+	for _, tag := range all {
+		errs = append(errs, CheckTag("tags", tag))
+	}
+	if in.Hold != nil {
+		errs = append(errs, checkReason(*in.Hold))
+	}
+	return errors.Join(errs...)
+}
+
+// CheckTag returns a problem that names param if tag is not a valid tag: 1 to 64 lowercase letters,
+// digits, and characters in "-_.:".
+func CheckTag(param, tag string) error {
+	valid := func(c rune) bool {
+		return unicode.IsDigit(c) || unicode.IsLetter(c) && unicode.ToLower(c) == c || strings.ContainsRune("-_.:", c)
+	}
+	if tag == "" || !utf8.ValidString(tag) || utf8.RuneCountInString(tag) > maxTag ||
+		strings.ContainsFunc(tag, func(c rune) bool { return !valid(c) }) {
+		return problem.BadParam(param,
+			"a tag must be 1 to %d lowercase letters, digits, or characters in “-_.:”", maxTag)
+	}
+	return nil
+}
+
+func checkReason(reason string) error {
+	if !utf8.ValidString(reason) || utf8.RuneCountInString(reason) > maxReason ||
+		strings.ContainsFunc(reason, unicode.IsControl) {
+		return problem.BadParam("hold", "the reason of a hold must be at most %d characters in one line", maxReason)
+	}
+	return nil
+}
+
+// apply changes the marks.
+func (in MarkInput) apply(m *Marks) error {
+	tags := m.Tags
+	if in.Tags != nil {
+		tags = *in.Tags
+	}
+	tags = slices.Concat(tags, in.Tag)
+	tags = slices.DeleteFunc(tags, func(tag string) bool { return slices.Contains(in.Untag, tag) })
+	slices.Sort(tags)
+	if tags = slices.Compact(tags); len(tags) > maxTags {
+		return problem.BadParam("tags", "a recording can have at most %d tags", maxTags)
+	}
+	m.Tags = tags
+	if in.Hold != nil {
+		m.Hold = strings.TrimSpace(*in.Hold)
+	}
+	return nil
+}
+
+// Mark changes the tags and the hold of a project's recording. A recording on hold cannot be
+// deleted by anyone until the hold ends.
+func (r *Recordings) Mark(ctx context.Context, projectID, sid string, in MarkInput) (Recording, error) {
+	if err := in.Check(); err != nil {
+		return Recording{}, err
+	}
+	if !isUUID(sid) {
+		return Recording{}, problem.NoSuch("recording")
+	}
+	defer r.lately.Clear()
+	return r.store.MarkRecording(ctx, projectID, sid, in.apply, r.now())
+}
+
+// ErrHeld returns the error for the deletion of a recording on hold.
+func ErrHeld(hold string) error {
+	return problem.New(problem.Conflict, "recording_held",
+		"the recording is on hold and cannot be deleted: %s", hold)
+}
+
+// ErrHeldIn returns the error for the deletion of a project in which n recordings are on hold.
+func ErrHeldIn(n int64) error {
+	return problem.New(problem.Conflict, "recording_held",
+		"recordings on hold in the project: %d; it can be deleted when they are released", n)
+}

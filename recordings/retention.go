@@ -1,0 +1,242 @@
+package recordings
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// maxDays is the longest time of a retention rule: a hundred years.
+const maxDays = 36_525
+
+// maxRules is the most retention rules of a project.
+const maxRules = 100
+
+// retainEvery is how often a process looks for recordings whose time has expired.
+const retainEvery = time.Hour
+
+// A Rule says how long recordings of a project are kept. Of several rules that apply to a recording,
+// the most specific one counts: a rule with a tag before one without, then a rule with a subscriber
+// before one without. Of several tags, the one with the longest time counts. A recording to which no
+// rule applies is kept forever, and so is one on hold.
+type Rule struct {
+	ID           string
+	ProjectID    string
+	Tag          string // "" means recordings with any tags or none
+	SubscriberID string // "" means recordings of anyone
+	Days         int    // since the recording was stored; 0 means forever
+	Created      time.Time
+}
+
+func (u Rule) check() error {
+	var errs []error
+	if u.Tag != "" {
+		errs = append(errs, CheckTag("tag", u.Tag))
+	}
+	if u.SubscriberID != "" && !isUUID(u.SubscriberID) {
+		errs = append(errs, problem.BadParam("subscriber_id", "subscriber_id must be the id of a subscriber"))
+	}
+	if u.Days < 0 || u.Days > maxDays {
+		errs = append(errs, problem.BadParam("days", "days must be an integer from 0 (forever) to %d", maxDays))
+	}
+	return errors.Join(errs...)
+}
+
+// applies reports whether the rule applies to a recording.
+func (u Rule) applies(k Kept) bool {
+	return (u.Tag == "" || slices.Contains(k.Tags, u.Tag)) &&
+		(u.SubscriberID == "" || slices.Contains(k.SubscriberIDs, u.SubscriberID))
+}
+
+// expired reports whether a recording that was stored at the given time is no longer kept.
+func (u Rule) expired(stored, now time.Time) bool {
+	return u.Days > 0 && !stored.AddDate(0, 0, u.Days).After(now)
+}
+
+// compareRules sorts the rule that counts first.
+func compareRules(a, b Rule) int {
+	rank := func(u Rule) (n int) {
+		if u.Tag != "" {
+			n += 2
+		}
+		if u.SubscriberID != "" {
+			n++
+		}
+		return n
+	}
+	longest := func(u Rule) int {
+		if u.Days == 0 {
+			return maxDays + 1
+		}
+		return u.Days
+	}
+	return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(longest(b), longest(a)))
+}
+
+// A Kept is a recording that a retention rule may delete.
+type Kept struct {
+	ID, Sid       string
+	Tags          []string
+	SubscriberIDs []string
+	Bytes         int64
+	Created       time.Time
+	Updated       time.Time
+}
+
+// An Expiry sums up the recordings whose time has expired.
+type Expiry struct {
+	Recordings int64
+	Bytes      int64
+}
+
+// A RetentionStore holds the retention rules.
+type RetentionStore interface {
+	// AddRule inserts a rule. If the project has as many as most, or a rule with the same tag and
+	// subscriber, AddRule returns a problem.
+	AddRule(ctx context.Context, u Rule, most int) error
+	// ListRules returns the rules of a project, oldest first. projectID "" means all projects.
+	ListRules(ctx context.Context, projectID string) ([]Rule, error)
+	// DeleteRule deletes a rule of the project, or returns problem.NotFound.
+	DeleteRule(ctx context.Context, projectID, id string) error
+	// ListKept returns at most n recordings with media of the project that are not on hold, whose ids
+	// follow after and precede before.
+	ListKept(ctx context.Context, projectID, after, before string, n int) ([]Kept, error)
+}
+
+// AddRule adds a retention rule to a project. The first deletion follows within an hour.
+func (r *Recordings) AddRule(ctx context.Context, u Rule) (Rule, error) {
+	if err := u.check(); err != nil {
+		return Rule{}, err
+	}
+	if u.SubscriberID != "" {
+		known, err := r.store.HasSubscriber(ctx, u.ProjectID, u.SubscriberID)
+		if err != nil {
+			return Rule{}, err
+		}
+		if !known {
+			return Rule{}, problem.BadParam("subscriber_id", "the project has no subscriber with this id")
+		}
+	}
+
+	id, err := uuid.NewV7()
+	if err != nil {
+		return Rule{}, err
+	}
+	u.ID, u.Created = id.String(), r.now().Truncate(time.Microsecond)
+	return u, r.store.AddRule(ctx, u, maxRules)
+}
+
+// Rules returns the retention rules of a project, oldest first.
+func (r *Recordings) Rules(ctx context.Context, projectID string) ([]Rule, error) {
+	return r.store.ListRules(ctx, projectID)
+}
+
+// DeleteRule deletes a retention rule of a project.
+func (r *Recordings) DeleteRule(ctx context.Context, projectID, id string) error {
+	if !isUUID(id) {
+		return problem.NoSuch("retention rule")
+	}
+	return r.store.DeleteRule(ctx, projectID, id)
+}
+
+// PreviewRetention sums up the recordings that the rules of a project would delete now, together
+// with a rule that does not exist yet. more may be nil.
+func (r *Recordings) PreviewRetention(ctx context.Context, projectID string, more *Rule) (sum Expiry, err error) {
+	rules, err := r.store.ListRules(ctx, projectID)
+	if err != nil {
+		return sum, err
+	}
+	if more != nil {
+		if err := more.check(); err != nil {
+			return sum, err
+		}
+		rules = append(slices.DeleteFunc(rules, func(u Rule) bool {
+			return u.Tag == more.Tag && u.SubscriberID == more.SubscriberID
+		}), *more)
+	}
+	err = r.eachExpired(ctx, projectID, rules, func(k Kept) error {
+		sum.Recordings, sum.Bytes = sum.Recordings+1, sum.Bytes+k.Bytes
+		return nil
+	})
+	return sum, err
+}
+
+// ApplyRetention deletes the recordings of all projects whose time has expired. A recording that is
+// changed meanwhile is left to the next call.
+func (r *Recordings) ApplyRetention(ctx context.Context) error {
+	all, err := r.store.ListRules(ctx, "")
+	if err != nil {
+		return err
+	}
+	byProject := make(map[string][]Rule)
+	for _, u := range all {
+		byProject[u.ProjectID] = append(byProject[u.ProjectID], u)
+	}
+
+	var errs []error
+	for projectID, rules := range byProject {
+		errs = append(errs, r.eachExpired(ctx, projectID, rules, func(k Kept) error {
+			err := r.remove(ctx, projectID, k.Sid, Removal{At: r.now(), Why: "retention", Unchanged: k.Updated})
+			if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Conflict) {
+				return nil
+			}
+			return err
+		}))
+	}
+	return errors.Join(errs...)
+}
+
+// keptBatch is how many recordings ListKept returns at once.
+const keptBatch = 500
+
+// eachExpired calls do for each recording of a project whose time has expired, oldest first.
+func (r *Recordings) eachExpired(
+	ctx context.Context, projectID string, rules []Rule, do func(Kept) error,
+) error {
+	slices.SortStableFunc(rules, compareRules)
+	shortest := 0
+	for _, u := range rules {
+		if u.Days > 0 && (shortest == 0 || u.Days < shortest) {
+			shortest = u.Days
+		}
+	}
+	if shortest == 0 {
+		return nil
+	}
+
+	now := r.now()
+	after, before := "", FirstID(now.AddDate(0, 0, -shortest).Add(time.Millisecond))
+	for {
+		some, err := r.store.ListKept(ctx, projectID, after, before, keptBatch)
+		if err != nil || len(some) == 0 {
+			return err
+		}
+		for _, k := range some {
+			i := slices.IndexFunc(rules, func(u Rule) bool { return u.applies(k) })
+			if i < 0 || !rules[i].expired(k.Created, now) {
+				continue
+			}
+			if err := do(k); err != nil {
+				return err
+			}
+		}
+		after = some[len(some)-1].ID
+	}
+}
+
+// retain calls ApplyRetention if that has not happened for an hour.
+func (r *Recordings) retain(ctx context.Context) error {
+	r.retaining.Lock()
+	defer r.retaining.Unlock()
+	if now := r.now(); now.Sub(r.retained) >= retainEvery || now.Before(r.retained) {
+		r.retained = now
+		return r.ApplyRetention(ctx)
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package recordings
+
+import (
+	"context"
+	"time"
+)
+
+// A Usage sums up the recordings that a project stored on a day.
+type Usage struct {
+	Day        time.Time // midnight in UTC
+	Recordings int64
+	Seconds    int64
+	Bytes      int64 // as uploaded
+	Price      int64 // in millionths of a dollar
+	Stored     int64 // bytes that are not deleted yet
+}
+
+// A UsageStore sums up recordings.
+type UsageStore interface {
+	// ListUsage returns the usage of a project on each day from from to before with any recordings,
+	// oldest first. Deleted recordings count.
+	ListUsage(ctx context.Context, projectID string, from, before time.Time) ([]Usage, error)
+}
+
+// Usage returns the usage of a project on each day from from, inclusive, to before, exclusive. Days
+// without recordings are left out. Recordings count on the day on which they were stored, also after
+// they are deleted.
+func (r *Recordings) Usage(ctx context.Context, projectID string, from, before time.Time) ([]Usage, error) {
+	return r.store.ListUsage(ctx, projectID, from, before)
+}
+
+// SumUsage adds up the usage of several days.
+func SumUsage(days []Usage) (sum Usage) {
+	for _, d := range days {
+		sum.Recordings += d.Recordings
+		sum.Seconds += d.Seconds
+		sum.Bytes += d.Bytes
+		sum.Price += d.Price
+		sum.Stored += d.Stored
+	}
+	return sum
+}

@@ -1,0 +1,170 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+var ruleTable = table[recordings.Rule]{
+	"retention_rules", "retention rule", `id, project_id, tag, subscriber_id, days, created`,
+	func(u *recordings.Rule) []any {
+		return []any{&u.ID, &u.ProjectID, &u.Tag, &u.SubscriberID, &u.Days, &u.Created}
+	},
+}
+
+// AddRule inserts a retention rule, if the project has fewer than most.
+func (s *Recordings) AddRule(ctx context.Context, u recordings.Rule, most int) error {
+	e := audit.Of("retention_rule.created", u.ProjectID, "retention rule", u.ID).With(
+		"tag", u.Tag, "subscriber", u.SubscriberID, "days", strconv.Itoa(u.Days))
+	return s.change(ctx, e, func(t tx) error {
+		var n int
+		err := t.Row(ctx, `SELECT COUNT(*) FROM retention_rules WHERE project_id = $1`, u.ProjectID).Scan(&n)
+		if err != nil {
+			return fmt.Errorf("counting retention rules: %w", err)
+		}
+		if n >= most {
+			return problem.New(problem.Invalid, "too_many", "a project can have at most %d retention rules", most)
+		}
+		err = ruleTable.insert(ctx, t, &u, "project")
+		if isUnique(err) {
+			return problem.New(problem.Conflict, "conflict",
+				"there is a rule with this tag and subscriber; remove it first")
+		}
+		return err
+	})
+}
+
+// ListRules returns the retention rules of a project, or of all projects.
+func (s *Recordings) ListRules(ctx context.Context, projectID string) ([]recordings.Rule, error) {
+	return ruleTable.gather(ctx, s.read(), `WHERE project_id = $1 OR $1 = '' ORDER BY id`, projectID)
+}
+
+// DeleteRule deletes a retention rule of a project.
+func (s *Recordings) DeleteRule(ctx context.Context, projectID, id string) error {
+	e := audit.Of("retention_rule.deleted", projectID, "retention rule", id)
+	return s.change(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `DELETE FROM retention_rules WHERE project_id = $1 AND id = $2`, projectID, id)
+		return requireRow(res, err, "retention rule")
+	})
+}
+
+// ListKept returns recordings that a retention rule may delete, oldest first.
+func (s *Recordings) ListKept(
+	ctx context.Context, projectID, after, before string, n int,
+) ([]recordings.Kept, error) {
+	scan := func(row scanner) (k recordings.Kept, err error) {
+		err = row.Scan(&k.ID, &k.Sid, target(&k.Tags), &k.Bytes, target(&k.Created), target(&k.Updated))
+		return k, err
+	}
+	all, err := gather(ctx, s.read(), "listing recordings to keep", scan, `SELECT id, sid, tags, bytes, created, updated
+		FROM recordings WHERE project_id = $1 AND deleted = 0 AND id > $2 AND id < $3 AND waits = 0 AND hold = ''
+		ORDER BY id LIMIT $4`, projectID, after, before, n)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return all, s.addSubscribers(ctx, all)
+}
+
+// addSubscribers adds the subscribers to whom the recordings belong, which are sorted by id.
+func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) error {
+	index := make(map[string]int, len(all))
+	var w where
+	ids := make([]string, len(all))
+	for i, k := range all {
+		index[k.ID], ids[i] = i, k.ID
+	}
+	w.in("recording_id", ids)
+
+	type tie struct{ recording, subscriber string }
+	ties, err := gather(ctx, s.read(), "listing owners of recordings", func(row scanner) (t tie, err error) {
+		err = row.Scan(&t.recording, &t.subscriber)
+		return t, err
+	}, `SELECT recording_id, subscriber_id FROM recording_subscribers WHERE `+w.String(), w.args...)
+	for _, t := range ties {
+		i := index[t.recording]
+		all[i].SubscriberIDs = append(all[i].SubscriberIDs, t.subscriber)
+	}
+	return err
+}
+
+// SweepRecordings deletes the stubs of recordings that were deleted before the given time. It adds
+// them to the usage of their project.
+func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
+	for {
+		n := 0
+		err := s.change(ctx, audit.None("stubs of what was deleted"), func(t tx) error {
+			type stub struct {
+				project string
+				usage   recordings.Usage
+			}
+			all, err := gather(ctx, t, "deleting stubs", func(row scanner) (u stub, err error) {
+				err = row.Scan(&u.project, target(&u.usage.Day), &u.usage.Seconds, &u.usage.Bytes, &u.usage.Price)
+				return u, err
+			}, `DELETE FROM recordings WHERE id IN (SELECT id FROM recordings
+					WHERE deleted <> 0 AND deleted < $1 ORDER BY deleted LIMIT $2)
+				RETURNING project_id, created, `+secondsSQL+`, bytes, `+priceSQL, micros(before), sweepBatch)
+			n = len(all)
+			if err != nil {
+				return err
+			}
+
+			for _, u := range all {
+				if u.usage.Bytes == 0 {
+					continue
+				}
+				err := t.Later(ctx, `INSERT INTO recording_usage (project_id, day, recordings, seconds, bytes, price)
+					VALUES ($1, $2, 1, $3, $4, $5) ON CONFLICT (project_id, day) DO UPDATE SET
+						recordings = recording_usage.recordings + 1,
+						seconds = recording_usage.seconds + excluded.seconds,
+						bytes = recording_usage.bytes + excluded.bytes, price = recording_usage.price + excluded.price`,
+					u.project, dayOf(u.usage.Day), u.usage.Seconds, u.usage.Bytes, u.usage.Price)
+				if err != nil {
+					return fmt.Errorf("adding up usage: %w", err)
+				}
+			}
+			return nil
+		})
+		if err != nil || n < sweepBatch {
+			return err
+		}
+	}
+}
+
+// The seconds and the price of a recording, as [recordings.Recording] computes them.
+const (
+	secondsSQL = `CASE WHEN frames = 0 OR sample_rate = 0 THEN 0
+		WHEN (2 * frames + sample_rate) / (2 * sample_rate) = 0 THEN 1
+		ELSE (2 * frames + sample_rate) / (2 * sample_rate) END`
+	priceSQL = `CASE WHEN status = 'completed' THEN price ELSE 0 END`
+)
+
+// ListUsage returns the usage of a project by day.
+func (s *Recordings) ListUsage(
+	ctx context.Context, projectID string, from, before time.Time,
+) ([]recordings.Usage, error) {
+	scan := func(row scanner) (u recordings.Usage, err error) {
+		var day int64
+		err = row.Scan(&day, &u.Recordings, &u.Seconds, &u.Bytes, &u.Price, &u.Stored)
+		u.Day = time.Unix(day*secondsPerDay, 0).UTC()
+		return u, err
+	}
+	perDay := strconv.FormatInt(secondsPerDay*1_000_000, 10)
+	// PostgreSQL sums up BIGINT as NUMERIC.
+	sum := func(of string) string { return `CAST(SUM(` + of + `) AS BIGINT)` }
+	return gather(ctx, s.read(), "adding up usage", scan, `SELECT day, `+strings.Join([]string{
+		sum("recordings"), sum("seconds"), sum("bytes"), sum("price"), sum("stored")}, ", ")+`
+		FROM (SELECT created / `+perDay+` AS day, 1 AS recordings, `+secondsSQL+` AS seconds, bytes,
+				`+priceSQL+` AS price, CASE WHEN deleted = 0 THEN bytes ELSE 0 END AS stored
+			FROM recordings WHERE project_id = $1 AND id >= $2 AND id < $3 AND bytes > 0
+		UNION ALL SELECT day, recordings, seconds, bytes, price, 0 FROM recording_usage
+			WHERE project_id = $1 AND day >= $4 AND day < $5) AS parts
+		GROUP BY day ORDER BY day`,
+		projectID, recordings.FirstID(from), recordings.FirstID(before), dayOf(from), dayOf(before))
+}
