@@ -171,6 +171,32 @@ func TestOIDCClientTSDPoP(t *testing.T) {
 	p.Get(t, "/subscriber/info", harness.Bearer(renewed.User.AccessToken)).Want(t, 401)
 }
 
+// TestOIDCClientTSPushed shows that such an app can also push its request from another origin. A request
+// that was not pushed is refused.
+func TestOIDCClientTSPushed(t *testing.T) {
+	harness.NotStorage(t)
+	p := harness.Shared(t).NewProject(t)
+	sub := p.NewSubscriber(t)
+	origin := app(t, p, "--dpop-bound-access-tokens", "--require-pushed-authorization-requests")
+	b := newTab(t)
+	b.do(goTo(origin))
+	b.arrived(origin)
+	b.leave("manager.signinRedirect()")
+	b.until("the callback", "window.outcome?.error")
+	if o := b.arrived(origin); o.Error != "invalid_request" {
+		t.Errorf("a request that was not pushed returned %q, want invalid_request", o.Error)
+	}
+
+	b.leave("(delete window.outcome, signinPushed())")
+	b.signIn(origin, sub.Email, sub.Password)
+	o := b.arrived(origin)
+	if o.User == nil || o.User.Profile.Sub != sub.ID {
+		t.Fatalf("after the login the app has %+v, want subscriber %s", o, sub.ID)
+	}
+	b.wantInfo(200, sub.Email)
+	p.Get(t, "/subscriber/info", harness.Bearer(o.User.AccessToken)).Want(t, 401)
+}
+
 // TestOIDCClientTSLogout shows that an open app learns of a logout in another tab in both ways of
 // OpenID Connect: by asking the session iframe, and by its front-channel logout URI.
 func TestOIDCClientTSLogout(t *testing.T) {

@@ -50,6 +50,16 @@ async function signOut() {
   location = `${settings.issuer}oauth/logout?${query}`
 }
 
+/** Signs in by a pushed request (RFC 9126), which is bound to the app's key. */
+async function signinPushed() {
+  const dpopJkt = await manager.generateDPoPJkt(manager.settings.dpop)
+  const { url } = await new oidc.OidcClient(manager.settings).createSigninRequest({ request_type: 'si:r', dpopJkt })
+  const answer = await fetch(`${settings.issuer}oauth/par`, { method: 'POST', body: new URL(url).searchParams })
+  const { request_uri } = await answer.json()
+  const query = new URLSearchParams({ client_id: settings.client_id, request_uri })
+  location = `${settings.issuer}login/oauth/authorize?${query}`
+}
+
 async function finish() {
   const query = new URLSearchParams(location.search)
   if (!query.has('code') && !query.has('error')) return { user: await manager.getUser(), state: query.get('state') }
@@ -63,4 +73,4 @@ async function finish() {
   return { user: await manager.getUser() }
 }
 
-Object.assign(window, { manager, session, subscriberInfo, renewInFrame, signOut, outcome: await finish() })
+Object.assign(window, { manager, session, subscriberInfo, renewInFrame, signinPushed, signOut, outcome: await finish() })
