@@ -57,7 +57,7 @@ var layers = map[string][]string{
 		"internal/web", "recordings", "recordings/levels"},
 	"recordings/naming": {"internal/problem", "recordings"},
 	"recordings/rest": {"internal/deliver", "internal/dpop", "internal/page", "internal/problem", "internal/web",
-		"recordings"},
+		"recordings", "recordings/levels"},
 	"store": {"calls", "chat", "fabric", "idp", "internal/audit", "internal/database", "internal/deliver",
 		"internal/factor", "internal/brand", "internal/mail", "internal/page", "internal/problem",
 		"internal/revocation", "keys", "operator", "recordings", "recordings/levels"},

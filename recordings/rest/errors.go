@@ -17,6 +17,8 @@ var statuses = map[problem.Kind]int{
 	problem.Forbidden:       http.StatusForbidden,
 	problem.NotFound:        http.StatusNotFound,
 	problem.Conflict:        http.StatusConflict,
+	problem.TooLarge:        http.StatusRequestEntityTooLarge,
+	problem.Unsupported:     http.StatusUnsupportedMediaType,
 	problem.RateLimited:     http.StatusTooManyRequests,
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }

@@ -238,6 +238,8 @@ func (th *things) addRecordings(t *testing.T) {
 			th.ids[accounts+"{}/Recordings/"], th.ids[accounts+"{}/"+of+"s/{}/Recordings/"] = sid, sid
 		}
 	}
+	th.ids["/api/relay/rest/recordings/retention/"] = th.made(t, "/api/relay/rest/recordings/retention",
+		map[string]any{"days": 36525, "tag": "canary"})
 	th.ids["/api/relay/rest/recordings/callbacks/"] = th.first(t, "/api/relay/rest/recordings/callbacks", "id")
 }
 

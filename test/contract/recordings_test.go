@@ -39,6 +39,10 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 		return strings.NewReplacer("{key}", key, "{file}", unique("call-")+".wav").Replace(op.path)
 	}
 
+	if strings.Contains(op.path, "/retention") {
+		return w.retention(t, op)
+	}
+
 	q := url.Values{"SubscriberId": {subscriber}}
 	call := unique("call-")
 	if strings.Contains(op.path, "{ConferenceSid}") {
@@ -64,6 +68,24 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 		fill = append(fill, "{callback}", w.callback(t, sid))
 	}
 	return strings.NewReplacer(fill...).Replace(op.path)
+}
+
+// retention returns the path of an operation on retention rules. The project has one rule if the
+// operation names one, and otherwise none.
+func (w *world) retention(t *testing.T, op operation) string {
+	t.Helper()
+	const rules = "/api/relay/rest/recordings/retention"
+	var all struct{ Data []struct{ ID string } }
+	w.Get(t, rules, w.who["basic"]).Want(t, 200).Read(t, &all)
+	for _, rule := range all.Data {
+		w.Do(t, "DELETE", rules+"/"+rule.ID, w.who["basic"]).Want(t, 204)
+	}
+	if !strings.Contains(op.path, "{rule}") {
+		return op.path
+	}
+	made := w.Post(t, rules, w.who["basic"], harness.JSON(map[string]any{"days": 36525})).Want(t, 201).Object(t)
+	id, _ := made["id"].(string)
+	return strings.Replace(op.path, "{rule}", id, 1)
 }
 
 // callback returns the id of a recording's status callback.
@@ -111,6 +133,9 @@ func TestRecordings(t *testing.T) {
 			r.succeeds(t)
 			r.refuses(t)
 			r.hides(t)
+			if op.Responses.Status(409) != nil && !op.uploads() {
+				r.conflicts(t)
+			}
 			if op.Responses.Status(304) != nil {
 				r.ranges(t)
 			}
@@ -209,15 +234,42 @@ func (r *recordingTest) refuses(t *testing.T) {
 	case r.op.uploads():
 		r.do(t, basic, path+"?StartTime=never").Want(t, 400)
 		r.do(t, basic, path, harness.Body("application/json", []byte(`{}`))).Want(t, 415)
+	case r.op.RequestBody == nil && r.op.Responses.Status(422) != nil:
+		r.do(t, basic, path+"?page_size=0&from=never&days=never").Want(t, 422)
 	case r.op.RequestBody != nil:
-		r.do(t, basic, path, harness.Body(
-			"application/json", []byte(`{"Status":"danced","RecordingTrack":"third"}`))).Want(t, 400)
+		wrong := 400
+		if r.op.Responses.Status(422) != nil {
+			wrong = 422
+			r.do(t, basic, path, harness.Body("application/json", []byte(`{`))).Want(t, 400)
+		}
+		r.do(t, basic, path, harness.Body("application/json", []byte(`{"Status":"danced","RecordingTrack":"third",
+			"tags":["A B"],"action":"dance","days":-1}`))).Want(t, wrong)
 		r.do(t, basic, path, harness.Body("text/plain", []byte(`x`))).Want(t, 415)
 		r.do(t, basic, path, harness.Body(
 			"application/json", []byte(`{"Status":"`+strings.Repeat("x", 2<<20)+`"}`))).Want(t, 413)
 	case r.op.Responses.Status(400) != nil:
 		r.do(t, basic, path+"?MediaUrlTtl=0&PageSize=0").Want(t, 400)
 	}
+}
+
+// conflicts calls the operation in a state that it does not permit: for a recording on hold, for a
+// second rule about the same recordings, or with a wrong number of recordings.
+func (r *recordingTest) conflicts(t *testing.T) {
+	t.Helper()
+	path, basic := r.path(t), r.who["basic"]
+	switch {
+	case r.op.method == "DELETE":
+		at := strings.LastIndex(strings.ToLower(path), "/recordings/") + len("/recordings/")
+		r.Do(t, "PATCH", "/api/relay/rest/recordings/"+path[at:at+36], basic,
+			harness.JSON(map[string]any{"hold": "a case"})).Want(t, 200)
+	case strings.HasSuffix(path, "/retention"):
+		r.do(t, basic, path).Want(t, 201)
+	default:
+		r.do(t, basic, path, harness.JSON(map[string]any{"action": "mark", "filter": map[string]any{},
+			"expect": 1_000_000})).Want(t, 409)
+		return
+	}
+	r.do(t, basic, path).Want(t, 409)
 }
 
 // mediaAuth changes who may fetch media and waits until the change takes effect.
