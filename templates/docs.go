@@ -66,10 +66,14 @@ type Docs struct {
 	Nav      []DocsGroup
 	Guides   []DocsGroup // documents besides the API reference
 	Query    string      // the search; "" means everything
+	Hits     []DocsHit   // the sections of guides that match Query
 	Intro    template.HTML
 	Setup    string // shell variables that the samples use
 	Contents []DocsGroup
 }
+
+// A DocsHit is a section of a guide that matches a search.
+type DocsHit struct{ Guide, Title, URL, Text string }
 
 // DocsPage is one area of the API reference.
 type DocsPage struct {

@@ -174,6 +174,7 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 	if req.redirectTo != "" {
 		o.FormAction = formAction(req.redirectTo)
 	}
+
 	page := templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields, Cancel: req.again}
 	if page.Cancel == "" {
 		projectID, err := lo.onlyProject(r)

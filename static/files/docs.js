@@ -22,42 +22,29 @@ for (const pre of document.querySelectorAll("pre")) {
 }
 
 const find = document.getElementById("find");
-const contents = document.getElementById("contents");
-if (contents && !find.value) {
-  const note = document.createElement("p");
-  note.className = "sub";
-  note.id = "found";
-  note.setAttribute("aria-live", "polite");
-  note.hidden = true;
-  contents.prepend(note);
-  const narrow = () => {
-    const words = find.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let found = 0;
-    for (const area of contents.querySelectorAll(".area")) {
-      const name = area.querySelector("h3").textContent.toLowerCase();
-      let left = 0;
-      for (const item of area.querySelectorAll("li")) {
-        const text = name + " " + item.textContent.toLowerCase();
-        item.hidden = !words.every((w) => text.includes(w));
-        left += !item.hidden;
-      }
-      area.hidden = left === 0;
-      found += left;
+if (location.pathname === "/docs") {
+  const main = document.getElementById("content");
+  const whole = [...main.childNodes];
+  const asked = find.value;
+  let last = find.value;
+  let wait;
+  const show = async () => {
+    const query = find.value.trim();
+    if (query === last) return;
+    last = query;
+    let shown = whole;
+    if (query !== asked) {
+      const answer = await fetch("/docs?q=" + encodeURIComponent(query)).catch(() => null);
+      if (!answer || !answer.ok || find.value.trim() !== query) return;
+      shown = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("content").childNodes;
     }
-    for (const heading of contents.querySelectorAll("h2")) {
-      let next = heading.nextElementSibling;
-      let any = false;
-      for (; next && next.tagName !== "H2"; next = next.nextElementSibling) any ||= !next.hidden;
-      heading.hidden = !any;
-    }
-    note.hidden = words.length === 0;
-    note.textContent = found === 0 ? "Nothing has that in it." : found === 1 ? "One operation." : found + " operations.";
+    main.replaceChildren(...shown);
+    scrollTo(0, 0);
   };
   find.addEventListener("input", () => {
-    narrow();
-    if (find.value) contents.scrollIntoView({ block: "start" });
+    clearTimeout(wait);
+    wait = setTimeout(show, 150);
   });
-  narrow();
 }
 document.addEventListener("keydown", (e) => {
   if (e.key === "/" && !e.ctrlKey && !e.metaKey && !/^(INPUT|TEXTAREA)$/.test(document.activeElement.tagName)) {

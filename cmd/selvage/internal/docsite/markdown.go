@@ -36,8 +36,7 @@ var markdown = goldmark.New(
 
 // render converts Markdown to a page.
 func render(source []byte) (r rendered, err error) {
-	ctx := parser.NewContext(parser.WithIDs(&ids{used: make(map[string]int)}))
-	doc := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(ctx))
+	doc := parseMarkdown(source)
 	r.anchors = make(map[string]bool)
 	err = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {
@@ -69,6 +68,12 @@ func render(source []byte) (r rendered, err error) {
 
 	r.html = template.HTML(b.String()) // goldmark omits HTML and dangerous links
 	return r, nil
+}
+
+// parseMarkdown parses a document. Its headings have the IDs of the served page.
+func parseMarkdown(source []byte) ast.Node {
+	ctx := parser.NewContext(parser.WithIDs(&ids{used: make(map[string]int)}))
+	return markdown.Parser().Parse(text.NewReader(source), parser.WithContext(ctx))
 }
 
 // plain returns the text of a node without markup.

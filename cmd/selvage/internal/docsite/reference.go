@@ -40,18 +40,22 @@ func loadReference(c openapi.Config) (*reference, error) {
 	}, nil
 }
 
-// showContents serves GET /docs: the introduction and a list of operations. The query q limits the
-// list to operations that match it.
+// showContents serves GET /docs: the introduction and a list of operations. With the query q, it
+// serves the sections of guides and the operations that match it.
 func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
 	doc, err := s.load()
 	if err != nil {
 		return err
 	}
-	query, guides := strings.TrimSpace(r.URL.Query().Get("q")), guideNav("")
+	query, guides := clean(r.URL.Query().Get("q")), guideNav("")
+	hits, err := findSections(query)
+	if err != nil {
+		return err
+	}
 	return templates.Write(w, templates.Docs{
 		Title: "Documentation of selvage", Nav: slices.Concat(guides, doc.groups), Guides: guides,
-		Query: query, Intro: doc.intro, Setup: doc.setup, Contents: find(doc.groups, query),
-	}, templates.Options{Scripts: true})
+		Query: query, Hits: hits, Intro: doc.intro, Setup: doc.setup, Contents: find(doc.groups, query),
+	}, templates.Options{Scripts: true, Connect: []string{"'self'"}})
 }
 
 // find returns the operations whose text, or the name of whose area, contains every word of query.

@@ -89,9 +89,14 @@ func TestFind(t *testing.T) {
 		{"guest+POST", "#createGuestToken", "#createInvite"},
 		{"sip_addresses", "#createSipAddress", "#createGuestToken"},
 		{"guest", "#createGuestToken", "Before the first request"},
-		{"nothing-like-it", "Nothing has", `class="operations"`},
+		{"nothing-like-it", "No results", `class="operations"`},
+		{"redis", "/docs/guides/redis", "No results"},
+		{"backup+restore", "/docs/guides/backup", "No results"},
+		{"oidc", "/docs/guides/", "No results"},
+		{"selvage+WEBHOOK+deliveries", "/docs/guides/guide#webhooks", "No results"},
 		{`"><b>`, "&#34;&gt;&lt;b&gt;", "<b>"},
-		{"", "#createInvite", "Nothing has"},
+		{"", "#createInvite", "No results"},
+		{strings.Repeat("%C3%A4", 90), "No results", "class=\"hits\""},
 	}
 
 	for _, tt := range tests {

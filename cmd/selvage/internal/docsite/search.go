@@ -1,0 +1,178 @@
+package docsite
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/text"
+
+	"github.com/selvage/selvage/templates"
+)
+
+// A section is the text of a document below one heading.
+type section struct {
+	guide, title, url string
+	text              string // without markup, on one line
+	lowTitle, lowText string // in lower case, for comparison
+}
+
+// sections returns the sections of all documents, in reading order.
+var sections = sync.OnceValues(func() (all []section, err error) {
+	for _, g := range contents {
+		for _, d := range g.documents {
+			markdown, err := source(d.name)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, sectionsOf(d, markdown)...)
+		}
+	}
+	return all, nil
+})
+
+// sectionsOf splits a document at its headings.
+func sectionsOf(d document, source []byte) (all []section) {
+	doc := parseMarkdown(source)
+	var b strings.Builder
+	end := func() {
+		if len(all) > 0 {
+			last := &all[len(all)-1]
+			last.text = strings.Join(strings.Fields(b.String()), " ")
+			last.lowTitle, last.lowText = strings.ToLower(d.title+" "+last.title), strings.ToLower(last.text)
+		}
+		b.Reset()
+	}
+
+	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
+		h, ok := n.(*ast.Heading)
+		if !ok {
+			writeText(&b, n, source)
+			continue
+		}
+		end()
+		s := section{guide: d.title, title: plain(h, source), url: guidePrefix + d.name}
+		if id, _ := h.AttributeString("id"); h.Level > 1 {
+			name, _ := id.([]byte)
+			s.url += "#" + string(name)
+		}
+		all = append(all, s)
+	}
+	end()
+	return all
+}
+
+// writeText writes the text of a node, including code, without markup.
+func writeText(b *strings.Builder, n ast.Node, source []byte) {
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which never fails
+		switch n := n.(type) {
+		case *ast.Text:
+			if entering {
+				b.Write(n.Segment.Value(source))
+				if n.SoftLineBreak() || n.HardLineBreak() {
+					b.WriteByte(' ')
+				}
+			}
+		case *ast.CodeBlock, *ast.FencedCodeBlock:
+			if entering {
+				b.Write(linesOf(n.Lines(), source))
+			}
+		}
+		if !entering && n.Type() == ast.TypeBlock {
+			b.WriteByte(' ')
+		}
+		return ast.WalkContinue, nil
+	})
+}
+
+func linesOf(lines *text.Segments, source []byte) (all []byte) {
+	for i := range lines.Len() {
+		at := lines.At(i)
+		all = append(all, at.Value(source)...)
+	}
+	return all
+}
+
+// The most that a search reads and returns.
+const (
+	maxQuery    = 100 // bytes
+	maxSections = 20
+)
+
+// clean returns a query of limited length, as valid text.
+func clean(query string) string {
+	query = strings.TrimSpace(query)
+	return strings.TrimSpace(strings.ToValidUTF8(query[:min(len(query), maxQuery)], ""))
+}
+
+// findSections returns the sections that contain every word of query, the best first. A word in a
+// heading counts more than any number of words in the text.
+func findSections(query string) (found []templates.DocsHit, err error) {
+	words := strings.Fields(strings.ToLower(query))
+	all, err := sections()
+	if err != nil || len(words) == 0 {
+		return nil, err
+	}
+
+	type ranked struct {
+		section
+		score int
+	}
+	var matching []ranked
+	for _, s := range all {
+		score := 0
+		for _, word := range words {
+			n := strings.Count(s.lowText, word)
+			if strings.Contains(s.lowTitle, word) {
+				n += 1000
+			}
+			if n == 0 {
+				score = 0
+				break
+			}
+			score += n
+		}
+		if score > 0 {
+			matching = append(matching, ranked{s, score})
+		}
+	}
+
+	slices.SortStableFunc(matching, func(x, y ranked) int { return y.score - x.score })
+	for _, s := range matching[:min(len(matching), maxSections)] {
+		found = append(found, templates.DocsHit{Guide: s.guide, Title: s.title, URL: s.url,
+			Text: excerpt(s.text, s.lowText, words)})
+	}
+	return found, nil
+}
+
+// excerptSize is the length of an excerpt in bytes.
+const excerptSize = 180
+
+// excerpt returns the part of text around the first of words in it, or its beginning.
+func excerpt(text, low string, words []string) string {
+	first := -1
+	for _, word := range words {
+		if at := strings.Index(low, word); at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	if len(low) != len(text) { // the letters of some languages change their size
+		first = 0
+	}
+
+	from := min(max(first-excerptSize/3, 0), len(text))
+	for from > 0 && from < len(text) && (text[from-1] != ' ' || !utf8.RuneStart(text[from])) {
+		from--
+	}
+	part := text[from:]
+	if from > 0 {
+		part = "… " + part
+	}
+	if len(part) > excerptSize {
+		part = part[:excerptSize]
+		part = part[:max(strings.LastIndexByte(part, ' '), 0)] + " …"
+	}
+	return strings.ToValidUTF8(part, "")
+}
