@@ -1,12 +1,15 @@
 package oidc_test
 
 import (
+	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 )
 
 func withIDToken(n *idp.Client) { n.ResponseTypes = []string{"id_token"} }
@@ -107,5 +110,46 @@ func TestImplicitIsAGrant(t *testing.T) {
 	must(t, w.idp.Logins.End(t.Context(), text(payload(t, w, got.param("id_token"))["sid"])))
 	if got := b.authorize(implicit(c, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("after the login was ended: %v", got.parameters())
+	}
+}
+
+// TestGrantNames shows that the names of grants in settings and errors are those in the metadata, and that
+// a client can have each of them.
+func TestGrantNames(t *testing.T) {
+	w := newWorld(t)
+	var metadata struct {
+		Grants []string `json:"grant_types_supported"`
+	}
+	body := w.browser().get("/.well-known/openid-configuration").body
+	must(t, json.Unmarshal([]byte(body), &metadata))
+
+	var names []string
+	for _, name := range idp.GrantNames() {
+		c, _ := w.client(func(n *idp.Client) {
+			n.Type, n.Grants = idp.Web, []string{idp.GrantCode, name}
+			if name == idp.GrantImplicit {
+				n.ResponseTypes = []string{"code", "id_token"}
+			}
+		})
+		if name == idp.ShortDevice {
+			name = idp.GrantDevice
+		}
+		if !c.May(name) && name != idp.GrantImplicit {
+			t.Errorf("a client that is registered for %s has %q", name, c.Grants)
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	slices.Sort(metadata.Grants)
+	if !slices.Equal(names, metadata.Grants) {
+		t.Errorf("the metadata has %q, the settings %q", metadata.Grants, names)
+	}
+
+	_, _, err := w.idp.Clients.Create(t.Context(), idp.Client{ProjectID: w.project.ID, Type: idp.Web,
+		RedirectURIs: []string{callback}, Grants: []string{"password"}})
+	for _, name := range idp.GrantNames() {
+		if p := problem.First(err); p == nil || p.Param != "grant" || !strings.Contains(p.Message, name) {
+			t.Errorf("the error for an unknown grant does not name %s: %v", name, err)
+		}
 	}
 }
