@@ -49,7 +49,7 @@ func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	c.MiB = residentMiB(p, server.PID())
 
 	if n := lost.Load(); n > 0 {
-		p.Fatalf("%s: %d were closed meanwhile", name, n)
+		p.Fatalf("%s: %d were closed in the meantime", name, n)
 	}
 	return c
 }

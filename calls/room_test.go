@@ -176,7 +176,7 @@ func eventually(t *testing.T, what string, ready func() bool) {
 	defer tick.Stop()
 	for end := time.Now().Add(20 * time.Second); !ready(); <-tick.C {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 	}
 }

@@ -213,8 +213,8 @@ func (rs *Registrations) updateLogo(ctx context.Context, was Client, uri string)
 	return err
 }
 
-// Delete deletes a registered client. Its tokens end as those of any deleted client. If another request
-// has deleted the client meanwhile, Delete returns problem.Unauthenticated.
+// Delete deletes a registered client. Its tokens end as those of any deleted client. If another
+// request has deleted the client in the meantime, Delete returns problem.Unauthenticated.
 func (rs *Registrations) Delete(ctx context.Context, c RegisteredClient) error {
 	return gone(rs.clients.Delete(ctx, c.ID))
 }

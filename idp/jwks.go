@@ -64,7 +64,7 @@ const (
 // A fit reports whether a key in a client's key set is one of those that are looked for.
 type fit func(jose.JSONWebKey) bool
 
-// keysOf returns the client's keys that fit.
+// keysOf returns the client's keys that match fits.
 func (as *Assertions) keysOf(ctx context.Context, c Client, fits fit) ([]jose.JSONWebKey, error) {
 	if c.JWKSURI != "" {
 		return as.remoteKeys(ctx, c.JWKSURI, fits)

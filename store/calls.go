@@ -380,10 +380,10 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 	})
 }
 
-// TakeRequests returns the marked calls of a node. It deletes the marks that it returns, except those of
-// calls to end. Marks that are set meanwhile remain.
+// TakeRequests returns the marked calls of a node. It deletes the marks that it returns, except
+// those of calls to end. Marks that are set in the meantime remain.
 func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
-	all, err := gather(ctx, s.read(), "listing what is asked of calls", scanRequest,
+	all, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
 		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
 	if err != nil || !slices.ContainsFunc(all, func(a calls.Request) bool { return askedOnce(a) != 0 }) {
 		return all, err
@@ -393,7 +393,7 @@ func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request,
 			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3 WHERE project_id = $1 AND call_id = $2`,
 				a.ProjectID, a.CallID, ^askedOnce(a))
 			if err != nil {
-				return fmt.Errorf("forgetting what was asked of a call: %w", err)
+				return fmt.Errorf("deleting the requests for a call: %w", err)
 			}
 		}
 		return nil

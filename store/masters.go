@@ -28,7 +28,7 @@ func (s *Ring) MasterKeys(ctx context.Context) ([]keys.MasterRecord, error) {
 // ReplaceMaster stores a new master key, and the ring sealed with it. From then on, events of the
 // audit trail are written with the new key. The records of earlier events are authenticated with
 // it, if they were valid. Tampering remains detectable. The error is [problem.Conflict] if the ring
-// or the master key was changed meanwhile.
+// or the master key was changed in the meantime.
 func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.Key) error {
 	from := s.auditKey.Load()
 	newest := p.Masters[len(p.Masters)-1]
@@ -193,8 +193,8 @@ type Sealed struct {
 // resealBatch is the number of rows that Reseal reads at once.
 const resealBatch = 500
 
-// Reseal replaces each secret of a column by the result of again, unless fresh is set. A secret that
-// is changed meanwhile is left alone, and so is one that cannot be opened. It returns how many secrets it
+// Reseal replaces each secret of a column by the result of again, unless fresh is set. Secrets that
+// are changed in the meantime, or cannot be opened, are left alone. It returns how many secrets it
 // replaced.
 func (s *Ring) Reseal(
 	ctx context.Context, c Sealed, again func(name, sealed string) (text string, fresh bool, err error),

@@ -158,7 +158,7 @@ func (s *Rooms) askRoom(ctx context.Context, e audit.Event, projectID, id string
 // TakeRoomRequests returns the marked sessions of a node. It deletes the marks for changed recordings.
 func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.RoomRequest, error) {
 	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
-	all, err := gather(ctx, s.read(), "listing what is asked of room sessions", scanRoomRequest,
+	all, err := gather(ctx, s.read(), "listing requests for room sessions", scanRoomRequest,
 		`SELECT project_id, room_id, id, asked FROM room_sessions WHERE`+asked, node)
 	if err != nil || !slices.ContainsFunc(all, func(a calls.RoomRequest) bool { return a.Record }) {
 		return all, err
@@ -166,7 +166,7 @@ func (s *Rooms) TakeRoomRequests(ctx context.Context, node string) ([]calls.Room
 	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE room_sessions SET asked = asked & $2 WHERE`+asked, node, ^askedRecord)
 		if err != nil {
-			return fmt.Errorf("forgetting what was asked of room sessions: %w", err)
+			return fmt.Errorf("deleting the requests for room sessions: %w", err)
 		}
 		return nil
 	})

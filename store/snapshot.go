@@ -18,7 +18,7 @@ type Row = []any
 // PostgreSQL have the same form and order. Only one table can be read at a time, row by row.
 type Snapshot struct{ *database.Snapshot }
 
-// Snapshot calls do with a snapshot of the database. The database can be changed meanwhile.
+// Snapshot calls do with a snapshot of the database. The database can be changed while do runs.
 func (s *Store) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	return s.db.Snapshot(ctx, func(d *database.Snapshot) error { return do(&Snapshot{d}) })
 }

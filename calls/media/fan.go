@@ -45,8 +45,8 @@ func (m *mixer) SendsVideo(media calls.Media) bool {
 }
 
 // watch makes the clients of viewers see the video of source. If source is nil, they see no video.
-// Each source is rerouted once, however many viewers there are, because all legs wait meanwhile.
-// The caller holds the engine's mu.
+// Each source is rerouted once, no matter how many viewers there are, because all legs wait until
+// this is done. The caller holds the engine's mu.
 func watch(viewers []*leg, source *leg) {
 	changed := make(map[*leg]bool) // the sources
 	for _, l := range viewers {

@@ -120,7 +120,7 @@ func (t *transport) credentials() []*credentials {
 }
 
 // restart replaces the credentials (RFC 8445, section 9). The old ones remain valid until the
-// client uses the new ones, so that packets keep flowing meanwhile.
+// client uses the new ones, so that packets keep flowing until then.
 func (t *transport) restart() {
 	t.mu.Lock()
 	oldest := t.previous

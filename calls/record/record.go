@@ -1,11 +1,11 @@
 // Package record records calls, in a way that survives a crash of the server.
 //
 // During a call, the packets of both sides are appended to a spool: a file with the packets as they
-// arrived and their times, synced to disk every second. Nothing is decoded meanwhile. A full or
-// slow disk costs packets of the recording but never holds up the call. A part of the disk is left
-// free for everything else. After the call, the spool is decoded into a stereo WAV with the caller
-// on the left, which package recordings ingests like any upload. The spool is deleted once the
-// recording is safe.
+// arrived and their times, synced to disk every second. Nothing is decoded until the call has
+// ended. A full or slow disk costs packets of the recording but never holds up the call. A part of
+// the disk is left free for everything else. After the call, the spool is decoded into a stereo WAV
+// with the caller on the left, which package recordings ingests like any upload. The spool is
+// deleted once the recording is safe.
 //
 // [Spools.Run] renders the spools of killed processes: their recordings end with the last packet. A
 // process locks its spools (flock), so several processes may share a directory. Each spool becomes

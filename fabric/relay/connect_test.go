@@ -125,7 +125,7 @@ func TestConnectLater(t *testing.T) {
 		t.Errorf("the socket is closed with %d %q, want 1013", code, reason)
 	}
 	if got := before.call("subscriber.online", `{}`); got.code() != refused {
-		t.Errorf("subscriber.online meanwhile returned %+v %s", got.Error, got.Result)
+		t.Errorf("subscriber.online in the meantime returned %+v %s", got.Error, got.Result)
 	}
 }
 

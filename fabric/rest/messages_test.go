@@ -288,7 +288,7 @@ func TestDeletedPeer(t *testing.T) {
 	for _, other := range []person{bob, eve} {
 		got := as[listed[message]](t, w.call(ada.auth, "GET", messagesOf(other.address), "")).Data
 		if len(got) != 1 || got[0].Text != "remember me" || got[0].From != other.address || got[0].Found != "" {
-			t.Errorf("ada reads %+v, want a message from an address that is not there", got)
+			t.Errorf("ada reads %+v, want a message whose sender is not found", got)
 		}
 	}
 	if got := w.call(ada.auth, "POST", messages, `{"conversation_id":"`+bob.address+`","text":"a"}`).faults(t); got !=

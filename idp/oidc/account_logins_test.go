@@ -180,7 +180,7 @@ func TestBrowserLimits(t *testing.T) {
 		t.Error("a browser that was away for 12 hours is still signed in")
 	}
 
-	// After seven days the session ends in spite of frequent visits.
+	// After seven days the session ends despite frequent visits.
 	b.code(c)
 	days := 0
 	for ; days < 8 && b.signedIn(c); days++ {

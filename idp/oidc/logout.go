@@ -170,6 +170,7 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 	if asked := r.URL.Query().Get("ui_locales"); len(asked) <= maxLocales && asked != "" {
 		fields["ui_locales"] = asked
 	}
+
 	o := templates.Options{}
 	if req.redirectTo != "" {
 		o.FormAction = formAction(req.redirectTo)
@@ -213,8 +214,8 @@ func (lo *logout) showLogout(w http.ResponseWriter, r *http.Request) error {
 }
 
 // logOut serves POST /logout, the confirmation page. It ends the browser's logins in the client's
-// project, whoever made them, or all of the browser's logins if no client is named. It never ends a
-// login in another browser, whatever the hint says.
+// project, no matter who made them, or all of the browser's logins if no client is named. It never
+// ends a login in another browser, whatever the hint says.
 func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	form, err := lo.pageForm(w, r)
 	if err != nil {

@@ -124,9 +124,9 @@ func TestRotateSecret(t *testing.T) {
 	c.try("the fifth", fifth, 200)
 }
 
-// TestRotateSecretRefused shows that excessive overlaps are refused. So are callers with fewer
-// rights than the client, or with rights for a shorter time, and keys that are revoked between
-// their check and the rotation.
+// TestRotateSecretRefused shows that excessive overlaps are refused. Callers with fewer rights than
+// the client, or with rights for a shorter time, are refused, too, and so are keys that are revoked
+// between their check and the rotation.
 func TestRotateSecretRefused(t *testing.T) {
 	c, secret := newSecretService(t)
 	made, key, err := c.fabric.APIKeys.Create(t.Context(), c.ProjectID,

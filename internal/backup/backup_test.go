@@ -300,8 +300,9 @@ func mediaFileOf(t *testing.T, text string, id *age.X25519Identity) string {
 	return mediaFile(hex.EncodeToString(sum[:]), recipients)
 }
 
-// TestFuture shows that a backup dated in the future is not taken for the newest one, and that Prune
-// keeps the backup that was just made in spite of it. The date of a backup comes from its name.
+// TestFuture shows that a backup dated in the future is not taken for the newest one, and that
+// Prune keeps the backup that was just made even if such a backup exists. The date of a backup
+// comes from its name.
 func TestFuture(t *testing.T) {
 	id, dir, i := newKey(t), t.TempDir(), newInstallation()
 	today := i.now

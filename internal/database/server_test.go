@@ -332,7 +332,7 @@ func TestServerRefused(t *testing.T) {
 			`CREATE TABLE users (id INT);
 			CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`,
 			"the database belongs to another program: it has tables goose_db_version, users"},
-		{"another program's with a table of a name of ours",
+		{"another program's with a table named like one of ours",
 			`CREATE TABLE ring (id INT); CREATE TABLE goose_db_version (id INT)`,
 			"the database belongs to another program: it has tables goose_db_version, ring"},
 		{"one that only reads",

@@ -31,8 +31,8 @@ const maxShares = 20_000
 
 // Pass counts one event like [Limiter.Take], but at a lower cost. It takes events from the store in
 // batches of a hundredth of the rate. Once the store refuses a caller, Pass refuses the caller
-// until the wait is over, without asking the store again. With several nodes, slightly fewer events
-// pass than the rate allows, but never more.
+// until the wait has ended, without asking the store again. With several nodes, slightly fewer
+// events pass than the rate allows, but never more.
 func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {

@@ -35,8 +35,8 @@ const (
 )
 
 // patience is how long a caller waits for its turn. queue is how many callers may wait for each
-// task that runs at the same time. Additional callers are refused immediately, because they would
-// wait in vain.
+// task that runs at the same time. Additional callers are refused immediately, because their turn
+// would not come in time.
 const (
 	patience = 10 * time.Second
 	queue    = 100

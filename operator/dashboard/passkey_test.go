@@ -180,7 +180,8 @@ func TestPasskeyAttacks(t *testing.T) {
 	w.pass(operator.Freshness)
 	a.show(bobs, "/dashboard/confirm", "/dashboard/confirm").wrongKey(t, "another operator's passkey to confirm")
 
-	// Nor is the answer to a sign-in challenge, which any operator may answer, a second factor.
+	// The answer to a sign-in challenge is not accepted as a second factor either, because any
+	// operator may answer such a challenge.
 	options, form = w.browser().get(doorway).asked(t)
 	_, at := half.get("/dashboard/factor").asked(t)
 	half.sendKey("/dashboard/factor", url.Values{"form": at["form"], "prompt": form["prompt"]},
@@ -197,7 +198,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	must(t, err)
 	w.browser().show(subs, doorway, "/dashboard/login/passkey").wrongKey(t, "a subscriber's passkey")
 
-	// Nor does the passkey of a disabled operator open the dashboard.
+	// The passkey of a disabled operator does not open the dashboard either.
 	off := true
 	_, err = w.operators.Update(t.Context(), ann.ID, operator.Input{Disabled: &off}, "")
 	must(t, err)
@@ -336,7 +337,7 @@ func TestRequiredByRole(t *testing.T) {
 	must(t, err)
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 
-	// Nor can the session be used for API requests.
+	// The session cannot be used for API requests either.
 	r := b.request("GET", "/dashboard", nil)
 	for _, c := range b.c.Jar.Cookies(r.URL) {
 		r.AddCookie(c)

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The recording: ten hours of silence in mu-law, with a tone of half a minute.
+// The test recording is ten hours of silence in mu-law, with a tone of half a minute.
 const (
 	hours    = 10
 	rate     = 8000

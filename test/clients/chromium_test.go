@@ -35,7 +35,7 @@ type tab struct {
 //   - the buttons of its window, which are pages in a process that takes part in every navigation, and a
 //     second such process that is started ahead of time;
 //   - a spare process for the next page;
-//   - the cache of left pages for going back.
+//   - the cache of pages that the back button returns to.
 //
 // The first two names are chromedp's own defaults.
 const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI," +

@@ -37,8 +37,8 @@ func logoFile(t *testing.T) string {
 	return name
 }
 
-// TestScreensOfRegistration shows that the pages of registration and of changing the address
-// pass the checks of screens in a project's own colors. So do the login pages in German.
+// TestScreensOfRegistration shows that the pages of registration and of changing the address pass
+// the checks of screens in a project's own colors, and that the login pages pass them in German.
 func TestScreensOfRegistration(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

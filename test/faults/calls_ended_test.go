@@ -166,7 +166,7 @@ var keptTables = []string{"addresses", "audit", "audit_heads", "calls", "daily_c
 // number of calls.
 const manyCounts = `SELECT count(*) FROM (SELECT 1 FROM daily_counts GROUP BY project_id, day HAVING count(*) > 8)`
 
-// TestCallsLeaveNothing makes CALLS calls, or some hundred by default, and ends them in every way.
+// TestCallsLeaveNothing makes CALLS calls, or a few hundred by default, and ends them in every way.
 // Each leaves a record with its cause. No goroutines, sockets, files or other rows remain.
 func TestCallsLeaveNothing(t *testing.T) {
 	harness.OneBackend(t)

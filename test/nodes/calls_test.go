@@ -29,7 +29,7 @@ func (p people) phones(t *testing.T, n *harness.Nodes) (here, there *phone.Phone
 }
 
 // TestCallElsewhere shows that a call between clients on two nodes works like one on a single node:
-// both clients are told the caller's node, and each can end the call.
+// both clients learn the caller's node, and each can end the call.
 func TestCallElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)

@@ -109,7 +109,7 @@ func TestAssignedElsewhere(t *testing.T) {
 	versions := resources + "call_flow/" + flow + "/versions"
 	first := made(t, here, p, versions, `{"document_version":1}`)
 
-	// If two changes name the same version, the second is refused, whatever node it reaches.
+	// If two changes name the same version, the second is refused, whichever node it reaches.
 	there.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
 		harness.JSON(`{"flow_data":{"a":1},"document_version":2}`)).Want(t, 200)
 	here.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),

@@ -139,7 +139,7 @@ func (p people) wantRecordings(t *testing.T, at *harness.Server, session string,
 	})
 }
 
-// TestRoomRecordedElsewhere shows that a backend can record a room by way of any node.
+// TestRoomRecordedElsewhere shows that a backend can record a room through any node.
 func TestRoomRecordedElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -172,7 +172,7 @@ func sizeOf(t *testing.T, dir string) (size int64) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if info, err := f.Info(); err == nil && info.Mode().IsRegular() { // it may be gone meanwhile
+		if info, err := f.Info(); err == nil && info.Mode().IsRegular() { // it may have been deleted in the meantime
 			size += info.Size()
 		}
 	}

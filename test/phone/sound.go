@@ -85,7 +85,7 @@ func (c *Call) WaitSound(loud bool) {
 				return
 			}
 		case <-end:
-			c.phone.t.Fatalf("in vain: loud packets are %v", loud)
+			c.phone.t.Fatalf("timed out waiting for packets whose loudness is %v", loud)
 		}
 	}
 }

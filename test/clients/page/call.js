@@ -93,7 +93,7 @@ async function until(condition, patience = 50000) {
   for (const end = Date.now() + patience; ; ) {
     const value = await condition()
     if (value) return value
-    if (Date.now() > end) throw new Error('in vain: ' + condition + '; ' + situation())
+    if (Date.now() > end) throw new Error('timed out waiting for ' + condition + '; ' + situation())
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }

@@ -20,7 +20,7 @@ let restriction = {} // of the configuration of later connections
 let codecs // the only codecs of audio that later connections offer; undefined for all
 
 // The SDK makes Chromium gather ten pools of candidates in advance. On a busy machine, Chromium then
-// sometimes gathers none at all, and the SDK waits for them in vain.
+// sometimes gathers none at all, and the SDK never stops waiting for them.
 if (globalThis.RTCPeerConnection) {
   globalThis.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(config, ...args) {

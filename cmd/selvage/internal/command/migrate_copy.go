@@ -33,7 +33,7 @@ var copyView = cli.View[backups.Copied]{
 const copyHelp = `Copy all rows to another database, and compare the two. Ids, keys, passwords, tokens and logins stay
 valid. The target needs the same master key and the same media.
 
-Servers may use the source meanwhile; their later changes are not in the copy. Stop them and run the
+Servers may use the source during the copy; their later changes are not in it. Stop them and run the
 command again: it writes only what differs. It also continues a copy that was interrupted. The target
 must be empty, or a copy that no program has used.`
 

@@ -91,7 +91,7 @@ type App struct {
 
 // Options holds the differences between a server and a command.
 type Options struct {
-	Log     *slog.Logger        // for problems in spite of which Open succeeds
+	Log     *slog.Logger        // for problems that do not keep Open from succeeding
 	observe func(event string)  // receives the events of the identity provider; may be nil
 	mails   func(result string) // receives the result of each attempt to send an email; may be nil
 	Media   bool                // open the media of recordings
