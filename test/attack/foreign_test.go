@@ -294,7 +294,8 @@ var unmade = regexp.MustCompile(`/(cxml_applications|dialogflow_agents)/`)
 
 // moments matches values that differ each time an object is shown, such as the duration of a live call.
 var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"|` +
-	`"(end_time|ended_at|left_at)":null,"duration":[0-9]+`)
+	`"(end_time|ended_at|left_at)":null,"duration":[0-9]+|` +
+	`"requests":[0-9]+,"bytes":[0-9]+,"first_at":"[^"]*","last_at":"[^"]*"`) // of a recording's media
 
 // show returns what the project reads by each operation that names an id, by path. All these
 // objects exist.
