@@ -41,7 +41,8 @@ const prefix = 6
 // A Dir is a directory of blobs. Its methods are safe for concurrent use, and several
 // processes may share one directory.
 type Dir struct {
-	root *os.Root
+	root     *os.Root
+	reserved int64 // see Reserve
 }
 
 // OpenDir opens dir, and creates it if it does not exist.

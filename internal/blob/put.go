@@ -23,6 +23,9 @@ func (d *Dir) Put(
 	if _, err := nameOf(key); err != nil {
 		return err
 	}
+	if err := d.checkFree(); err != nil {
+		return unavailable(err)
+	}
 	w := writing{dir: d, key: key}
 	// Closing releases the locks, so it must happen after the row is committed or the files are
 	// deleted.

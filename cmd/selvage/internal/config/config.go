@@ -217,6 +217,9 @@ type Config struct {
 	Recordings struct {
 		// Largest recording accepted.
 		MaxUpload size `key:"max_upload" default:"2GiB"`
+		// Space that recordings leave free on their disk. While less is free, uploads are answered
+		// with 503, and senders keep their files.
+		MinFree size `key:"min_free" default:"256MiB"`
 		// Time that an announced recording waits for its media after the last update about it.
 		// Then its status becomes absent.
 		Wait Period `key:"wait" default:"24h"`

@@ -106,6 +106,7 @@ func (b *backends) openMedia(c config.Config) (err error) {
 	if b.media, err = blob.OpenDir(c.MediaDir()); err != nil {
 		return err
 	}
+	b.media.Reserve(int64(c.Recordings.MinFree))
 	b.opened = append(b.opened, b.media)
 	return nil
 }

@@ -1,0 +1,40 @@
+package blob
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// Reserve makes Put fail with problem.Unavailable while the disk has fewer than this many free bytes,
+// so that other programs and databases on it can still write. 0, the default, reserves nothing. Call
+// it before the directory is used.
+func (d *Dir) Reserve(bytes int64) { d.reserved = bytes }
+
+// checkFree returns problem.Unavailable if writing would use reserved space.
+func (d *Dir) checkFree() error {
+	if d.reserved <= 0 {
+		return nil
+	}
+	free, err := d.Free()
+	if err != nil {
+		return err
+	}
+	if free < d.reserved {
+		return fmt.Errorf("%d bytes are free, and %d are reserved: %w", free, d.reserved, syscall.ENOSPC)
+	}
+	return nil
+}
+
+// Free returns how many bytes of the disk unprivileged programs can still write.
+func (d *Dir) Free() (int64, error) {
+	dir, err := d.root.Open(".")
+	if err != nil {
+		return 0, fmt.Errorf("opening media directory: %w", err)
+	}
+	defer dir.Close()
+	var stat syscall.Statfs_t
+	if err := syscall.Fstatfs(int(dir.Fd()), &stat); err != nil {
+		return 0, fmt.Errorf("reading free space: %w", err)
+	}
+	return int64(stat.Bavail) * stat.Bsize, nil
+}

@@ -1,0 +1,37 @@
+package blob
+
+import (
+	"errors"
+	"math"
+	"os"
+	"testing"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// TestReserve shows that nothing is written while less space is free than is reserved.
+func TestReserve(t *testing.T) {
+	d, path := open(t)
+	free, err := d.Free()
+	if err != nil || free <= 0 {
+		t.Fatalf("Free = %d, %v", free, err)
+	}
+
+	d.Reserve(math.MaxInt64)
+	wrote := false
+	err = d.Put(newKey(t), func(*os.File) (map[string][]byte, error) {
+		wrote = true
+		return nil, nil
+	}, keeping(true, nil))
+	if !errors.Is(err, problem.Unavailable) || problem.First(err).Code != "no_space" || wrote {
+		t.Errorf("Put without free space: %v, written: %v, want no_space", err, wrote)
+	}
+	if left := files(t, path); len(left) != 0 {
+		t.Errorf("files: %q", left)
+	}
+
+	d.Reserve(1)
+	if err := d.Put(newKey(t), filling("x"), keeping(true, nil)); err != nil {
+		t.Errorf("Put with free space: %v", err)
+	}
+}
