@@ -7,10 +7,15 @@ type Client struct {
 	Token  fabric.Token
 	Socket Socket
 
-	// Outside describes a caller from outside the project, as named by the gateway or the SIP
-	// message.
-	Outside *Party `json:",omitempty"`
+	// Party describes a caller that is neither a browser nor a subscriber's phone: the SIP endpoint of a
+	// phone, or a caller from outside the project, as named by the gateway or the SIP message.
+	Party *Party `json:",omitempty"`
+
+	Inside bool `json:",omitempty"` // the client may not call phone numbers and SIP gateways
 }
+
+// isMember reports whether the client belongs to its project, and may call all of its addresses.
+func (c Client) isMember() bool { return c.Token.Kind == fabric.SAT || c.Socket.Endpoint }
 
 // An Op is the operation that a command requests.
 type Op string

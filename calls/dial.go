@@ -54,7 +54,7 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here boo
 	if err != nil {
 		return Reply{}, err
 	}
-	to, cause, err := c.destination(ctx, client.Token, cmd.To)
+	to, cause, err := c.destination(ctx, client, cmd.To)
 	switch {
 	case err != nil:
 		return Reply{}, err
@@ -62,6 +62,8 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here boo
 		return Reply{}, c.refuse(ctx, client, cmd, from, to, cause)
 	case to.RoomID != "":
 		return c.dialRoom(ctx, client, cmd, from, to, here)
+	case to.isOutside() && client.Inside:
+		return Reply{}, c.refuse(ctx, client, cmd, from, to, CallRejected)
 	case to.isOutside():
 		return Reply{}, c.dialOut(ctx, client, cmd, from, to)
 	}
@@ -198,11 +200,12 @@ func (k *call) answerEcho() {
 // lookUp bounds how long a call in progress waits for the list of online sockets.
 const lookUp = 5 * time.Second
 
-// ringSubscriber rings the callee's online sockets and registered phones.
+// ringSubscriber rings the online sockets and registered phones of a subscriber, or the phones of a SIP
+// endpoint.
 func (k *call) ringSubscriber() {
 	ctx, cancel := context.WithTimeout(context.Background(), lookUp)
 	defer cancel()
-	callee := k.record.To.SubscriberID
+	callee := k.record.To.owner()
 	sockets, err := k.ringing(ctx)
 	if err != nil {
 		k.calls.log.Error("finding the subscribers to ring", "call_id", k.id, "error", err)
@@ -256,27 +259,28 @@ func (k *call) giveUp() {
 
 // destination returns the party at an address. If the call cannot be made, cause is set, and the
 // party contains only what is known.
-func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) (to Party, cause Cause, err error) {
+func (c *Calls) destination(ctx context.Context, client Client, dialed string) (to Party, cause Cause, err error) {
 	path, _, _ := strings.Cut(dialed, "?")
+	t, member := client.Token, client.isMember()
 	to = Party{Address: path, Name: path}
-	if number, ok := fabric.ParseNumber(path); ok && t.Kind == fabric.SAT {
+	if number, ok := fabric.ParseNumber(path); ok && member {
 		return Party{Address: number, Name: number}, Cause{}, nil
 	}
-	if path == EchoAddress && t.Kind == fabric.SAT {
+	if path == EchoAddress && member {
 		to.Name = "Echo"
 		return to, Cause{}, nil
 	}
 
 	a, err := c.fabric.Addresses.FindAt(ctx, t.ProjectID, path)
 	switch {
-	case errors.Is(err, problem.NotFound) && t.Kind == fabric.SAT:
+	case errors.Is(err, problem.NotFound) && member:
 		return to, UnallocatedNumber, nil
 	case errors.Is(err, problem.NotFound):
 		return to, CallRejected, nil // a guest must not learn whether an unreachable address exists
 	case err != nil:
 		return to, Cause{}, err
 	}
-	if _, err := c.fabric.Addresses.Find(ctx, t, a.ID); err != nil {
+	if _, err := c.fabric.Addresses.Find(ctx, t, a.ID); err != nil && !member {
 		return to, CallRejected, nil
 	}
 
@@ -295,10 +299,20 @@ func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) 
 		to.RoomID = a.ResourceID
 	case thing.Resource.Type == fabric.GatewayKind:
 		to.GatewayID = a.ResourceID
+	case thing.Resource.Type == fabric.EndpointKind:
+		to.EndpointID = a.ResourceID
 	default:
 		cause = NotImplemented
 	}
 	return to, cause, nil
+}
+
+// owner returns the id of the subscriber or SIP endpoint whose clients ring for the party, or "".
+func (p Party) owner() string {
+	if p.EndpointID != "" {
+		return p.EndpointID
+	}
+	return p.SubscriberID
 }
 
 // isOutside reports whether calls to the party leave through a SIP gateway.
@@ -313,8 +327,8 @@ func CanReach(a fabric.Address) bool {
 // show. It is ignored unless it is an address of the client.
 func (c *Calls) partyOf(ctx context.Context, client Client, wish string) (Party, error) {
 	t := client.Token
-	if client.Outside != nil {
-		return *client.Outside, nil
+	if client.Party != nil {
+		return *client.Party, nil
 	}
 	if t.Kind != fabric.SAT {
 		return Party{Name: "Guest"}, nil

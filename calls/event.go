@@ -12,7 +12,8 @@ type Socket struct {
 	ID    string     `json:"id"`
 	Phone netip.Addr `json:"p,omitzero"`
 
-	Gateway bool `json:"g,omitempty"` // the phone is a SIP gateway
+	Gateway  bool `json:"g,omitempty"` // the phone is a SIP gateway
+	Endpoint bool `json:"e,omitempty"` // the phone registers as a SIP endpoint
 }
 
 // An EventKind names what happened.
@@ -69,6 +70,7 @@ type Party struct {
 	SubscriberID string // "" for guests and for addresses that are not a subscriber's
 	RoomID       string `json:",omitempty"` // of the conference room at the address; not stored
 	GatewayID    string `json:",omitempty"` // of the SIP gateway at the address; not stored
+	EndpointID   string `json:",omitempty"` // of the SIP endpoint at the address; not stored
 }
 
 // A Room is a call as its members see it. A call between two is a room as well.

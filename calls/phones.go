@@ -16,10 +16,10 @@ type Phone struct {
 
 // phonesOf returns the phones that ring for a party.
 func (c *Calls) phonesOf(ctx context.Context, projectID string, to Party) ([]Phone, error) {
-	if c.phones == nil || to.SubscriberID == "" {
+	if c.phones == nil || to.owner() == "" {
 		return nil, nil
 	}
-	return c.phones(ctx, projectID, to.SubscriberID)
+	return c.phones(ctx, projectID, to.owner())
 }
 
 // phoneCodecs lists the codecs for calls to phones, in order of preference. It is unknown which
@@ -43,13 +43,15 @@ func commonCodecs(phones []Phone) (common []string) {
 // ringing returns the connections of the callee's clients: first the newest sockets, then the
 // phones.
 func (k *call) ringing(ctx context.Context) ([]Socket, error) {
-	online, err := k.calls.fabric.Presence.Sockets(ctx, k.project, k.record.To.SubscriberID)
-	if err != nil {
-		return nil, err
-	}
 	var all []Socket
-	for _, s := range online[:min(len(online), mostRung)] {
-		all = append(all, Socket{Node: s.Node, ID: s.ID})
+	if id := k.record.To.SubscriberID; id != "" {
+		online, err := k.calls.fabric.Presence.Sockets(ctx, k.project, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range online[:min(len(online), mostRung)] {
+			all = append(all, Socket{Node: s.Node, ID: s.ID})
+		}
 	}
 	for _, p := range k.phones[:min(len(k.phones), mostRung)] {
 		all = append(all, p.Socket)
@@ -63,8 +65,11 @@ func (k *call) ringSocket(s Socket) {
 	// Revocations before IssuedAt do not end the leg.
 	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID,
 		IssuedAt: time.Now()}
-	if s.Gateway {
+	switch {
+	case s.Gateway:
 		token.Kind, token.ID = fabric.Guest, k.record.Gateway
+	case s.Endpoint:
+		token.Kind, token.ID = fabric.Guest, k.record.To.EndpointID
 	}
 	l := k.newLeg(newID(), Client{Token: token, Socket: s}, k.record.To, true)
 	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, termsFor(s))

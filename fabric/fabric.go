@@ -93,6 +93,7 @@ type Fabric struct {
 	Routes             *Routes
 	Addresses          *Addresses
 	SIP                *SIP
+	Endpoints          *Endpoints
 	Gateways           *Gateways
 	PhoneNumbers       *PhoneNumbers
 	Webhooks           *Webhooks
@@ -150,7 +151,8 @@ func wire(c *core) *Fabric {
 	f.Tokens = &Tokens{c, s.Tokens, newSealers(c.c.Ring, c.c.Host), f.Subscribers, f.Addresses, f.EmbedKeys, apps}
 
 	f.Resources = &Resources{c, s.Resources, f.Subscribers, f.Addresses}
-	f.SIP = &SIP{c, s.SIP, f.Resources, f.Subscribers}
+	f.Endpoints = &Endpoints{c, s.Endpoints}
+	f.SIP = &SIP{c, s.SIP, f.Resources, f.Subscribers, f.Endpoints}
 	f.Routes = &Routes{c, s.Routes, f.Resources, f.Addresses, f.SIP}
 	f.Gateways = &Gateways{c, s.Gateways}
 	f.PhoneNumbers = &PhoneNumbers{c, s.PhoneNumbers, f.Addresses}
@@ -215,6 +217,7 @@ type Stores struct {
 	Routes             RouteStore
 	Addresses          AddressStore
 	SIP                SIPStore
+	Endpoints          EndpointStore
 	Gateways           GatewayStore
 	PhoneNumbers       NumberStore
 	Webhooks           WebhookStore

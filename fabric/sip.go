@@ -21,6 +21,7 @@ type SIP struct {
 	store       SIPStore
 	resources   *Resources
 	subscribers *Subscribers
+	endpoints   *Endpoints
 }
 
 // A SIPStore keeps SIP addresses and credentials; see [Stores].
@@ -60,11 +61,12 @@ type SIPAddress struct {
 	Updated    time.Time
 }
 
-// A SIPCredential lets a phone of a subscriber register.
+// A SIPCredential lets a phone register, for a subscriber or as a SIP endpoint.
 type SIPCredential struct {
 	ID           string
 	ProjectID    string
-	SubscriberID string
+	SubscriberID string // "" for those of a SIP endpoint
+	EndpointID   string // "" for those of a subscriber
 	Fields       kinds.Values
 	Secrets      string // sealed
 	Created      time.Time
@@ -79,6 +81,14 @@ func (a SIPAddress) User() string { return a.Fields.Text("user") }
 
 // Encrypted reports whether the address accepts only calls with encrypted media.
 func (a SIPAddress) Encrypted() bool { return a.Fields.Text("encryption") == "required" }
+
+// Owner returns the id of the subscriber or SIP endpoint that a phone with the credentials belongs to.
+func (c SIPCredential) Owner() string {
+	if c.EndpointID != "" {
+		return c.EndpointID
+	}
+	return c.SubscriberID
+}
 
 // Username returns the name that the phone registers with.
 func (c SIPCredential) Username() string { return c.Fields.Text("username") }

@@ -24,9 +24,9 @@ func (c SIPCredential) Codecs() (names []string) {
 	return names
 }
 
-// FindAccounts returns the accounts with a username. Usernames are unique within a project, so
-// several projects may have one each: the password decides which account a phone has. Accounts of
-// disabled subscribers are left out.
+// FindAccounts returns the accounts with a username, of subscribers and SIP endpoints. Usernames are
+// unique among those of a project's subscribers and among its endpoints, so there may be several: the
+// password decides which account a phone has. Accounts of disabled subscribers are left out.
 func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAccount, err error) {
 	found, err := sip.store.NamedSIPCredentials(ctx, username, mostNamesakes)
 	if err != nil {
@@ -48,13 +48,17 @@ func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAcc
 			all = append(all, SIPAccount{c, password})
 		}
 	}
-	return all, nil
+	endpoints, err := sip.endpoints.accounts(ctx, username)
+	return append(all, endpoints...), err
 }
 
-// FindAccount returns the credentials with which a phone registered. If they were deleted or their
-// subscriber may not make calls, the error is problem.NotFound.
-func (sip *SIP) FindAccount(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error) {
-	c, err := sip.store.FindSIPCredential(ctx, projectID, subscriberID, id)
+// FindAccount returns the credentials with which a phone of owner registered. If they were deleted or
+// their subscriber may not make calls, the error is problem.NotFound.
+func (sip *SIP) FindAccount(ctx context.Context, projectID, owner, id string) (SIPCredential, error) {
+	if owner == id {
+		return sip.endpoints.find(ctx, projectID, id)
+	}
+	c, err := sip.store.FindSIPCredential(ctx, projectID, owner, id)
 	if err != nil {
 		return c, err
 	}

@@ -19,6 +19,7 @@ func (s *Store) Fabric() fabric.Stores {
 		Routes:             s,
 		Addresses:          s,
 		SIP:                s,
+		Endpoints:          s,
 		Gateways:           s,
 		PhoneNumbers:       s,
 		Webhooks:           s,

@@ -78,6 +78,24 @@ func (s *Resources) ListGateways(ctx context.Context, after string, most int) ([
 		`WHERE type = 'sip_gateway' AND id > $1 ORDER BY id LIMIT $2`, after, most)
 }
 
+// NamedEndpoints returns SIP endpoints with a username, of any project, oldest first.
+func (s *Resources) NamedEndpoints(ctx context.Context, username string, most int) ([]fabric.Resource, error) {
+	return resourceTable.gather(ctx, s.read(),
+		`WHERE type = 'sip_endpoint' AND display_name = $1 ORDER BY id LIMIT $2`, username, most)
+}
+
+// SetEndpointPassword writes the sealed password of a SIP endpoint, unless the endpoint was changed
+// after the time old.
+func (s *Resources) SetEndpointPassword(ctx context.Context, r fabric.Resource, old time.Time) error {
+	e := audit.Of("sip_endpoint.password_made", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName)
+	return s.once(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE resources SET secrets = $4, updated = $5
+			WHERE id = $1 AND project_id = $2 AND updated = $3`,
+			r.ID, r.ProjectID, micros(old), r.Secrets, micros(r.Updated))
+		return requireUnchanged(res, err, "SIP endpoint")
+	})
+}
+
 // UpdateResource writes a resource, renames its addresses, and queues its event, unless the
 // resource was changed after the time old.
 func (s *Resources) UpdateResource(

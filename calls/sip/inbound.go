@@ -1,6 +1,7 @@
 package sip
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -84,7 +85,35 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 		return c, false
 	}
 	at := calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()}
-	return caller{client: clientOf(a.SIPCredential, at)}, true
+	if a.EndpointID == "" {
+		return caller{client: clientOf(a.SIPCredential, at)}, true
+	}
+	if c, err = s.fromEndpoint(ctx, a.SIPCredential, at); err != nil {
+		s.log.Error("finding the SIP endpoint of a phone", "error", err)
+		return c, false // the caller repeats the request
+	}
+	return c, true
+}
+
+// fromEndpoint returns a caller whose phone registers as a SIP endpoint. What it may dial depends on the
+// endpoint's call handler.
+func (s *Server) fromEndpoint(
+	ctx context.Context, cred fabric.SIPCredential, at calls.Socket,
+) (c caller, err error) {
+	own, err := s.c.Fabric.SIP.AddressOf(ctx, cred)
+	if err != nil {
+		return c, err
+	}
+	at.Endpoint = true
+	c.client = clientOf(cred, at)
+	c.client.Party = &calls.Party{Name: cmp.Or(cred.Fields.Text("caller_id"), own.DisplayName),
+		Address: own.Path(), AddressID: own.ID}
+	c.client.Inside = !cred.MayCallNumbers()
+	handler, handled, err := s.c.Fabric.SIP.HandlerOf(ctx, cred)
+	if handled {
+		c.to = handler.Path()
+	}
+	return c, err
 }
 
 // inboundDialog returns the dialog that an INVITE begins.
@@ -103,6 +132,10 @@ func (s *Server) inboundDialog(
 
 // clientOf returns the client that represents a phone in package calls.
 func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
+	if c.EndpointID != "" {
+		return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.Guest, ID: c.EndpointID,
+			ProjectID: c.ProjectID, IssuedAt: time.Now()}}
+	}
 	return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.SAT, ProjectID: c.ProjectID,
 		SubscriberID: c.SubscriberID, IssuedAt: time.Now()}}
 }

@@ -12,9 +12,13 @@ import (
 
 // ring sends the invitation e to a phone.
 func (s *Server) ring(to calls.Socket, e calls.Event) {
-	subscriber, _, _ := cutSocket(to.ID)
+	owner, _, _ := cutSocket(to.ID)
+	c := fabric.SIPCredential{ProjectID: e.Project, SubscriberID: owner}
+	if to.Endpoint {
+		c.SubscriberID, c.EndpointID = "", owner
+	}
 	d := &dialog{server: s, key: dialogKey{rand.Text() + "@selvage", newTag()}, leg: e.Leg, node: e.Node, sdp: e.SDP,
-		client: clientOf(fabric.SIPCredential{ProjectID: e.Project, SubscriberID: subscriber}, to)}
+		client: clientOf(c, to)}
 	if s.add(d) {
 		go func() {
 			defer s.recoverPanic()

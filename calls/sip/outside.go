@@ -186,8 +186,8 @@ func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) (ok,
 // key.
 func (s *Server) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
 	return caller{to: to.Path(), client: calls.Client{
-		Outside: &from,
-		Socket:  calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()},
+		Party:  &from,
+		Socket: calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()},
 		Token: fabric.Token{Kind: fabric.Guest, ID: uuid.NewString(), ProjectID: to.ProjectID,
 			KeyID: id, Embedded: true, AddressIDs: []string{to.ID}, IssuedAt: time.Now()},
 	}}

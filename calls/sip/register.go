@@ -32,7 +32,7 @@ const (
 // A binding is a registered contact of a phone.
 type binding struct {
 	ID         string         `json:"id"`
-	Credential string         `json:"c"` // id of the SIP credentials
+	Credential string         `json:"c"` // id of the SIP credentials, or of the SIP endpoint
 	Secret     string         `json:"s"` // digest of the sealed password; a new password ends the binding
 	Contact    string         `json:"u"`
 	CallID     string         `json:"k"` // from the REGISTER
@@ -44,18 +44,18 @@ type binding struct {
 	Until      int64          `json:"e"`           // Unix time in microseconds
 }
 
-// A register lists a subscriber's bindings, oldest first.
+// A register lists the bindings of a subscriber or SIP endpoint, oldest first.
 type register struct {
 	Project  string    `json:"p"`
 	Bindings []binding `json:"b"`
 }
 
-func registerKey(subscriber string) session.Key { return session.Key{Kind: "phones", ID: subscriber} }
+func registerKey(owner string) session.Key { return session.Key{Kind: "phones", ID: owner} }
 
-// registerOf returns a subscriber's register without expired bindings. old is the stored value, or
-// nil if there is none.
-func (s *Server) registerOf(ctx context.Context, subscriber string) (r register, old []byte, err error) {
-	old, err = s.c.Sessions.Get(ctx, registerKey(subscriber))
+// registerOf returns an owner's register without expired bindings. old is the stored value, or nil if
+// there is none.
+func (s *Server) registerOf(ctx context.Context, owner string) (r register, old []byte, err error) {
+	old, err = s.c.Sessions.Get(ctx, registerKey(owner))
 	if errors.Is(err, problem.NotFound) {
 		return r, nil, nil
 	}
@@ -70,14 +70,14 @@ func (s *Server) registerOf(ctx context.Context, subscriber string) (r register,
 	return r, old, nil
 }
 
-// changeRegister applies a change to a subscriber's register, and returns the result. If another
+// changeRegister applies a change to the register of the credentials' owner, and returns the result. If another
 // caller changes the register at the same time, changeRegister tries again.
 func (s *Server) changeRegister(
 	ctx context.Context, c fabric.SIPCredential, change func(*register) error,
 ) (r register, err error) {
 	for range maxTries {
 		var old []byte
-		if r, old, err = s.registerOf(ctx, c.SubscriberID); err != nil {
+		if r, old, err = s.registerOf(ctx, c.Owner()); err != nil {
 			return r, err
 		}
 		r.Project = c.ProjectID
@@ -89,9 +89,9 @@ func (s *Server) changeRegister(
 			return r, fmt.Errorf("writing registrations: %w", err)
 		}
 		if old == nil {
-			err = s.c.Sessions.Add(ctx, registerKey(c.SubscriberID), value, maxExpiry)
+			err = s.c.Sessions.Add(ctx, registerKey(c.Owner()), value, maxExpiry)
 		} else {
-			err = s.c.Sessions.CompareAndSwap(ctx, registerKey(c.SubscriberID), old, value, maxExpiry)
+			err = s.c.Sessions.CompareAndSwap(ctx, registerKey(c.Owner()), old, value, maxExpiry)
 		}
 		if !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) {
 			return r, err
@@ -341,11 +341,12 @@ func (r register) headers(credential string) (all []sip.Header) {
 }
 
 // socketID returns the id of a binding's socket. Every node can find the binding by this id.
-func socketID(subscriber, binding string) string { return subscriber + "/" + binding }
+func socketID(owner, binding string) string { return owner + "/" + binding }
 
-// Phones returns the phones that ring for a subscriber. It serves as Phones in [calls.Config].
-func (s *Server) Phones(ctx context.Context, projectID, subscriberID string) (all []calls.Phone, err error) {
-	r, _, err := s.registerOf(ctx, subscriberID)
+// Phones returns the phones that ring for a subscriber or SIP endpoint. It serves as Phones in
+// [calls.Config].
+func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []calls.Phone, err error) {
+	r, _, err := s.registerOf(ctx, owner)
 	if err != nil || r.Project != projectID {
 		return nil, err
 	}
@@ -353,7 +354,7 @@ func (s *Server) Phones(ctx context.Context, projectID, subscriberID string) (al
 	for _, b := range slices.Backward(r.Bindings) {
 		c, ok := known[b.Credential]
 		if !ok {
-			c, err = s.c.Fabric.SIP.FindAccount(ctx, projectID, subscriberID, b.Credential)
+			c, err = s.c.Fabric.SIP.FindAccount(ctx, projectID, owner, b.Credential)
 			if err != nil && !errors.Is(err, problem.NotFound) {
 				return nil, err
 			}
@@ -367,8 +368,8 @@ func (s *Server) Phones(ctx context.Context, projectID, subscriberID string) (al
 		if s.c.Alone {
 			node = s.c.Node // this process may have started after the registration
 		}
-		all = append(all, calls.Phone{Codecs: codecsOf(c),
-			Socket: calls.Socket{Node: node, ID: socketID(subscriberID, b.ID), Phone: b.Remote.Addr()}})
+		all = append(all, calls.Phone{Codecs: codecsOf(c), Socket: calls.Socket{Node: node, ID: socketID(owner, b.ID),
+			Phone: b.Remote.Addr(), Endpoint: c.EndpointID != ""}})
 	}
 	return all, nil
 }
@@ -391,8 +392,8 @@ func codecNames(codecs []string) (names []string) {
 
 // findBinding returns the binding of a socket, and the flow to its phone.
 func (s *Server) findBinding(ctx context.Context, id string) (b binding, f flow, err error) {
-	subscriber, name, _ := strings.Cut(id, "/")
-	r, _, err := s.registerOf(ctx, subscriber)
+	owner, name, _ := strings.Cut(id, "/")
+	r, _, err := s.registerOf(ctx, owner)
 	if err != nil {
 		return b, f, err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // cutSocket splits the id of a phone's socket; see socketID.
-func cutSocket(id string) (subscriber, binding string, ok bool) { return strings.Cut(id, "/") }
+func cutSocket(id string) (owner, binding string, ok bool) { return strings.Cut(id, "/") }
 
 // Tell implements [calls.Clients] for phones. It does not block.
 func (s *Server) Tell(to calls.Socket, e calls.Event) {

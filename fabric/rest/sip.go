@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// sipAPI serves SIP addresses, and the SIP credentials of subscribers.
+// sipAPI serves SIP addresses, the SIP credentials of subscribers, and the passwords of SIP endpoints.
 type sipAPI struct{ fabric *fabric.Fabric }
 
 func (a sipAPI) routes(by *credentials) []route {
@@ -22,6 +22,7 @@ func (a sipAPI) routes(by *credentials) []route {
 		{"GET", credentials + "/{id}", by.project(ok(a.findCredential, a.showCredential))},
 		{"PATCH", credentials + "/{id}", by.project(ok(a.updateCredential, a.showCredential))},
 		{"PUT", credentials + "/{id}", by.project(ok(a.updateCredential, a.showCredential))},
+		{"POST", resources + "sip_endpoints/{id}/password", by.project(ok(a.makePassword, same))},
 		{"GET", addresses, by.project(list(a.listAddresses, a.showAddress))},
 		{"POST", addresses, by.project(created(a.createAddress, a.showAddress))},
 		{"DELETE", addresses + "/{id}", by.project(noContent(a.deleteAddress))},
@@ -112,6 +113,18 @@ func (a sipAPI) updateCredential(r *http.Request, by fabric.Issuer) (fabric.SIPC
 // deleteCredential serves DELETE …/sip_endpoints/{id}.
 func (a sipAPI) deleteCredential(r *http.Request, by fabric.Issuer) error {
 	return a.fabric.SIP.DeleteCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
+}
+
+// A passwordResponse shows what a phone of a SIP endpoint authenticates with.
+type passwordResponse struct {
+	Username string `json:"username"`
+	Password string `json:"password"`
+}
+
+// makePassword serves POST /api/fabric/resources/sip_endpoints/{id}/password.
+func (a sipAPI) makePassword(r *http.Request, by fabric.Issuer) (passwordResponse, error) {
+	made, err := a.fabric.Endpoints.NewPassword(r.Context(), by.ProjectID, r.PathValue("id"))
+	return passwordResponse{made.Username(), made.Password}, err
 }
 
 // listAddresses serves GET /api/fabric/sip_addresses.

@@ -92,6 +92,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"sip_credential.created":      {"SIP credential created", ""},
 	"sip_credential.deleted":      {"SIP credential deleted", ""},
 	"sip_credential.updated":      {"SIP credential updated", ""},
+	"sip_endpoint.password_made":  {"Password of a SIP endpoint made", ""},
 	"subscriber.created":          {"Subscriber created", ""},
 	"subscriber.deleted":          {"Subscriber deleted", ""},
 	"subscriber.disabled":         {"Subscriber disabled", ""},

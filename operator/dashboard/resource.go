@@ -85,6 +85,9 @@ func (a *resourcePages) createResource(v *visit) error {
 	if err = errors.Join(wrong...); err == nil {
 		var r fabric.Resource
 		if r, err = a.Fabric.Resources.Create(v.r.Context(), v.project.ID, k, sent); err == nil {
+			if k.Type == fabric.EndpointKind {
+				return a.newPassword(v, r.ID)
+			}
 			return v.redirect(v.base() + "/resources/" + r.ID + "?done=resourceadded")
 		}
 	}
@@ -123,6 +126,7 @@ type resourcePage struct {
 	Base      string
 	MayChange bool
 	Faults    []string
+	Endpoint  *endpointPart // of a SIP endpoint; nil for other kinds
 }
 
 // showResource serves GET /dashboard/projects/{project}/resources/{id}.
@@ -133,6 +137,13 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 	if err != nil {
 		return err
 	}
+	return a.pageOf(v, code, r, k, wrong, endpointPartOf(r, ""))
+}
+
+// pageOf shows the page of a resource.
+func (a *resourcePages) pageOf(
+	v *visit, code int, r fabric.Resource, k *kinds.Kind, wrong []string, endpoint *endpointPart,
+) error {
 	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID,
 		page.Query{Size: page.DefaultSize})
 	if err != nil {
@@ -141,12 +152,12 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 
 	p := resourcePage{
 		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: factsOf(k, r.Fields),
-		Base: v.base(), MayChange: v.mayIn(operator.Write), Faults: wrong,
+		Base: v.base(), MayChange: v.mayIn(operator.Write), Faults: wrong, Endpoint: endpoint,
 		Snippets: a.resourceSnippets(v, k, r, found.Items),
 	}
 	for _, address := range found.Items {
 		p.Addresses = append(p.Addresses, v.addressRow(address))
-		p.Answers = p.Answers || calls.CanReach(address)
+		p.Answers = p.Answers || calls.CanReach(address) || endpoint != nil
 	}
 
 	if p.Deployed, err = a.versions(v, k, r); err != nil {

@@ -119,6 +119,8 @@ func (a *resourcePages) routes() []route {
 			serve: a.changeResource, large: true},
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/deploy", may: operator.Write,
 			serve: a.deploy},
+		{pattern: "POST /dashboard/projects/{project}/resources/{id}/password", may: operator.Write,
+			serve: a.makePassword},
 		{pattern: "POST /dashboard/projects/{project}/resources/{id}/delete", may: operator.Write,
 			serve: a.deleteResource},
 		{pattern: "GET /dashboard/projects/{project}/addresses", may: operator.Read,

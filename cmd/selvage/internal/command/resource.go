@@ -52,8 +52,9 @@ func (c *commands) resourceCommand() *cobra.Command {
 		func(ctx context.Context, a *app, r resource) error {
 			return a.Fabric.Resources.DeleteThing(ctx, r.ProjectID, r.ID)
 		})
-	addProject(ls, show, create, remove)
-	return cli.Noun("resource", "Resources: everything that has an address", ls, show, create, remove)
+	password := c.passwordCommand()
+	addProject(ls, show, create, remove, password)
+	return cli.Noun("resource", "Resources: everything that has an address", ls, show, create, remove, password)
 }
 
 // kindNamed returns a kind by its type or path.

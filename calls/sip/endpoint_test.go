@@ -1,0 +1,156 @@
+package sip_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
+)
+
+// endpoint creates a SIP endpoint with further members, and returns it and a phone that has its
+// password.
+func (w *world) endpoint(name, more string) (fabric.Resource, *phone) {
+	w.t.Helper()
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(`{"username": "`+name+`"`+more+`}`), &members); err != nil {
+		w.t.Fatal(err)
+	}
+	r := must[fabric.Resource](w.t)(w.fabric.Resources.Create(w.t.Context(), w.project, w.endpointKind(), members))
+	p := w.newPhone(name)
+	p.password = must[fabric.SIPAccount](w.t)(w.fabric.Endpoints.NewPassword(w.t.Context(), w.project, r.ID)).Password
+	return r, p
+}
+
+// TestEndpoint shows that a phone registers as a SIP endpoint, calls members of the project, and rings
+// at the endpoint's address and at no other.
+func TestEndpoint(t *testing.T) {
+	w := newWorld(t)
+	r, desk := w.endpoint("desk-12", `, "caller_id": "Front desk"`)
+	for _, desk.algorithm = range []string{"MD5", "SHA-256"} {
+		desk.callID = "registration by " + desk.algorithm
+		desk.register()
+	}
+
+	bob := w.newPhone("bob")
+	bob.register()
+	if _, m := desk.dial("bob"); m.kind() != "180" {
+		t.Fatalf("calling bob from a SIP endpoint returned\n%s\nwant 180", m)
+	}
+	invite := bob.expect("INVITE")
+	if from := invite.header("From")[0]; !strings.Contains(from, `"Front desk" <sip:desk-12@`) {
+		t.Errorf("bob's phone shows the caller %s, want the endpoint's caller id", from)
+	}
+	bob.respond(invite, "200 OK", bob.offer("sendrecv"))
+	bob.expect("ACK")
+	answered := desk.expect("200")
+	hear(t, desk, desk.mediaOf(answered), bob, "hello bob")
+	record := w.lastCall()
+	if record.From.Address != "/private/desk-12" || record.Guest != r.ID {
+		t.Errorf("the call is from %q of %q, want /private/desk-12 of %s", record.From.Address, record.Guest, r.ID)
+	}
+	desk.send(desk.write(desk.inDialog("BYE", answered), ""))
+	desk.expect("200")
+	bob.respond(bob.expect("BYE"), "200 OK", "")
+	w.isOver()
+
+	if _, m := bob.dial("desk-12"); m.kind() != "180" {
+		t.Fatalf("calling the SIP endpoint returned\n%s\nwant 180", m)
+	}
+	invite = desk.expect("INVITE")
+	desk.respond(invite, "200 OK", desk.offer("sendrecv"))
+	desk.expect("ACK")
+	hear(t, bob, bob.mediaOf(bob.expect("200")), desk, "hello desk")
+	desk.send(desk.write(request{method: "BYE", uri: "sip:selvage@" + w.udp.String(), to: invite.header("From")[0],
+		from: "phone-desk-12", seq: 1}, ""))
+}
+
+// TestEndpointPassword shows that only the newest password of a SIP endpoint is valid, also for phones
+// that have registered, and that a deleted endpoint has none.
+func TestEndpointPassword(t *testing.T) {
+	w := newWorld(t)
+	refused := func(what string, p *phone) {
+		t.Helper()
+		if _, m := p.ask(p.registration(600)); m.kind() != "401" {
+			t.Errorf("registering with %s returned\n%s\nwant 401", what, m)
+		}
+	}
+	kind := w.endpointKind()
+	must[fabric.Resource](t)(w.fabric.Resources.Create(t.Context(), w.project, kind,
+		map[string]json.RawMessage{"username": quoted("bare")}))
+	p := w.newPhone("bare")
+	p.password = ""
+	refused("the empty password of a new endpoint", p)
+
+	r, desk := w.endpoint("desk", "")
+	desk.register()
+	second := must[fabric.SIPAccount](t)(w.fabric.Endpoints.NewPassword(t.Context(), w.project, r.ID)).Password
+	if second == desk.password {
+		t.Fatal("the new password is the old one")
+	}
+	refused("the old password", desk)
+	if _, m := w.newPhone("alice").dial("desk"); m.kind() != "480" {
+		t.Errorf("calling an endpoint whose phone knows only the old password returned\n%s\nwant 480", m)
+	}
+	desk.password = second
+	desk.register()
+	if _, err := w.fabric.Resources.Update(t.Context(), w.project, kind, r.ID,
+		map[string]json.RawMessage{"caller_id": quoted("Desk")}); err != nil {
+		t.Fatal(err)
+	}
+	desk.register() // an update keeps the password
+
+	if err := w.fabric.Resources.Delete(t.Context(), w.project, kind, r.ID); err != nil {
+		t.Fatal(err)
+	}
+	refused("the password of a deleted endpoint", desk)
+}
+
+// TestEndpointHandler shows that the call handler of a SIP endpoint decides what its phones can call.
+func TestEndpointHandler(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(nil)
+	w.permit(fabric.OutboundOn, "+49")
+	_, inside := w.endpoint("inside", `, "call_handler": "block-pstn"`)
+	for _, number := range []string{"+4930123456", "%2B4930123456"} {
+		if _, m := inside.dial(number); m.kind() != "403" {
+			t.Errorf("dialing %s from an endpoint that may not call numbers returned\n%s\nwant 403", number, m)
+		}
+	}
+	_, outside := w.endpoint("outside", `, "call_handler": "passthrough"`)
+	outside.dial("+4930123456")
+	carrier.expect("INVITE")
+
+	bob := w.newPhone("bob")
+	bob.register()
+	_, hotline := w.endpoint("hotline",
+		`, "call_handler": "resource", "calling_handler_resource_id": "`+w.subscribers["bob"]+`"`)
+	if _, m := hotline.dial("alice"); m.kind() != "180" {
+		t.Errorf("calling from an endpoint with a handler returned\n%s\nwant 180", m)
+	}
+	bob.expect("INVITE")
+}
+
+// TestForeignEndpoint shows that a phone reaches nothing outside of the project of its endpoint.
+func TestForeignEndpoint(t *testing.T) {
+	w := newWorld(t)
+	w.newPhone("bob").register()
+	own := w.project
+	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
+	r, desk := w.endpoint("desk", "")
+	if _, m := desk.dial("bob"); m.kind() != "404" {
+		t.Errorf("calling a subscriber of another project returned\n%s\nwant 404", m)
+	}
+	if _, err := w.fabric.Endpoints.NewPassword(t.Context(), own, r.ID); err == nil {
+		t.Error("a project made a password for another project's endpoint")
+	}
+	if phones, err := w.server.Phones(t.Context(), own, r.ID); err != nil || len(phones) != 0 {
+		t.Errorf("the phones of another project's endpoint are %v (%v), want none", phones, err)
+	}
+}
+
+// endpointKind returns the kind of SIP endpoints.
+func (w *world) endpointKind() *kinds.Kind {
+	return w.fabric.Resources.Kinds().ByType(fabric.EndpointKind)
+}

@@ -1,0 +1,132 @@
+package fabric
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// EndpointKind is the type of the resources that are SIP endpoints.
+const EndpointKind = "sip_endpoint"
+
+// Endpoints makes the passwords of SIP endpoints. [Resources] creates and changes the endpoints.
+type Endpoints struct {
+	*core
+	store EndpointStore
+}
+
+// An EndpointStore keeps the passwords of SIP endpoints; see [Stores].
+type EndpointStore interface {
+	// FindResource returns a resource of a project, by its type and id.
+	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
+	// NamedEndpoints returns at most the given number of SIP endpoints with a username, of any project,
+	// oldest first.
+	NamedEndpoints(ctx context.Context, username string, most int) ([]Resource, error)
+	// SetEndpointPassword writes the sealed password of a SIP endpoint. It returns problem.Conflict if
+	// the endpoint was changed since old, the time of the change that the caller has read.
+	SetEndpointPassword(ctx context.Context, r Resource, old time.Time) error
+}
+
+// NewPassword makes a password for the phones of a SIP endpoint, and returns the account with it. The
+// password is stored sealed and is not shown again. An earlier password is no longer valid.
+func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a SIPAccount, err error) {
+	id, ok := canonical(id)
+	if !ok {
+		return a, problem.NoSuch("SIP endpoint")
+	}
+	password := rand.Text()
+	raw, err := json.Marshal(map[string]string{"password": password})
+	if err != nil {
+		return a, fmt.Errorf("writing a SIP password: %w", err)
+	}
+
+	err = again(func() error {
+		r, err := es.store.FindResource(ctx, projectID, EndpointKind, id)
+		if errors.Is(err, problem.NotFound) {
+			return problem.NoSuch("SIP endpoint")
+		}
+		if err != nil {
+			return err
+		}
+		if r.Secrets, err = es.c.Ring.SealSecret(ResourceSecretName(id), raw); err != nil {
+			return err
+		}
+		old := r.Updated
+		r.Updated = later(es.now(), old.Add(time.Microsecond))
+		a = SIPAccount{credentialOf(r), password}
+		return es.store.SetEndpointPassword(ctx, r, old)
+	})
+	return a, err
+}
+
+// accounts returns the accounts of SIP endpoints with a username. Endpoints without a password are
+// left out.
+func (es *Endpoints) accounts(ctx context.Context, username string) (all []SIPAccount, err error) {
+	found, err := es.store.NamedEndpoints(ctx, username, mostNamesakes)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range found {
+		if r.Secrets == "" {
+			continue
+		}
+		secrets, err := es.openSecrets(r.ID, r.Secrets)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, SIPAccount{credentialOf(r), secrets.Text("password")})
+	}
+	return all, nil
+}
+
+// credentialOf returns the credentials of a SIP endpoint.
+func credentialOf(r Resource) SIPCredential {
+	return SIPCredential{ID: r.ID, ProjectID: r.ProjectID, EndpointID: r.ID, Fields: r.Fields, Secrets: r.Secrets,
+		Created: r.Created, Updated: r.Updated}
+}
+
+// find returns the credentials of a SIP endpoint. If it does not exist or has no password, the error
+// is problem.NotFound.
+func (es *Endpoints) find(ctx context.Context, projectID, id string) (SIPCredential, error) {
+	r, err := es.store.FindResource(ctx, projectID, EndpointKind, id)
+	if err == nil && r.Secrets == "" {
+		err = problem.NoSuch("SIP credentials")
+	}
+	return credentialOf(r), err
+}
+
+// The call handlers of a SIP endpoint that limit what its phones can call.
+const (
+	handlerBlockNumbers = "block-pstn"
+	handlerResource     = "resource"
+)
+
+// MayCallNumbers reports whether a phone with the credentials may dial phone numbers. The rules of the
+// project apply in addition.
+func (c SIPCredential) MayCallNumbers() bool {
+	return c.EndpointID == "" || c.Fields.Text("call_handler") != handlerBlockNumbers
+}
+
+// HandlerOf returns the address to which all calls from a phone with the credentials go, whatever it
+// dials. ok is false if there is none.
+func (sip *SIP) HandlerOf(ctx context.Context, c SIPCredential) (a Address, ok bool, err error) {
+	id := c.Fields.Text(handlerField)
+	if c.EndpointID == "" || c.Fields.Text("call_handler") != handlerResource || id == "" {
+		return a, false, nil
+	}
+	a, err = sip.resources.addresses.first(ctx, c.ProjectID, id)
+	if errors.Is(err, problem.NotFound) {
+		return a, false, nil
+	}
+	return a, err == nil, err
+}
+
+// AddressOf returns the first address of the SIP endpoint that the credentials belong to.
+func (sip *SIP) AddressOf(ctx context.Context, c SIPCredential) (Address, error) {
+	return sip.resources.addresses.first(ctx, c.ProjectID, c.EndpointID)
+}
