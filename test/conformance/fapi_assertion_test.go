@@ -128,11 +128,6 @@ func objectBy(sign func(*module, transfer) string) func(*module) {
 	}
 }
 
-func signedByOther(m *module, r transfer) string {
-	m.Helper()
-	return m.sign(newKey(m), jose.ES256, members{"kid": r.bank.signing.KeyID}, r.claims())
-}
-
 func signedBySecond(m *module, r transfer) string {
 	m.Helper()
 	second := m.secondBank()

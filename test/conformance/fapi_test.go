@@ -42,6 +42,7 @@ func bankFlow(m *module) {
 	second := m.transfer(m.secondBank()).complete()
 	m.resource(m.bank(), first.AccessToken).Want(m, 200)
 	m.resource(m.bank(), second.AccessToken).Want(m, 400, 401, 403)
+	duplicated(m)
 }
 
 func userRejects(m *module) {
