@@ -152,6 +152,7 @@ type phone struct {
 	callID         string
 	seq            int
 	seen           map[string]bool // received messages, to skip those that UDP repeats
+	unread         string          // received, but not returned yet; a TCP connection may join messages
 }
 
 // newPhone returns a phone with its own sockets.
@@ -211,20 +212,42 @@ func (p *phone) next(within time.Duration) message {
 	p.t.Helper()
 	b := make([]byte, 8192)
 	for end := time.Now().Add(within); ; {
-		_ = p.conn.SetReadDeadline(end)
-		n, err := p.conn.Read(b)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			return ""
+		m, ok := p.cut()
+		if !ok {
+			_ = p.conn.SetReadDeadline(end)
+			n, err := p.conn.Read(b)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				return ""
+			}
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			p.unread += string(b[:n])
+			continue
 		}
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		m := message(strings.TrimLeft(string(b[:n]), "\r\n")) // a TCP connection may answer a ping first
 		if m.kind() != "" && !p.seen[string(m)] {
 			p.seen[string(m)] = true
 			return m
 		}
 	}
+}
+
+// cut removes the first message from what was received. ok is false if it is not complete.
+func (p *phone) cut() (m message, ok bool) {
+	p.unread = strings.TrimLeft(p.unread, "\r\n") // pings, or answers to them
+	head, body, found := strings.Cut(p.unread, "\r\n\r\n")
+	if !found {
+		return "", false
+	}
+	length := 0
+	if all := message(head + "\r\n").header("Content-Length"); len(all) > 0 {
+		length, _ = strconv.Atoi(all[0])
+	}
+	if len(body) < length {
+		return "", false
+	}
+	p.unread = body[length:]
+	return message(head + "\r\n\r\n" + body[:length]), true
 }
 
 // expect returns the next message, and fails unless it is of the given kind.
