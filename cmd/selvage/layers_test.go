@@ -42,7 +42,7 @@ var layers = map[string][]string{
 		"idp", "internal/page", "internal/problem", "internal/web", "operator", "recordings", "sdk", "templates"},
 	// protocols and the store import their domains and the plumbing, never each other
 	"operator/dashboard": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/cnf",
-		"internal/factor", "internal/brand", "internal/page", "internal/problem", "internal/web",
+		"internal/deliver", "internal/factor", "internal/brand", "internal/page", "internal/problem", "internal/web",
 		"internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
 	"fabric/relay": {"calls", "chat", "fabric", "internal/cnf", "internal/problem", "internal/web"},
 	"fabric/rest": {"calls", "chat", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/cnf",
