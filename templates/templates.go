@@ -148,10 +148,12 @@ type Error struct {
 	Way         *Link // where to continue; may be nil
 }
 
-// Home is the start page, which lists what runs on this server.
+// Home is the start page. It leads visitors to the pages of this server, and lists its endpoints for
+// developers.
 type Home struct {
-	Version string
-	Links   []Link
+	Version   string // "" hides it
+	Pages     []Link
+	Endpoints []Link
 }
 
 // Demo is a demo app in seven steps, and the server that it uses.

@@ -54,7 +54,7 @@ func pages() map[string]templates.Page {
 				"redirect_uri must match one of the client's registered addresses, character for character.",
 			RequestID: "7KQX2MZJ4W"},
 		"home": templates.Home{Version: "0.1.0",
-			Links: []templates.Link{{Title: "Issuer",
+			Endpoints: []templates.Link{{Title: "Issuer",
 				URL: "http://localhost:8080/.well-known/openid-configuration", Text: "the discovery document"}}},
 	}
 }
@@ -139,7 +139,8 @@ func TestPagesEscape(t *testing.T) {
 		templates.LoggedOut{App: hostile},
 		templates.Error{Title: hostile, Text: hostile, Advice: hostile, RequestID: hostile},
 		templates.Home{Version: hostile,
-			Links: []templates.Link{{Title: hostile, URL: "javascript:alert(1)", Text: hostile}}},
+			Pages:     []templates.Link{{Title: hostile, URL: "javascript:alert(1)", Text: hostile}},
+			Endpoints: []templates.Link{{Title: hostile, URL: "javascript:alert(1)", Text: hostile}}},
 	} {
 		rec := httptest.NewRecorder()
 		if err := templates.Write(rec, page, templates.Options{}); err != nil {

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
@@ -11,24 +12,28 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// links returns links to the pages and APIs that this node serves, the most needed first.
-func (a *App) links() []templates.Link {
-	var all []templates.Link
+// welcome returns the start page, with links to the pages and APIs that this node serves, the most
+// needed first.
+func (a *App) welcome() (home templates.Home) {
 	public, auth := a.Where.Public, a.Where.Auth
-	page := func(served bool, title, url, text string) {
+	add := func(to *[]templates.Link, served bool, one templates.Link) {
 		if served {
-			all = append(all, templates.Link{Title: title, URL: url, Text: text})
+			*to = append(*to, one)
 		}
+	}
+	visit := func(served bool, title, url, text string) {
+		add(&home.Pages, served, templates.Link{Title: title, URL: url, Text: text})
+	}
+	page := func(served bool, title, url, text string) {
+		add(&home.Endpoints, served, templates.Link{Title: title, URL: url, Text: text})
 	}
 	api := func(served bool, title, url, text string) {
-		if served {
-			all = append(all, templates.Link{Title: title, URL: url, Text: text, API: true})
-		}
+		add(&home.Endpoints, served, templates.Link{Title: title, URL: url, Text: text, API: true})
 	}
 
-	page(a.Demo != nil && a.Demo.IsShown(), "Demo", public+demo.Path, "an app in seven steps, to click through")
-	page(a.serves(config.Dashboard), "Dashboard", public+"/dashboard", "where operators see and change all this")
-	page(true, "Documentation", public+"/docs", "guides, and every operation with commands to paste")
+	visit(a.Demo != nil && a.Demo.IsShown(), "Demo", public+demo.Path, "an app in seven steps, to click through")
+	visit(a.serves(config.Dashboard), "Dashboard", public+"/dashboard", "where operators see and change all this")
+	visit(true, "Documentation", public+"/docs", "guides, and every operation with commands to paste")
 	page(a.serves(config.IDP), "Discovery", auth+"/.well-known/openid-configuration",
 		"the configuration that OpenID Connect clients read")
 	page(a.serves(config.IDP), "Signing keys", auth+"/oauth/jwks", "keys to verify ID tokens and JWT access tokens")
@@ -38,7 +43,13 @@ func (a *App) links() []templates.Link {
 		"the WebSocket that browser SDKs open")
 	api(a.serves(config.Recordings), "Recordings API", public+"/api/laml/2010-04-01", "recordings for LaML clients")
 	page(true, "Browser SDK", public+sdk.Prefix+"selvage.js", "a script to include in an app that people sign in to")
-	return all
+	return home
+}
+
+// links returns links to the pages and APIs that this node serves.
+func (a *App) links() []templates.Link {
+	home := a.welcome()
+	return slices.Concat(home.Pages, home.Endpoints)
 }
 
 // AllowsDemo reports whether the server may create and show a demo.

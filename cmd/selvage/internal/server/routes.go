@@ -141,9 +141,12 @@ func (a *App) front(w http.ResponseWriter, r *http.Request) {
 	a.home(w, r)
 }
 
-// home serves the home page, which links to everything that this node serves.
+// home serves the start page. Only the server's own machine learns the version.
 func (a *App) home(w http.ResponseWriter, r *http.Request) {
-	page := templates.Home{Version: a.version, Links: a.links()}
+	page := a.welcome()
+	if web.IsLocal(r) {
+		page.Version = a.version
+	}
 	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // the template was parsed at startup
 }
 
