@@ -15,6 +15,7 @@ type path struct {
 	tcp    *stream // nil for UDP
 	remote netip.AddrPort
 	local  netip.AddrPort
+	trial  *trial // limits the packets; nil for none
 
 	// What the client requested for the path (RFC 8445, section 8.1.1), and since when it has been
 	// used.
@@ -27,6 +28,9 @@ type path struct {
 func (p *path) write(packet []byte) bool {
 	if p.tcp != nil {
 		return p.tcp.enqueue(packet)
+	}
+	if p.trial != nil && !p.trial.allow() {
+		return false
 	}
 	_, err := p.udp.WriteToUDPAddrPort(packet, p.remote)
 	return err == nil

@@ -15,7 +15,8 @@ import (
 // which is unknown until the first one arrives if the phone is behind NAT. Each section of a phone
 // therefore has a UDP port of its own. The engine accepts packets only from the address that the
 // phone proved when it authenticated, and sends media only there. Descriptions of phones determine
-// the port alone, and only until the first packet arrives (symmetric RTP, RFC 4961).
+// the port alone, and only until the first packet arrives (symmetric RTP, RFC 4961). Those of gateways
+// determine the address, too, on trial.
 
 // relatch is how long a phone must be silent at its port before another port may replace it.
 const relatch = 2 * time.Second
@@ -28,6 +29,24 @@ type phonePort struct {
 	gateway bool                       // see calls.Terms
 	phone   atomic.Pointer[netip.Addr] // the only address to exchange packets with
 	latched atomic.Bool                // the phone has sent a packet from the port in use
+	trial   trial                      // of the addresses in a gateway's descriptions
+}
+
+// A trial counts the packets to addresses that a gateway has named, and from which it has not sent
+// media yet. Anybody with a gateway could otherwise direct the media of calls to somebody else. Gateways
+// that learn our address from our packets still get some.
+type trial struct{ sent atomic.Int64 }
+
+// The most packets of a trial, which are five seconds of audio, and which of the further ones is sent.
+const (
+	mostOnTrial  = 250
+	everyOnTrial = 50
+)
+
+// allow counts a packet, and reports whether it may be sent.
+func (t *trial) allow() bool {
+	n := t.sent.Add(1)
+	return n <= mostOnTrial || n%everyOnTrial == 0
 }
 
 // openPhonePort opens a port for a phone.
@@ -113,7 +132,11 @@ func (t *transport) setRemotePort(port int, described netip.Addr) {
 	t.announced = port
 	t.port.phone.Store(&to)
 	t.port.latched.Store(false)
-	t.setPath(&path{udp: t.port.conn, local: t.port.local, remote: netip.AddrPortFrom(to, uint16(port))}, time.Now())
+	p := path{udp: t.port.conn, local: t.port.local, remote: netip.AddrPortFrom(to, uint16(port))}
+	if t.port.gateway {
+		p.trial = &t.port.trial
+	}
+	t.setPath(&p, time.Now())
 }
 
 // readPhone handles the packets of a phone until its port is closed.

@@ -52,15 +52,21 @@ func hear(t *testing.T, from *phone, to *net.UDPAddr, at *phone, payload string)
 	t.Helper()
 	b := make([]byte, 2048)
 	for seq := range uint16(500) {
-		packet := must[[]byte](t)((&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: 9,
-			Timestamp: uint32(seq) * 160}, Payload: []byte(payload)}).Marshal())
-		must[int](t)(from.rtp.WriteToUDP(packet, to))
+		from.say(to, seq, payload)
 		_ = at.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
 		if n, err := at.rtp.Read(b); err == nil && bytes.HasSuffix(b[:n], []byte(payload)) {
 			return
 		}
 	}
 	t.Fatalf("%s did not hear %q", at.user, payload)
+}
+
+// say sends an RTP packet.
+func (p *phone) say(to *net.UDPAddr, seq uint16, payload string) {
+	p.t.Helper()
+	packet := must[[]byte](p.t)((&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: 9,
+		Timestamp: uint32(seq) * 160}, Payload: []byte(payload)}).Marshal())
+	must[int](p.t)(p.rtp.WriteToUDP(packet, to))
 }
 
 // isOver waits until all calls have ended.

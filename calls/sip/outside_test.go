@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -111,4 +112,73 @@ func TestManyOutsideCalls(t *testing.T) {
 	}
 	p.send(all.String())
 	eventually(t, "calls to be refused", func() bool { return w.server.Stats().Limited > 0 })
+}
+
+// TestClaimedNetworks shows that calls of a gateway reach its project, although gateways of another
+// project claim to be in the same network.
+func TestClaimedNetworks(t *testing.T) {
+	w := newWorld(t)
+	victim := w.project
+	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
+	claimed := map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)}
+	w.newCarrier(claimed)
+	w.project = victim
+	carrier, id := w.newCarrier(claimed)
+	bob := w.newPhone("bob")
+	bob.register()
+	w.assign("+49305551234", "bob")
+	if err := w.server.ReadGateways(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	carrier.send(carrier.write(carrier.invitation("+49305551234"), ""))
+	carrier.expect("100")
+	carrier.expect("180")
+	bob.expect("INVITE")
+	if r := w.lastCall(); r.Guest == "" || r.To.Address != "/private/bob" {
+		t.Errorf("the call through %s is %+v, want one to bob", id, r)
+	}
+}
+
+// TestGatewayNamesVictim shows that a gateway cannot direct the media of a call to an address from which
+// none has come, neither at the beginning of the call nor later.
+func TestGatewayNamesVictim(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.1"]`)})
+	bob := w.newPhone("bob")
+	bob.register()
+	w.assign("+49305551234", "bob")
+	if err := w.server.ReadGateways(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	victim := must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}))
+	t.Cleanup(func() { _ = victim.Close() })
+	at := *carrier
+	at.rtp = victim
+	toVictim := strings.Replace(at.offer("recvonly"), "c=IN IP4 127.0.0.1", "c=IN IP4 127.0.0.2", 1)
+
+	carrier.send(carrier.write(carrier.invitation("+49305551234"), ""))
+	carrier.expect("100")
+	carrier.expect("180")
+	invite := bob.expect("INVITE")
+	bob.respond(invite, "200 OK", bob.offer("sendrecv"))
+	bob.expect("ACK")
+	answered := carrier.expect("200")
+	hear(t, carrier, carrier.mediaOf(answered), bob, "hello bob")
+	change := carrier.inDialog("INVITE", answered)
+	change.body, change.headers = toVictim, "Content-Type: application/sdp\r\n"
+	carrier.send(carrier.write(change, ""))
+	carrier.expect("200")
+
+	// Speak for half a minute, as fast as the victim hears it.
+	heard, b := 0, make([]byte, 2048)
+	for seq := range uint16(1500) {
+		bob.say(bob.mediaOf(invite), seq, "noise")
+		_ = victim.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+		if _, err := victim.Read(b); err == nil {
+			heard++
+		}
+	}
+	if heard == 0 || heard > 300 {
+		t.Errorf("the victim got %d of 1500 packets, want some, and at most 300", heard)
+	}
 }
