@@ -23,8 +23,8 @@ type NumberStore interface {
 	// CreateNumber returns problem.Conflict on "number" if any project has the number.
 	CreateNumber(ctx context.Context, n PhoneNumber) error
 	FindNumber(ctx context.Context, projectID, id string) (PhoneNumber, error)
-	// FindNumberByDigits finds a number of a project in E.164 format.
-	FindNumberByDigits(ctx context.Context, projectID, number string) (PhoneNumber, error)
+	// FindNumberByDigits finds a number in E.164 format, which only one project has.
+	FindNumberByDigits(ctx context.Context, number string) (PhoneNumber, error)
 	ListNumbers(ctx context.Context, projectID string, q page.Query) (page.Page[PhoneNumber], error)
 	// DeleteNumber also deletes the number's routes.
 	DeleteNumber(ctx context.Context, projectID, id string) error
@@ -106,17 +106,17 @@ func (ns *PhoneNumbers) Delete(ctx context.Context, projectID, id string) error 
 	return ns.store.DeleteNumber(ctx, projectID, id)
 }
 
-// AddressFor returns the address that takes the calls of a project's phone number. If the project
-// has no such number, or nothing takes its calls, the error is problem.NotFound.
-func (ns *PhoneNumbers) AddressFor(ctx context.Context, projectID, number string) (Address, error) {
-	n, err := ns.store.FindNumberByDigits(ctx, projectID, number)
+// AddressFor returns the address that takes the calls of a phone number. If no project has the number,
+// or nothing takes its calls, the error is problem.NotFound.
+func (ns *PhoneNumbers) AddressFor(ctx context.Context, number string) (Address, error) {
+	n, err := ns.store.FindNumberByDigits(ctx, number)
 	if err == nil && n.ResourceID == "" {
 		err = problem.NoSuch("phone route")
 	}
 	if err != nil {
 		return Address{}, err
 	}
-	return ns.addresses.first(ctx, projectID, n.ResourceID)
+	return ns.addresses.first(ctx, n.ProjectID, n.ResourceID)
 }
 
 // FindByHost returns the SIP address that a URI means. name is the first label of the URI's host. An

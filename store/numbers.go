@@ -38,9 +38,9 @@ func (s *Resources) FindNumber(ctx context.Context, projectID, id string) (fabri
 	return numberTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
 
-// FindNumberByDigits finds a phone number of a project.
-func (s *Resources) FindNumberByDigits(ctx context.Context, projectID, number string) (fabric.PhoneNumber, error) {
-	return numberTable.find(ctx, s.read(), `number = $2 AND project_id = $1`, projectID, number)
+// FindNumberByDigits finds a phone number of any project.
+func (s *Resources) FindNumberByDigits(ctx context.Context, number string) (fabric.PhoneNumber, error) {
+	return numberTable.find(ctx, s.read(), `number = $1`, number)
 }
 
 // ListNumbers returns a page of a project's phone numbers.

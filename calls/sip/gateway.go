@@ -99,11 +99,11 @@ func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort
 	if g.Transport == "udp" {
 		return flow{udp: s.c.UDP, remote: at}, nil
 	}
-	name := g.Transport + " " + g.Host
+	key := trunk{at, g.Transport, g.Host}
 	s.mu.Lock()
-	t := s.streams[at]
+	t := s.trunks[key]
 	s.mu.Unlock()
-	if t != nil && t.dialed == name {
+	if t != nil {
 		return flow{tcp: t, remote: at}, nil
 	}
 
@@ -123,20 +123,51 @@ func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort
 	}
 
 	t = newStream(conn)
-	t.dialed, t.keep = name, func() {}
+	t.keep = func() {}
 	t.proven.Store(true)
 	t.kept.Store(true)
-	if !s.addStream(t, at) {
+	if other, err := s.addTrunk(t, key); err != nil || other != t {
 		t.close()
-		return flow{}, net.ErrClosed
+		return flow{tcp: other, remote: at}, err
 	}
+	_ = conn.SetReadDeadline(time.Now().Add(idleFor))
 	go t.write()
 	go func() {
-		defer s.removeStream(t, at)
+		defer s.removeTrunk(t, key)
 		defer t.close()
 		s.readStream(t, at)
 	}()
 	return flow{tcp: t, remote: at}, nil
+}
+
+// A trunk identifies a connection that this server opened to a gateway. Gateways at the same address
+// with different names do not share one, because a certificate is valid for one of the names.
+type trunk struct {
+	at              netip.AddrPort
+	transport, host string
+}
+
+// addTrunk adds a connection to a gateway, and returns it. If there is one by now, addTrunk returns that
+// instead.
+func (s *Server) addTrunk(t *stream, key trunk) (*stream, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if other := s.trunks[key]; other != nil {
+		return other, nil
+	}
+	if s.closed || len(s.trunks) >= maxStreams {
+		return nil, net.ErrClosed
+	}
+	s.trunks[key] = t
+	return t, nil
+}
+
+func (s *Server) removeTrunk(t *stream, key trunk) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trunks[key] == t {
+		delete(s.trunks, key)
+	}
 }
 
 // ringGateway sends the invitation e to a gateway.

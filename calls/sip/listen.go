@@ -149,7 +149,6 @@ type stream struct {
 	kept   atomic.Bool // the connection may remain, since the client has authenticated or is in a call
 	keep   func()      // called when it may remain, and when it ends
 	id     string      // random; the bindings of its phone name it
-	dialed string      // transport and host of the gateway to which this server connected; "" for others
 }
 
 // isTLS reports whether the connection is encrypted.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -65,30 +66,33 @@ func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
 // outside or must not be accepted. The INVITE is then treated like one from an unknown phone.
 func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
 	if len(r.GetHeaders("authorization")) == 0 {
-		for _, g := range s.gatewaysAt(f.source()) {
-			if c, ok, err = s.fromGateway(ctx, r, f, g); ok || err != nil {
-				return c, ok, err
-			}
+		if c, ok, err = s.fromGateway(ctx, r, f); ok || err != nil {
+			return c, ok, err
 		}
 	}
 	return s.atSIPAddress(ctx, r, f)
 }
 
-// fromGateway returns the caller of an INVITE from a gateway, if its project has the number.
-func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow, g fabric.Gateway) (caller, bool, error) {
+// fromGateway returns the caller of an INVITE from a gateway, if its project has the number. Any
+// project may claim that its gateways are in a network, so the number is looked up first, and once.
+func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
+	all, ours := s.gatewaysAt(f.source(), r.Recipient.User)
 	user := r.Recipient.User
-	if s.isOurContact(g, user) {
+	if ours {
 		user = r.To().Address.User
 	}
 	number, ok := dialedNumber(user)
-	if !ok {
+	if len(all) == 0 || !ok || f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
 		return caller{}, false, nil
 	}
-	to, err := s.c.Fabric.PhoneNumbers.AddressFor(ctx, g.ProjectID, number)
-	if err == nil {
-		g, err = s.c.Fabric.Gateways.Find(ctx, g.ProjectID, g.ID) // it may have been deleted since it was read
+
+	to, err := s.c.Fabric.PhoneNumbers.AddressFor(ctx, number)
+	i := slices.IndexFunc(all, func(g fabric.Gateway) bool { return g.ProjectID == to.ProjectID && !g.Encrypted })
+	if err != nil || i < 0 {
+		return caller{}, false, problem.IgnoreNotFound(err)
 	}
-	if err != nil || g.Encrypted { // media is never encrypted
+	g, err := s.c.Fabric.Gateways.Find(ctx, to.ProjectID, all[i].ID) // it may have been deleted since it was read
+	if err != nil || g.Encrypted {                                   // media is never encrypted
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 

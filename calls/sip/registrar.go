@@ -18,15 +18,22 @@ import (
 
 // How often gateways are read, and registrations renewed.
 const (
-	gatewaysEvery  = 10 * time.Second
-	registerFor    = 5 * time.Minute // requested lifetime of a registration
-	retryAfter     = time.Minute     // pause after a failed registration
-	registrarFor   = 30 * time.Second
-	mostAtRegister = 32 // registrations that wait for a response at a time
+	gatewaysEvery = 10 * time.Second
+	registerFor   = 5 * time.Minute // requested lifetime of a registration
+	retryAfter    = time.Minute     // pause after a failed registration
+	registrarFor  = 30 * time.Second
+	reachFor      = 2 * dialFor // finding a gateway's address and connecting to it
+
+	// The registrations that wait for a response at a time, and those of one project: gateways that do
+	// not respond must not keep other projects from registering. And how many a project may have.
+	mostAtRegister = 64
+	mostOfProject  = 4
+	mostRegistered = 100
 )
 
 // An enrollment is what the server knows about its registration at a gateway. Server.mu guards it.
 type enrollment struct {
+	project     string
 	callID, tag string
 	seq         uint32
 	at          netip.AddrPort // of the gateway
@@ -61,16 +68,26 @@ func (s *Server) readGateways(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.gateways = all
-	for id := range s.registrations {
+	waiting := make(map[string]int) // by project, and "" for all
+	for id, r := range s.registrations {
+		if r.pending {
+			waiting[r.project]++
+			waiting[""]++
+		}
 		if !slices.ContainsFunc(all, func(g fabric.Gateway) bool { return g.ID == id && g.Registers }) {
 			delete(s.registrations, id)
 		}
 	}
 	s.mu.Unlock()
 
+	wanted := make(map[string]int)
 	for _, g := range all {
-		if g.Registers && s.isRegistrar(ctx, g) {
-			s.registerAt(ctx, g)
+		if !g.Registers {
+			continue
+		}
+		wanted[g.ProjectID]++
+		if wanted[g.ProjectID] <= mostRegistered && s.isRegistrar(ctx, g) {
+			s.registerAt(ctx, g, waiting)
 		}
 	}
 	return nil
@@ -93,28 +110,35 @@ func (s *Server) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
 	return err == nil
 }
 
-// registerAt registers at a gateway if it is time.
-func (s *Server) registerAt(ctx context.Context, g fabric.Gateway) {
+// registerAt registers at a gateway if it is time, and if not too many registrations are waiting. It
+// does not wait for the gateway.
+func (s *Server) registerAt(ctx context.Context, g fabric.Gateway, waiting map[string]int) {
 	now := time.Now()
 	s.mu.Lock()
 	r := s.registrations[g.ID]
 	if r == nil || r.updated != g.Updated {
-		r = &enrollment{callID: rand.Text() + "@selvage", tag: newTag(), user: rand.Text(), updated: g.Updated}
+		r = &enrollment{project: g.ProjectID, callID: rand.Text() + "@selvage", tag: newTag(), user: rand.Text(),
+			updated: g.Updated}
 		s.registrations[g.ID] = r
 	}
-	waiting := 0
-	for _, o := range s.registrations {
-		if o.pending {
-			waiting++
-		}
-	}
-	due := !r.pending && !now.Before(r.next) && waiting < mostAtRegister
+	due := !r.pending && !now.Before(r.next) && waiting[""] < mostAtRegister && waiting[g.ProjectID] < mostOfProject
 	r.pending = r.pending || due
 	s.mu.Unlock()
 	if !due {
 		return
 	}
+	waiting[""]++
+	waiting[g.ProjectID]++
+	go func() {
+		defer s.recoverPanic()
+		s.reachRegistrar(ctx, g, r)
+	}()
+}
 
+// reachRegistrar sends the first REGISTER to a gateway.
+func (s *Server) reachRegistrar(ctx context.Context, g fabric.Gateway, r *enrollment) {
+	ctx, cancel := context.WithTimeout(ctx, reachFor)
+	defer cancel()
 	at, err := s.resolve(ctx, g)
 	var f flow
 	if err == nil {
@@ -214,24 +238,24 @@ func expiryOf(r *sip.Response, user string) time.Duration {
 }
 
 // gatewaysAt returns the gateways whose calls may come from an address: by their networks, or because
-// the server is registered there.
-func (s *Server) gatewaysAt(from netip.Addr) (all []fabric.Gateway) {
-	now := time.Now()
+// the server is registered there. ours reports whether a user is in the Contact header of one of these
+// registrations.
+func (s *Server) gatewaysAt(from netip.Addr, user string) (all []fabric.Gateway, ours bool) {
+	now, registered := time.Now(), make(map[string]bool)
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, g := range s.gateways {
-		r := s.registrations[g.ID]
-		if g.Accepts(from) || r != nil && r.at.Addr() == from && now.Before(r.until) {
+	every := s.gateways
+	for id, r := range s.registrations {
+		if r.at.Addr() == from && now.Before(r.until) {
+			registered[id] = true
+			ours = ours || strings.EqualFold(r.user, user)
+		}
+	}
+	s.mu.Unlock()
+
+	for _, g := range every {
+		if registered[g.ID] || g.Accepts(from) {
 			all = append(all, g)
 		}
 	}
-	return all
-}
-
-// isOurContact reports whether a user is in the Contact header of a registration at a gateway.
-func (s *Server) isOurContact(g fabric.Gateway, user string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.registrations[g.ID]
-	return r != nil && strings.EqualFold(r.user, user)
+	return all, ours
 }

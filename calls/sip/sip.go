@@ -86,7 +86,8 @@ type Server struct {
 	counters counters
 
 	mu            sync.Mutex
-	streams       map[netip.AddrPort]*stream // TCP connections
+	streams       map[netip.AddrPort]*stream // TCP connections that phones and gateways opened
+	trunks        map[trunk]*stream          // those that this server opened to gateways
 	served        map[serverKey]*serverTx
 	sent          map[string]*clientTx // by branch
 	dialogs       map[dialogKey]*dialog
@@ -130,8 +131,9 @@ func New(c Config) *Server {
 		nonces: nonces{secret: secret}, open: limit.Connections{Most: maxStreams, PerNetwork: maxPerNetwork},
 		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxUnprovenEach},
 		rates:    newRates(), workers: make(chan struct{}, maxWorkers),
-		streams: make(map[netip.AddrPort]*stream), served: make(map[serverKey]*serverTx),
-		sent: make(map[string]*clientTx), dialogs: make(map[dialogKey]*dialog), legs: make(map[string]*dialog),
+		streams: make(map[netip.AddrPort]*stream), trunks: make(map[trunk]*stream),
+		served: make(map[serverKey]*serverTx), sent: make(map[string]*clientTx),
+		dialogs: make(map[dialogKey]*dialog), legs: make(map[string]*dialog),
 		pinged: make(map[netip.AddrPort]time.Time), registrations: make(map[string]*enrollment),
 	}
 }
@@ -178,6 +180,9 @@ func (s *Server) Close() error {
 	defer s.mu.Unlock()
 	s.closed = true
 	for _, t := range s.streams {
+		t.close()
+	}
+	for _, t := range s.trunks {
 		t.close()
 	}
 	for _, t := range s.sent {
@@ -255,7 +260,7 @@ func (s *Server) Stats() Stats {
 		Inbound: c.inbound.Load(), Outbound: c.outbound.Load(), Sent: c.sent.load(), Answered: c.answered.load()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.Dialogs, st.Streams = len(s.legs), len(s.streams)
+	st.Dialogs, st.Streams = len(s.legs), len(s.streams)+len(s.trunks)
 	for _, r := range s.registrations {
 		if time.Now().Before(r.until) {
 			st.Gateways++

@@ -1,0 +1,100 @@
+package sip_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// TestRegistrationsAreShared shows that gateways that do not respond keep no other project from
+// registering at its own.
+func TestRegistrationsAreShared(t *testing.T) {
+	w := newWorld(t)
+	silent := must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
+	t.Cleanup(func() { _ = silent.Close() })
+	victim := w.project
+	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
+	for i := range 70 {
+		w.newCarrier(map[string]json.RawMessage{"name": quoted(fmt.Sprint("Silent ", i)),
+			"register": json.RawMessage("true"), "uri": quoted("trunk@" + silent.LocalAddr().String())})
+	}
+	w.project = victim
+	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
+	if err := w.server.ReadGateways(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	carrier.expect("REGISTER")
+}
+
+// TestSilentGatewaysHoldUpNothing shows that the list of gateways is read while connections to some of
+// them are being opened.
+func TestSilentGatewaysHoldUpNothing(t *testing.T) {
+	w := newWorld(t)
+	silent := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")) // connects, but speaks no TLS
+	t.Cleanup(func() { _ = silent.Close() })
+	victim := w.project
+	w.project = must[fabric.Project](t)(w.fabric.Projects.Create(t.Context(), "two")).ID
+	for i := range 5 { // each handshake takes five seconds
+		w.newCarrier(map[string]json.RawMessage{"name": quoted(fmt.Sprint("Silent ", i)),
+			"register": json.RawMessage("true"), "transport": quoted("tls"),
+			"uri": quoted("trunk@" + silent.Addr().String())})
+	}
+	w.project = victim
+	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
+	read := make(chan error, 1)
+	go func() { read <- w.server.ReadGateways(t.Context()) }()
+	carrier.expect("REGISTER")
+	if err := <-read; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestTrunksByName shows that gateways with different names at the same address do not take the
+// connections of each other, which would leave one more open for each call.
+func TestTrunksByName(t *testing.T) {
+	w := newWorld(t)
+	carrier := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	t.Cleanup(func() { _ = carrier.Close() })
+	opened, invited := make(chan net.Conn, 10), make(chan string, 10)
+	go func() {
+		for {
+			conn, err := carrier.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			opened <- conn
+			go func() {
+				for lines := bufio.NewScanner(conn); lines.Scan(); {
+					if strings.HasPrefix(lines.Text(), "INVITE ") {
+						invited <- lines.Text()
+					}
+				}
+			}()
+		}
+	}()
+
+	_, port, _ := net.SplitHostPort(carrier.Addr().String())
+	for prefix, host := range map[string]string{"+49": "127.0.0.1", "+1": "localhost"} {
+		w.newCarrier(map[string]json.RawMessage{"name": quoted("At " + host), "transport": quoted("tcp"),
+			"uri": quoted("trunk@" + host + ":" + port), "prefixes": json.RawMessage(`["` + prefix + `"]`)})
+	}
+	w.permit(fabric.OutboundOn, "+49 +1")
+	for i, number := range []string{"+4930123456", "+12125550100", "+4930123456", "+12125550100"} {
+		w.subscriber(fmt.Sprint("caller", i))
+		w.newPhone(fmt.Sprint("caller", i)).dial(number)
+		if got := <-invited; !strings.Contains(got, number) {
+			t.Errorf("the gateway got %s, want %s", got, number)
+		}
+	}
+	if n := len(opened); n != 2 {
+		t.Errorf("calls through two gateways opened %d connections, want 2", n)
+	}
+	for range len(opened) {
+		_ = (<-opened).Close()
+	}
+}
