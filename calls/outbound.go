@@ -140,9 +140,7 @@ func (c *Calls) gatewayFor(ctx context.Context, t fabric.Token, to Party) (g fab
 			return g, fabric.ReasonOff, nil
 		}
 		if g, err = c.fabric.Gateways.Find(ctx, p.ID, to.GatewayID); err == nil {
-			if number, ok := fabric.ParseNumber(g.User); ok {
-				reason = p.MayCall(number)
-			}
+			reason = p.MayCallUser(g.User)
 		}
 	}
 	if errors.Is(err, problem.NotFound) {

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"errors"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -80,6 +81,37 @@ func (p Project) MayCall(number string) (reason string) {
 		return ReasonExpensive
 	}
 	return ""
+}
+
+// MayCallUser returns "" if the project's rules permit calls to the user in the URI of a gateway, or the
+// reason why not. A user with as many digits as a phone number, and nothing else, is one. Carriers often
+// accept numbers without a plus sign, and with parameters after a semicolon. The country of a national
+// number is unknown, so it is not permitted.
+func (p Project) MayCallUser(user string) (reason string) {
+	if plain, err := url.PathUnescape(user); err == nil {
+		user = plain
+	}
+	user, _, _ = strings.Cut(user, ";")
+	digits := 0
+	for _, r := range user {
+		switch {
+		case r >= '0' && r <= '9':
+			digits++
+		case !strings.ContainsRune("+ -.()", r):
+			return "" // the name of a user
+		}
+	}
+	if digits < fewestDigits {
+		return "" // such as an extension of a PBX
+	}
+	number, ok := ParseNumber(user)
+	if !ok {
+		number, ok = ParseNumber("+" + strings.TrimLeft(user, "+ -.()"))
+	}
+	if !ok {
+		return ReasonPrefix
+	}
+	return p.MayCall(number)
 }
 
 // longestPrefix returns the longest of the prefixes with which number begins, or "".
