@@ -3,6 +3,7 @@ package recordings
 import (
 	"cmp"
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -11,15 +12,19 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// maxPending is the most accesses that wait to be written. More are written at once.
-const maxPending = 1000
+// maxPending is the most accesses that wait to be written. More are written at once. While that fails,
+// at most mostPending wait, and further ones are lost.
+const (
+	maxPending  = 1000
+	mostPending = 10 * maxPending
+)
 
 // An Access describes the requests of one client for the media of a recording within an hour.
 type Access struct {
 	ID          string // IDs sort by the first request
 	RecordingID string
 	Actor       string // what proved who the client is, such as "key:ID"; Anyone if nothing did
-	Address     string // the network address of the client
+	Address     string // the network address of the client; for Anyone with IPv6, its network
 	Format      Format
 	Requests    int64
 	Bytes       int64 // bytes that were requested; a client may have stopped reading earlier
@@ -71,18 +76,22 @@ type accessKey struct {
 func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 	a.Requests, a.First = 1, r.now().Truncate(time.Microsecond)
 	a.Last = a.First
+	if a.Actor == Anyone {
+		a.Address = networkOf(a.Address)
+	}
 	key := accessKey{a.RecordingID, a.Actor, a.Address, a.Format, a.Hour()}
 
+	full := false
 	r.accesses.mu.Lock()
 	if r.accesses.pending == nil {
 		r.accesses.pending = make(map[accessKey]*Access)
 	}
 	if known := r.accesses.pending[key]; known != nil {
 		known.Requests, known.Bytes, known.Last = known.Requests+1, known.Bytes+a.Bytes, a.Last
-	} else {
+	} else if len(r.accesses.pending) < mostPending {
 		r.accesses.pending[key] = &a
+		full = len(r.accesses.pending)%maxPending == 0
 	}
-	full := len(r.accesses.pending) >= maxPending
 	r.accesses.mu.Unlock()
 
 	if !full {
@@ -91,6 +100,20 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 	if err := r.FlushAccesses(context.WithoutCancel(ctx)); err != nil {
 		r.log.ErrorContext(ctx, "writing accesses to recordings", "error", err)
 	}
+}
+
+// networkOf returns the /64 of an IPv6 address, and other texts unchanged. Anyone with an IPv6 address
+// has a whole /64, and could otherwise make the log grow without limit.
+func networkOf(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil || ip.Unmap().Is4() {
+		return address
+	}
+	network, err := ip.WithZone("").Prefix(64)
+	if err != nil {
+		return address
+	}
+	return network.String()
 }
 
 // FlushAccesses writes the accesses since it was called last. If it fails, it keeps them. Call it

@@ -2,6 +2,8 @@ package recordings_test
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -305,5 +307,45 @@ func TestAccesses(t *testing.T) {
 	if _, err := w.ListAccesses(t.Context(), w.addProject(t), rec.Sid, page.Query{Size: 10}); !errors.Is(
 		err, problem.NotFound) {
 		t.Errorf("accesses for another project: %v, want NotFound", err)
+	}
+}
+
+// TestAccessesOfStrangers shows that a client with many IPv6 addresses causes one entry, unless it has
+// proved who it is.
+func TestAccessesOfStrangers(t *testing.T) {
+	w := newWorld(t)
+	rec := w.add(t, "a", recordings.MarkInput{})
+	for i := range 50 {
+		for _, actor := range []string{recordings.Anyone, "key:1"} {
+			w.NoteAccess(t.Context(), recordings.Access{RecordingID: rec.ID, Actor: actor,
+				Address: fmt.Sprintf("2001:db8::%x", 1+i%2), Format: recordings.MP3, Bytes: 1})
+		}
+	}
+	found, err := w.ListAccesses(t.Context(), w.project, rec.Sid, page.Query{Size: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make(map[string]int64)
+	for _, a := range found.Items {
+		got[a.Actor+" "+a.Address] = a.Requests
+	}
+	want := map[string]int64{"public 2001:db8::/64": 50, "key:1 2001:db8::1": 25, "key:1 2001:db8::2": 25}
+	if !maps.Equal(got, want) {
+		t.Errorf("the accesses are %v, want %v", got, want)
+	}
+}
+
+// TestAccessesWithoutDatabase shows that accesses do not use up the memory while they cannot be written.
+func TestAccessesWithoutDatabase(t *testing.T) {
+	w := newWorld(t)
+	rec := w.add(t, "a", recordings.MarkInput{})
+	if err := w.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range recordings.MostPending + 100 {
+		w.NoteAccess(t.Context(), recordings.Access{RecordingID: rec.ID, Actor: fmt.Sprint("key:", i)})
+	}
+	if n := w.PendingAccesses(); n != recordings.MostPending {
+		t.Errorf("%d accesses wait, want %d", n, recordings.MostPending)
 	}
 }

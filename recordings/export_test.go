@@ -1,0 +1,11 @@
+package recordings
+
+// MostPending is the most accesses that wait to be written.
+const MostPending = mostPending
+
+// PendingAccesses returns how many accesses wait to be written.
+func (r *Recordings) PendingAccesses() int {
+	r.accesses.mu.Lock()
+	defer r.accesses.mu.Unlock()
+	return len(r.accesses.pending)
+}
