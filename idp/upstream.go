@@ -132,6 +132,7 @@ func (in UpstreamInput) apply(u *Upstream) {
 // Check returns everything that is wrong with an input of an update of u, or of a new upstream
 // provider if u is the zero value.
 func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
+	issuer := u.Issuer
 	in.apply(&u)
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
@@ -152,6 +153,10 @@ func (us *Upstreams) Check(u Upstream, in UpstreamInput) error {
 	}
 	if u.Issuer != "" {
 		errs = append(errs, us.checkIssuer(u.Issuer))
+	}
+	if u.Issuer != issuer && u.Secret != "" && in.Secret == nil {
+		// Otherwise an admin could have the stored secret sent to a server of their own.
+		bad("client_secret", "the secret must be sent again for another issuer")
 	}
 	errs = append(errs, u.checkSettings())
 	return errors.Join(errs...)

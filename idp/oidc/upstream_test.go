@@ -410,6 +410,29 @@ func TestUpstreamIssuerChanged(t *testing.T) {
 	}
 }
 
+// TestUpstreamSecretStays shows that a stored secret is never sent to a new issuer: a change of the
+// issuer sends the secret again, or removes it.
+func TestUpstreamSecretStays(t *testing.T) {
+	f, other := federate(t, nil), newForger(t)
+	ctx, none := context.Background(), ""
+
+	_, err := f.idp.Upstreams.Update(ctx, f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &other.url})
+	if p := problem.First(err); p == nil || p.Param != "client_secret" {
+		t.Fatalf("a new issuer without the secret: %v", err)
+	}
+	if u, err := f.idp.Upstreams.Find(ctx, f.project.ID, f.u.ID); err != nil || u.Issuer != f.u.Issuer {
+		t.Errorf("the issuer is %q after an error: %v", u.Issuer, err)
+	}
+
+	_, err = f.idp.Upstreams.Update(ctx, f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &f.u.Issuer})
+	must(t, err) // the same one
+	u, err := f.idp.Upstreams.Update(ctx, f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &other.url, Secret: &none})
+	must(t, err)
+	if u.Secret != "" {
+		t.Error("the secret was not removed")
+	}
+}
+
 // TestUpstreamFactor shows that a login with a provider does not replace the second factor.
 func TestUpstreamFactor(t *testing.T) {
 	f := federate(t, nil)
