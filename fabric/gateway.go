@@ -155,6 +155,18 @@ func checkGateway(v kinds.Values) error {
 	return errors.Join(errs...)
 }
 
+// checkDestination returns an error if a gateway with a password moves to another host or port, and
+// the change does not include the password. Otherwise anyone who may change the gateway could have the
+// server prove the stored password to a host of their own.
+func checkDestination(old Resource, v kinds.Values) error {
+	_, host, port, _ := ParseSIPHost(old.Fields.Text("uri"))
+	_, newHost, newPort, _ := ParseSIPHost(v.Text("uri"))
+	if old.Secrets == "" || v["password"] != nil || strings.EqualFold(host, newHost) && port == newPort {
+		return nil
+	}
+	return problem.BadParam("password", "password must be sent again for another host or port")
+}
+
 // open adds the password to a gateway.
 func (gs *Gateways) open(r Resource) (Gateway, error) {
 	g := gatewayOf(r)

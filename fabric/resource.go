@@ -198,6 +198,12 @@ func (rs *Resources) Update(
 		); err != nil {
 			return err
 		}
+
+		if k.Type == GatewayKind {
+			if err := checkDestination(Resource{Fields: fields, Secrets: r.Secrets}, r.Fields); err != nil {
+				return err
+			}
+		}
 		if name := k.DisplayName(r.Fields); name != k.DisplayName(fields) {
 			r.NameDigest = nameDigest(name)
 		}

@@ -227,3 +227,27 @@ func TestSecretsAreSealed(t *testing.T) {
 		t.Error("the rows are not in these files")
 	}
 }
+
+// TestGatewayPasswordStays shows that a gateway's stored password is never proven to a new host: a key
+// that moves the gateway must send the password again.
+func TestGatewayPasswordStays(t *testing.T) {
+	w := newWorld(t)
+	const gateways, secret = resources + "/sip_gateways", `,"password":"hush-hush-hush"}`
+	r := w.call(w.basic(), "POST", gateways, `{"name":"Carrier","uri":"trunk@sip.example.org","encryption":"optional",`+
+		`"ciphers":[],"codecs":["PCMU"],"username":"u"`+secret)
+	one := gateways + "/" + as[struct{ ID string }](t, r).ID
+
+	for _, uri := range []string{"trunk@evil.example", "trunk@sip.example.org:5061", "sip:evil.example"} {
+		r := w.call(w.basic(), "PATCH", one, `{"uri":"`+uri+`"}`)
+		if got := r.faults(t); got != "password:invalid_parameter" {
+			t.Errorf("a gateway moves to %s with its old password: %s", uri, got)
+		}
+	}
+	for _, body := range []string{`{"uri":"other@SIP.example.org","caller_id":"+4930123456"}`,
+		`{"uri":"trunk@sip2.example.org"` + secret} {
+
+		if r := w.call(w.basic(), "PATCH", one, body); r.status != http.StatusOK {
+			t.Errorf("PATCH %s = %d %s", body, r.status, r.text)
+		}
+	}
+}
