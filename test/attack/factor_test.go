@@ -1,7 +1,11 @@
 package attack
 
 import (
+	"bufio"
+	"html"
 	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/selvage/selvage/internal/factor/factortest"
@@ -62,3 +66,52 @@ func TestS09FirstFactor(t *testing.T) {
 		t.Errorf("the account has %d passkeys, want one: %v", passkeys, factors.Data)
 	}
 }
+
+// TestStreamNeedsFactor shows that the dashboard's event streams obey the rule for second factors. An
+// open stream ends when its operator gets a role that requires one, and no new stream begins before the
+// session has shown it.
+func TestStreamNeedsFactor(t *testing.T) {
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=owners"}})
+	p := s.NewProject(t)
+	email := newOperator(t, p, "viewer@"+p.ID)
+	b := p.Browser()
+	b.Submit(t, b.Open(t, "/dashboard"), "login-submit",
+		map[string]string{"username": email, "password": operatorPassword})
+
+	base := "/dashboard/projects/" + p.ID + "/recordings"
+	stream := html.UnescapeString(livePattern.FindString(string(b.Open(t, base).Want(t, 200).Body)))
+	if stream == "" {
+		t.Fatal("the page names no event stream")
+	}
+
+	// The beginning of the response shows that the stream is open before the role changes.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.HTTP+stream, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Cookies()(r)
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	lines := bufio.NewScanner(a.Body)
+	if !lines.Scan() || a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("the stream = %d %s", a.StatusCode, a.Header.Get("Content-Type"))
+	}
+
+	p.CLI(t, "", "operator", "update", email, "--role", "owner@"+p.ID)
+	got := ""
+	for lines.Scan() {
+		got += lines.Text() + "\n"
+	}
+	if !strings.Contains(got, "event: end") {
+		t.Errorf("after the change the stream says %q, %v", got, lines.Err())
+	}
+	again := p.Get(t, stream, b.Cookies())
+	if again.Status != http.StatusSeeOther {
+		t.Errorf("a session without a second factor follows events: %d %s", again.Status, again.Body)
+	}
+}
+
+var livePattern = regexp.MustCompile(`/dashboard/projects/[^"]*/recordings/live[^"]*`)
