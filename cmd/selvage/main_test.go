@@ -108,6 +108,7 @@ func TestScripts(t *testing.T) {
 			root, err := filepath.Abs("../..")
 			e.Setenv("DEMO", filepath.Join(root, "cmd/selvage/internal/demo"))
 			e.Setenv("GUIDE", filepath.Join(root, "docs/guide.md"))
+			e.Setenv("TESTDATA", filepath.Join(root, "cmd/selvage/testdata"))
 			e.Setenv("PASTE", filepath.Join(root, "cmd/selvage/testdata/paste.sh"))
 			if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
 				e.Setenv("GOCACHE", filepath.Join(cache, "go-build")) // for scripts that run go build

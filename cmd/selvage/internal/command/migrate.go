@@ -65,7 +65,8 @@ func (c *commands) migrateCommand() *cobra.Command {
 	up.Long = `Update the schema, as every start and every command does. An SQLite file is first copied to its name
 followed by .schema-N; the latest two copies are kept. Run ` + "`selvage backup create`" + ` before you
 update PostgreSQL.`
-	return cli.Noun("migrate", "The schema of the database, and copies to another one", status, up, c.copyCommand())
+	return cli.Noun("migrate", "The schema of the database, and copies to another one",
+		status, up, c.downCheckCommand(), c.copyCommand())
 }
 
 // showSchema prints the state of the database's schema. The database need not exist.

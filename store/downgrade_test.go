@@ -1,0 +1,98 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// TestBreaking shows which statements of migrations may disturb a running older version.
+func TestBreaking(t *testing.T) {
+	all := fstest.MapFS{
+		"migrations/00001_schema.sql": {Data: []byte("-- +goose Up\nDROP TABLE a;")},
+		"migrations/00002_add.sql": {Data: []byte(`-- +goose Up
+			CREATE TABLE b (id TEXT PRIMARY KEY); -- DROP TABLE in a comment; too
+			CREATE UNIQUE INDEX b_id ON b (id);
+			CREATE INDEX c_id ON c (id) WHERE id <> '';
+			ALTER TABLE c ADD COLUMN at BIGINT NOT NULL DEFAULT 0;
+			ALTER TABLE c ADD COLUMN name TEXT;`)},
+		"migrations/00003_change.sql": {Data: []byte(`-- +goose Up
+			ALTER TABLE c ADD COLUMN new TEXT NOT NULL;
+			CREATE UNIQUE INDEX c_name ON c (name);
+			ALTER TABLE c RENAME COLUMN at TO since;
+			UPDATE c SET name = '';
+			DROP INDEX c_id;`)},
+		"migrations/00004_later.sql": {Data: []byte("-- +goose Up\nDROP TABLE c;")},
+	}
+	got, err := breaking(all, 1, 3)
+	want := []string{"schema 3: ALTER TABLE c ADD COLUMN new TEXT NOT NULL",
+		"schema 3: CREATE UNIQUE INDEX c_name ON c (name)", "schema 3: ALTER TABLE c RENAME COLUMN at TO since",
+		"schema 3: UPDATE c SET name = ''", "schema 3: DROP INDEX c_id"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("breaking = %q, %v, want %q", got, err, want)
+	}
+}
+
+// expected are the parts of migrations that are not additive and were examined: a running older
+// version does not depend on them.
+var expected = []string{
+	// There is one client registration that is open at most, and an older version opens none.
+	"CREATE UNIQUE INDEX projects_open",
+	// An older version writes links without an issuer, which the newer one fills in at the next login.
+	"UPDATE upstream_links SET issuer", "DROP INDEX upstream_links_subject",
+	"CREATE UNIQUE INDEX upstream_links_subject",
+}
+
+// TestAdditive shows that an older version can run while another node updates the schema: no
+// migration after the first takes something away that an older version uses. Somebody must examine
+// each exception, add it to expected, and say so in the changelog.
+func TestAdditive(t *testing.T) {
+	newest, err := newestSchema(migrations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := breaking(migrations, 1, newest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, statement := range found {
+		if !slices.ContainsFunc(expected, func(e string) bool { return strings.Contains(statement, e) }) {
+			t.Errorf("an older version may not expect %s", statement)
+		}
+	}
+}
+
+// TestCheckDowngrade shows what is lost by going back to the copy from before an update.
+func TestCheckDowngrade(t *testing.T) {
+	c := Config{URL: "sqlite:selvage.db", Dir: t.TempDir(), Audit: auditKey(t)}
+	create := func() (known int64) {
+		t.Helper()
+		s, err := Open(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := fabric.Project{ID: newID(), Name: "Acme", ClientRegistration: fabric.ClientsOff}
+		if err := errors.Join(s.CreateProject(t.Context(), p), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return s.known
+	}
+
+	known := create()
+	if d, err := CheckDowngrade(t.Context(), c); err != nil || d.Copy != "" || d.Current != known {
+		t.Errorf("CheckDowngrade before the update = %+v, %v, want schema %d and no copy", d, err, known)
+	}
+
+	c.migrations = laterMigrations(t, int(known+1))
+	create()
+	d, err := CheckDowngrade(t.Context(), c)
+	if err != nil || d.Current != known+1 || d.Schema != known || d.Lost != 1 || len(d.Breaking) > 0 ||
+		!strings.HasSuffix(d.Copy, fmt.Sprint("selvage.db.schema-", known)) {
+		t.Errorf("CheckDowngrade = %+v, %v, want the copy of schema %d, and one change that is lost", d, err, known)
+	}
+}
