@@ -6,14 +6,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
-	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
@@ -220,113 +217,6 @@ func (s *Calls) FindCall(ctx context.Context, projectID, id string) (calls.Recor
 	return callTable.find(ctx, s.read(), `project_id = $1 AND call_id = $2`, projectID, id)
 }
 
-// ListCalls returns a page of a project's calls, newest first.
-func (s *Calls) ListCalls(
-	ctx context.Context, projectID string, f calls.Filter, q page.Query,
-) (page.Page[calls.Record], error) {
-	return callListing(projectID, f, q.From).page(ctx, s.read(), q)
-}
-
-// callListing returns the listing of the calls that match a filter.
-func callListing(projectID string, f calls.Filter, from string) listing[calls.Record] {
-	l := callTable.listing(from)
-	l.desc, l.within = true, callsWithin(f)
-	l.start = l.within.startAt(from)
-	l.where.and(`project_id = $%d`, projectID)
-	if f.Running || f.State != "" && f.State != calls.Completed {
-		l.where.always(`ended = 0`) // as in its index
-	}
-
-	if f.RoomSession != "" {
-		l.where.and(`room_session = $%d AND room_session <> ''`, f.RoomSession) // as in the index
-	}
-	conditions := callConditions(f)
-	if f.SubscriberID == "" {
-		l.checks = conditions
-		return l
-	}
-	for _, c := range conditions { // each subscriber has few calls
-		l.where.check(c)
-	}
-	l.ways = l.where.callers(f.SubscriberID)
-	return l
-}
-
-// callsWithin returns the range of keys that a filter allows.
-func callsWithin(f calls.Filter) (s span) {
-	if !f.CreatedFrom.IsZero() {
-		s.low = calls.FirstKey(f.CreatedFrom)
-	}
-	if !f.CreatedBefore.IsZero() {
-		s.high = calls.FirstKey(f.CreatedBefore)
-	}
-	return s
-}
-
-// callers returns the conditions for the calls that a subscriber made, and for those that it
-// received. No call matches both.
-func (w *where) callers(subscriberID string) []string {
-	w.args = append(w.args, subscriberID)
-	arg := fmt.Sprintf("$%d", len(w.args))
-	return []string{
-		`from_subscriber = ` + arg + ` AND from_subscriber <> ''`, // as in the index
-		`to_subscriber = ` + arg + ` AND to_subscriber <> '' AND from_subscriber <> ` + arg,
-	}
-}
-
-// callConditions returns those conditions of a filter for which there is no index.
-func callConditions(f calls.Filter) (all []check) {
-	add := func(condition string, args ...any) { all = append(all, check{condition, args}) }
-	switch f.State {
-	case "":
-	case calls.Completed:
-		add(`ended <> $%d`, int64(0))
-	default:
-		add(`state = $%d`, string(f.State))
-	}
-
-	if f.Guest != "" {
-		add(`guest = $%d`, f.Guest)
-	}
-	if f.From != "" {
-		add(`from_address = $%d`, f.From)
-	}
-	if f.To != "" {
-		add(`to_address = $%d`, f.To)
-	}
-	if !f.EndedFrom.IsZero() {
-		add(`ended >= $%d`, micros(f.EndedFrom))
-	}
-	if !f.EndedBefore.IsZero() {
-		add(`ended < $%d AND ended <> 0`, micros(f.EndedBefore))
-	}
-
-	switch f.Result {
-	case "":
-	case calls.Connected:
-		add(`ended <> $%d AND answered <> 0`, int64(0))
-	default:
-		all = append(all, unansweredFor(f.Result))
-	}
-	return all
-}
-
-// unansweredFor returns the condition for unanswered calls with the given result.
-func unansweredFor(r calls.Result) (c check) {
-	causes, others := r.Causes()
-	marks := make([]string, len(causes))
-	for i, cause := range causes {
-		marks[i] = fmt.Sprintf("$%%[%d]d", i+1)
-		c.args = append(c.args, cause)
-	}
-	in := ` IN (`
-	if others {
-		in = ` NOT IN (`
-	}
-	c.condition = `ended <> 0 AND answered = 0 AND cause` + in + strings.Join(marks, ", ") + `)`
-	return c
-}
-
 // RunningCalls returns a node's calls that have not ended, oldest first and limited to most.
 func (s *Calls) RunningCalls(ctx context.Context, node string, most int) ([]calls.Record, error) {
 	return callTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id LIMIT $2`, node, most)
@@ -336,87 +226,6 @@ func (s *Calls) RunningCalls(ctx context.Context, node string, most int) ([]call
 func (s *Calls) RunningNodes(ctx context.Context) ([]string, error) {
 	return gather(ctx, s.read(), "listing nodes", scanID, `SELECT node FROM calls WHERE ended = 0
 		UNION SELECT node FROM room_sessions WHERE ended = 0`)
-}
-
-// The bits in the column asked.
-const (
-	askedHangUp = 1 << iota
-	askedRecord
-	askedMute
-	askedUnmute
-)
-
-// AskHangUp marks a running call that should end. The node that has the call reads the mark.
-func (s *Calls) AskHangUp(ctx context.Context, projectID, id string) error {
-	return s.ask(ctx, audit.Of("call.hung_up", projectID, "call", id), projectID, id, askedHangUp)
-}
-
-// AskRecord marks a running call whose recordings have changed. The node that has the call reads
-// the mark.
-func (s *Calls) AskRecord(ctx context.Context, projectID, id string) error {
-	return s.ask(ctx, audit.None("the change of the recording is audited"), projectID, id, askedRecord)
-}
-
-// AskMute marks a member of a room that should be muted or unmuted. The node that has the room reads
-// the mark.
-func (s *Calls) AskMute(ctx context.Context, projectID, id string, muted bool) error {
-	action, what := "room.member_unmuted", int64(askedUnmute)
-	if muted {
-		action, what = "room.member_muted", askedMute
-	}
-	return s.once(ctx, audit.Of(action, projectID, "call", id), func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE calls SET asked = (asked & $3) | $4
-			WHERE project_id = $1 AND call_id = $2 AND ended = 0 AND state = $5 AND room_session <> ''`,
-			projectID, id, ^(askedMute | askedUnmute), what, string(calls.InCall))
-		return requireRow(res, err, "member")
-	})
-}
-
-func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, what int64) error {
-	return s.once(ctx, e, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE calls SET asked = asked | $3
-			WHERE project_id = $1 AND call_id = $2 AND ended = 0`, projectID, id, what)
-		return requireRow(res, err, "call")
-	})
-}
-
-// TakeRequests returns the marked calls of a node. It deletes the marks that it returns, except
-// those of calls to end. Marks that are set in the meantime remain.
-func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
-	all, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
-		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
-	if err != nil || !slices.ContainsFunc(all, func(a calls.Request) bool { return askedOnce(a) != 0 }) {
-		return all, err
-	}
-	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
-		for _, a := range all {
-			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3 WHERE project_id = $1 AND call_id = $2`,
-				a.ProjectID, a.CallID, ^askedOnce(a))
-			if err != nil {
-				return fmt.Errorf("deleting the requests for a call: %w", err)
-			}
-		}
-		return nil
-	})
-	return all, err
-}
-
-// askedOnce returns the bits of those requests that are carried out once.
-func askedOnce(a calls.Request) (bits int64) {
-	for bit, set := range map[int64]bool{askedRecord: a.Record, askedMute: a.Mute, askedUnmute: a.Unmute} {
-		if set {
-			bits |= bit
-		}
-	}
-	return bits
-}
-
-func scanRequest(row scanner) (a calls.Request, err error) {
-	var bits int64
-	err = row.Scan(&a.ProjectID, &a.CallID, &bits)
-	a.HangUp, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0
-	a.Mute, a.Unmute = bits&askedMute != 0, bits&askedUnmute != 0
-	return a, err
 }
 
 // PruneCalls deletes the records of calls that ended before the given time, in short transactions.

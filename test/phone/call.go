@@ -155,16 +155,6 @@ func (c *Call) openLine(description string) {
 	close(c.connected)
 }
 
-// WaitConnected waits until the call, which must belong to a light phone, can carry audio.
-func (c *Call) WaitConnected() {
-	c.phone.t.Helper()
-	select {
-	case <-c.connected:
-	case <-time.After(patience):
-		c.phone.t.Fatalf("the sound of a call did not connect")
-	}
-}
-
 // Talk calls an address from one phone, and answers at the other.
 func Talk(from, at *Phone, to string) (caller, callee *Call) {
 	from.t.Helper()
@@ -224,54 +214,6 @@ func (c *Call) setNode(node string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.node = node
-}
-
-// WaitAnswered waits until the call is answered.
-func (c *Call) WaitAnswered() {
-	c.phone.t.Helper()
-	select {
-	case <-c.answered:
-	case cause := <-c.ended:
-		c.phone.t.Fatalf("the call ended with %s instead of being answered", cause)
-	case <-time.After(patience):
-		c.phone.t.Fatalf("the call was not answered")
-	}
-}
-
-// WaitLost waits until the server reports that the call's node is lost.
-func (c *Call) WaitLost() {
-	c.phone.t.Helper()
-	select {
-	case <-c.lost:
-	case cause := <-c.ended:
-		c.phone.t.Fatalf("the call ended with %s", cause)
-	case <-time.After(patience):
-		c.phone.t.Fatalf("nothing was heard of the lost node")
-	}
-}
-
-// WaitEnded waits until the server has ended the call, and returns the cause.
-func (c *Call) WaitEnded() string {
-	c.phone.t.Helper()
-	select {
-	case cause := <-c.ended:
-		return cause
-	case <-time.After(patience):
-		c.phone.t.Fatalf("the call did not end")
-		return ""
-	}
-}
-
-// WaitRing waits for a call to the phone.
-func (p *Phone) WaitRing() *Call {
-	p.t.Helper()
-	select {
-	case c := <-p.Rings:
-		return c
-	case <-time.After(patience):
-		p.t.Fatalf("the phone did not ring")
-		return nil
-	}
 }
 
 // verto sends a verto message about the call.

@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -42,11 +41,6 @@ type server struct {
 	ops      *http.Server // the one of servers that operators use; or nil
 	failed   chan error
 	signals  chan os.Signal
-}
-
-// ports are the opened listeners; all but http may be nil.
-type ports struct {
-	http, tls, mtls, ops, turn net.Listener
 }
 
 // damageCheckTime is how long a start checks an SQLite file for damage at most. It is enough for a
@@ -247,43 +241,6 @@ func (s *server) deferredWork() []func(context.Context) {
 	}
 }
 
-// suites are the cipher suites for TLS 1.2 that BCP 195 recommends (RFC 9325, section 4.2). They
-// have forward secrecy and authenticated encryption. TLS 1.3 has its own suites.
-var suites = []uint16{
-	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
-	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
-}
-
-// start serves on all listeners.
-func (s *server) start(h http.Handler) {
-	public := newServer(h, s.log)
-	s.servers = append(s.servers, public)
-	go func() { s.failed <- public.Serve(s.ports.http) }()
-	if s.ports.tls != nil {
-		s.startTLS(h, s.ports.tls, tls.NoClientCert)
-	}
-	if s.ports.mtls != nil {
-		// A certificate may be any. The rules of its client decide whether it counts.
-		s.startTLS(h, s.ports.mtls, tls.RequestClientCert)
-	}
-
-	if s.ports.ops != nil {
-		s.ops = newServer(ops{s.app.Config, s.metrics, &dependencies{log: s.log, all: s.app.needs()},
-			&s.stopping, s.config.Version}.Handler(), s.log)
-		s.servers = append(s.servers, s.ops)
-		go func() { s.failed <- s.ops.Serve(s.ports.ops) }()
-	}
-}
-
-// startTLS serves HTTPS on a listener. auth says whether it asks clients for a certificate.
-func (s *server) startTLS(h http.Handler, l net.Listener, auth tls.ClientAuthType) {
-	secure := newServer(h, s.log)
-	secure.TLSConfig = s.certs.TLS()
-	secure.TLSConfig.CipherSuites, secure.TLSConfig.ClientAuth = suites, auth
-	s.servers = append(s.servers, secure)
-	go func() { s.failed <- secure.ServeTLS(l, "", "") }()
-}
-
 // running returns the addresses of the server, to be written to run.json.
 func (s *server) running() datadir.Running {
 	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(),
@@ -352,60 +309,4 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 		case <-tick.C:
 		}
 	}
-}
-
-// openPorts opens all listeners. If it fails to open some, it closes the others, and the error names
-// all of them, also those that would be opened later.
-//
-// The default ports of HTTPS and of operators yield to other programs, unless they were set.
-func openPorts(ctx context.Context, c Config, log *slog.Logger) (p ports, err error) {
-	conf := c.Config
-	var errs []error
-	open := func(address config.HostPort, flag string, yields bool) net.Listener {
-		l, err := listen(ctx, wanted{address, flag, yields}, log)
-		errs = append(errs, err)
-		return l
-	}
-	p.http = open(conf.Listen, "--listen", false)
-	p.tls = open(conf.TLSAddress(), "--listen-tls", conf.ListenTLS == config.Auto && conf.LocalCertificate())
-	p.mtls = open(conf.ListenMTLS, "--listen-mtls", false)
-	p.ops = open(conf.ListenOps, "--listen-ops", !c.IsSet("listen_ops"))
-	p.turn = open(conf.ListenTURN, "--listen-turn", false)
-	if errors.Join(errs...) == nil {
-		return p, nil
-	}
-
-	if conf.ListenMedia != config.Auto {
-		errs = append(errs, probe(ctx, conf.ListenMedia, "--listen-media"))
-	}
-	errs = append(errs, probe(ctx, conf.ListenSIP, "--listen-sip"), p.close())
-	return p, errors.Join(errs...)
-}
-
-// probe returns an error if an address for UDP and TCP cannot be listened on.
-func probe(ctx context.Context, address config.HostPort, flag string) error {
-	if address == config.Off {
-		return nil
-	}
-	udp, tcp, err := listenBoth(ctx, address)
-	if err != nil {
-		return listenError(err, address, flag)
-	}
-	return errors.Join(udp.Close(), tcp.Close())
-}
-
-func (p ports) close() (err error) {
-	for _, l := range []net.Listener{p.http, p.tls, p.mtls, p.ops, p.turn} {
-		if l != nil {
-			err = errors.Join(err, l.Close())
-		}
-	}
-	return err
-}
-
-func portIn(l net.Listener) string {
-	if l == nil {
-		return "8443"
-	}
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }

@@ -1,0 +1,154 @@
+package sip
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/emiago/sipgo/sip"
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// binding returns the binding that a REGISTER requests for a contact.
+func (s *Server) binding(r *sip.Request, f flow, c fabric.SIPCredential, to contact) binding {
+	b := binding{ID: uuid.NewString(), Credential: c.ID, Secret: session.Digest(c.Secrets), Contact: to.uri,
+		CallID: r.CallID().Value(), CSeq: r.CSeq().SeqNo, Node: s.c.Node, TCP: f.tcp != nil, Remote: f.remote,
+		Until: time.Now().Add(to.expires).UnixMicro()}
+	if f.tcp != nil {
+		b.Stream = f.tcp.id
+	}
+	return b
+}
+
+var errOutdated = errors.New("a newer request has changed the binding")
+
+// bind adds or renews a binding, or removes it if expires is 0. If there are too many bindings, it
+// removes the oldest ones. It returns errOutdated if a newer request has changed the binding.
+func (r *register) bind(b binding, expires time.Duration) error {
+	i := slices.IndexFunc(r.Bindings, func(o binding) bool {
+		return o.Credential == b.Credential && o.Contact == b.Contact
+	})
+	if i >= 0 {
+		old := r.Bindings[i]
+		if old.CallID == b.CallID && old.CSeq >= b.CSeq {
+			return errOutdated
+		}
+		b.ID = old.ID
+		r.Bindings = slices.Delete(r.Bindings, i, i+1)
+	}
+	if expires == 0 {
+		return nil
+	}
+	r.Bindings = append(r.Bindings, b)
+	r.limit(maxBindings, func(o binding) bool { return o.Credential == b.Credential })
+	r.limit(maxContacts, func(binding) bool { return true })
+	return nil
+}
+
+// limit removes the oldest matching bindings if there are more than most.
+func (r *register) limit(most int, matches func(binding) bool) {
+	n := 0
+	for _, b := range r.Bindings {
+		if matches(b) {
+			n++
+		}
+	}
+	for ; n > most; n-- {
+		i := slices.IndexFunc(r.Bindings, matches)
+		r.Bindings = slices.Delete(r.Bindings, i, i+1)
+	}
+}
+
+// headers returns a Contact header for each binding of the credentials, with the remaining time.
+func (r register) headers(credential string) (all []sip.Header) {
+	now := time.Now()
+	for _, b := range r.Bindings {
+		if b.Credential == credential {
+			left := time.UnixMicro(b.Until).Sub(now).Round(time.Second)
+			all = append(all, sip.NewHeader("Contact", fmt.Sprintf("<%s>;expires=%d", b.Contact, int(left.Seconds()))))
+		}
+	}
+	return all
+}
+
+// socketID returns the id of a binding's socket. Every node can find the binding by this id.
+func socketID(owner, binding string) string { return owner + "/" + binding }
+
+// Phones returns the phones that ring for a subscriber or SIP endpoint. It serves as Phones in
+// [calls.Config].
+func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []calls.Phone, err error) {
+	r, _, err := s.registerOf(ctx, owner)
+	if err != nil || r.Project != projectID {
+		return nil, err
+	}
+	known := make(map[string]fabric.SIPCredential)
+	for _, b := range slices.Backward(r.Bindings) {
+		c, ok := known[b.Credential]
+		if !ok {
+			c, err = s.c.Fabric.SIP.FindAccount(ctx, projectID, owner, b.Credential)
+			if err != nil && !errors.Is(err, problem.NotFound) {
+				return nil, err
+			}
+			known[b.Credential] = c
+		}
+
+		if c.ID == "" || session.Digest(c.Secrets) != b.Secret {
+			continue // the credentials were deleted, disabled, or got another password
+		}
+		node := b.Node
+		if s.c.Alone {
+			node = s.c.Node // this process may have started after the registration
+		}
+		all = append(all, calls.Phone{Codecs: codecsOf(c), Socket: calls.Socket{Node: node, ID: socketID(owner, b.ID),
+			Phone: b.Remote.Addr(), Endpoint: c.EndpointID != ""}})
+	}
+	return all, nil
+}
+
+// codecsOf returns the codecs that the credentials permit, by their names in SDP.
+func codecsOf(c fabric.SIPCredential) []string { return codecNames(c.Codecs()) }
+
+// codecNames converts the names of codecs in the API to those in SDP.
+func codecNames(codecs []string) (names []string) {
+	for _, name := range codecs {
+		switch name, _, _ = strings.Cut(name, "@"); name {
+		case "OPUS":
+			names = append(names, "opus")
+		case "G722", "PCMU", "PCMA":
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// findBinding returns the binding of a socket, and the flow to its phone.
+func (s *Server) findBinding(ctx context.Context, id string) (b binding, f flow, err error) {
+	owner, name, _ := strings.Cut(id, "/")
+	r, _, err := s.registerOf(ctx, owner)
+	if err != nil {
+		return b, f, err
+	}
+	i := slices.IndexFunc(r.Bindings, func(b binding) bool { return b.ID == name })
+	if i < 0 {
+		return b, f, problem.NoSuch("phone")
+	}
+	b = r.Bindings[i]
+	f = flow{udp: s.c.UDP, remote: b.Remote}
+	if b.TCP {
+		s.mu.Lock()
+		f.udp, f.tcp = nil, s.streams[b.Remote]
+		s.mu.Unlock()
+		if f.tcp == nil || f.tcp.id != b.Stream { // another client may have got the address since
+			return b, f, problem.NoSuch("connection")
+		}
+	}
+	return b, f, nil
+}

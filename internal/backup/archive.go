@@ -1,0 +1,127 @@
+package backup
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+
+	"filippo.io/age"
+)
+
+// An Archive is a backup that can be read.
+type Archive struct {
+	dir  Dir
+	Name string
+}
+
+// Find returns the archive in a file, or the newest archive in a directory that is not dated in the
+// future.
+func Find(file string) (Archive, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return Archive{}, fmt.Errorf("opening the backup: %w", err)
+	}
+
+	dir, name := split(file)
+	if info.IsDir() {
+		dir, name = file, ""
+	}
+	files, err := OpenFolder(dir)
+	if err != nil {
+		return Archive{}, err
+	}
+	a := Archive{dir: Dir{files}, Name: name}
+	if name != "" {
+		return a, nil
+	}
+
+	all, err := a.dir.List()
+	if err != nil {
+		return a, err
+	}
+	newest, found, future := Newest(all)
+	switch {
+	case !found && len(future) > 0:
+		return a, fmt.Errorf("all backups in %s are dated in the future, such as %s: name one of them", file,
+			future[0].Name)
+	case !found:
+		return a, fmt.Errorf("%s has no backup: %w", file, fs.ErrNotExist)
+	}
+	a.Name = newest.Name
+	return a, nil
+}
+
+// Read reads the archive and compares everything in it with its manifest. The bytes of media that
+// are outside the archive are not read; see [Archive.Bytes].
+func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, error) {
+	file, err := a.dir.files.Open(a.Name)
+	if err != nil {
+		return Header{}, Manifest{}, fmt.Errorf("opening the backup: %w", err)
+	}
+	defer file.Close()
+	return read(file, identities, v)
+}
+
+// Bytes passes the bytes of an object that are outside the archive to do. h is the archive's header.
+// If the bytes differ from the archive's list, it returns a [Mismatch] after do has read them.
+func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io.Reader) error) error {
+	if !isSHA256(o.SHA256) {
+		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)
+	}
+	file, err := a.dir.files.Open(mediaFile(o.SHA256, h.Recipients))
+	if err != nil {
+		return &Mismatch{[]error{fmt.Errorf("the bytes of %s cannot be read: %w", o.name(), err)}}
+	}
+	defer file.Close()
+	content, err := age.Decrypt(file, identities...)
+	if err != nil {
+		return &Mismatch{[]error{fmt.Errorf("decrypting the bytes of %s: %w", o.name(), err)}}
+	}
+
+	sum := &counted{w: io.Discard, hash: sha256.New()}
+	both := io.TeeReader(content, sum)
+	if err := do(both); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, both); err != nil {
+		return &Mismatch{[]error{fmt.Errorf("decrypting the bytes of %s: %w", o.name(), err)}}
+	}
+	if got := hex.EncodeToString(sum.hash.Sum(nil)); got != o.SHA256 || sum.n != o.Bytes {
+		return &Mismatch{[]error{fmt.Errorf("%s has %d bytes with SHA-256 %s, not %d with %s", o.name(), sum.n, got,
+			o.Bytes, o.SHA256)}}
+	}
+	return nil
+}
+
+// Verify reads the archive and all its media, and compares them with the manifest. It calls
+// progress for each table and each media file.
+func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress func(done string),
+) (Header, Manifest, error) {
+	var h Header
+	return a.Read(identities, Visitor{
+		Header: func(found Header) error { h = found; return ctx.Err() },
+		Rows: func(t Table, rows iter.Seq2[[]any, error]) error {
+			for _, err := range rows {
+				if err = errors.Join(err, ctx.Err()); err != nil {
+					return err
+				}
+			}
+			progress(t.Name)
+			return nil
+		},
+		Bytes: func(Object, io.Reader) error { return ctx.Err() },
+		Object: func(o Object) error {
+			progress(o.name())
+			if h.Inside || o.absent() {
+				return ctx.Err()
+			}
+			return errors.Join(ctx.Err(), a.Bytes(h, o, identities, func(io.Reader) error { return nil }))
+		},
+	})
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/audit"
+)
+
+// The bits in the column asked.
+const (
+	askedHangUp = 1 << iota
+	askedRecord
+	askedMute
+	askedUnmute
+)
+
+// AskHangUp marks a running call that should end. The node that has the call reads the mark.
+func (s *Calls) AskHangUp(ctx context.Context, projectID, id string) error {
+	return s.ask(ctx, audit.Of("call.hung_up", projectID, "call", id), projectID, id, askedHangUp)
+}
+
+// AskRecord marks a running call whose recordings have changed. The node that has the call reads
+// the mark.
+func (s *Calls) AskRecord(ctx context.Context, projectID, id string) error {
+	return s.ask(ctx, audit.None("the change of the recording is audited"), projectID, id, askedRecord)
+}
+
+// AskMute marks a member of a room that should be muted or unmuted. The node that has the room reads
+// the mark.
+func (s *Calls) AskMute(ctx context.Context, projectID, id string, muted bool) error {
+	action, what := "room.member_unmuted", int64(askedUnmute)
+	if muted {
+		action, what = "room.member_muted", askedMute
+	}
+	return s.once(ctx, audit.Of(action, projectID, "call", id), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE calls SET asked = (asked & $3) | $4
+			WHERE project_id = $1 AND call_id = $2 AND ended = 0 AND state = $5 AND room_session <> ''`,
+			projectID, id, ^(askedMute | askedUnmute), what, string(calls.InCall))
+		return requireRow(res, err, "member")
+	})
+}
+
+func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, what int64) error {
+	return s.once(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE calls SET asked = asked | $3
+			WHERE project_id = $1 AND call_id = $2 AND ended = 0`, projectID, id, what)
+		return requireRow(res, err, "call")
+	})
+}
+
+// TakeRequests returns the marked calls of a node. It deletes the marks that it returns, except
+// those of calls to end. Marks that are set in the meantime remain.
+func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
+	all, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
+		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
+	if err != nil || !slices.ContainsFunc(all, func(a calls.Request) bool { return askedOnce(a) != 0 }) {
+		return all, err
+	}
+	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
+		for _, a := range all {
+			_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $3 WHERE project_id = $1 AND call_id = $2`,
+				a.ProjectID, a.CallID, ^askedOnce(a))
+			if err != nil {
+				return fmt.Errorf("deleting the requests for a call: %w", err)
+			}
+		}
+		return nil
+	})
+	return all, err
+}
+
+// askedOnce returns the bits of those requests that are carried out once.
+func askedOnce(a calls.Request) (bits int64) {
+	for bit, set := range map[int64]bool{askedRecord: a.Record, askedMute: a.Mute, askedUnmute: a.Unmute} {
+		if set {
+			bits |= bit
+		}
+	}
+	return bits
+}
+
+func scanRequest(row scanner) (a calls.Request, err error) {
+	var bits int64
+	err = row.Scan(&a.ProjectID, &a.CallID, &bits)
+	a.HangUp, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0
+	a.Mute, a.Unmute = bits&askedMute != 0, bits&askedUnmute != 0
+	return a, err
+}
