@@ -143,8 +143,8 @@ func (ds *Deliveries) Sweep(ctx context.Context) error {
 		ds.store.ForgetLogouts(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead)))
 }
 
-// A Logout is a notification for an OAuth client that a login has ended from which the client holds
-// tokens (OpenID Connect Back-Channel Logout 1.0). It contains only what the project may see.
+// A Logout notifies an OAuth client that a login has ended from which the client holds tokens
+// (OpenID Connect Back-Channel Logout 1.0). It contains only what the project may see.
 type Logout struct {
 	ClientID     string
 	LoginID      string // the sid in the client's tokens

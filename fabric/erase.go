@@ -61,8 +61,8 @@ type Eraser struct {
 
 // Erase deletes a subscriber and all data about it. If a row must be kept, Erase removes the
 // subscriber from the row. The result lists what was deleted and what was kept. All rows change in
-// one transaction. If the subscriber was already deleted, Erase removes what is left; if nothing is
-// left, it returns problem.NotFound.
+// one transaction. If the subscriber was already deleted, Erase removes the remaining data. If
+// there is none, it returns problem.NotFound.
 func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure, error) {
 	id, ok := canonical(id)
 	if !ok {

@@ -56,8 +56,8 @@ func EventNames() []EventName {
 	}
 }
 
-// An Event reports a change of a subscriber, resource, call or message to webhooks. It is written in the
-// same transaction as the change.
+// An Event tells webhooks about a change to a subscriber, resource, call or message. It is written
+// in the same transaction as the change.
 type Event struct {
 	ID        string
 	ProjectID string
@@ -67,10 +67,10 @@ type Event struct {
 	Body      []byte // JSON as sent and signed
 }
 
-// A Teller returns the event that reports a change of a resource.
+// A Teller returns the event that reports a change to a resource.
 type Teller func(Resource) (Event, error)
 
-// SubscriberEvent returns the event that reports a change of a subscriber. s is the subscriber
+// SubscriberEvent returns the event that reports a change to a subscriber. s is the subscriber
 // after the change or before its deletion.
 func SubscriberEvent(name EventName, s Subscriber, at time.Time) (Event, error) {
 	return NewEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))

@@ -23,12 +23,12 @@ type GuestTokenInput struct {
 
 // CheckGuest returns all errors in the input that can be found without the store.
 func (ts *Tokens) CheckGuest(in GuestTokenInput) error {
-	_, err := allowed(in.AllowedAddresses)
+	_, err := parseAllowed(in.AllowedAddresses)
 	return errors.Join(err, ts.checkExpiry("expire_at", in.ExpireAt), ts.checkPlace(in.Ch, in.Region))
 }
 
-// allowed returns the ids of a guest's addresses in canonical form.
-func allowed(given []string) ([]string, error) {
+// parseAllowed returns the ids of a guest's addresses in canonical form.
+func parseAllowed(given []string) ([]string, error) {
 	const param = "allowed_addresses"
 	switch {
 	case len(given) == 0:
@@ -63,7 +63,7 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 	}
 
 	began := ts.now()
-	ids, err := allowed(in.AllowedAddresses)
+	ids, err := parseAllowed(in.AllowedAddresses)
 	if err != nil {
 		return TokenPair{}, err
 	}

@@ -22,7 +22,7 @@ type IngestKeys struct {
 // An IngestKeyStore keeps ingest keys; see [Stores].
 type IngestKeyStore interface {
 	// CreateIngestKey returns problem.NotFound if the project is unknown, and
-	// problem.Unauthenticated if the caller no longer has the rights by.
+	// problem.Unauthenticated if the caller no longer has the rights in by.
 	CreateIngestKey(ctx context.Context, k IngestKey, by *Rights) error
 	FindIngestKeyByHash(ctx context.Context, hash string) (IngestKey, error)
 	ListIngestKeys(ctx context.Context, projectID string, q page.Query) (page.Page[IngestKey], error)

@@ -147,8 +147,7 @@ func (ts *Tokens) ListFamilies(
 	return listOf(ctx, ts.subscribers, projectID, id, q, ts.store.ListFamilies)
 }
 
-// RevokeFamily revokes a refresh token of a subscriber that was used, and all tokens that came from
-// it.
+// RevokeFamily revokes a subscriber's used refresh token, and all tokens that came from it.
 func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id string) error {
 	subscriberID, ok := canonical(subscriberID)
 	id, ok2 := canonical(id)

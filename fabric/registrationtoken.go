@@ -22,7 +22,7 @@ type RegistrationTokens struct {
 // A RegistrationTokenStore keeps initial access tokens; see [Stores].
 type RegistrationTokenStore interface {
 	// CreateRegistrationToken returns problem.NotFound if the project is unknown, and
-	// problem.Unauthenticated if the caller no longer has the rights by.
+	// problem.Unauthenticated if the caller no longer has the rights in by.
 	CreateRegistrationToken(ctx context.Context, k RegistrationToken, by *Rights) error
 	FindRegistrationTokenByHash(ctx context.Context, hash string) (RegistrationToken, error)
 	ListRegistrationTokens(ctx context.Context, projectID string, q page.Query) (page.Page[RegistrationToken], error)

@@ -130,8 +130,9 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	}
 }
 
-// checkMembers returns an error for a handler that is not in the project, and for what the schema of
-// gateways cannot express. It replaces the handler's id with its canonical form.
+// checkMembers returns an error for a handler that is not in the project, and for gateways that
+// break a rule which the schema cannot express. It replaces the handler's id with its canonical
+// form.
 func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kinds.Kind, values kinds.Values) error {
 	if k.Type == GatewayKind {
 		return checkGateway(values)
@@ -192,7 +193,7 @@ func (rs *Resources) Update(
 			return err
 		}
 		old, fields := r.Updated, r.Fields
-		r.Fields, err = change(k, r.Fields, sent)
+		r.Fields, err = mergeChange(k, r.Fields, sent)
 		if err := errors.Join(
 			joinNames(err, k, r.Fields, fields), rs.checkMembers(ctx, projectID, k, r.Fields),
 		); err != nil {
@@ -243,9 +244,9 @@ func isTaken(err error) bool {
 // versionField counts the changes of a resource with versions.
 const versionField = "document_version"
 
-// change merges sent into old. For a kind with versions, the caller must name the next version, so
+// mergeChange merges sent into old. For a kind with versions, the caller must name the next version, so
 // that it cannot overwrite a change that it has not seen.
-func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (kinds.Values, error) {
+func mergeChange(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (kinds.Values, error) {
 	values, err := k.Change(old, sent)
 	if err != nil || !k.Versions {
 		return values, err

@@ -53,7 +53,7 @@ type SubscriberStore interface {
 	// DeleteSubscriber also deletes the subscriber's addresses, logins and grants.
 	DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error
 	// EraseSubscriber deletes a subscriber and everything else that identifies it. If the
-	// subscriber is already deleted, EraseSubscriber deletes what is left and returns no
+	// subscriber is already deleted, EraseSubscriber deletes the remaining data and returns no
 	// error.
 	EraseSubscriber(ctx context.Context, projectID string, by Eraser, now time.Time) (Erasure, error)
 	// SubscriberWithAddresses reads a subscriber and its addresses in one query.

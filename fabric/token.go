@@ -127,8 +127,8 @@ func (ts *Tokens) Seal(t Token) (string, error) {
 	return sealer.Seal(&claims{t})
 }
 
-// read opens a token. Refresh tokens are not cached, since each is used once.
-func read(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid string, ok bool) {
+// unsealToken opens a token. Refresh tokens are not cached, since each is used once.
+func unsealToken(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid string, ok bool) {
 	if kind == Refresh {
 		c = new(claims)
 		kid, ok = sealer.OpenBy(raw, c)
@@ -150,7 +150,7 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 		if sealer == nil {
 			continue
 		}
-		c, kid, ok := read(sealer, kind, raw)
+		c, kid, ok := unsealToken(sealer, kind, raw)
 		if !ok {
 			continue
 		}

@@ -164,7 +164,7 @@ func (as *Assertions) verify(ctx context.Context, c Client, token *jwt.JSONWebTo
 		return err
 	}
 	for _, key := range candidates {
-		if token.Claims(verifier(key, jose.SignatureAlgorithm(head.Algorithm)), claims...) == nil {
+		if token.Claims(verificationKey(key, jose.SignatureAlgorithm(head.Algorithm)), claims...) == nil {
 			return nil
 		}
 	}

@@ -45,10 +45,12 @@ type RedeemedCode struct {
 	Expires                 time.Time
 }
 
-func invalidGrant(why string) error      { return oauth("invalid_grant", "%s", why) }
-func challengeOf(verifier string) string { return base64.RawURLEncoding.EncodeToString(sum(verifier)) }
+func invalidGrant(why string) error { return oauth("invalid_grant", "%s", why) }
+func challengeOf(verifier string) string {
+	return base64.RawURLEncoding.EncodeToString(digest(verifier))
+}
 
-func sum(s string) []byte {
+func digest(s string) []byte {
 	h := sha256.Sum256([]byte(s))
 	return h[:]
 }

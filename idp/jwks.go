@@ -39,8 +39,8 @@ func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgo
 	return nil
 }
 
-// verifier returns the key in the form that go-jose needs to verify signatures with alg.
-func verifier(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
+// verificationKey returns the key in the form that go-jose needs to verify signatures with alg.
+func verificationKey(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
 	if key, ok := k.Key.(ed25519.PublicKey); ok && alg == ed25519Name {
 		return edwards(key)
 	}

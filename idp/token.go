@@ -132,7 +132,7 @@ func (ts *Tokens) signAccess(c Client, t fabric.Token, audience string, authTime
 		Issuer: t.Issuer, Subject: ts.subjects.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID,
 		IssuedAt: t.IssuedAt.Unix(), Expires: t.ExpiresAt.Unix(), ID: t.ID,
 		Scope: strings.Join(t.Scope, " "), SessionID: ts.subjects.SessionFor(c, t.SessionID), GrantID: t.GrantID,
-		ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
+		ProjectID: t.ProjectID, AuthTime: unixSeconds(authTime), ACR: acrOf(amr), AMR: amr,
 		Claims: t.Claims, Confirmation: cnf.ClaimOf(t.Binding),
 	}
 
@@ -143,7 +143,7 @@ func (ts *Tokens) signAccess(c Client, t fabric.Token, audience string, authTime
 	return ts.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
 }
 
-func seconds(t time.Time) int64 {
+func unixSeconds(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}

@@ -110,8 +110,8 @@ type UpstreamInput struct {
 	SignUp, Logout         *bool
 }
 
-// set copies a field that is not nil.
-func set[T any](to *T, from *T) {
+// setGiven copies a field that is not nil.
+func setGiven[T any](to *T, from *T) {
 	if from != nil {
 		*to = *from
 	}
@@ -119,14 +119,14 @@ func set[T any](to *T, from *T) {
 
 // apply writes the fields of an input, except the secret, into u.
 func (in UpstreamInput) apply(u *Upstream) {
-	set(&u.Name, in.Name)
-	set(&u.Issuer, in.Issuer)
-	set(&u.ClientID, in.ClientID)
-	set(&u.Enabled, in.Enabled)
-	set(&u.Scopes, in.Scopes)
-	set(&u.Claims, in.Claims)
-	set(&u.SignUp, in.SignUp)
-	set(&u.Logout, in.Logout)
+	setGiven(&u.Name, in.Name)
+	setGiven(&u.Issuer, in.Issuer)
+	setGiven(&u.ClientID, in.ClientID)
+	setGiven(&u.Enabled, in.Enabled)
+	setGiven(&u.Scopes, in.Scopes)
+	setGiven(&u.Claims, in.Claims)
+	setGiven(&u.SignUp, in.SignUp)
+	setGiven(&u.Logout, in.Logout)
 }
 
 // Check returns everything that is wrong with an input of an update of u, or of a new upstream

@@ -30,8 +30,8 @@ func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
 	return get(whole, aliasOf(k, f.Name))
 }
 
-// examples returns example bodies for creating and for updating a resource.
-func examples(k *kinds.Kind) (whole, change string) {
+// exampleBodies returns example bodies for creating and for updating a resource.
+func exampleBodies(k *kinds.Kind) (whole, change string) {
 	if len(k.Examples) > 1 {
 		return string(k.Examples[0]), string(k.Examples[1])
 	}

@@ -76,10 +76,10 @@ func described(name, typ, format, about string) *yaml.Node {
 
 	m := mapping("type", typ)
 	if format != "" {
-		put(m, "format", text(format))
+		put(m, "format", textNode(format))
 	}
 	if about != "" {
-		put(m, "description", text(about))
+		put(m, "description", textNode(about))
 	}
 	if example := exampleIDs[name]; example != "" {
 		put(m, "examples", texts(example))
@@ -270,7 +270,7 @@ func view(k *kinds.Kind) kindView {
 		v.AddressPaths, v.Notes = append(v.AddressPaths, k.Path), map[string]string{k.Path: " (other path)"}
 	}
 
-	v.Example, v.Change = examples(k)
+	v.Example, v.Change = exampleBodies(k)
 	return v
 }
 

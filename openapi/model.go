@@ -62,12 +62,12 @@ func (d *Document) Description() string { return value(get(d.root, "info"), "des
 // Groups returns all operations in navigation order.
 func (d *Document) Groups() []Group {
 	byTag := make(map[string][]Operation)
-	each(get(d.root, "paths"), func(path string, item *yaml.Node) {
+	eachMember(get(d.root, "paths"), func(path string, item *yaml.Node) {
 		servers := serversOf(item)
 		if servers == nil {
 			servers = serversOf(d.root)
 		}
-		each(item, func(method string, n *yaml.Node) {
+		eachMember(item, func(method string, n *yaml.Node) {
 			if method != "servers" {
 				tag := words(get(n, "tags"))[0]
 				byTag[tag] = append(byTag[tag], d.operation(strings.ToUpper(method), path, servers, n))
@@ -128,7 +128,7 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 	}
 
 	op.Bodies = d.bodies(get(n, "requestBody"))
-	each(get(n, "responses"), func(status string, r *yaml.Node) {
+	eachMember(get(n, "responses"), func(status string, r *yaml.Node) {
 		found := d.resolve(r)
 		op.Responses = append(op.Responses,
 			Response{status, value(found, "description"), found != r, d.bodies(found)})
@@ -140,7 +140,7 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 
 // bodies returns the variants of a body.
 func (d *Document) bodies(n *yaml.Node) (all []Body) {
-	each(get(n, "content"), func(kind string, media *yaml.Node) {
+	eachMember(get(n, "content"), func(kind string, media *yaml.Node) {
 		b := Body{Type: kind, Schema: d.schema(get(media, "schema"), 0)}
 		if example := get(media, "example"); example != nil {
 			b.Example = jsonText(example)

@@ -83,7 +83,7 @@ func put(m *yaml.Node, key string, v *yaml.Node) {
 			return
 		}
 	}
-	m.Content = append(m.Content, text(key), v)
+	m.Content = append(m.Content, textNode(key), v)
 }
 
 // sub returns the member key, which is a mapping. It creates the member if it does not exist.
@@ -96,8 +96,8 @@ func sub(m *yaml.Node, key string) *yaml.Node {
 	return v
 }
 
-// each calls f for each member of a mapping, in order.
-func each(m *yaml.Node, f func(key string, v *yaml.Node)) {
+// eachMember calls f for each member of a mapping, in order.
+func eachMember(m *yaml.Node, f func(key string, v *yaml.Node)) {
 	for i := 0; m != nil && i+1 < len(m.Content); i += 2 {
 		f(m.Content[i].Value, m.Content[i+1])
 	}
@@ -113,8 +113,8 @@ func words(n *yaml.Node) (all []string) {
 	return all
 }
 
-// text returns a string node.
-func text(s string) *yaml.Node {
+// textNode returns a string node.
+func textNode(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 }
 
@@ -130,7 +130,7 @@ func list(items ...*yaml.Node) *yaml.Node {
 func texts(all ...string) *yaml.Node {
 	l := list()
 	for _, s := range all {
-		l.Content = append(l.Content, text(s))
+		l.Content = append(l.Content, textNode(s))
 	}
 	return l
 }
@@ -141,7 +141,7 @@ func mapping(pairs ...any) *yaml.Node {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		v, ok := pairs[i+1].(*yaml.Node)
 		if !ok {
-			v = text(pairs[i+1].(string))
+			v = textNode(pairs[i+1].(string))
 		}
 		put(m, pairs[i].(string), v)
 	}

@@ -38,9 +38,9 @@ func namesIn(src *yaml.Node) (all []string) {
 			all = append(all, areaOf(value(tag, "name")))
 		}
 	}
-	each(get(src, "schemas"), func(name string, _ *yaml.Node) { all = append(all, name) })
-	each(get(src, "paths"), func(_ string, item *yaml.Node) {
-		each(item, func(_ string, op *yaml.Node) { all = append(all, value(op, "operationId")) })
+	eachMember(get(src, "schemas"), func(name string, _ *yaml.Node) { all = append(all, name) })
+	eachMember(get(src, "paths"), func(_ string, item *yaml.Node) {
+		eachMember(item, func(_ string, op *yaml.Node) { all = append(all, value(op, "operationId")) })
 	})
 	return all
 }
@@ -59,8 +59,8 @@ func (b *builder) add(src *yaml.Node) (err error) {
 		b.group(value(src, "group"), tag)
 	}
 
-	each(get(src, "paths"), func(path string, item *yaml.Node) {
-		each(item, func(method string, op *yaml.Node) {
+	eachMember(get(src, "paths"), func(path string, item *yaml.Node) {
+		eachMember(item, func(method string, op *yaml.Node) {
 			if e := b.expand(a, path, op); e != nil && err == nil {
 				err = fmt.Errorf("%s %s: %w", method, path, e)
 			}
@@ -72,7 +72,7 @@ func (b *builder) add(src *yaml.Node) (err error) {
 	})
 
 	schemas := sub(sub(b.root, "components"), "schemas")
-	each(get(src, "schemas"), func(name string, schema *yaml.Node) {
+	eachMember(get(src, "schemas"), func(name string, schema *yaml.Node) {
 		if get(schemas, name) != nil && err == nil {
 			err = fmt.Errorf("there is a schema %s already", name)
 		}
@@ -97,7 +97,7 @@ func (b *builder) group(name string, tags *yaml.Node) {
 	}
 	into := get(b.groups[i], "tags")
 	for _, tag := range tags.Content {
-		into.Content = append(into.Content, text(value(tag, "name")))
+		into.Content = append(into.Content, textNode(value(tag, "name")))
 	}
 }
 
@@ -164,7 +164,7 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 
 	body := addBody(op)
 	responses := take(op, "responses")
-	each(responses, func(_ string, r *yaml.Node) { expandResponse(r) })
+	eachMember(responses, func(_ string, r *yaml.Node) { expandResponse(r) })
 	b.addFailures(a, op, responses, traits{
 		guarded: len(who) > 0 && !slices.Contains(who, "none"), body: body,
 		fills: strings.Contains(path, "{"), asks: asks(op), extra: words(take(op, "fails")),
@@ -234,7 +234,7 @@ func addBody(op *yaml.Node) bool {
 
 	if form := take(op, "form"); form != nil {
 		properties := mapping()
-		each(form, func(name string, about *yaml.Node) {
+		eachMember(form, func(name string, about *yaml.Node) {
 			put(properties, name, mapping("type", "string", "description", about.Value))
 		})
 		schema := mapping("type", "object", "properties", properties)

@@ -45,7 +45,7 @@ func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
 	}
 
 	required := words(get(inner, "required"))
-	each(get(inner, "properties"), func(name string, p *yaml.Node) {
+	eachMember(get(inner, "properties"), func(name string, p *yaml.Node) {
 		s.Properties = append(s.Properties, Property{name, slices.Contains(required, name), d.schema(p, depth+1)})
 	})
 	return s
@@ -145,7 +145,7 @@ func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 	switch t {
 	case "object":
 		m := mapping()
-		each(get(n, "properties"), func(name string, p *yaml.Node) {
+		eachMember(get(n, "properties"), func(name string, p *yaml.Node) {
 			if value(p, "writeOnly") == "" {
 				put(m, name, d.example(p, depth+1))
 			}
@@ -166,7 +166,7 @@ func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	}
 
-	return text(map[string]string{"uuid": "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19",
+	return textNode(map[string]string{"uuid": "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19",
 		"uri": "https://pbx.example.org/", "date-time": "2026-11-21T08:00:00Z"}[value(n, "format")])
 }
 

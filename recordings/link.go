@@ -66,7 +66,7 @@ func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker st
 	if maker != "" {
 		made = strconv.FormatInt(now.UnixMicro(), 10) + "\n" + maker
 	}
-	code, err := r.links.Code(purpose(rec.ProjectID), message(rec.Sid, f, expires.Unix(), made))
+	code, err := r.links.Code(linkPurpose(rec.ProjectID), signedText(rec.Sid, f, expires.Unix(), made))
 	if made != "" {
 		code += "." + base64.RawURLEncoding.EncodeToString([]byte(made))
 	}
@@ -87,7 +87,7 @@ func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (b
 	}
 
 	code, made := cutMaker(sig)
-	if !r.links.VerifyCode(purpose(projectID), message(sid, f, expires, made), code) {
+	if !r.links.VerifyCode(linkPurpose(projectID), signedText(sid, f, expires, made), code) {
 		return false, nil
 	}
 	return r.isMakerLive(made)
@@ -124,9 +124,9 @@ func (r *Recordings) isMakerLive(made string) (bool, error) {
 	return err == nil, err
 }
 
-func purpose(projectID string) string { return "media link " + projectID }
+func linkPurpose(projectID string) string { return "media link " + projectID }
 
-func message(sid string, f Format, expires int64, made string) string {
+func signedText(sid string, f Format, expires int64, made string) string {
 	text := sid + "\n" + string(f) + "\n" + strconv.FormatInt(expires, 10)
 	if made != "" {
 		text += "\n" + made

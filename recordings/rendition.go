@@ -77,7 +77,7 @@ func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) 
 func (w Wanted) check(rec Recording) error {
 	missing := func(what string) error {
 		return problem.New(problem.Invalid, CodeNoChannel, "the recording has %s: %s",
-			count(rec.Channels, "channel"), what)
+			countOf(rec.Channels, "channel"), what)
 	}
 	switch {
 	case w.Leg > rec.Channels:
@@ -88,7 +88,7 @@ func (w Wanted) check(rec Recording) error {
 	return nil
 }
 
-func count(n int, thing string) string {
+func countOf(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -155,7 +155,7 @@ func (s *Resources) SubscriberWithAddresses(
 	scan := func(row scanner) (a fabric.Address, err error) {
 		a.ProjectID, a.ResourceID = projectID, id
 		sub, err = subscriberTable.scanWith(row, &a.ID, &a.Type, &a.Context, &a.Name, &a.DisplayName,
-			target(&a.Channels), target(&a.Created))
+			scanTarget(&a.Channels), scanTarget(&a.Created))
 		return a, err
 	}
 	all, err = gather(ctx, s.read(), "reading subscriber", scan, withAddresses, projectID, id)

@@ -24,7 +24,7 @@ func (s *Logins) FindBrowser(
 		place       int
 	}
 	scan := func(row scanner) (l login, err error) {
-		return l, row.Scan(&l.project, &l.id, target(&l.seen), &l.place)
+		return l, row.Scan(&l.project, &l.id, scanTarget(&l.seen), &l.place)
 	}
 	all, err := gather(ctx, s.read(), "finding browser", scan, `SELECT project_id, id, seen, place FROM login_sessions
 		WHERE browser = $1 AND browser <> '' AND ended = 0 AND expires > $2 ORDER BY place, id`,

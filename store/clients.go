@@ -71,7 +71,7 @@ func (s *Clients) FindClient(ctx context.Context, id string) (idp.Client, error)
 // FindApplication finds a client in a project, in the form that package fabric uses.
 func (s *Clients) FindApplication(ctx context.Context, projectID, id string) (a fabric.Application, err error) {
 	err = s.read().Row(ctx, `SELECT id, name, scopes FROM clients WHERE id = $2 AND project_id = $1`,
-		projectID, id).Scan(&a.ID, &a.Name, target(&a.Scopes))
+		projectID, id).Scan(&a.ID, &a.Name, scanTarget(&a.Scopes))
 	return a, checkRow(err, "application")
 }
 

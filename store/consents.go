@@ -20,7 +20,7 @@ import (
 func (s *Grants) FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error) {
 	var scopes []string
 	err := s.read().Row(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`,
-		subscriberID, clientID).Scan(target(&scopes))
+		subscriberID, clientID).Scan(scanTarget(&scopes))
 	return scopes, checkRow(err, "consent")
 }
 
@@ -32,7 +32,7 @@ func (s *Grants) ListConsents(
 		thing: "consents", columns: `o.client_id, c.name, o.scope, o.updated`,
 		from: "consents o JOIN clients c ON c.id = o.client_id", key: []string{"o.client_id"}, start: startAt(q.From),
 		scan: func(row scanner) (o fabric.Consent, err error) {
-			err = row.Scan(&o.ClientID, &o.ClientName, target(&o.Scope), target(&o.Updated))
+			err = row.Scan(&o.ClientID, &o.ClientName, scanTarget(&o.Scope), scanTarget(&o.Updated))
 			return o, checkRow(err, "consent")
 		},
 		id: func(o fabric.Consent) string { return o.ClientID },
@@ -129,6 +129,6 @@ func (s *Grants) AddConsent(
 // the transaction, no other change can add scopes or revoke the consent.
 func (t tx) lockConsent(ctx context.Context, subscriberID, clientID string) (scopes []string, err error) {
 	err = t.Row(ctx, `UPDATE consents SET updated = updated WHERE subscriber_id = $1 AND client_id = $2
-		RETURNING scope`, subscriberID, clientID).Scan(target(&scopes))
+		RETURNING scope`, subscriberID, clientID).Scan(scanTarget(&scopes))
 	return scopes, checkRow(err, "consent")
 }

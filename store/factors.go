@@ -287,7 +287,7 @@ func (s *Factors) FindRecoveryCodes(ctx context.Context, o factor.Owner) (factor
 func (t tx) recoveryCodes(ctx context.Context, o factor.Owner) (codes factor.RecoveryCodes, err error) {
 	err = t.Row(ctx, `SELECT COUNT(*), COALESCE(MIN(created), 0) FROM recovery_codes
 		WHERE owner_id = $1 AND owner_kind = $2`,
-		o.ID, string(o.Kind)).Scan(&codes.Left, target(&codes.Created))
+		o.ID, string(o.Kind)).Scan(&codes.Left, scanTarget(&codes.Created))
 	if err != nil {
 		return codes, fmt.Errorf("counting recovery codes: %w", err)
 	}

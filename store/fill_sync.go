@@ -143,7 +143,7 @@ func pull(next func() (Row, error, bool)) (Row, error) {
 // orderOf returns a function that compares rows by the columns that identify them.
 func orderOf(t database.Table) func(a, b Row) int {
 	var at []int
-	for _, name := range identity(t) {
+	for _, name := range identityColumns(t) {
 		at = append(at, slices.Index(t.Names(), name))
 	}
 	return func(a, b Row) int {

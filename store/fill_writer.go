@@ -38,7 +38,7 @@ func (f *Filler) writer(t database.Table, progress func(rows int)) *rowWriter {
 		sets[i] = fmt.Sprintf(`"%s" = $%d`, name, i+1)
 	}
 	where, only := make([]string, 0), make([]string, 0)
-	for _, name := range identity(t) {
+	for _, name := range identityColumns(t) {
 		i := slices.Index(names, name)
 		w.keys = append(w.keys, i)
 		// NULL can identify a row, too.

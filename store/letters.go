@@ -89,7 +89,7 @@ func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
 func (s *Letters) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
 	err = s.read().Row(ctx, `SELECT count(*), COALESCE(MIN(created), 0),
 			(SELECT count(*) FROM mails WHERE state = 'dead') FROM mails WHERE state = 'pending'`).
-		Scan(&b.Waiting, target(&b.Oldest), &b.Dead)
+		Scan(&b.Waiting, scanTarget(&b.Oldest), &b.Dead)
 	if err != nil {
 		return b, fmt.Errorf("counting mails: %w", err)
 	}

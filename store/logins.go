@@ -149,7 +149,7 @@ func (s *Logins) LiveLogins(
 ) ([]idp.Login, error) {
 	scan := func(row scanner) (l idp.Login, err error) {
 		var seen time.Time
-		l, err = loginTable.scanWith(row, target(&seen))
+		l, err = loginTable.scanWith(row, scanTarget(&seen))
 		l.Seen = later(seen, l.AuthTime)
 		return l, err
 	}
@@ -164,7 +164,7 @@ func (s *Logins) LiveLogins(
 // the subscriber, by name.
 func (s *Logins) ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.App, error) {
 	scan := func(row scanner) (a idp.App, err error) {
-		err = row.Scan(&a.ClientID, &a.Name, &a.FirstParty, target(&a.Scopes), target(&a.Since))
+		err = row.Scan(&a.ClientID, &a.Name, &a.FirstParty, scanTarget(&a.Scopes), scanTarget(&a.Since))
 		return a, err
 	}
 	const valid = `g.subscriber_id = $2 AND g.revoked = 0 AND g.expires > $3 AND g.idle_until > $3`
@@ -186,8 +186,8 @@ func (s *Logins) ListLogins(
 		thing: "logins", columns: `id, auth_time, amr, user_agent, address, expires, ended`, from: "login_sessions",
 		key: []string{"id"}, start: startAt(q.From), desc: true,
 		scan: func(row scanner) (l fabric.Login, err error) {
-			err = row.Scan(&l.ID, target(&l.Began), target(&l.AMR), &l.UserAgent, &l.Address,
-				target(&l.Expires), target(&l.Ended))
+			err = row.Scan(&l.ID, scanTarget(&l.Began), scanTarget(&l.AMR), &l.UserAgent, &l.Address,
+				scanTarget(&l.Expires), scanTarget(&l.Ended))
 			return l, checkRow(err, "login")
 		},
 		id: func(l fabric.Login) string { return l.ID },
@@ -209,8 +209,8 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 	}
 	scan := func(row scanner) (g grant, err error) {
 		var idle time.Time
-		err = row.Scan(&g.sid, &g.ClientID, &g.ClientName, target(&g.Scope), target(&g.Created), target(&idle),
-			target(&g.Expires), target(&g.Revoked))
+		err = row.Scan(&g.sid, &g.ClientID, &g.ClientName, scanTarget(&g.Scope), scanTarget(&g.Created),
+			scanTarget(&idle), scanTarget(&g.Expires), scanTarget(&g.Revoked))
 		if idle.Before(g.Expires) {
 			g.Expires = idle
 		}

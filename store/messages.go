@@ -234,7 +234,7 @@ func (s *Messages) ListConversations(
 func scanEntry(row scanner) (e chat.Entry, err error) {
 	more := conversationMemberTable.fields(&e.Member)
 	for i, f := range more {
-		more[i] = target(f)
+		more[i] = scanTarget(f)
 	}
 	e.Conversation, err = conversationTable.scanWith(row, append(more, &e.Name)...)
 	return e, err

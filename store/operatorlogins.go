@@ -55,7 +55,7 @@ func (s *Operators) FindOperatorSession(
 	t := s.read()
 	fields := operatorLoginTable.fields(&l)
 	for i, f := range fields {
-		fields[i] = target(f)
+		fields[i] = scanTarget(f)
 	}
 	o, err = operatorTable.scanWith(t.Row(ctx, `SELECT `+qualified("o", operatorTable.columns)+`, `+
 		qualified("s", operatorLoginTable.columns)+`

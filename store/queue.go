@@ -54,7 +54,7 @@ func (q queue) HoldReceiver(
 // DueJobs returns the due deliveries to a receiver, limited to most.
 func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]deliver.Job, error) {
 	scan := func(row scanner) (j deliver.Job, err error) {
-		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, target(&j.Queued))
+		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, scanTarget(&j.Queued))
 		return j, err
 	}
 	return gather(ctx, q.read(), "reading deliveries", scan,
@@ -98,7 +98,7 @@ func (q queue) ReleaseReceiver(
 // Backlog returns the number of waiting deliveries, and the time since when the oldest has waited.
 func (q queue) Backlog(ctx context.Context) (n int, oldest time.Time, err error) {
 	err = q.read().Row(ctx, q.names.Replace(`SELECT count(*), COALESCE(MIN(queued), 0)
-		FROM {deliveries} WHERE state = 'pending'`)).Scan(&n, target(&oldest))
+		FROM {deliveries} WHERE state = 'pending'`)).Scan(&n, scanTarget(&oldest))
 	if err != nil {
 		return 0, oldest, fmt.Errorf("counting deliveries: %w", err)
 	}

@@ -60,7 +60,7 @@ func (s *Recordings) ListKept(
 	ctx context.Context, projectID, after, before string, n int,
 ) ([]recordings.Kept, error) {
 	scan := func(row scanner) (k recordings.Kept, err error) {
-		err = row.Scan(&k.ID, &k.Sid, target(&k.Tags), &k.Bytes, target(&k.Created), target(&k.Updated))
+		err = row.Scan(&k.ID, &k.Sid, scanTarget(&k.Tags), &k.Bytes, scanTarget(&k.Created), scanTarget(&k.Updated))
 		return k, err
 	}
 	all, err := gather(ctx, s.read(), "listing recordings to keep", scan, `SELECT id, sid, tags, bytes, created, updated
@@ -105,7 +105,7 @@ func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) erro
 				usage   recordings.Usage
 			}
 			all, err := gather(ctx, t, "deleting stubs", func(row scanner) (u stub, err error) {
-				err = row.Scan(&u.project, target(&u.usage.Day), &u.usage.Seconds, &u.usage.Bytes, &u.usage.Price)
+				err = row.Scan(&u.project, scanTarget(&u.usage.Day), &u.usage.Seconds, &u.usage.Bytes, &u.usage.Price)
 				return u, err
 			}, `DELETE FROM recordings WHERE id IN (SELECT id FROM recordings
 					WHERE deleted <> 0 AND deleted < $1 ORDER BY deleted LIMIT $2)

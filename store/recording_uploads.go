@@ -234,7 +234,7 @@ func (t tx) isNewCallback(ctx context.Context, r recordings.Recording) (bool, er
 	}
 	var told recordings.Callback
 	err := t.Row(ctx, `SELECT callback_url, callback_events FROM recordings WHERE id = $1`, r.ID).Scan(
-		&told.URL, target(&told.Events))
+		&told.URL, scanTarget(&told.Events))
 	return told.URL != r.Callback.URL || !told.Wants(r.Status), checkRow(err, "recording")
 }
 

@@ -102,7 +102,7 @@ func (s span) startAtCall(call, id string) []any {
 // filter that are not in the index become checks. tails is the result of tailsOf.
 func recordingListing(f recordings.Filter, from string, tails []string) listing[recordings.Recording] {
 	l := recordingTable.listing(from)
-	l.within, l.desc = created(f), true
+	l.within, l.desc = createdRange(f), true
 	l.start = l.within.startAt(from)
 
 	indexed := f
@@ -290,8 +290,8 @@ func ofDuration(l listing[recordings.Recording], f recordings.Filter) listing[re
 	return l
 }
 
-// created returns the range of ids that a filter allows.
-func created(f recordings.Filter) (s span) {
+// createdRange returns the range of ids that a filter allows.
+func createdRange(f recordings.Filter) (s span) {
 	if !f.CreatedFrom.IsZero() {
 		s.low = recordings.FirstID(f.CreatedFrom)
 	}

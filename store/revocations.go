@@ -67,7 +67,7 @@ func (t tx) revocationsSince(
 		seq int64
 	}
 	scan := func(row scanner) (r numbered, err error) {
-		return r, row.Scan(&last, &r.seq, &r.Kind, &r.ID, target(&r.Until), target(&r.Expires))
+		return r, row.Scan(&last, &r.seq, &r.Kind, &r.ID, scanTarget(&r.Until), scanTarget(&r.Expires))
 	}
 	rows, err := gather(ctx, t, "looking", scan, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''),
 			COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)

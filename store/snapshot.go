@@ -39,8 +39,8 @@ var identities = map[string][]string{
 	"operator_roles": {"operator_id", "project_id"},
 }
 
-// identity returns the columns that identify the rows of a table.
-func identity(t database.Table) []string {
+// identityColumns returns the columns that identify the rows of a table.
+func identityColumns(t database.Table) []string {
 	if len(t.Key) > 0 {
 		return t.Key
 	}
@@ -75,7 +75,7 @@ func (s *Snapshot) Count(ctx context.Context, tables []database.Table) (rows int
 // ordering returns the columns that identify a row, with NULL replaced by the empty text.
 func ordering(t database.Table) string {
 	var columns []string
-	for _, name := range identity(t) {
+	for _, name := range identityColumns(t) {
 		column := `"` + name + `"`
 		if len(t.Key) == 0 && !isInteger(t, name) {
 			column = `COALESCE(` + column + `, '')`

@@ -35,7 +35,7 @@ func (tb table[T]) scan(row scanner) (T, error) { return tb.scanWith(row) }
 func (tb table[T]) scanWith(row scanner, more ...any) (v T, err error) {
 	fields := tb.fields(&v)
 	for i, f := range fields {
-		fields[i] = target(f)
+		fields[i] = scanTarget(f)
 	}
 	err = row.Scan(append(fields, more...)...)
 	return v, checkRow(err, tb.thing)
@@ -64,7 +64,7 @@ func (tb table[T]) listing(from string) listing[T] {
 func (tb table[T]) insertion(v *T) (query string, args []any, err error) {
 	args = tb.fields(v)
 	for i, f := range args {
-		if args[i], err = value(f); err != nil {
+		if args[i], err = storedValue(f); err != nil {
 			return "", nil, fmt.Errorf("writing %s: %w", tb.thing, err)
 		}
 	}
@@ -123,8 +123,8 @@ func qualified(alias, columns string) string {
 	return strings.Join(names, ", ")
 }
 
-// target returns the value to pass to Scan for a field.
-func target(f any) any {
+// scanTarget returns the value to pass to Scan for a field.
+func scanTarget(f any) any {
 	switch f := f.(type) {
 	case *time.Time:
 		return (*instant)(f)
@@ -134,8 +134,8 @@ func target(f any) any {
 	return f
 }
 
-// value returns the value to store for a field.
-func value(f any) (any, error) {
+// storedValue returns the value to store for a field.
+func storedValue(f any) (any, error) {
 	switch f := f.(type) {
 	case *string:
 		return *f, nil

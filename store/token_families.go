@@ -82,8 +82,8 @@ func (s *Families) ListFamilies(
 		thing: "families", columns: `id, client_id, created, used, generation, expires, revoked`, from: "families",
 		key: []string{"id"}, start: startAt(q.From), desc: true,
 		scan: func(row scanner) (f fabric.Family, err error) {
-			err = row.Scan(&f.ID, &f.ClientID, target(&f.Created), target(&f.Used), &f.Refreshes,
-				target(&f.Expires), &f.Revoked)
+			err = row.Scan(&f.ID, &f.ClientID, scanTarget(&f.Created), scanTarget(&f.Used), &f.Refreshes,
+				scanTarget(&f.Expires), &f.Revoked)
 			return f, checkRow(err, "token")
 		},
 		id: func(f fabric.Family) string { return f.ID },

@@ -17,7 +17,7 @@ import (
 // Reach sends requests to the UDP port of an engine at an address, until one is answered or ctx is
 // done. probe comes from the engine's Probe.
 func Reach(ctx context.Context, at netip.AddrPort, probe string) error {
-	if _, err := ask(ctx, at, probe); err != nil {
+	if _, err := askEngine(ctx, at, probe); err != nil {
 		return fmt.Errorf("testing the media port: %w", err)
 	}
 	return nil
@@ -27,7 +27,7 @@ func Reach(ctx context.Context, at netip.AddrPort, probe string) error {
 // sends audio until it hears itself. It returns how long the audio took. The call belongs to no
 // project, and nothing is recorded about it. probe comes from the engine's Probe.
 func TestCall(ctx context.Context, at netip.AddrPort, probe string) (time.Duration, error) {
-	answer, err := ask(ctx, at, probe, stun.RawAttribute{Type: stun.AttrData, Value: []byte(line.Description())})
+	answer, err := askEngine(ctx, at, probe, stun.RawAttribute{Type: stun.AttrData, Value: []byte(line.Description())})
 	if err != nil {
 		return 0, fmt.Errorf("placing a test call: %w", err)
 	}
@@ -73,8 +73,8 @@ func hearSelf(ctx context.Context, l *line.Line, heard <-chan string) (time.Dura
 	}
 }
 
-// ask sends a signed request with attributes to an engine until it answers, and returns the answer.
-func ask(ctx context.Context, at netip.AddrPort, probe string, attributes ...stun.Setter) (*stun.Message, error) {
+// askEngine sends a signed request with attributes to an engine until it answers, and returns the answer.
+func askEngine(ctx context.Context, at netip.AddrPort, probe string, attributes ...stun.Setter) (*stun.Message, error) {
 	name, password, _ := strings.Cut(probe, ":")
 	key := stun.NewShortTermIntegrity(password)
 	setters := append([]stun.Setter{stun.BindingRequest, stun.TransactionID, stun.NewUsername(name + ":test")},

@@ -241,14 +241,14 @@ func (o *sender) reportMixed(at uint32, now time.Time) {
 	if !o.started {
 		return
 	}
-	wall := ntp(now)
+	wall := toNTP(now)
 	o.reports.recordSent(uint32(wall>>16), now)
 	o.sendRTCPLocked(o.section.leg.engine, &rtcp.SenderReport{SSRC: o.ssrc, NTPTime: wall, RTPTime: at,
 		PacketCount: uint32(o.sent), OctetCount: o.octets})
 }
 
-// ntp converts a time to an NTP timestamp (RFC 3550, section 4).
-func ntp(t time.Time) uint64 {
+// toNTP converts a time to an NTP timestamp (RFC 3550, section 4).
+func toNTP(t time.Time) uint64 {
 	const since1900 = 2_208_988_800 // seconds from 1900 to 1970
 	return uint64(t.Unix()+since1900)<<32 | uint64(t.Nanosecond())<<32/1e9
 }

@@ -259,7 +259,7 @@ func (d *dialog) reauthorize(r *sip.Response) bool {
 	if d.gateway == nil || d.authorized || d.over || r.StatusCode != 401 && r.StatusCode != 407 {
 		return false
 	}
-	h, ok := authorization(r, sip.INVITE, d.remote.String(), d.gateway.Username, d.gateway.Password)
+	h, ok := answerChallenge(r, sip.INVITE, d.remote.String(), d.gateway.Username, d.gateway.Password)
 	if !ok {
 		return false
 	}
@@ -274,9 +274,9 @@ var challenges = map[int][2]string{
 	401: {"www-authenticate", "Authorization"}, 407: {"proxy-authenticate", "Proxy-Authorization"},
 }
 
-// authorization returns the header that answers the best challenge in a response (RFC 7616). ok is
+// answerChallenge returns the header that answers the best challenge in a response (RFC 7616). ok is
 // false if there are no credentials, or no challenge that can be answered.
-func authorization(r *sip.Response, method sip.RequestMethod, uri, user, password string) (h sip.Header, ok bool) {
+func answerChallenge(r *sip.Response, method sip.RequestMethod, uri, user, password string) (h sip.Header, ok bool) {
 	names := challenges[r.StatusCode]
 	best := credentials{}
 	for _, header := range r.GetHeaders(names[0]) {

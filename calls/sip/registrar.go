@@ -196,7 +196,7 @@ func (s *Server) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, aut
 		return
 	case !authorized:
 		uri := gatewayURI(g, "")
-		if h, ok := authorization(answer, sip.REGISTER, uri.String(), g.Username, g.Password); ok {
+		if h, ok := answerChallenge(answer, sip.REGISTER, uri.String(), g.Username, g.Password); ok {
 			s.sendRegister(g, reg, f, h)
 			return
 		}

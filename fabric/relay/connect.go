@@ -58,7 +58,7 @@ type fabricSubscriber struct {
 // connect serves signalwire.connect. From then on, the socket acts for the holder of a token.
 func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in connectParams
-	if err := params(raw, &in); err != nil {
+	if err := decodeParams(raw, &in); err != nil {
 		return nil, err
 	}
 	if _, already := s.authenticated(); already {
@@ -129,7 +129,7 @@ func tooMany() error { return &fault{refused, "too many sockets are open with th
 // changes.
 func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in authentication
-	if err := params(raw, &in); err != nil {
+	if err := decodeParams(raw, &in); err != nil {
 		return nil, err
 	}
 

@@ -62,7 +62,7 @@ func memberMethod(op calls.Op) method {
 			return nil, &fault{methodNotFound, "this server does not carry calls"}
 		}
 		var in memberParams
-		if err := params(raw, &in); err != nil {
+		if err := decodeParams(raw, &in); err != nil {
 			return nil, err
 		}
 		if in.Self.CallID == "" {

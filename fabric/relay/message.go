@@ -93,8 +93,8 @@ func isID(id json.RawMessage) bool {
 	return len(id) == 0 || string(id) == "null" || id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9'
 }
 
-// params decodes the parameters of a request into v.
-func params(raw json.RawMessage, v any) error {
+// decodeParams decodes the parameters of a request into v.
+func decodeParams(raw json.RawMessage, v any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
 	}

@@ -21,8 +21,8 @@ func served() map[string]method {
 		"signalwire.connect":        connect,
 		"signalwire.ping":           ping,
 		"signalwire.reauthenticate": checked(reauthenticate),
-		"subscriber.offline":        checked(offline),
-		"subscriber.online":         checked(online),
+		"subscriber.offline":        checked(goOffline),
+		"subscriber.online":         checked(goOnline),
 		"webrtc.verto":              checked(verto),
 		"call.layout.list":          checked(listLayouts),
 	}
@@ -155,11 +155,11 @@ func ping(_ context.Context, _ *socket, raw json.RawMessage) (any, error) {
 	var in struct {
 		Timestamp json.RawMessage `json:"timestamp"`
 	}
-	if err := params(raw, &in); err != nil {
+	if err := decodeParams(raw, &in); err != nil {
 		return nil, err
 	}
 	if len(in.Timestamp) == 0 || !isID(in.Timestamp) {
-		return beat{now()}, nil
+		return beat{unixNow()}, nil
 	}
 	return in, nil
 }
@@ -169,10 +169,10 @@ type beat struct {
 	Timestamp float64 `json:"timestamp"`
 }
 
-func now() float64 { return float64(time.Now().UnixMilli()) / 1000 }
+func unixNow() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 
-// online serves subscriber.online. From then on, calls to the subscriber reach this socket.
-func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
+// goOnline serves subscriber.goOnline. From then on, calls to the subscriber reach this socket.
+func goOnline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()
 	token, online := s.attendance()
@@ -186,9 +186,9 @@ func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	return done, nil
 }
 
-// offline serves subscriber.offline. From then on, calls to the subscriber no longer reach this
+// goOffline serves subscriber.goOffline. From then on, calls to the subscriber no longer reach this
 // socket.
-func offline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
+func goOffline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()
 	token, online := s.attendance()

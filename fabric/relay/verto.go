@@ -74,7 +74,7 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		return nil, &fault{methodNotFound, "webrtc.verto: this server does not carry calls"}
 	}
 	var in vertoParams
-	if err := params(raw, &in); err != nil {
+	if err := decodeParams(raw, &in); err != nil {
 		return nil, err
 	}
 	if in.CallID == "" {

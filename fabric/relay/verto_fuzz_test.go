@@ -28,7 +28,7 @@ func FuzzVerto(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		bound.Check(t, len(text), func() {
 			var in vertoParams
-			if params(text, &in) != nil {
+			if decodeParams(text, &in) != nil {
 				return
 			}
 			cmd, outcome, ok := in.command()

@@ -51,7 +51,7 @@ func (a addressAPI) routes(by *credentials) []route {
 	const base = "/api/fabric/addresses"
 	return []route{
 		{"GET", base, by.bearer(a.list, fabric.SAT, fabric.Guest, fabric.Invite)},
-		{"GET", base + "/{id}", by.bearer(ok(a.find, showAddress), fabric.SAT, fabric.Guest, fabric.Invite)},
+		{"GET", base + "/{id}", by.bearer(respondOK(a.find, showAddress), fabric.SAT, fabric.Guest, fabric.Invite)},
 	}
 }
 

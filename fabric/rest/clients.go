@@ -22,10 +22,10 @@ func (a clientAPI) routes(by *credentials) []route {
 	const clients = "/api/fabric/clients"
 	const logouts = clients + "/{id}/logouts"
 	return []route{
-		{"GET", clients, by.manager(list(a.list, a.show))},
-		{"GET", clients + "/{id}", by.manager(ok(a.find, a.show))},
-		{"PATCH", clients + "/{id}", by.manager(ok(a.brand, a.show))},
-		{"POST", clients + "/{id}/secret/rotate", by.manager(ok(a.rotateSecret, same))},
+		{"GET", clients, by.manager(respondPage(a.list, a.show))},
+		{"GET", clients + "/{id}", by.manager(respondOK(a.find, a.show))},
+		{"PATCH", clients + "/{id}", by.manager(respondOK(a.brand, a.show))},
+		{"POST", clients + "/{id}/secret/rotate", by.manager(respondOK(a.rotateSecret, same))},
 		{"DELETE", clients + "/{id}/secret/previous", by.manager(noContent(a.endOldSecret))},
 		{"GET", logouts, by.manager(a.listLogouts)},
 		{"POST", logouts + "/redeliver", by.manager(accepted(a.redeliverDeadLogouts, showRedelivered))},

@@ -47,7 +47,7 @@ func (a deviceAPI) routes(by *credentials) []route {
 	return []route{
 		{"POST", "/subscriber/devices", by.bearer(created(a.register, showDevice), fabric.SAT)},
 		{"DELETE", "/subscriber/devices/{id}", by.bearer(noContent(a.delete), fabric.SAT)},
-		{"GET", ofSubscriber + "/devices", by.project(list(a.listOf, summarizeDevice))},
+		{"GET", ofSubscriber + "/devices", by.project(respondPage(a.listOf, summarizeDevice))},
 		{"DELETE", ofSubscriber + "/devices/{id}", by.project(noContent(a.deleteOf))},
 	}
 }

@@ -13,8 +13,8 @@ import (
 // token.
 type handler[C any] func(w http.ResponseWriter, r *http.Request, by C) error
 
-// ok returns a handler that calls do and responds with the result, formatted by show.
-func ok[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
+// respondOK returns a handler that calls do and responds with the result, formatted by show.
+func respondOK[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
 	return answer(http.StatusOK, do, show)
 }
 
@@ -52,8 +52,8 @@ func noContent[C any](do func(*http.Request, C) error) handler[C] {
 	}
 }
 
-// list returns a handler that responds with the requested page, which it gets from find.
-func list[C, T, U any](
+// respondPage returns a handler that responds with the requested page, which it gets from find.
+func respondPage[C, T, U any](
 	find func(*http.Request, C, page.Query) (page.Page[T], error), show func(T) U,
 ) handler[C] {
 	return func(w http.ResponseWriter, r *http.Request, by C) error {

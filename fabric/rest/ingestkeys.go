@@ -35,7 +35,7 @@ type ingestKeyAPI struct {
 func (a ingestKeyAPI) routes() []route {
 	const keys = "/api/project/ingest_keys"
 	return []route{
-		{"GET", keys, a.by.manager(list(a.list, showIngestKey))},
+		{"GET", keys, a.by.manager(respondPage(a.list, showIngestKey))},
 		{"POST", keys, a.by.manager(created(a.create, same))},
 		{"DELETE", keys + "/{id}", a.by.manager(noContent(a.revoke))},
 	}

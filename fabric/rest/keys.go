@@ -122,13 +122,13 @@ type keyAPI struct{ keys *fabric.APIKeys }
 func (a keyAPI) routes(by *credentials) []route {
 	const keys = "/api/project/tokens"
 	return []route{
-		{"GET", keys, by.manager(list(a.list, showKey))},
-		{"POST", keys, by.manager(ok(a.create, same))},
+		{"GET", keys, by.manager(respondPage(a.list, showKey))},
+		{"POST", keys, by.manager(respondOK(a.create, same))},
 		{"DELETE", keys + "/{id}", by.manager(noContent(a.revoke))},
-		{"GET", keys + "/{id}", by.manager(ok(a.find, showKey))},
-		{"PATCH", keys + "/{id}", by.manager(ok(a.update, showKey))},
-		{"PUT", keys + "/{id}", by.manager(ok(a.update, showKey))},
-		{"POST", keys + "/{id}/rotate", by.manager(ok(a.rotate, same))},
+		{"GET", keys + "/{id}", by.manager(respondOK(a.find, showKey))},
+		{"PATCH", keys + "/{id}", by.manager(respondOK(a.update, showKey))},
+		{"PUT", keys + "/{id}", by.manager(respondOK(a.update, showKey))},
+		{"POST", keys + "/{id}/rotate", by.manager(respondOK(a.rotate, same))},
 	}
 }
 

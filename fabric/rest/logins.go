@@ -56,9 +56,9 @@ type loginAPI struct{ logins *fabric.Logins }
 
 func (a loginAPI) routes(by *credentials) []route {
 	return []route{
-		{"GET", ofSubscriber + "/consents", by.project(list(a.listConsents, showConsent))},
+		{"GET", ofSubscriber + "/consents", by.project(respondPage(a.listConsents, showConsent))},
 		{"DELETE", ofSubscriber + "/consents/{id}", by.project(noContent(a.revokeConsent))},
-		{"GET", ofSubscriber + "/sessions", by.project(list(a.list, showLogin))},
+		{"GET", ofSubscriber + "/sessions", by.project(respondPage(a.list, showLogin))},
 		{"DELETE", ofSubscriber + "/sessions/{id}", by.project(noContent(a.end))},
 	}
 }

@@ -86,7 +86,7 @@ func (a chatAPI) routes(by *credentials) []route {
 		return by.bearer(h, fabric.SAT, fabric.Guest, fabric.Invite)
 	}
 	return []route{
-		{"GET", conversations, bearer(list(a.list, chat.Entry.Document))},
+		{"GET", conversations, bearer(respondPage(a.list, chat.Entry.Document))},
 		{"POST", conversations + "/join", bearer(a.join)},
 		{"GET", conversations + "/{id}/messages", bearer(a.messages)},
 		{"GET", messages, bearer(a.allMessages)},

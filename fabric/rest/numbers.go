@@ -14,10 +14,10 @@ type numberAPI struct{ numbers *fabric.PhoneNumbers }
 func (a numberAPI) routes(by *credentials) []route {
 	const numbers = "/api/fabric/phone_numbers"
 	return []route{
-		{"GET", numbers, by.project(list(a.list, showNumber))},
+		{"GET", numbers, by.project(respondPage(a.list, showNumber))},
 		{"POST", numbers, by.project(created(a.create, showNumber))},
 		{"DELETE", numbers + "/{id}", by.project(noContent(a.delete))},
-		{"GET", numbers + "/{id}", by.project(ok(a.find, showNumber))},
+		{"GET", numbers + "/{id}", by.project(respondOK(a.find, showNumber))},
 	}
 }
 

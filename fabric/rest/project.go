@@ -21,8 +21,8 @@ type projectAPI struct {
 
 func (p projectAPI) routes(by *credentials) []route {
 	return []route{
-		{"GET", "/api/project", by.manager(ok(p.find, p.show))},
-		{"PATCH", "/api/project", by.manager(ok(p.update, p.show))},
+		{"GET", "/api/project", by.manager(respondOK(p.find, p.show))},
+		{"PATCH", "/api/project", by.manager(respondOK(p.update, p.show))},
 	}
 }
 

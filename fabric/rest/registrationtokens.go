@@ -33,7 +33,7 @@ type registrationTokenAPI struct{ tokens *fabric.RegistrationTokens }
 func (a registrationTokenAPI) routes(by *credentials) []route {
 	const tokens = "/api/project/registration_tokens"
 	return []route{
-		{"GET", tokens, by.manager(list(a.list, showRegistrationToken))},
+		{"GET", tokens, by.manager(respondPage(a.list, showRegistrationToken))},
 		{"POST", tokens, by.manager(created(a.create, same))},
 		{"DELETE", tokens + "/{id}", by.manager(noContent(a.revoke))},
 	}

@@ -20,11 +20,11 @@ type resourceAPI struct{ fabric *fabric.Fabric }
 func (a resourceAPI) routes(by *credentials) []route {
 	const one = resources + "{id}"
 	return []route{
-		{"GET", "/api/fabric/resources", by.project(list(a.list, a.show))},
+		{"GET", "/api/fabric/resources", by.project(respondPage(a.list, a.show))},
 		{"DELETE", one, by.project(noContent(a.delete))},
-		{"GET", one, by.project(ok(a.find, a.show))},
+		{"GET", one, by.project(respondOK(a.find, a.show))},
 		{"GET", one + "/{what}", by.project(a.listPart)},
-		{"POST", one + "/{what}", by.project(ok(a.assign, same))},
+		{"POST", one + "/{what}", by.project(respondOK(a.assign, same))},
 	}
 }
 
@@ -57,7 +57,7 @@ func (a resourceAPI) listPart(w http.ResponseWriter, r *http.Request, by fabric.
 	if r.PathValue("what") != "addresses" {
 		return problem.NoSuch("path")
 	}
-	return list(a.listAddresses, showAddress)(w, r, by)
+	return respondPage(a.listAddresses, showAddress)(w, r, by)
 }
 
 // listAddresses returns the addresses of the resource named in the path.
@@ -114,11 +114,11 @@ type kindAPI struct {
 func (a kindAPI) routes(by *credentials) []route {
 	k, base := a.kind, resources+a.kind.Path
 	all := []route{
-		{"GET", base, by.project(list(a.list, a.show))},
+		{"GET", base, by.project(respondPage(a.list, a.show))},
 		{"DELETE", base + "/{id}", by.project(noContent(a.delete))},
-		{"GET", base + "/{id}", by.project(ok(a.find, a.show))},
-		{"PATCH", base + "/{id}", by.project(ok(a.update, a.show))},
-		{"PUT", base + "/{id}", by.project(ok(a.update, a.show))},
+		{"GET", base + "/{id}", by.project(respondOK(a.find, a.show))},
+		{"PATCH", base + "/{id}", by.project(respondOK(a.update, a.show))},
+		{"PUT", base + "/{id}", by.project(respondOK(a.update, a.show))},
 		{"GET", base + "/{id}/addresses", by.project(a.listPart)},
 	}
 
@@ -127,7 +127,7 @@ func (a kindAPI) routes(by *credentials) []route {
 	}
 	if k.Versions {
 		versions := resources + k.Under() + "/{id}/versions"
-		all = append(all, route{"GET", versions, by.project(list(a.listVersions, showListedVersion))},
+		all = append(all, route{"GET", versions, by.project(respondPage(a.listVersions, showListedVersion))},
 			route{"POST", versions, by.project(created(a.deploy, showDeployedVersion))})
 	}
 	if k.Under() != k.Path {
@@ -191,7 +191,7 @@ func (a kindAPI) listPart(w http.ResponseWriter, r *http.Request, by fabric.Issu
 	if _, err := a.find(r, by); err != nil {
 		return err
 	}
-	return list(a.listAddresses, showAddress)(w, r, by)
+	return respondPage(a.listAddresses, showAddress)(w, r, by)
 }
 
 // listVersions serves GET /api/fabric/resources/call_flow/{id}/versions.

@@ -14,10 +14,10 @@ type roomAPI struct{ rooms *calls.Rooms }
 
 func (a roomAPI) routes(by *credentials) []route {
 	return []route{
-		{"GET", "/api/fabric/room_sessions", by.project(list(a.list, calls.RoomSession.Document))},
-		{"GET", "/api/fabric/room_sessions/{id}", by.project(ok(a.find, calls.RoomSession.Document))},
+		{"GET", "/api/fabric/room_sessions", by.project(respondPage(a.list, calls.RoomSession.Document))},
+		{"GET", "/api/fabric/room_sessions/{id}", by.project(respondOK(a.find, calls.RoomSession.Document))},
 		{"POST", "/api/fabric/room_sessions/{id}/end", by.project(noContent(a.end))},
-		{"GET", "/api/fabric/room_sessions/{id}/members", by.project(list(a.members, calls.Record.Member))},
+		{"GET", "/api/fabric/room_sessions/{id}/members", by.project(respondPage(a.members, calls.Record.Member))},
 	}
 }
 

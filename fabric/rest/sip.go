@@ -16,19 +16,19 @@ type sipAPI struct{ fabric *fabric.Fabric }
 func (a sipAPI) routes(by *credentials) []route {
 	const addresses, credentials = "/api/fabric/sip_addresses", ofSubscriber + "/sip_endpoints"
 	return []route{
-		{"GET", credentials, by.project(list(a.listCredentials, a.showCredential))},
+		{"GET", credentials, by.project(respondPage(a.listCredentials, a.showCredential))},
 		{"POST", credentials, by.project(created(a.createCredential, a.showCredential))},
 		{"DELETE", credentials + "/{id}", by.project(noContent(a.deleteCredential))},
-		{"GET", credentials + "/{id}", by.project(ok(a.findCredential, a.showCredential))},
-		{"PATCH", credentials + "/{id}", by.project(ok(a.updateCredential, a.showCredential))},
-		{"PUT", credentials + "/{id}", by.project(ok(a.updateCredential, a.showCredential))},
-		{"POST", resources + "sip_endpoints/{id}/password", by.project(ok(a.makePassword, same))},
-		{"GET", addresses, by.project(list(a.listAddresses, a.showAddress))},
+		{"GET", credentials + "/{id}", by.project(respondOK(a.findCredential, a.showCredential))},
+		{"PATCH", credentials + "/{id}", by.project(respondOK(a.updateCredential, a.showCredential))},
+		{"PUT", credentials + "/{id}", by.project(respondOK(a.updateCredential, a.showCredential))},
+		{"POST", resources + "sip_endpoints/{id}/password", by.project(respondOK(a.makePassword, same))},
+		{"GET", addresses, by.project(respondPage(a.listAddresses, a.showAddress))},
 		{"POST", addresses, by.project(created(a.createAddress, a.showAddress))},
 		{"DELETE", addresses + "/{id}", by.project(noContent(a.deleteAddress))},
-		{"GET", addresses + "/{id}", by.project(ok(a.findAddress, a.showAddress))},
-		{"PATCH", addresses + "/{id}", by.project(ok(a.updateAddress, a.showAddress))},
-		{"PUT", addresses + "/{id}", by.project(ok(a.updateAddress, a.showAddress))},
+		{"GET", addresses + "/{id}", by.project(respondOK(a.findAddress, a.showAddress))},
+		{"PATCH", addresses + "/{id}", by.project(respondOK(a.updateAddress, a.showAddress))},
+		{"PUT", addresses + "/{id}", by.project(respondOK(a.updateAddress, a.showAddress))},
 	}
 }
 

@@ -100,10 +100,10 @@ func (a tokenAPI) routes() []route {
 		{"POST", "/api/fabric/embeds/tokens", a.createForEmbed},
 		{"POST", "/api/fabric/guests/tokens", a.by.projectOrSAT(created(a.createForGuest, showTokens))},
 		{"POST", "/api/fabric/subscriber/invites", a.by.bearer(created(a.createInvite, showToken), fabric.SAT)},
-		{"POST", "/api/fabric/subscribers/tokens", a.by.project(ok(a.createForSubscriber, same))},
+		{"POST", "/api/fabric/subscribers/tokens", a.by.project(respondOK(a.createForSubscriber, same))},
 		{"POST", "/api/fabric/subscribers/tokens/refresh", a.by.project(created(a.refresh, showTokens))},
 		{"POST", "/api/fabric/tokens/revoke", a.by.project(noContent(a.revoke))},
-		{"GET", ofSubscriber + "/tokens", a.by.project(list(a.listFamilies, showFamily))},
+		{"GET", ofSubscriber + "/tokens", a.by.project(respondPage(a.listFamilies, showFamily))},
 		{"DELETE", ofSubscriber + "/tokens/{id}", a.by.project(noContent(a.revokeFamily))},
 	}
 }

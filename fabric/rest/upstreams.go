@@ -15,11 +15,11 @@ type upstreamAPI struct{ upstreams *idp.Upstreams }
 func (a upstreamAPI) routes(by *credentials) []route {
 	const upstreams = "/api/project/upstreams"
 	return []route{
-		{"GET", upstreams, by.manager(list(a.list, showUpstream))},
+		{"GET", upstreams, by.manager(respondPage(a.list, showUpstream))},
 		{"POST", upstreams, by.manager(created(a.create, showUpstream))},
 		{"DELETE", upstreams + "/{id}", by.manager(noContent(a.delete))},
-		{"GET", upstreams + "/{id}", by.manager(ok(a.find, showUpstream))},
-		{"PATCH", upstreams + "/{id}", by.manager(ok(a.update, showUpstream))},
+		{"GET", upstreams + "/{id}", by.manager(respondOK(a.find, showUpstream))},
+		{"PATCH", upstreams + "/{id}", by.manager(respondOK(a.update, showUpstream))},
 	}
 }
 

@@ -18,19 +18,19 @@ type webhookAPI struct {
 func (a webhookAPI) routes(by *credentials) []route {
 	const webhooks, deliveries = "/api/fabric/webhooks", "/api/fabric/webhooks/{id}/deliveries"
 	return []route{
-		{"GET", webhooks, by.manager(list(a.list, showWebhook))},
+		{"GET", webhooks, by.manager(respondPage(a.list, showWebhook))},
 		{"POST", webhooks, by.manager(created(a.create, showWebhook))},
 		{"DELETE", webhooks + "/{id}", by.manager(noContent(a.delete))},
-		{"GET", webhooks + "/{id}", by.manager(ok(a.find, showWebhook))},
-		{"PATCH", webhooks + "/{id}", by.manager(ok(a.update, showWebhook))},
-		{"PUT", webhooks + "/{id}", by.manager(ok(a.update, showWebhook))},
+		{"GET", webhooks + "/{id}", by.manager(respondOK(a.find, showWebhook))},
+		{"PATCH", webhooks + "/{id}", by.manager(respondOK(a.update, showWebhook))},
+		{"PUT", webhooks + "/{id}", by.manager(respondOK(a.update, showWebhook))},
 		{"POST", webhooks + "/{id}/test", by.manager(accepted(a.test, showDelivery))},
 		{"GET", deliveries, by.manager(a.listDeliveries)},
-		{"GET", deliveries + "/{delivery}", by.manager(ok(a.findDelivery, showDeliveryBody))},
+		{"GET", deliveries + "/{delivery}", by.manager(respondOK(a.findDelivery, showDeliveryBody))},
 		{"POST", deliveries + "/{delivery}/redeliver", by.manager(accepted(a.redeliver, showDelivery))},
 		{"POST", deliveries + "/redeliver", by.manager(accepted(a.redeliverDead, showRedelivered))},
-		{"GET", webhooks + "/signing_key", by.manager(ok(a.signingKeys, showSigningKeys))},
-		{"POST", webhooks + "/signing_key/rotate", by.manager(ok(a.rotateSigningKey, showSigningKeys))},
+		{"GET", webhooks + "/signing_key", by.manager(respondOK(a.signingKeys, showSigningKeys))},
+		{"POST", webhooks + "/signing_key/rotate", by.manager(respondOK(a.rotateSigningKey, showSigningKeys))},
 	}
 }
 

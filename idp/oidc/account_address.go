@@ -58,7 +58,7 @@ func (lp *linkPages) showChange(w http.ResponseWriter, r *http.Request) error {
 	}
 	project, err := lp.Letters.LinkProject(r.Context(), l)
 	if err != nil {
-		return over(l.Purpose, err)
+		return convertMissing(l.Purpose, err)
 	}
 	page := changeWords(lp.words(r), l.Email, project.Name, token)
 	page.Action = formAt(r, page.Action)
@@ -77,7 +77,7 @@ func (lp *linkPages) change(w http.ResponseWriter, r *http.Request) error {
 		return errAddressTaken
 	}
 	if err != nil {
-		return over(mail.ChangeAddress, err)
+		return convertMissing(mail.ChangeAddress, err)
 	}
 	return lp.write(w, r, changedWords(lp.words(r), l.Email, l.ProjectID), templates.Options{})
 }

@@ -131,7 +131,7 @@ func checkRedirect(c idp.Client, v url.Values) error {
 		return err
 	}
 	if !c.AllowsRedirect(v.Get("redirect_uri")) {
-		return notProven("redirect_uri is not one of those registered for client " + c.ID + known(c.RedirectURIs))
+		return notProven("redirect_uri is not one of those registered for client " + c.ID + listKnown(c.RedirectURIs))
 	}
 	return nil
 }

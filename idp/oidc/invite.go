@@ -24,7 +24,7 @@ func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l id
 	wrong string, status int) error {
 	project, err := lp.Letters.LinkProject(r.Context(), l)
 	if err != nil {
-		return over(mail.Invitation, err)
+		return convertMissing(mail.Invitation, err)
 	}
 	text := lp.words(r).Say("invite.text", "Project", project.Name, "Email", l.Email)
 	if l.Inviter != "" {
@@ -50,7 +50,7 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 		return lp.invitationPage(w, r, l, token, lp.fault(r, wrong), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
-		return over(mail.Invitation, err)
+		return convertMissing(mail.Invitation, err)
 	}
 
 	say, signedIn := lp.words(r), false

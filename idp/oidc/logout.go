@@ -154,7 +154,7 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 	}
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
 		return req, badLogout(badLogoutAddress, "post_logout_redirect_uri is not one of those registered for client "+
-			req.client.ID+known(req.client.LogoutURIs))
+			req.client.ID+listKnown(req.client.LogoutURIs))
 	}
 	return req, nil
 }

@@ -82,7 +82,7 @@ var errInvitationOver = pageError(http.StatusGone, "error.invitation", "error.in
 func (lp *linkPages) find(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
 	l, err := lp.Letters.FindLink(r.Context(), purpose, token)
 	followed(r, l)
-	return l, over(purpose, err)
+	return l, convertMissing(purpose, err)
 }
 
 // followed notes the project of a link, so that pages for r are shown with its branding.
@@ -90,7 +90,7 @@ func followed(r *http.Request, l idp.Link) {
 	presentationOf(r).client = idp.Client{ProjectID: l.ProjectID}
 }
 
-func over(purpose mail.Kind, err error) error {
+func convertMissing(purpose mail.Kind, err error) error {
 	switch {
 	case errors.Is(err, problem.NotFound) && purpose == mail.Invitation:
 		return errInvitationOver
@@ -133,7 +133,7 @@ func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 		return lp.resetPage(w, r, l, token, lp.fault(r, wrong), http.StatusUnprocessableEntity)
 	}
 	if err != nil {
-		return over(mail.Reset, err)
+		return convertMissing(mail.Reset, err)
 	}
 	return lp.passwordSet(w, r, l, lp.words(r).Say("reset.done"), lp.words(r).Say("reset.done-text"))
 }

@@ -64,8 +64,8 @@ func notProven(cause string) error {
 // noClient is the cause stated in errors about an unknown client_id.
 const noClient = "no client has this client_id; `selvage client list` lists all clients"
 
-// known lists the registered URIs of a client. Error messages append it to the client's id.
-func known(uris []string) string {
+// listKnown lists the registered URIs of a client. Error messages append it to the client's id.
+func listKnown(uris []string) string {
 	if len(uris) == 0 {
 		return ": it has none"
 	}

@@ -108,7 +108,7 @@ func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request,
 
 	project, err := rp.Letters.LinkProject(r.Context(), l)
 	if err != nil {
-		return over(l.Purpose, err)
+		return convertMissing(l.Purpose, err)
 	}
 
 	o := templates.Options{Status: status, FormAction: formAction(req.RedirectURI)}
@@ -145,7 +145,7 @@ func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) err
 	wrong := problem.First(err)
 	switch {
 	case errors.Is(err, problem.NotFound):
-		return over(mail.Registration, err)
+		return convertMissing(mail.Registration, err)
 	case errors.Is(err, problem.Conflict):
 		return errHasAccount
 	case wrong != nil && wrong.Kind == problem.Invalid:

@@ -29,7 +29,7 @@ func (lp *linkPages) verify(w http.ResponseWriter, r *http.Request) error {
 
 	l, err := lp.Accounts.VerifyAddress(r.Context(), form.Get("token"))
 	if err != nil {
-		return over(mail.Verify, err)
+		return convertMissing(mail.Verify, err)
 	}
 	followed(r, l)
 

@@ -39,7 +39,7 @@ func (d *Deriver) IDKey(password, salt []byte, time, memory uint32, threads uint
 	}
 
 	f := fill{passes: time, blocks: d.take(memory)}
-	f.begin(seed(password, salt, time, memory, size))
+	f.begin(initialHash(password, salt, time, memory, size))
 	for pass := range time {
 		for slice := range uint32(slices) {
 			f.slice(pass, slice)
@@ -60,8 +60,8 @@ func (d *Deriver) take(memory uint32) []block {
 	return d.memory[:n]
 }
 
-// seed returns H_0 of section 3.2, for one lane and without secret and associated data.
-func seed(password, salt []byte, time, memory, size uint32) []byte {
+// initialHash returns H_0 of section 3.2, for one lane and without secret and associated data.
+func initialHash(password, salt []byte, time, memory, size uint32) []byte {
 	var in []byte
 	for _, n := range []uint32{1, size, memory, time, Version, variant, uint32(len(password))} {
 		in = binary.LittleEndian.AppendUint32(in, n)
@@ -79,20 +79,20 @@ func seed(password, salt []byte, time, memory, size uint32) []byte {
 func expand(in []byte, size uint32) []byte {
 	first := append(binary.LittleEndian.AppendUint32(nil, size), in...)
 	if size <= blake2b.Size {
-		return sum(first, size)
+		return blake2bSum(first, size)
 	}
 
 	// All hashes but the last contribute their first half.
 	out := make([]byte, 0, size)
-	v := sum(first, blake2b.Size)
+	v := blake2bSum(first, blake2b.Size)
 	for out = append(out, v[:32]...); int(size)-len(out) > blake2b.Size; out = append(out, v[:32]...) {
-		v = sum(v, blake2b.Size)
+		v = blake2bSum(v, blake2b.Size)
 	}
-	return append(out, sum(v, size-uint32(len(out)))...)
+	return append(out, blake2bSum(v, size-uint32(len(out)))...)
 }
 
-// sum returns the BLAKE2b hash of size bytes, at least 1 and at most 64.
-func sum(in []byte, size uint32) []byte {
+// blake2bSum returns the BLAKE2b hash of size bytes, at least 1 and at most 64.
+func blake2bSum(in []byte, size uint32) []byte {
 	h, err := blake2b.New(int(size), nil)
 	if err != nil {
 		panic(err) // only for other sizes

@@ -52,17 +52,17 @@ func (k *Key) of(generation int64) *Key {
 // the first. detail is the event's DetailText.
 func (k *Key) Hash(e Event, detail, before string) string {
 	b := make([]byte, 0, 512)
-	b = text(b, "event 1")
-	b = number(b, int64(e.Lane))
-	b = number(b, e.Seq)
-	b = text(b, before)
-	b = text(b, e.ID)
-	b = number(b, e.At.UnixMicro())
+	b = appendText(b, "event 1")
+	b = appendNumber(b, int64(e.Lane))
+	b = appendNumber(b, e.Seq)
+	b = appendText(b, before)
+	b = appendText(b, e.ID)
+	b = appendNumber(b, e.At.UnixMicro())
 	for _, s := range [...]string{
 		e.ProjectID, e.Action, string(e.Outcome), string(e.Actor.Kind), e.Actor.ID, e.Target.Kind,
 		e.Target.ID, e.Address, e.RequestID, detail,
 	} {
-		b = text(b, s)
+		b = appendText(b, s)
 	}
 	return k.sum(b)
 }
@@ -97,11 +97,11 @@ type Span struct {
 // SpanMac returns the authentication code of a span.
 func (k *Key) SpanMac(s Span) string {
 	b := make([]byte, 0, 128)
-	b = text(b, spanEnd)
-	b = number(b, int64(s.Lane))
-	b = number(b, s.Generation)
-	b = number(b, s.Seq)
-	return k.sum(text(b, s.Hash))
+	b = appendText(b, spanEnd)
+	b = appendNumber(b, int64(s.Lane))
+	b = appendNumber(b, s.Generation)
+	b = appendNumber(b, s.Seq)
+	return k.sum(appendText(b, s.Hash))
 }
 
 // SealsSpan reports whether the server has written the span with this key.
@@ -111,10 +111,10 @@ func (k *Key) SealsSpan(s Span) bool { return same(s.Mac, k.SpanMac(s)) }
 // the lane, or PrunedUntil for its beginning after pruning.
 func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	b := make([]byte, 0, 128)
-	b = text(b, what)
-	b = number(b, int64(lane))
-	b = number(b, seq)
-	return k.sum(text(b, hash))
+	b = appendText(b, what)
+	b = appendNumber(b, int64(lane))
+	b = appendNumber(b, seq)
+	return k.sum(appendText(b, hash))
 }
 
 // The kinds of data that Mac authenticates; see its parameter what.
@@ -149,7 +149,7 @@ func (h Head) Begun() bool { return h.PrunedSeq == 0 && h.PrunedHash != "" }
 // Bind returns the code that ties a key of the ring to the beginning of a trail.
 func (k *Key) Bind(kid, beginning string) string {
 	b := make([]byte, 0, 128)
-	return k.sum(text(text(text(b, boundKey), kid), beginning))
+	return k.sum(appendText(appendText(appendText(b, boundKey), kid), beginning))
 }
 
 // Binds reports whether code is the result of Bind.
@@ -172,8 +172,8 @@ func (k *Key) sum(b []byte) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(b[:0]))
 }
 
-// text appends s after its length, and number appends n in 8 bytes, so that no two sequences of
+// appendText appends s after its length, and number appends n in 8 bytes, so that no two sequences of
 // values have the same encoding.
-func text(b []byte, s string) []byte { return append(number(b, int64(len(s))), s...) }
+func appendText(b []byte, s string) []byte { return append(appendNumber(b, int64(len(s))), s...) }
 
-func number(b []byte, n int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }
+func appendNumber(b []byte, n int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }

@@ -65,7 +65,7 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 		return Header{}, Manifest{}, fmt.Errorf("opening the backup: %w", err)
 	}
 	defer file.Close()
-	return read(file, identities, v)
+	return readArchive(file, identities, v)
 }
 
 // Bytes passes the bytes of an object that are outside the archive to do. h is the archive's header.

@@ -70,7 +70,7 @@ func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report
 	var out *counted
 	err = d.files.Write(name, func(file io.Writer) (err error) {
 		out = &counted{w: file, hash: sha256.New()}
-		w, err = write(ctx, out, to, s, beside)
+		w, err = writeArchive(ctx, out, to, s, beside)
 		return err
 	})
 	if err != nil {
@@ -309,7 +309,7 @@ func CreateFile(ctx context.Context, file string, to []age.Recipient, s Source) 
 	var out *counted
 	err = files.Write(name, func(file io.Writer) (err error) {
 		out = &counted{w: file, hash: sha256.New()}
-		w, err = write(ctx, out, to, s, nil)
+		w, err = writeArchive(ctx, out, to, s, nil)
 		return err
 	})
 	if err != nil {

@@ -36,8 +36,8 @@ const (
 	maxLine = 16 << 20 // all lines of one entry
 )
 
-// read reads an archive and compares it with its manifest.
-func read(in io.Reader, identities []age.Identity, v Visitor) (Header, Manifest, error) {
+// readArchive reads an archive and compares it with its manifest.
+func readArchive(in io.Reader, identities []age.Identity, v Visitor) (Header, Manifest, error) {
 	decrypted, err := age.Decrypt(in, identities...)
 	if err != nil {
 		return Header{}, Manifest{}, fmt.Errorf("decrypting: %w", err)

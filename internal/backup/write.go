@@ -57,9 +57,9 @@ type writer struct {
 	wrong    []error // differences between the rows and the media; the archive is complete nonetheless
 }
 
-// write writes an archive. If the media differs from what the rows describe, the error is a
+// writeArchive writes an archive. If the media differs from what the rows describe, the error is a
 // [Mismatch], and the archive is complete.
-func write(
+func writeArchive(
 	ctx context.Context, out io.Writer, to []age.Recipient, s Source, beside bytesStore,
 ) (w *writer, err error) {
 	encrypted, err := age.Encrypt(out, to...)

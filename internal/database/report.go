@@ -32,7 +32,7 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	if IsServer(c.URL) {
 		return lookServer(ctx, c)
 	}
-	name, err := path(c.URL, c.Dir)
+	name, err := filePath(c.URL, c.Dir)
 	if err != nil {
 		return Report{}, err
 	}
@@ -100,7 +100,7 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 		return r, nil // left by a process that was killed right after its start
 	}
 
-	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+reading))
+	db, err := sql.Open("sqlite", fileURI(name, "_pragma=busy_timeout(2000)&"+reading))
 	if err != nil {
 		return r, err
 	}
@@ -134,7 +134,7 @@ func (c Config) inBackground(r Report) bool {
 
 // checkFile is like check, with its own connection.
 func checkFile(ctx context.Context, name string, c Config) (whole bool, err error) {
-	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
+	db, err := sql.Open("sqlite", fileURI(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
 	if err != nil {
 		return false, err
 	}

@@ -131,7 +131,7 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 			return &Unfit{at + " is a standby, or this role is read-only",
 				"use the primary; if the URL has several hosts, the writable one is used"}
 		}
-		return &Unfit{at + " cannot be reached: " + reason(err), "start it, or set another host in the URL"}
+		return &Unfit{at + " cannot be reached: " + causesOf(err), "start it, or set another host in the URL"}
 	}
 
 	switch {
@@ -161,9 +161,9 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	return &Unfit{fmt.Sprintf("%s returned an error: %s (%s)", at, e.Message, e.Code), "check its log"}
 }
 
-// reason returns the root causes of an error of connecting: one for each address that was tried, without
+// causesOf returns the root causes of an error of connecting: one for each address that was tried, without
 // duplicates.
-func reason(err error) string {
+func causesOf(err error) string {
 	var all []string
 	for _, text := range rootCauses(err) {
 		if !slices.Contains(all, text) {

@@ -16,8 +16,8 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// path returns the file named by a URL of the form sqlite:FILE.
-func path(raw, dir string) (string, error) {
+// filePath returns the file named by a URL of the form sqlite:FILE.
+func filePath(raw, dir string) (string, error) {
 	file, ok := strings.CutPrefix(raw, "sqlite:")
 	if !ok || file == "" {
 		return "", errors.New("a database URL is sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/NAME")
@@ -46,7 +46,7 @@ type file struct {
 var _ DB = (*file)(nil)
 
 func openFile(ctx context.Context, c Config) (*file, error) {
-	name, err := path(c.URL, c.Dir)
+	name, err := filePath(c.URL, c.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +69,10 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	}
 
 	if c.ReadOnly {
-		return d.openReads(ctx, address(name, "_pragma=busy_timeout(5000)&"+unchanging(name)))
+		return d.openReads(ctx, fileURI(name, "_pragma=busy_timeout(5000)&"+unchanging(name)))
 	}
 
-	db, err := sql.Open("sqlite", dsn(name, c.Sync, writerCache))
+	db, err := sql.Open("sqlite", dataSource(name, c.Sync, writerCache))
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if d.writer, err = newWriter(ctx, db); err != nil {
 		return err
 	}
-	if err := d.openReads(ctx, dsn(name, c.Sync, readerCache)+"&_pragma=query_only(1)"); err != nil {
+	if err := d.openReads(ctx, dataSource(name, c.Sync, readerCache)+"&_pragma=query_only(1)"); err != nil {
 		return err
 	}
 
@@ -115,8 +115,8 @@ func (d *file) openReads(ctx context.Context, dsn string) (err error) {
 	return d.reads.PingContext(ctx)
 }
 
-// address returns the URI that the driver needs to open a file with the given parameters.
-func address(name, parameters string) string {
+// fileURI returns the URI that the driver needs to open a file with the given parameters.
+func fileURI(name, parameters string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
 }
 
@@ -129,8 +129,8 @@ const (
 	readerCache = 2000
 )
 
-func dsn(name string, sync Sync, cache int) string {
-	return address(name, fmt.Sprintf("_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(%s)"+
+func dataSource(name string, sync Sync, cache int) string {
+	return fileURI(name, fmt.Sprintf("_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(%s)"+
 		"&_pragma=foreign_keys(1)&_pragma=cache_size(-%d)&_pragma=wal_autocheckpoint(4000)", sync, cache))
 }
 

@@ -128,7 +128,7 @@ func TestPath(t *testing.T) {
 		{"", ""},
 	}
 	for _, tt := range tests {
-		got, err := path(tt.url, "/data")
+		got, err := filePath(tt.url, "/data")
 		if got != tt.want || (err == nil) != (tt.want != "") || err != nil && strings.Contains(err.Error(), "hush") {
 			t.Errorf("path(%q) = %q, %v, want %q", tt.url, got, err, tt.want)
 		}

@@ -33,9 +33,9 @@ func foreign(tables []string) *Unfit {
 	}
 }
 
-// lost returns the Unfit for a file whose log is incomplete: changes that were acknowledged are
+// lostChanges returns the Unfit for a file whose log is incomplete: changes that were acknowledged are
 // missing.
-func lost(name string, whole, were uint32) *Unfit {
+func lostChanges(name string, whole, were uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
 		fmt.Sprintf("the newest changes are missing: of %d pages in %s-wal, %d are left", were, name, whole),

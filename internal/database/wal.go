@@ -96,7 +96,7 @@ func (idx index) compareFile(file string) error {
 	case idx.moved == idx.frames:
 		return nil
 	}
-	return lost(file, 0, idx.frames)
+	return lostChanges(file, 0, idx.frames)
 }
 
 // compare reads the log as SQLite does after a crash: up to the first frame with a wrong checksum
@@ -107,7 +107,7 @@ func (idx index) compare(file string, log *os.File) error {
 		if idx.moved == idx.frames {
 			return nil
 		}
-		return lost(file, 0, idx.frames)
+		return lostChanges(file, 0, idx.frames)
 	}
 	if [8]byte(head[16:24]) != idx.salt {
 		return nil // FILE-shm belongs to another log
@@ -128,7 +128,7 @@ func (idx index) compare(file string, log *os.File) error {
 		sum.add(frame[24:])
 		whole := sum.a == binary.BigEndian.Uint32(frame[16:]) && sum.b == binary.BigEndian.Uint32(frame[20:])
 		if err != nil || !whole || [8]byte(frame[8:16]) != idx.salt {
-			return lost(file, n, idx.frames)
+			return lostChanges(file, n, idx.frames)
 		}
 	}
 	return nil

@@ -164,7 +164,7 @@ func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rat
 	if h == nil {
 		return rate(password, known), nil
 	}
-	r, _, err := h.run(ctx, Task{Password: password, Rate: true, Known: words(known)})
+	r, _, err := h.run(ctx, Task{Password: password, Rate: true, Known: splitWords(known)})
 	return r.Rating, err
 }
 

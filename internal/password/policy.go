@@ -86,14 +86,14 @@ func rate(password string, known []string) Rating {
 // search for it took.
 func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	password = strings.ToValidUTF8(password[:min(len(password), maxRated)], "")
-	found, steps := recognize(password, words(known))
+	found, steps := recognize(password, splitWords(known))
 	return scoring.MinimumEntropyMatchSequence(password, found), steps
 }
 
-// words splits each text in known into words. It returns the words and the texts in lower case. It
+// splitWords splits each text in known into words. It returns the words and the texts in lower case. It
 // omits those that are shorter than three bytes or longer than maxKnownLen, and returns at most
 // maxKnown.
-func words(known []string) (all []string) {
+func splitWords(known []string) (all []string) {
 	for _, text := range known {
 		text = strings.ToLower(strings.ToValidUTF8(text[:min(len(text), maxKnown*maxKnownLen)], ""))
 		parts := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("@.-_ +/", r) })

@@ -36,7 +36,7 @@ func TestAsZxcvbn(t *testing.T) {
 		}
 
 		got, _ := estimate(password, said)
-		want := zxcvbn.PasswordStrength(password, words(said))
+		want := zxcvbn.PasswordStrength(password, splitWords(said))
 		if got.Score != want.Score || math.Abs(got.Entropy-want.Entropy) > 0.001 {
 			t.Errorf("estimate(%q) = %d, %.3f bits, want %d, %.3f like zxcvbn", password, got.Score,
 				got.Entropy, want.Score, want.Entropy)

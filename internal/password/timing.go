@@ -134,7 +134,7 @@ func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 		if of, err := read(text); err == nil && of.work.amount > most[of.work.algorithm] {
 			most[of.work.algorithm], texts[of.work.algorithm] = of.work.amount, text
 		}
-		after = form(text) + "\U0010ffff" // after all hashes of this form, in byte order
+		after = parameterPrefix(text) + "\U0010ffff" // after all hashes of this form, in byte order
 	}
 
 	forms := map[work]string{}
@@ -144,10 +144,10 @@ func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 	return forms, nil
 }
 
-// form returns a prefix that all hashes with the same algorithm and parameters share. In Django's
+// parameterPrefix returns a prefix that all hashes with the same algorithm and parameters share. In Django's
 // scrypt hashes, the salt precedes the parameters. So all of them have the same form, and a single
 // one represents the others.
-func form(text string) string {
+func parameterPrefix(text string) string {
 	switch {
 	case strings.HasPrefix(text, "$2") && len(text) > 7: // bcrypt: $2b$12$, followed by the salt and key
 		return text[:7]

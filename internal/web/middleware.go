@@ -34,7 +34,7 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 		began := time.Now()
 		id := newID()
 		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r),
-			Agent: agent(r), RequestID: id}
+			Agent: userAgent(r), RequestID: id}
 		r = r.WithContext(audit.With(r.Context(), from))
 
 		rec := &recorder{ResponseWriter: w}
@@ -47,7 +47,7 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 			finish(r, rec, began, log, observe)
 		}()
 
-		if refuse(rec, r) {
+		if refuseMethod(rec, r) {
 			return
 		}
 		next.ServeHTTP(rec, r)
@@ -67,13 +67,13 @@ func newID() string {
 	return string(id[:])
 }
 
-// agent returns the User-Agent header, shortened to 256 bytes.
-func agent(r *http.Request) string {
+// userAgent returns the User-Agent header, shortened to 256 bytes.
+func userAgent(r *http.Request) string {
 	says := r.UserAgent()
 	return strings.ToValidUTF8(says[:min(len(says), 256)], "")
 }
 
-func refuse(w http.ResponseWriter, r *http.Request) bool {
+func refuseMethod(w http.ResponseWriter, r *http.Request) bool {
 	// A request with both Content-Length and Transfer-Encoding may hide a second request (RFC 9112,
 	// section 6.3). Therefore close the connection after the response.
 	if len(r.TransferEncoding) > 0 {

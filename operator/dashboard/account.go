@@ -69,7 +69,7 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 func (a *accountPages) changeName(v *visit) error {
 	name := strings.TrimSpace(v.form.Get("name"))
 	_, err := a.Operators.Update(v.r.Context(), v.operator.ID, operator.Input{Name: &name}, v.session.ID)
-	if all, ok := faults(err); ok {
+	if all, ok := describeFaults(err); ok {
 		v.operator.Name = name
 		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
 	}
@@ -83,7 +83,7 @@ func (a *accountPages) changeName(v *visit) error {
 func (a *accountPages) changePassword(v *visit) error {
 	o, err := a.Operators.SetPassword(v.r.Context(), v.operator, v.form.Get("current"), v.form.Get("password"),
 		visitor(v.r), v.session.ID)
-	if all, ok := faults(err); ok {
+	if all, ok := describeFaults(err); ok {
 		return a.accountPage(v, http.StatusUnprocessableEntity, nil, all)
 	}
 	if err != nil {
@@ -174,7 +174,7 @@ func (a *accountPages) passkeyPage(v *visit, status int, wrong string) error {
 	form, err := a.factors.makePasskey(v, passkeyForm{
 		Action: Prefix + "/account/passkey", Button: "Add a passkey", Error: wrong,
 	})
-	if all, ok := faults(err); ok {
+	if all, ok := describeFaults(err); ok {
 		return a.page(v, http.StatusUnprocessableEntity, "Add a passkey", "passkey", passkeyPage{Faults: all})
 	}
 	if err != nil {
@@ -189,7 +189,7 @@ func (a *accountPages) addPasskey(v *visit) error {
 	if errors.Is(err, factor.ErrNotFirst) {
 		return v.redirect(factorPath(""))
 	}
-	if all, ok := faults(err); ok {
+	if all, ok := describeFaults(err); ok {
 		return a.passkeyPage(v, http.StatusUnprocessableEntity, all[0])
 	}
 	if err != nil {
@@ -257,9 +257,9 @@ func (a *accountPages) setTheme(v *visit) error {
 
 // device describes the browser of a User-Agent in a few words.
 func device(agent string) string {
-	browser := first(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome",
+	browser := firstMatch(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome",
 		"Safari/", "Safari", "curl/", "curl")
-	system := first(agent, "Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows",
+	system := firstMatch(agent, "Android", "Android", "iPhone", "iPhone", "iPad", "iPad", "Windows", "Windows",
 		"Mac OS X", "macOS", "CrOS", "ChromeOS", "Linux", "Linux")
 	switch {
 	case browser != "" && system != "":
@@ -270,9 +270,9 @@ func device(agent string) string {
 	return "A browser"
 }
 
-// first returns the name for the first pattern that occurs in text. pairs alternates patterns and
+// firstMatch returns the name for the first pattern that occurs in text. pairs alternates patterns and
 // names.
-func first(text string, pairs ...string) string {
+func firstMatch(text string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Contains(text, pairs[i]) {
 			return pairs[i+1]

@@ -199,7 +199,7 @@ func (a *callPages) listCalls(v *visit) error {
 	p := callsPage{Finder: v.callFinder().exportable(v), First: !v.r.URL.Query().Has("from")}
 	options := templates.Options{Status: http.StatusOK, Connect: []string{"'self'"}}
 	if err != nil {
-		p.Faults, _ = faults(err)
+		p.Faults, _ = describeFaults(err)
 		options.Status = http.StatusUnprocessableEntity
 		p.list = listOf(v, page.Page[calls.Record]{}, v.callRow)
 		return a.pageWith(v, options, "Calls", "calls", p)

@@ -71,7 +71,7 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 			Base: v.base(), Action: v.base() + "/clients", Title: "New OAuth client",
 			Button: "Register client", Back: v.base() + "/clients",
 		}
-		kind := input{Kind: "cards", Name: "type", Label: "Type", Options: chosen(typeTitles, string(c.Type))}
+		kind := input{Kind: "cards", Name: "type", Label: "Type", Options: selectChoices(typeTitles, string(c.Type))}
 		p.Form = clientFields(c)
 		p.Form.Inputs = append([]input{kind}, p.Form.Inputs...)
 		return p
@@ -126,11 +126,12 @@ func clientSettings(c idp.Client) []input {
 	}
 
 	inputs := []input{
-		{Kind: "cards", Name: "profile", Label: "Profile", Options: chosen(profileTitles, string(c.Profile))},
-		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: chosen(scopes, c.Scopes...)},
-		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint, Options: chosen(grantTitles, c.Grants...)},
+		{Kind: "cards", Name: "profile", Label: "Profile", Options: selectChoices(profileTitles, string(c.Profile))},
+		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: selectChoices(scopes, c.Scopes...)},
+		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint,
+			Options: selectChoices(grantTitles, c.Grants...)},
 		{Kind: "select", Name: "auth_method", Label: "Client authentication",
-			Options: chosen(authTitles, string(c.AuthMethod))},
+			Options: selectChoices(authTitles, string(c.AuthMethod))},
 		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "JWKS URL",
 			Hint: "For signed assertions and requests: where the client publishes its public keys. They are read " +
 				"again when they change.", Value: c.JWKSURI, Length: 2000},
@@ -138,18 +139,18 @@ func clientSettings(c idp.Client) []input {
 			Hint: `Instead of a URL: the public keys themselves, {"keys":[…]}.`, Rows: 4, Value: string(c.JWKS),
 			Length: maxKeySet},
 		{Kind: "select", Name: "access_token", Label: "Access tokens",
-			Options: chosen(formatTitles, string(c.AccessToken))},
+			Options: selectChoices(formatTitles, string(c.AccessToken))},
 		{Kind: "check", Name: "dpop_bound_access_tokens",
 			Label: "Tokens are bound to a key of the app (DPoP)", Checked: c.DPoPBound},
 		{Kind: "select", Name: "id_token_alg", Label: "Signature of ID tokens",
-			Options: chosen(algs, string(c.IDTokenAlg))},
+			Options: selectChoices(algs, string(c.IDTokenAlg))},
 		{Kind: "select", Name: "requests", Label: "Authorization requests",
-			Options: chosen(requestTitles, requestsOf(c))},
+			Options: selectChoices(requestTitles, requestsOf(c))},
 		{Kind: "area", Name: "request_uri", Label: "Request URIs", Rows: 2,
 			Hint:  "One per line: where the client's signed requests may be read.",
 			Value: strings.Join(c.RequestURIs, "\n")},
-		{Kind: "select", Name: "pkce", Label: "PKCE", Options: chosen(pkceTitles, pkce)},
-		{Kind: "select", Name: "acr", Label: "People sign in with", Options: chosen(acrTitles, c.RequireACR)},
+		{Kind: "select", Name: "pkce", Label: "PKCE", Options: selectChoices(pkceTitles, pkce)},
+		{Kind: "select", Name: "acr", Label: "People sign in with", Options: selectChoices(acrTitles, c.RequireACR)},
 		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Back-channel logout URI",
 			Hint: "Receives a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
 		{Kind: "text", Type: "url", Name: "frontchannel_logout_uri", Label: "Front-channel logout URI",
@@ -217,8 +218,8 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	}
 	c.Name = text("name")
 	c.FirstParty = text("first_party") != ""
-	c.RedirectURIs = lines(posted.Get("redirect_uri"))
-	c.LogoutURIs = lines(posted.Get("post_logout_redirect_uri"))
+	c.RedirectURIs = splitLines(posted.Get("redirect_uri"))
+	c.LogoutURIs = splitLines(posted.Get("post_logout_redirect_uri"))
 
 	c.Scopes = posted["scope"]
 	c.Grants = posted["grant"]
@@ -243,7 +244,7 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 		IP: text("tls_client_auth_san_ip"), Email: text("tls_client_auth_san_email")}
 	c.RequirePushed = slices.Contains([]string{requestsPushed, requestsBoth}, text("requests"))
 	c.RequireObject = slices.Contains([]string{requestsSigned, requestsBoth}, text("requests"))
-	c.RequestURIs = lines(posted.Get("request_uri"))
+	c.RequestURIs = splitLines(posted.Get("request_uri"))
 	c.RequireACR = text("acr")
 	c.BackchannelLogoutURI = text("backchannel_logout_uri")
 	c.FrontchannelLogoutURI = text("frontchannel_logout_uri")

@@ -33,7 +33,7 @@ type clientRow struct {
 
 func (v *visit) clientRow(c idp.Client) clientRow {
 	row := clientRow{c, cmp.Or(c.Name, c.ID), v.base() + "/clients/" + c.ID,
-		one(typeTitles, string(c.Type)).Title, ""}
+		findChoice(typeTitles, string(c.Type)).Title, ""}
 	switch c.RegisteredBy {
 	case "":
 	case idp.RegisteredOpenly:

@@ -16,7 +16,7 @@ import (
 func marks(groups ...[]input) string {
 	all := make(url.Values)
 	for _, in := range flatten(groups...) {
-		all.Set(in.Name, mark(in.untouched()))
+		all.Set(in.Name, digestOf(in.untouched()))
 	}
 	return all.Encode()
 }
@@ -37,7 +37,7 @@ func flatten(groups ...[]input) (all []input) {
 	return all
 }
 
-func mark(values []string) string {
+func digestOf(values []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(values, "\n")))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
@@ -90,10 +90,10 @@ func (v *visit) merge(inputs ...[]input) error {
 	var wrong []error
 	for _, in := range flatten(inputs...) {
 		now, sent, was := in.untouched(), in.sent(v.form), seen.Get(in.Name)
-		isCurrent := was == mark(now) || slices.Equal(sent, now) || in.Kind == "cards" && sent == nil
+		isCurrent := was == digestOf(now) || slices.Equal(sent, now) || in.Kind == "cards" && sent == nil
 		switch {
 		case isCurrent:
-		case was == mark(sent):
+		case was == digestOf(sent):
 			v.form[in.Name] = now
 			if len(now) == 0 {
 				delete(v.form, in.Name)

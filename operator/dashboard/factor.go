@@ -178,7 +178,7 @@ func wrongCode(err error) ([]string, bool) {
 		}
 		return []string{p.Message}, true
 	}
-	return faults(err)
+	return describeFaults(err)
 }
 
 // raiseAndContinue raises the session to the given methods and redirects to next.
@@ -278,7 +278,7 @@ func (a *factorPages) enrol(v *visit) error {
 		if errors.Is(err, factor.ErrNotFirst) {
 			return v.redirect(factorPath(p.Next))
 		}
-		if all, ok := faults(err); ok {
+		if all, ok := describeFaults(err); ok {
 			p.Passkey.Error = all[0]
 			return a.enrolPage(v, http.StatusUnprocessableEntity, p)
 		}

@@ -72,7 +72,7 @@ func (v *visit) numberFilter(name, label string) input {
 // choiceFilter returns a filter with a list of values, after one that matches everything.
 func (v *visit) choiceFilter(name, label, everything string, options []choice) input {
 	all := append([]choice{{Title: everything}}, options...)
-	return input{Kind: "select", Name: name, Label: label, Options: chosen(all, v.r.URL.Query().Get(name))}
+	return input{Kind: "select", Name: name, Label: label, Options: selectChoices(all, v.r.URL.Query().Get(name))}
 }
 
 // exportable adds a link to the list as CSV.

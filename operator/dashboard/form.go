@@ -81,10 +81,10 @@ func isWrong(i input) bool { return i.Fault != "" || slices.ContainsFunc(i.Membe
 
 // find returns the input with the given name, or nil.
 func (f *form) find(name string) *input {
-	if at := find(f.Inputs, name); at != nil {
+	if at := findInput(f.Inputs, name); at != nil {
 		return at
 	}
-	return find(f.More, name)
+	return findInput(f.More, name)
 }
 
 // retype fills all inputs with the submitted values, except for secrets.
@@ -132,13 +132,13 @@ func pathOf(p *problem.Error) string {
 	return strings.TrimSuffix(first, ":")
 }
 
-// find returns the input with the given name, in any group, or nil.
-func find(all []input, name string) *input {
+// findInput returns the input with the given name, in any group, or nil.
+func findInput(all []input, name string) *input {
 	for i := range all {
 		if all[i].Name == name {
 			return &all[i]
 		}
-		if at := find(all[i].Members, name); at != nil {
+		if at := findInput(all[i].Members, name); at != nil {
 			return at
 		}
 	}
@@ -180,7 +180,7 @@ func retype(all []input, posted url.Values) {
 // order of values.
 func rechosen(options []choice, values []string, ordered bool) []choice {
 	if !ordered {
-		return chosen(options, values...)
+		return selectChoices(options, values...)
 	}
 	all := make([]string, len(options))
 	for i, o := range options {
@@ -196,8 +196,8 @@ type choice struct {
 	Chosen            bool
 }
 
-// chosen returns a copy of options in which those with the given values are selected.
-func chosen(options []choice, values ...string) []choice {
+// selectChoices returns a copy of options in which those with the given values are selected.
+func selectChoices(options []choice, values ...string) []choice {
 	options = slices.Clone(options)
 	for i := range options {
 		options[i].Chosen = slices.Contains(values, options[i].Value)
@@ -215,8 +215,8 @@ func lower(title string) string {
 	return title
 }
 
-// label returns the label for the member with the given name.
-func label(name string) string {
+// labelOf returns the label for the member with the given name.
+func labelOf(name string) string {
 	words := strings.Split(name, "_")
 	for i, w := range words {
 		if up := strings.ToUpper(w); slices.Contains([]string{"URL", "ID", "SIP", "SMS", "URI", "FPS", "AI"}, up) {

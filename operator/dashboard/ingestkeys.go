@@ -58,7 +58,7 @@ func (a *ingestKeyPages) createIngestKey(v *visit) error {
 	p := ingestKeysPage{Name: v.form.Get("name")}
 	_, secret, err := a.Fabric.IngestKeys.Create(v.r.Context(), v.project.ID, p.Name, nil)
 	var wrong bool
-	if p.Faults, wrong = faults(err); wrong {
+	if p.Faults, wrong = describeFaults(err); wrong {
 		return a.ingestKeysPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {

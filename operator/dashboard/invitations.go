@@ -76,7 +76,7 @@ func (a *operatorPages) invite(v *visit) error {
 	}
 	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.operator.Email)
 	var ok bool
-	if p.Faults, ok = faults(err); ok {
+	if p.Faults, ok = describeFaults(err); ok {
 		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}
 	if err != nil {

@@ -99,7 +99,7 @@ func (a *keyPages) createKey(v *visit) error {
 	}
 
 	k, secret, err := a.Fabric.APIKeys.Create(v.r.Context(), v.project.ID, in, nil)
-	if p.Faults, ok = faults(err); ok {
+	if p.Faults, ok = describeFaults(err); ok {
 		return a.keyForm(v, http.StatusUnprocessableEntity, p, v.form["scope"])
 	}
 	if err != nil {

@@ -217,7 +217,7 @@ func (a *loginPages) setUp(v *visit) error {
 	}
 	p.Name = name
 	o, err := a.Operators.Use(v.r.Context(), p.Token, operator.Input{Email: &email, Name: &name, Password: &secret})
-	if p.Faults, _ = faults(err); p.Faults != nil {
+	if p.Faults, _ = describeFaults(err); p.Faults != nil {
 		return a.page(v, http.StatusUnprocessableEntity, "Set up", "setup", p)
 	}
 	if errors.Is(err, problem.NotFound) { // somebody else has used the link in the meantime

@@ -54,7 +54,7 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 		return p, err
 	}
 
-	lifetimes := chosen(tokenLifetimes, value("expires"))
+	lifetimes := selectChoices(tokenLifetimes, value("expires"))
 	p.Form.Inputs = append(p.Form.Inputs, input{
 		Kind: "select", Name: "expires", Label: "Valid for", Options: lifetimes,
 	})
@@ -195,7 +195,7 @@ func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair
 }
 
 func (a *tokenPages) mintGuestToken(v *visit, end *int64) (tokens fabric.TokenPair, err error) {
-	addresses := lines(v.form.Get("allowed_addresses"))
+	addresses := splitLines(v.form.Get("allowed_addresses"))
 	for i, one := range addresses {
 		if i == fabric.MaxAllowed { // GuestToken rejects more addresses, so do not look up the rest
 			break

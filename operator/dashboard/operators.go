@@ -152,7 +152,7 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 // change updates an operator. If the change is refused, the operator's page says why.
 func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 	_, err := a.Operators.Update(v.r.Context(), v.r.PathValue("id"), in, "")
-	if all, ok := faults(err); ok {
+	if all, ok := describeFaults(err); ok {
 		return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
 	}
 	if err != nil {
@@ -222,7 +222,7 @@ func (a *operatorPages) deleteOperator(v *visit) error {
 		}
 
 		if errors.Is(err, problem.Conflict) {
-			all, _ := faults(err)
+			all, _ := describeFaults(err)
 			return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
 		}
 		if err != nil {

@@ -74,19 +74,20 @@ type rulesPage struct {
 // showRules serves GET /dashboard/projects/{project}/rules.
 func (a *rulePages) showRules(v *visit) error {
 	return a.page(v, http.StatusOK, "Rules", "policies", rulesPage{
-		Base: v.base(), Registration: one(registrations, string(v.project.Registration)),
-		Factors: one(factorRules, yesOrNo(v.project.RequireFactor)),
-		Media:   one(mediaRules, v.project.MediaAuth), Recording: one(recordRules, string(v.project.RecordCalls)),
-		Clients:   one(clientRules, string(v.project.ClientRegistration)),
-		Outbound:  one(outboundRules, string(v.project.OutboundCalls)),
+		Base: v.base(), Registration: findChoice(registrations, string(v.project.Registration)),
+		Factors:   findChoice(factorRules, yesOrNo(v.project.RequireFactor)),
+		Media:     findChoice(mediaRules, v.project.MediaAuth),
+		Recording: findChoice(recordRules, string(v.project.RecordCalls)),
+		Clients:   findChoice(clientRules, string(v.project.ClientRegistration)),
+		Outbound:  findChoice(outboundRules, string(v.project.OutboundCalls)),
 		Prefixes:  string(v.project.OutboundPrefixes),
 		MayChange: v.mayIn(operator.Write),
 	})
 }
 
-// one returns the choice with the given value. If there is none, it returns value itself as a
+// findChoice returns the choice with the given value. If there is none, it returns value itself as a
 // choice.
-func one(all []choice, value string) choice {
+func findChoice(all []choice, value string) choice {
 	for _, c := range all {
 		if c.Value == value {
 			return c
@@ -111,17 +112,17 @@ func (a *rulePages) editRules(v *visit) error {
 func (v *visit) rulesForm() form {
 	inputs := []input{
 		{Kind: "cards", Name: "registration", Label: "Accounts",
-			Options: chosen(registrations, string(v.project.Registration))},
+			Options: selectChoices(registrations, string(v.project.Registration))},
 		{Kind: "cards", Name: "require_factor", Label: "Second factor",
-			Options: chosen(factorRules, yesOrNo(v.project.RequireFactor))},
+			Options: selectChoices(factorRules, yesOrNo(v.project.RequireFactor))},
 		{Kind: "cards", Name: "media_auth", Label: "Access to recorded audio",
-			Options: chosen(mediaRules, v.project.MediaAuth)},
+			Options: selectChoices(mediaRules, v.project.MediaAuth)},
 		{Kind: "cards", Name: "record_calls", Label: "Recording of calls",
-			Options: chosen(recordRules, string(v.project.RecordCalls))},
+			Options: selectChoices(recordRules, string(v.project.RecordCalls))},
 		{Kind: "cards", Name: "client_registration", Label: "OAuth clients that register themselves",
-			Options: chosen(clientRules, string(v.project.ClientRegistration))},
+			Options: selectChoices(clientRules, string(v.project.ClientRegistration))},
 		{Kind: "cards", Name: "outbound_calls", Label: "Calls to phone numbers",
-			Options: chosen(outboundRules, string(v.project.OutboundCalls))},
+			Options: selectChoices(outboundRules, string(v.project.OutboundCalls))},
 		{Kind: "text", Name: "outbound_prefixes", Label: "Prefixes that may be called",
 			Hint: "Such as +49 +43, separated by spaces.", Value: string(v.project.OutboundPrefixes)},
 	}

@@ -28,7 +28,7 @@ func (a *projectPages) projectPage(v *visit, code int, faults []string) error {
 func (a *projectPages) renameProject(v *visit) error {
 	name := v.form.Get("name")
 	_, err := a.Fabric.Projects.Update(v.r.Context(), v.project.ID, fabric.ProjectChange{Name: &name})
-	if all, ok := faults(err); ok {
+	if all, ok := describeFaults(err); ok {
 		v.project.Name = name
 		return a.projectPage(v, http.StatusUnprocessableEntity, all)
 	}
@@ -84,7 +84,7 @@ func (a *projectPages) projectsPage(v *visit, status int, name string, faults []
 // createProject serves POST /dashboard/projects.
 func (a *projectPages) createProject(v *visit) error {
 	project, err := a.Fabric.Projects.Create(v.r.Context(), v.form.Get("name"))
-	if all, ok := faults(err); ok {
+	if all, ok := describeFaults(err); ok {
 		return a.projectsPage(v, http.StatusUnprocessableEntity, v.form.Get("name"), all)
 	}
 	if err != nil {

@@ -40,7 +40,7 @@ func (a *recordingPages) markRecording(v *visit) error {
 	tags, hold := strings.Fields(strings.ReplaceAll(v.form.Get("tags"), ",", " ")), v.form.Get("hold")
 	sid := v.r.PathValue("sid")
 	_, err := a.Recordings.Mark(v.r.Context(), v.project.ID, sid, recordings.MarkInput{Tags: &tags, Hold: &hold})
-	if wrong, ok := faults(err); ok {
+	if wrong, ok := describeFaults(err); ok {
 		return a.recordingPage(v, http.StatusUnprocessableEntity, wrong)
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (a *recordingPages) addRule(v *visit) error {
 	} else {
 		_, err = a.Recordings.AddRule(v.r.Context(), u)
 	}
-	if wrong, ok := faults(err); ok {
+	if wrong, ok := describeFaults(err); ok {
 		p.Faults, p.Preview = wrong, ""
 		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
 	}

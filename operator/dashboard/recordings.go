@@ -145,7 +145,7 @@ func (v *visit) recordingFilter() (ask recordings.Filter, err error) {
 	ask = recordings.Filter{
 		Owner:      recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(text("subscriber"))},
 		CallBegins: text("call"), Party: text("party"), ConferenceSid: text("conference"),
-		DurationFrom: seconds(q.Get("longer")), DurationBefore: seconds(q.Get("shorter")),
+		DurationFrom: parseSeconds(q.Get("longer")), DurationBefore: parseSeconds(q.Get("shorter")),
 	}
 	ask.Tag, ask.Held = text("tag"), q.Get("held") == "yes"
 	if q.Get("flag") != "" {
@@ -179,8 +179,8 @@ func (a *recordingPages) findRecordings(
 	return a.searchRecordings(ctx, byConference, q)
 }
 
-// seconds returns text as a duration, or 0 if it is not a number of seconds.
-func seconds(text string) time.Duration {
+// parseSeconds returns text as a duration, or 0 if it is not a number of seconds.
+func parseSeconds(text string) time.Duration {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > 366*24*60*60 {
 		return 0
@@ -224,11 +224,11 @@ func (a *recordingPages) listRecordings(v *visit) error {
 	code := http.StatusOK
 	var found page.Page[recordings.Recording]
 	if err != nil {
-		p.Faults, _ = faults(err)
+		p.Faults, _ = describeFaults(err)
 		code = http.StatusUnprocessableEntity
 	} else {
 		found, err = a.findRecordings(v.r.Context(), ask, p.Finder.Query, v.query())
-		if wrong, ok := faults(err); ok {
+		if wrong, ok := describeFaults(err); ok {
 			p.Faults, code, err = wrong, http.StatusUnprocessableEntity, nil
 		}
 		if err != nil {
@@ -296,7 +296,7 @@ func (a *recordingPages) deleteRecording(v *visit) error {
 		return problem.NoSuch("recording")
 	}
 	err := a.Recordings.Delete(v.r.Context(), v.project.ID, sid)
-	if wrong, ok := faults(err); ok {
+	if wrong, ok := describeFaults(err); ok {
 		return a.recordingPage(v, http.StatusConflict, wrong)
 	}
 	if err != nil {

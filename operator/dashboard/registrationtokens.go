@@ -57,7 +57,7 @@ func (a *registrationTokenPages) registrationTokensPage(v *visit, code int, p re
 		return err
 	}
 	p.list = listOf(v, found, v.registrationTokenRow)
-	p.Rule = one(clientRules, string(v.project.ClientRegistration))
+	p.Rule = findChoice(clientRules, string(v.project.ClientRegistration))
 	p.Accepts = v.project.ClientRegistration != fabric.ClientsOff
 	p.Endpoint = a.AuthURL + "/oauth/register"
 	return a.page(v, code, "Initial access tokens", "registration_tokens", p)
@@ -69,7 +69,7 @@ func (a *registrationTokenPages) createRegistrationToken(v *visit) error {
 	p := registrationTokensPage{Name: v.form.Get("name"), Uses: v.form.Get("uses"), Expires: v.form.Get("expires")}
 	secret, err := a.newRegistrationToken(v, p)
 	var wrong bool
-	if p.Faults, wrong = faults(err); wrong {
+	if p.Faults, wrong = describeFaults(err); wrong {
 		return a.registrationTokensPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {

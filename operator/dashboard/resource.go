@@ -235,7 +235,7 @@ func (a *resourcePages) updateResource(v *visit, r fabric.Resource, k *kinds.Kin
 	if err := errors.Join(wrong...); err != nil {
 		return err
 	}
-	changes := changed(sent, r.Fields)
+	changes := changedMembers(sent, r.Fields)
 	if len(changes) == 0 {
 		return nil
 	}
@@ -261,7 +261,7 @@ func (a *resourcePages) deleteResource(v *visit) error {
 		return a.resourcePage(v, http.StatusUnprocessableEntity, []string{wrongName})
 	}
 	if err = a.Fabric.Resources.Delete(v.r.Context(), v.project.ID, k, r.ID); err != nil {
-		if all, ok := faults(err); ok {
+		if all, ok := describeFaults(err); ok {
 			return a.resourcePage(v, http.StatusUnprocessableEntity, all)
 		}
 		return err

@@ -49,7 +49,7 @@ func valueOf(
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
 		return marshal(append([]string{}, posted[name]...)), nil
 	case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
-		if list := lines(text); len(list) > 0 || !isNew {
+		if list := splitLines(text); len(list) > 0 || !isNew {
 			return marshal(list), nil
 		}
 		return nil, nil
@@ -115,8 +115,8 @@ func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []er
 	return any, nil
 }
 
-// changed returns the members in sent whose value differs from the one in old.
-func changed(sent, old kinds.Values) kinds.Values {
+// changedMembers returns the members in sent whose value differs from the one in old.
+func changedMembers(sent, old kinds.Values) kinds.Values {
 	changes := make(kinds.Values)
 	for name, value := range sent {
 		if string(plain(value)) != string(plain(old[name])) {
@@ -137,8 +137,8 @@ func plain(raw json.RawMessage) json.RawMessage {
 	return marshal(v)
 }
 
-// lines returns the non-empty lines of text, trimmed.
-func lines(text string) []string {
+// splitLines returns the non-empty lines of text, trimmed.
+func splitLines(text string) []string {
 	all := strings.Split(text, "\n")
 	for i := range all {
 		all[i] = strings.TrimSpace(all[i])

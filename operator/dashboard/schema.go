@@ -58,7 +58,7 @@ func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
 	}
 	var f form
 	for _, name := range first {
-		if at := find(all, name); at != nil {
+		if at := findInput(all, name); at != nil {
 			f.Inputs = append(f.Inputs, *at)
 		}
 	}
@@ -71,7 +71,7 @@ func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
 }
 
 func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew, fill bool) input {
-	in := input{Name: name, Label: label(f.Name), Hint: f.Description, Required: f.Required, Length: f.MaxLength}
+	in := input{Name: name, Label: labelOf(f.Name), Hint: f.Description, Required: f.Required, Length: f.MaxLength}
 	if value == nil && isNew && fill {
 		value = f.Default
 	}
@@ -100,9 +100,9 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 		in.setJSON(value, example)
 
 	case f.Enum != nil:
-		in.Kind, in.Options = "select", options(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
+		in.Kind, in.Options = "select", toChoices(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
 	case f.Type == "boolean" && (f.Nullable || f.Default == nil):
-		in.Kind, in.Options = "select", options([]string{"true", "false"}, text, true)
+		in.Kind, in.Options = "select", toChoices([]string{"true", "false"}, text, true)
 		in.Options[1].Title, in.Options[2].Title = "Yes", "No"
 	case f.Type == "boolean":
 		in.Kind, in.Checked, in.Required = "check", text == "true", false
@@ -180,7 +180,7 @@ func inOrder(all, chosen []string) (list []choice) {
 	return list
 }
 
-func options(all []string, chosen string, orNone bool) (list []choice) {
+func toChoices(all []string, chosen string, orNone bool) (list []choice) {
 	if orNone {
 		list = append(list, choice{Title: "not set", Chosen: chosen == ""})
 	}
@@ -197,7 +197,7 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 		if f.WriteOnly || text == "" {
 			continue
 		}
-		one := fact{Name: label(f.Name), Text: text}
+		one := fact{Name: labelOf(f.Name), Text: text}
 		switch {
 		case f.Type == "boolean":
 			one.Text = map[string]string{"true": "yes", "false": "no"}[text]

@@ -94,7 +94,7 @@ func (a *site) fail(v *visit, err error) {
 		web.LogInternal(v.r, a.Log, err)
 	}
 	if p != nil {
-		status, title, text = describe(p)
+		status, title, text = describeProblem(p)
 		web.RetryAfter(v.w, p)
 	}
 
@@ -106,8 +106,8 @@ func (a *site) fail(v *visit, err error) {
 	}
 }
 
-// describe returns the status, title and text of the error page for a problem.
-func describe(p *problem.Error) (status int, title, text string) {
+// describeProblem returns the status, title and text of the error page for a problem.
+func describeProblem(p *problem.Error) (status int, title, text string) {
 	text = sentence(p.Message)
 	switch p.Kind {
 	case problem.Forbidden, problem.Unauthenticated:
@@ -126,9 +126,9 @@ func describe(p *problem.Error) (status int, title, text string) {
 	return http.StatusUnprocessableEntity, "Not possible", text
 }
 
-// faults returns sentences that describe the errors in a form. ok is false for errors that the
+// describeFaults returns sentences that describe the errors in a form. ok is false for errors that the
 // operator cannot correct in the form.
-func faults(err error) (all []string, ok bool) {
+func describeFaults(err error) (all []string, ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {
 			return nil, false

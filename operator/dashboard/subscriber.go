@@ -63,7 +63,7 @@ func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 		text("country", "Country", s.Country, ""),
 		text("timezone", "Time zone", s.TimeZone, "For example Europe/Berlin."),
 		{Kind: "select", Name: "record_calls", Label: "Recording of calls",
-			Options: chosen(recordSettings, string(s.RecordCalls)),
+			Options: selectChoices(recordSettings, string(s.RecordCalls)),
 			Hint:    "A call is recorded if recording is on for one of its subscribers. " + recordConsent},
 	}
 }
@@ -163,7 +163,7 @@ func (v *visit) backTo(id, done string) error {
 func (a *subscriberPages) inviteSubscriber(v *visit) error {
 	id := v.r.PathValue("id")
 	_, err := a.Fabric.Subscribers.Invite(v.r.Context(), v.project.ID, id, v.operator.Name)
-	if wrong, ok := faults(err); ok {
+	if wrong, ok := describeFaults(err); ok {
 		return a.subscriberPage(v, http.StatusUnprocessableEntity, wrong)
 	}
 	if err != nil {

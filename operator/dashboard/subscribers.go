@@ -123,7 +123,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items,
 		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
 		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled,
-		Recording: one(recordSettings, string(s.RecordCalls)),
+		Recording: findChoice(recordSettings, string(s.RecordCalls)),
 		Snippets:  a.subscriberSnippets(v, s, addresses.Items),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {

@@ -90,7 +90,7 @@ func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
 			{Kind: "text", Type: "datetime-local", Name: "StartTime", Label: "Start of the call",
 				Hint: "In UTC. Leave empty if unknown.", Value: v.form.Get("StartTime")},
 			{Kind: "select", Name: "Direction", Label: "Direction",
-				Options: options(recordings.Directions, v.form.Get("Direction"), true)},
+				Options: toChoices(recordings.Directions, v.form.Get("Direction"), true)},
 		}},
 	}
 

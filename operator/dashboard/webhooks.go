@@ -214,7 +214,7 @@ func (a *webhookPages) rotateSigningKey(v *visit) error {
 	var err error
 	if ok {
 		p.SigningKeys, err = a.Fabric.Webhooks.RotateSigningKey(v.r.Context(), v.project.ID, overlap)
-		p.Faults, ok = faults(err)
+		p.Faults, ok = describeFaults(err)
 		ok = !ok && err == nil
 	}
 	switch {

@@ -35,7 +35,7 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return problem.New(problem.Malformed, "bad_request", "the query is invalid")
 	}
-	about, err := describe(r.Header, query)
+	about, err := readDescription(r.Header, query)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func (a *API) announceRecording(
 			"a recording in progress has no file yet: send no body, or no Status")
 	}
 
-	d, err := describe(r.Header, query)
+	d, err := readDescription(r.Header, query)
 	if err != nil {
 		return err
 	}

@@ -107,7 +107,7 @@ func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, dow
 	}
 	var asIs bool
 	if err := errors.Join(flag(query, "Download", &download), flag(query, original, &asIs),
-		number(query, "RequestedChannels", &w.Channels), number(query, "Channel", &w.Leg)); err != nil {
+		parseOneOrTwo(query, "RequestedChannels", &w.Channels), parseOneOrTwo(query, "Channel", &w.Leg)); err != nil {
 		return w, false, err
 	}
 
@@ -137,8 +137,8 @@ func flag(query url.Values, name string, into *bool) error {
 	return nil
 }
 
-// number parses a parameter whose value is 1 or 2.
-func number(query url.Values, name string, into *int) error {
+// parseOneOrTwo parses a parameter whose value is 1 or 2.
+func parseOneOrTwo(query url.Values, name string, into *int) error {
 	switch text := query.Get(name); {
 	case len(query[name]) > 1:
 		return problem.BadParam(name, "%s is repeated", name)

@@ -79,7 +79,7 @@ func (a *API) checkBody(r *http.Request) error {
 // rawUpload takes the body as the file. The description is in the headers and the query, so its
 // errors are found before the file is read.
 func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, error) {
-	d, err := describe(r.Header, query)
+	d, err := readDescription(r.Header, query)
 	if err == nil {
 		err = a.recordings.Check(d)
 	}
@@ -97,7 +97,7 @@ func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) 
 	}
 	hints := []string{f.file.Header.Get("Content-Type"), f.file.FileName()}
 	return recordings.Upload{Body: f, Hints: hints, Describe: func() (recordings.Description, error) {
-		return describe(headers, query, f.fields)
+		return readDescription(headers, query, f.fields)
 	}}, nil
 }
 

@@ -21,8 +21,8 @@ type parameter struct {
 	set     func(d *recordings.Description, value string) error
 }
 
-// text returns a set function for a parameter that is stored unchanged.
-func text(field func(d *recordings.Description) *string) func(*recordings.Description, string) error {
+// setText returns a set function for a parameter that is stored unchanged.
+func setText(field func(d *recordings.Description) *string) func(*recordings.Description, string) error {
 	return func(d *recordings.Description, value string) error {
 		*field(d) = value
 		return nil
@@ -31,33 +31,33 @@ func text(field func(d *recordings.Description) *string) func(*recordings.Descri
 
 var parameters = []parameter{
 	{"CallSid", []string{"X-Recording-CallSid", "X-Recording-Call-Sid", "X-Recording-Call-ID"},
-		text(func(d *recordings.Description) *string { return &d.CallSid })},
+		setText(func(d *recordings.Description) *string { return &d.CallSid })},
 	{"ConferenceSid", []string{"X-Recording-ConferenceSid", "X-Recording-Conference-Sid"},
-		text(func(d *recordings.Description) *string { return &d.ConferenceSid })},
-	{"From", []string{"X-Recording-From"}, text(func(d *recordings.Description) *string { return &d.From })},
-	{"To", []string{"X-Recording-To"}, text(func(d *recordings.Description) *string { return &d.To })},
+		setText(func(d *recordings.Description) *string { return &d.ConferenceSid })},
+	{"From", []string{"X-Recording-From"}, setText(func(d *recordings.Description) *string { return &d.From })},
+	{"To", []string{"X-Recording-To"}, setText(func(d *recordings.Description) *string { return &d.To })},
 	{"Direction", []string{"X-Recording-Direction"},
-		text(func(d *recordings.Description) *string { return &d.Direction })},
-	{"Source", []string{"X-Recording-Source"}, text(func(d *recordings.Description) *string { return &d.Source })},
-	{"Track", []string{"X-Recording-Track"}, text(func(d *recordings.Description) *string { return &d.Track })},
+		setText(func(d *recordings.Description) *string { return &d.Direction })},
+	{"Source", []string{"X-Recording-Source"}, setText(func(d *recordings.Description) *string { return &d.Source })},
+	{"Track", []string{"X-Recording-Track"}, setText(func(d *recordings.Description) *string { return &d.Track })},
 	{"SubscriberId", []string{"X-Recording-SubscriberId", "X-Recording-Subscriber-Id"},
-		text(func(d *recordings.Description) *string { return &d.SubscriberID })},
+		setText(func(d *recordings.Description) *string { return &d.SubscriberID })},
 	{"RecordingSid", []string{"X-Recording-Sid", "X-Recording-RecordingSid"},
-		text(func(d *recordings.Description) *string { return &d.Sid })},
-	{"RecordingStatusCallback", nil, text(func(d *recordings.Description) *string { return &d.Callback.URL })},
+		setText(func(d *recordings.Description) *string { return &d.Sid })},
+	{"RecordingStatusCallback", nil, setText(func(d *recordings.Description) *string { return &d.Callback.URL })},
 	{"RecordingStatusCallbackMethod", nil, setCallbackMethod},
 	{"RecordingStatusCallbackEvent", nil, setCallbackEvents},
 	{"StartTime", []string{"X-Recording-StartTime", "X-Recording-Start-Time", "X-Recording-Stream-Start-Time",
 		"X-Recording-Call-Start-Time"},
 		setStartTime},
-	{"", []string{"Idempotency-Key"}, text(func(d *recordings.Description) *string { return &d.IdempotencyKey })},
+	{"", []string{"Idempotency-Key"}, setText(func(d *recordings.Description) *string { return &d.IdempotencyKey })},
 	{"", []string{"X-Recording-Full-File-Name", "X-Recording-File-Name"},
-		text(func(d *recordings.Description) *string { return &d.Path })},
+		setText(func(d *recordings.Description) *string { return &d.Path })},
 }
 
-// describe reads the description of an upload from its request. Earlier elements of fields take
+// readDescription reads the description of an upload from its request. Earlier elements of fields take
 // precedence over later ones, and all of them over headers.
-func describe(headers http.Header, fields ...url.Values) (recordings.Description, error) {
+func readDescription(headers http.Header, fields ...url.Values) (recordings.Description, error) {
 	var d recordings.Description
 	for _, p := range parameters {
 		value, err := p.value(headers, fields)

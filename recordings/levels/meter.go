@@ -196,9 +196,9 @@ func (m *meter) end() (f Facts, o Outline) {
 	}
 
 	f.Clipped, f.DCOffset = round(f.Clipped, 6), round(f.DCOffset, 5)
-	f.Peak = level(decibels(float64(largest) * float64(largest)))
-	f.RMS = level(decibels(power / float64(m.frames) / float64(m.channels)))
-	f.Loudness = level(m.loudness.integrated())
+	f.Peak = roundLevel(decibels(float64(largest) * float64(largest)))
+	f.RMS = roundLevel(decibels(power / float64(m.frames) / float64(m.channels)))
+	f.Loudness = roundLevel(m.loudness.integrated())
 
 	m.talk.facts(&f, float64(m.frames)/float64(m.rate))
 	f.Flags = f.flags(largest)
@@ -208,8 +208,8 @@ func (m *meter) end() (f Facts, o Outline) {
 // decibels returns the level of a power, given in squared samples. For 0 it returns minus infinity.
 func decibels(power float64) float64 { return 10 * math.Log10(power/(fullScale*fullScale)) }
 
-// level rounds a level to hundredths. For an infinite level it returns nil.
-func level(db float64) *float64 {
+// roundLevel rounds a level to hundredths. For an infinite level it returns nil.
+func roundLevel(db float64) *float64 {
 	if math.IsInf(db, 0) || math.IsNaN(db) {
 		return nil
 	}

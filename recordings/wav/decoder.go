@@ -14,7 +14,7 @@ type Decoder struct {
 func NewDecoder(codec string) (*Decoder, error) {
 	switch codec {
 	case "mulaw", "alaw":
-		return &Decoder{1, direct(codec)}, nil
+		return &Decoder{1, directDecoder(codec)}, nil
 	case "g722":
 		g := &g722{}
 		g.reset()

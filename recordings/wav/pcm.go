@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// direct returns a decoder for a codec whose samples are coded independently, or nil for other
+// directDecoder returns a decoder for a codec whose samples are coded independently, or nil for other
 // codecs.
 //
 // Samples with more than 16 bits are rounded to the nearest value, and clipped. Halves are rounded
 // up for integers, and to even for floats. No dither is added, so that the same file always decodes
 // to the same bytes.
-func direct(codec string) func(dst []int16, src []byte) {
+func directDecoder(codec string) func(dst []int16, src []byte) {
 	switch codec {
 	case "mulaw":
 		return companded(muLaw)

@@ -57,6 +57,6 @@ func TestFloats(t *testing.T) {
 
 func one(codec string, b []byte) int16 {
 	var dst [1]int16
-	direct(codec)(dst[:], b)
+	directDecoder(codec)(dst[:], b)
 	return dst[0]
 }

@@ -93,7 +93,7 @@ type plain struct {
 
 // newPlain returns a reader for a codec with independent samples, or nil for other codecs.
 func newPlain(r io.ReaderAt, f Facts) *plain {
-	decode := direct(f.Codec)
+	decode := directDecoder(f.Codec)
 	if decode == nil {
 		return nil
 	}

@@ -94,19 +94,19 @@ func openRing(dir string, rows *store.Store, now func() time.Time) (*keys.Ring, 
 
 // prepared returns the files, by name, of a directory whose database has the schema.
 var prepared = sync.OnceValues(func() (map[string][]byte, error) {
-	return prepare(func(string, *store.Store) error { return nil })
+	return prepareFiles(func(string, *store.Store) error { return nil })
 })
 
 // withRing returns the files, by name, of a directory whose database has a key ring.
 var withRing = sync.OnceValues(func() (map[string][]byte, error) {
-	return prepare(func(dir string, rows *store.Store) error {
+	return prepareFiles(func(dir string, rows *store.Store) error {
 		_, err := openRing(dir, rows, nil)
 		return err
 	})
 })
 
-// prepare creates a database, runs do on it, and returns the files of its directory by name.
-func prepare(do func(dir string, rows *store.Store) error) (map[string][]byte, error) {
+// prepareFiles creates a database, runs do on it, and returns the files of its directory by name.
+func prepareFiles(do func(dir string, rows *store.Store) error) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "selvage-prepared-")
 	if err != nil {
 		return nil, fmt.Errorf("making directory: %w", err)

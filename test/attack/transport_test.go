@@ -158,7 +158,7 @@ func TestI01SlowClients(t *testing.T) {
 }
 
 // drip sends bytes each second until the server has closed the connection, and returns how long
-// that takes. It stops soon after most has passed.
+// that takes. It stops soon after the duration most.
 func drip(s *harness.Server, first, each string, most time.Duration) time.Duration {
 	began := time.Now()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))

@@ -213,7 +213,7 @@ func (l *load) noticed() {
 	l.from = time.Now()
 }
 
-// last waits until more further logins have ended, successful or not.
+// last waits until the given number of further logins have ended, successful or not.
 func (l *load) last(t *testing.T, more int) {
 	t.Helper()
 	done := func() int {

@@ -24,12 +24,12 @@ func (c Channel) Publish(ctx context.Context, channel string, message []byte) er
 		// The client would choose a random server. Then messages could overtake each other.
 		master, err := c.store.cluster.MasterForKey(ctx, c.name(channel))
 		if err != nil {
-			return fmt.Errorf("finding the server to publish at: %w", plain(err))
+			return fmt.Errorf("finding the server to publish at: %w", withoutArguments(err))
 		}
 		to = master
 	}
 	if err := to.Publish(ctx, c.name(channel), message).Err(); err != nil {
-		return fmt.Errorf("publishing: %w", plain(err))
+		return fmt.Errorf("publishing: %w", withoutArguments(err))
 	}
 	return nil
 }

@@ -156,5 +156,5 @@ func wrap(doing string, key session.Key, err error) error {
 	case isNil(err):
 		return problem.NoSuch(key.Kind)
 	}
-	return fmt.Errorf("%s %s in Redis: %w", doing, key.Kind, plain(err))
+	return fmt.Errorf("%s %s in Redis: %w", doing, key.Kind, withoutArguments(err))
 }

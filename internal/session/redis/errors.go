@@ -9,9 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// plain returns an error that may be shown. Some errors from servers repeat the arguments of the
-// command, which are keys and values. plain removes them.
-func plain(err error) error {
+// withoutArguments returns an error that may be shown. Some errors from servers repeat the arguments of the
+// command, which are keys and values. withoutArguments removes them.
+func withoutArguments(err error) error {
 	if text, _, repeats := strings.Cut(err.Error(), ", with args"); repeats {
 		return errors.New(text)
 	}
@@ -35,7 +35,7 @@ func (l location) wrong(err error) error {
 	case says("auth") && says("without any password"):
 		return errors.New("the URL has a password, but the server does not use one")
 	case says("noperm"):
-		return fmt.Errorf("the account lacks a permission (docs/redis.md lists them): %w", plain(err))
+		return fmt.Errorf("the account lacks a permission (docs/redis.md lists them): %w", withoutArguments(err))
 	case says("db index is out of range"), says("invalid db index"):
 		return fmt.Errorf("it has no database %d", l.database)
 	case says("moved ") && l.mode != Cluster:
@@ -46,7 +46,7 @@ func (l location) wrong(err error) error {
 		return errors.New("it is not a Sentinel: write redis:// instead of " + l.scheme + "://")
 	case says("unknown command"):
 		return fmt.Errorf("it lacks a required command; if it is a Sentinel, write redis-sentinel://: %w",
-			plain(err))
+			withoutArguments(err))
 	case l.mode == Sentinel && errors.Is(err, redis.Nil):
 		return fmt.Errorf("the Sentinels do not know a master named %q", l.master)
 	case errors.As(err, &certificate):

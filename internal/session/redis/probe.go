@@ -47,7 +47,7 @@ func (s *Store) explain(err error) error {
 	if wrong := s.at.wrong(err); wrong != nil {
 		return wrong
 	}
-	return plain(err)
+	return withoutArguments(err)
 }
 
 // A master is a server that accepts writes. key is a probe key that is stored on it.

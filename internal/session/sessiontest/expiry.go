@@ -35,9 +35,9 @@ func alive(t *testing.T, do func(life time.Duration) error) (began time.Time, li
 	}
 }
 
-// gone waits until check returns true. It fails if that happens before the lifetime has passed,
+// waitGone waits until check returns true. It fails if that happens before the lifetime has passed,
 // counted from began, or if it never happens.
-func gone(t *testing.T, began time.Time, life time.Duration, check func() bool) {
+func waitGone(t *testing.T, began time.Time, life time.Duration, check func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -68,7 +68,7 @@ func expiry(t *testing.T, s session.Store) {
 	began := time.Now()
 	mustPut(t, s, k, "one", short)
 
-	gone(t, began, short, absent(t, s, k))
+	waitGone(t, began, short, absent(t, s, k))
 
 	_, err := s.Take(t.Context(), taken)
 	wantErr(t, "Take after expiry", err, problem.NotFound)
@@ -80,7 +80,7 @@ func addAfterExpiry(t *testing.T, s session.Store) {
 	k := key(t, "jti")
 	began := time.Now()
 	wantErr(t, "Add", s.Add(t.Context(), k, []byte("one"), short), nil)
-	gone(t, began, short, func() bool { return s.Add(t.Context(), k, []byte("two"), time.Minute) == nil })
+	waitGone(t, began, short, func() bool { return s.Add(t.Context(), k, []byte("two"), time.Minute) == nil })
 	wantValue(t, s, k, "two")
 }
 
@@ -92,7 +92,7 @@ func incrAfterExpiry(t *testing.T, s session.Store) {
 		k = key(t, "tries")
 		return errors.Join(count(t, s, k, 1, life), count(t, s, k, 2, time.Hour))
 	})
-	gone(t, began, life, func() bool {
+	waitGone(t, began, life, func() bool {
 		n, err := s.Incr(t.Context(), k, time.Hour)
 		return n == 1 && err == nil
 	})
@@ -116,8 +116,8 @@ func ttlRestarts(t *testing.T, s session.Store) {
 	began := time.Now()
 	mustPut(t, s, shorter, "two", short)
 	mustPut(t, s, witness, "one", short)
-	gone(t, began, short, absent(t, s, witness))
-	gone(t, began, short, absent(t, s, shorter))
+	waitGone(t, began, short, absent(t, s, witness))
+	waitGone(t, began, short, absent(t, s, shorter))
 
 	wantValue(t, s, swapped, "two")
 	wantValue(t, s, longer, "two")
@@ -141,7 +141,7 @@ func ttlStays(t *testing.T, s session.Store) {
 		return nil
 	})
 
-	gone(t, began, life, absent(t, s, k))
+	waitGone(t, began, life, absent(t, s, k))
 }
 
 // ttlOfNothing shows that an entry expires even if its lifetime is shorter than the resolution of

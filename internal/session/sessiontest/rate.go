@@ -76,7 +76,7 @@ func rateRefills(t *testing.T, s session.Store) {
 	k := key(t, "limit")
 	began := time.Now()
 	wantAllowed(t, s, k, rate, 2)
-	gone(t, began, short, func() bool {
+	waitGone(t, began, short, func() bool {
 		wait, err := s.Allow(t.Context(), k, rate, 1)
 		return wait == 0 && err == nil
 	})

@@ -63,7 +63,7 @@ func (b Backup) createIn(ctx context.Context, target string) (r Result, err erro
 	if err != nil {
 		return r, err
 	}
-	unlock, err := lock(target)
+	unlock, err := lockDirectory(target)
 	if err != nil {
 		return r, err
 	}
@@ -100,8 +100,8 @@ func isDir(target string) bool {
 // lockFile is locked while a backup is written to a directory.
 const lockFile = "backup.lock"
 
-// lock makes this process the only one that writes to a directory of backups.
-func lock(dir string) (unlock func(), err error) {
+// lockDirectory makes this process the only one that writes to a directory of backups.
+func lockDirectory(dir string) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the backup directory: %w", err)
@@ -113,8 +113,8 @@ func lock(dir string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// media returns the files of recordings.
-func media(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[backup.Object, error] {
+// listMedia returns the files of recordings.
+func listMedia(ctx context.Context, snapshot *store.Snapshot) iter.Seq2[backup.Object, error] {
 	return func(yield func(backup.Object, error) bool) {
 		for m, err := range snapshot.Media(ctx) {
 			if !yield(backup.Object{Key: m.Key, Bytes: m.Bytes, SHA256: m.SHA256}, err) {
@@ -129,7 +129,7 @@ func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.
 	s = backup.Source{
 		Program: b.Program, Key: b.Key, Now: time.Now, Progress: b.Progress,
 		Rows:  func(ctx context.Context, t database.Table) iter.Seq2[[]any, error] { return snapshot.Rows(ctx, t) },
-		Media: func(ctx context.Context) iter.Seq2[backup.Object, error] { return media(ctx, snapshot) },
+		Media: func(ctx context.Context) iter.Seq2[backup.Object, error] { return listMedia(ctx, snapshot) },
 		Parts: recordings.MediaParts(),
 		Exists: func(ctx context.Context, key string) (bool, error) {
 			used, err := b.Rows.MediaInUse(ctx, key, key)

@@ -80,7 +80,7 @@ func (k *key) settle() error {
 	for i, name := range k.Scopes {
 		s, ok := fabric.ParseScope(name)
 		if !ok {
-			return problem.BadParam("scopes", "unknown scope %q; known are %s", name, list(fabric.Scopes()))
+			return problem.BadParam("scopes", "unknown scope %q; known are %s", name, joinSorted(fabric.Scopes()))
 		}
 		k.Scopes[i] = string(s)
 	}
@@ -118,8 +118,8 @@ func (k key) input(old key) fabric.APIKeyInput {
 	return in
 }
 
-// list joins names with commas, sorted.
-func list[T ~string](names []T) string {
+// joinSorted joins names with commas, sorted.
+func joinSorted[T ~string](names []T) string {
 	var texts []string
 	for _, n := range names {
 		texts = append(texts, string(n))

@@ -41,7 +41,7 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	if r.kind = d.c.Fabric.Resources.Kinds().ByType(k.Value); r.kind == nil {
 		near := d.c.Suggest(k.Value, types)
 		if near == "" {
-			near = "; known are " + list(types)
+			near = "; known are " + joinSorted(types)
 		}
 		return r, e.at(k, "kind").errorf("unknown kind %q%s", k.Value, near)
 	}

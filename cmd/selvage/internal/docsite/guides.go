@@ -53,8 +53,8 @@ var contents = []group{
 	}},
 }
 
-// source returns the Markdown of a document.
-func source(name string) ([]byte, error) {
+// readSource returns the Markdown of a document.
+func readSource(name string) ([]byte, error) {
 	if name == "sdk" {
 		return sdk.Readme, nil
 	}
@@ -73,7 +73,7 @@ var guides = func() map[string]func() (guide, error) {
 	for _, g := range contents {
 		for _, d := range g.documents {
 			all[d.name] = sync.OnceValues(func() (guide, error) {
-				text, err := source(d.name)
+				text, err := readSource(d.name)
 				if err != nil {
 					return guide{}, err
 				}

@@ -54,12 +54,12 @@ func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
 	}
 	return templates.Write(w, templates.Docs{
 		Title: "Documentation of selvage", Nav: slices.Concat(guides, doc.groups), Guides: guides,
-		Query: query, Hits: hits, Intro: doc.intro, Setup: doc.setup, Contents: find(doc.groups, query),
+		Query: query, Hits: hits, Intro: doc.intro, Setup: doc.setup, Contents: findOperations(doc.groups, query),
 	}, templates.Options{Scripts: true, Connect: []string{"'self'"}})
 }
 
-// find returns the operations whose text, or the name of whose area, contains every word of query.
-func find(groups []templates.DocsGroup, query string) (found []templates.DocsGroup) {
+// findOperations returns the operations whose text, or the name of whose area, contains every word of query.
+func findOperations(groups []templates.DocsGroup, query string) (found []templates.DocsGroup) {
 	words := strings.Fields(strings.ToLower(query))
 	for _, g := range groups {
 		kept := templates.DocsGroup{Name: g.Name}

@@ -23,7 +23,7 @@ type section struct {
 var sections = sync.OnceValues(func() (all []section, err error) {
 	for _, g := range contents {
 		for _, d := range g.documents {
-			markdown, err := source(d.name)
+			markdown, err := readSource(d.name)
 			if err != nil {
 				return nil, err
 			}

@@ -62,7 +62,7 @@ func (e *Examination) files(dir string) (all []Finding) {
 		if who != 0 && datadir.UID(info) != who {
 			strange = append(strange, fmt.Sprintf("%s (%s)", entry.Name(), datadir.Owner(info)))
 		}
-		if info.Mode().Perm()&0o007 != 0 && !public(entry.Name()) && !info.IsDir() {
+		if info.Mode().Perm()&0o007 != 0 && !isPublic(entry.Name()) && !info.IsDir() {
 			open = append(open, entry.Name())
 		}
 	}
@@ -103,5 +103,5 @@ func few(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// public reports whether every user may read the file.
-func public(name string) bool { return name == datadir.RunFile || name == "ca.pem" }
+// isPublic reports whether every user may read the file.
+func isPublic(name string) bool { return name == datadir.RunFile || name == "ca.pem" }

@@ -81,7 +81,7 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 	var missing, overdue []string
 	for _, use := range keys.Uses() {
 		for _, state := range []keys.State{keys.Current, keys.Next} {
-			if !has(records, use, state) {
+			if !hasKey(records, use, state) {
 				missing = append(missing, fmt.Sprintf("%s %s", state, use))
 			}
 		}
@@ -110,7 +110,7 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 	return all
 }
 
-func has(records []keys.Record, use keys.Use, state keys.State) bool {
+func hasKey(records []keys.Record, use keys.Use, state keys.State) bool {
 	for _, r := range records {
 		if r.Use == use && r.State == state {
 			return true

@@ -20,7 +20,7 @@ import (
 // directory. For a new ring it creates a master key. For an existing ring it never does, because
 // the master key that encrypts the ring must exist somewhere.
 func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog.Logger) (*keys.Ring, error) {
-	master, made, err := master(ctx, c, rows)
+	master, made, err := loadMaster(ctx, c, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func promoteMaster(c config.Config, m keys.Masters) error {
 	return nil
 }
 
-// master returns the master key, and whether it was just created.
-func master(ctx context.Context, c config.Config, rows keys.Store) (key []byte, made bool, err error) {
+// loadMaster returns the master key, and whether it was just created.
+func loadMaster(ctx context.Context, c config.Config, rows keys.Store) (key []byte, made bool, err error) {
 	if c.MasterKey != "" {
 		key, err = keys.ParseMaster(string(c.MasterKey))
 		return key, false, err

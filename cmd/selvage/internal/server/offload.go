@@ -11,9 +11,9 @@ import (
 // accelPrefix is the default prefix for nginx, which is the path of a location.
 const accelPrefix = "/selvage-media/"
 
-// offload returns a function that maps a file of the media directory to the header with which the
+// newOffload returns a function that maps a file of the media directory to the header with which the
 // proxy in front sends it. It returns nil if this server sends the files itself.
-func offload(c config.Config) (func(key string) (header, value string), error) {
+func newOffload(c config.Config) (func(key string) (header, value string), error) {
 	prefix := c.Recordings.OffloadPrefix
 	switch c.Recordings.Offload {
 	case config.OffloadXAR:

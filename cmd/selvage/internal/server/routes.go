@@ -81,7 +81,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	}
 
 	if a.serves(config.Recordings) {
-		offload, err := offload(a.Config)
+		offload, err := newOffload(a.Config)
 		if err != nil {
 			return nil, err
 		}
