@@ -37,6 +37,10 @@ type Terms struct {
 	// description. If that is a private address, Phone must be private, too.
 	Gateway bool
 
+	// Claimed means that Phone is only the source of a UDP packet, which may be forged. Until media
+	// comes from there, few packets are sent to it.
+	Claimed bool
+
 	// Codecs lists the preferred audio codecs by their names in SDP, the best first. If the client
 	// offers none of them, the engine chooses another one.
 	Codecs []string

@@ -13,6 +13,7 @@ type Socket struct {
 	Phone netip.Addr `json:"p,omitzero"`
 
 	Gateway  bool `json:"g,omitempty"` // the phone is a SIP gateway
+	Claimed  bool `json:"c,omitempty"` // the phone's address may be forged; see Terms
 	Endpoint bool `json:"e,omitempty"` // the phone registers as a SIP endpoint
 }
 

@@ -27,14 +27,16 @@ type phonePort struct {
 	local   netip.AddrPort             // as in our description
 	proved  netip.Addr                 // the address that the phone has proved
 	gateway bool                       // see calls.Terms
+	claimed bool                       // the addresses to which media is sent are not proved
 	phone   atomic.Pointer[netip.Addr] // the only address to exchange packets with
 	latched atomic.Bool                // the phone has sent a packet from the port in use
-	trial   trial                      // of the addresses in a gateway's descriptions
+	trial   trial                      // of claimed addresses
 }
 
-// A trial counts the packets to addresses that a gateway has named, and from which it has not sent
-// media yet. Anybody with a gateway could otherwise direct the media of calls to somebody else. Gateways
-// that learn our address from our packets still get some.
+// A trial counts the packets to addresses that a gateway has named or a caller by UDP has claimed, until
+// media comes from there. Anybody with a gateway could otherwise direct the media of calls to somebody
+// else, and so could anybody who forges the source of a packet. Gateways that learn our address from our
+// packets still get some.
 type trial struct{ sent atomic.Int64 }
 
 // The most packets of a trial, which are five seconds of audio, and which of the further ones is sent.
@@ -60,7 +62,8 @@ func (e *Engine) openPhonePort(terms calls.Terms) (*phonePort, error) {
 		return nil, fmt.Errorf("opening a port for a phone: %w", err)
 	}
 	port := uint16(conn.LocalAddr().(*net.UDPAddr).Port)
-	p := &phonePort{conn: conn, local: netip.AddrPortFrom(local, port), proved: terms.Phone, gateway: terms.Gateway}
+	p := &phonePort{conn: conn, local: netip.AddrPortFrom(local, port), proved: terms.Phone, gateway: terms.Gateway,
+		claimed: terms.Gateway || terms.Claimed}
 	p.phone.Store(&terms.Phone)
 	return p, nil
 }
@@ -133,7 +136,7 @@ func (t *transport) setRemotePort(port int, described netip.Addr) {
 	t.port.phone.Store(&to)
 	t.port.latched.Store(false)
 	p := path{udp: t.port.conn, local: t.port.local, remote: netip.AddrPortFrom(to, uint16(port))}
-	if t.port.gateway {
+	if t.port.claimed {
 		p.trial = &t.port.trial
 	}
 	t.setPath(&p, time.Now())

@@ -162,6 +162,7 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 	}
 	c := s.callerFrom(f, to, a.ID, calls.Party{Address: "sip:" + uri, Name: shown})
 	c.proven = password != ""
+	c.client.Socket.Claimed = !c.proven && f.udp != nil
 	return c, true, nil
 }
 

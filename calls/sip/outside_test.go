@@ -169,16 +169,44 @@ func TestGatewayNamesVictim(t *testing.T) {
 	carrier.send(carrier.write(change, ""))
 	carrier.expect("200")
 
-	// Speak for half a minute, as fast as the victim hears it.
-	heard, b := 0, make([]byte, 2048)
-	for seq := range uint16(1500) {
-		bob.say(bob.mediaOf(invite), seq, "noise")
-		_ = victim.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
-		if _, err := victim.Read(b); err == nil {
-			heard++
-		}
-	}
+	heard := countHeard(bob, bob.mediaOf(invite), victim)
 	if heard == 0 || heard > 300 {
 		t.Errorf("the victim got %d of 1500 packets, want some, and at most 300", heard)
 	}
+}
+
+// TestForgedCaller shows that a caller whose address is only the source of a UDP packet gets little
+// media there as long as it sends none.
+func TestForgedCaller(t *testing.T) {
+	w := newWorld(t)
+	bob := w.newPhone("bob")
+	bob.register()
+	w.newSIPAddress(map[string]json.RawMessage{
+		"ip_auth_enabled": json.RawMessage(`true`), "ip_auth": json.RawMessage(`["127.0.0.1"]`)})
+	victim := w.newPhone("mallory")
+	victim.send(victim.write(victim.toSupport(), ""))
+	victim.expect("100")
+	victim.expect("180")
+	invite := bob.expect("INVITE")
+	bob.respond(invite, "200 OK", bob.offer("sendrecv"))
+	bob.expect("ACK")
+	victim.expect("200")
+
+	if heard := countHeard(bob, bob.mediaOf(invite), victim.rtp); heard == 0 || heard > 300 {
+		t.Errorf("the victim got %d of 1500 packets, want some, and at most 300", heard)
+	}
+}
+
+// countHeard has a phone speak for half a minute, as fast as it is heard, and returns how many packets
+// arrive.
+func countHeard(speaker *phone, to *net.UDPAddr, at *net.UDPConn) (heard int) {
+	b := make([]byte, 2048)
+	for seq := range uint16(1500) {
+		speaker.say(to, seq, "noise")
+		_ = at.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+		if _, err := at.Read(b); err == nil {
+			heard++
+		}
+	}
+	return heard
 }
