@@ -318,7 +318,8 @@ func (p Party) owner() string {
 // isOutside reports whether calls to the party leave through a SIP gateway.
 func (p Party) isOutside() bool { return p.GatewayID != "" || strings.HasPrefix(p.Address, "+") }
 
-// CanReach reports whether calls to an address can be answered: those to subscribers and to rooms.
+// CanReach reports whether a browser may be offered to call an address: those of subscribers and
+// rooms are answered by people.
 func CanReach(a fabric.Address) bool {
 	return a.Type == fabric.TypeSubscriber || a.Type == fabric.TypeRoom
 }

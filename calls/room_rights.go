@@ -10,7 +10,7 @@ import (
 // guestRights and moderatorRights list what members of a room may do, in the SDK's terms.
 // Subscribers are moderators. Holders of guest, invite and embed tokens are guests. There are no
 // rights for positions, layouts and microphone flags, because the server shows one member at a time
-// and does not process audio.
+// and cannot change a member's microphone.
 var (
 	guestRights = []string{
 		"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "self.microphone.volume",

@@ -138,7 +138,7 @@ func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("sweeping logins: %w", err)
+			return fmt.Errorf("deleting expired rows: %w", err)
 		}
 		if n < sweepBatch {
 			return nil

@@ -172,7 +172,7 @@ func (k *Key) sum(b []byte) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(b[:0]))
 }
 
-// appendText appends s after its length, and number appends n in 8 bytes, so that no two sequences of
+// appendText appends s after its length, and appendNumber appends n in 8 bytes, so that no two sequences of
 // values have the same encoding.
 func appendText(b []byte, s string) []byte { return append(appendNumber(b, int64(len(s))), s...) }
 

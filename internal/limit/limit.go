@@ -1,5 +1,5 @@
 // Package limit enforces rate limits: how often an account, a network or an API key may
-// do something. Limits are named after their keys in the configuration.
+// do something. Most limits are named after their keys in the configuration.
 //
 // Counters live in the session store and are updated in one atomic operation, so all
 // nodes share them and concurrent callers are each counted. If no store is available,
@@ -17,7 +17,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Name names a limit. It is a key in the section "limits" of the configuration.
+// A Name names a limit. It is a key in the section "limits" of the configuration, except for
+// LoginPerDevice, whose rate is that of LoginPerAccount.
 type Name string
 
 // The names of the limits.

@@ -39,7 +39,7 @@ const (
 		"“Forgot password?” where you sign in; that signs out everyone else."
 	ignore = "If you did not request this, ignore this email: nothing has changed, " +
 		"and nobody can get in without the link."
-	halfOur  = "The link works once, for {minutes} minutes."
+	linkLife = "The link works once, for {minutes} minutes."
 	signed   = "{brand} sent this email about your account there."
 	facts    = "When: {when}\nDevice: {device}\nNetwork address: {address}\nBy: {by}" // unknown lines are left out
 	askOwner = "If this was not you, tell an owner of the installation immediately. " +
@@ -54,7 +54,7 @@ var english = map[Kind]words{
 		Subject: "Set a new password for {brand}", Title: "Set a new password", Button: "Set a new password",
 		Text: []string{
 			"Someone, probably you, requested a new password for the account {to} at {brand}.",
-			halfOur + " Setting the password signs you out everywhere else.",
+			linkLife + " Setting the password signs you out everywhere else.",
 		},
 		Note: ignore,
 	},
@@ -82,7 +82,7 @@ var english = map[Kind]words{
 		Text: []string{
 			"You asked to use {to} instead of {old} for your account at {brand}. " +
 				"The change takes effect when you confirm it.",
-			halfOur,
+			linkLife,
 		},
 		Note: ignore,
 	},
@@ -105,7 +105,7 @@ var english = map[Kind]words{
 		Text: []string{
 			"Someone, probably you, wants to create an account at {brand} with the address {to}. " +
 				"Confirm that the address is yours to create it.",
-			halfOur + " Open it in the browser where you started to be signed in.",
+			linkLife + " Open it in the browser where you started to be signed in.",
 		},
 		Note: ignore,
 	},

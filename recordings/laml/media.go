@@ -160,7 +160,7 @@ func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaA
 	h.Set("Content-Disposition", disposition+`; filename="`+
 		m.Recording.Sid+m.Ext+`"`) // the Sid needs no escaping
 	h.Set("ETag", `"`+m.Tag+`"`)
-	sealed(h, auth)
+	setCaching(h, auth)
 }
 
 // unlikePages holds headers that prevent browsers from treating media as a page, whatever was
@@ -173,8 +173,8 @@ var unlikePages = http.Header{
 	"Cross-Origin-Resource-Policy": {"cross-origin"},
 }
 
-// sealed sets Cache-Control and the headers in unlikePages.
-func sealed(h http.Header, auth recordings.MediaAuth) {
+// setCaching sets Cache-Control and the headers in unlikePages.
+func setCaching(h http.Header, auth recordings.MediaAuth) {
 	// The response is not immutable, because a recording can be deleted.
 	h.Set("Cache-Control", "public, max-age=300, must-revalidate")
 	if auth != recordings.Public {

@@ -43,7 +43,7 @@ func (a *API) servePeaks(w http.ResponseWriter, r *http.Request, sid string) err
 	}
 
 	h := w.Header()
-	sealed(h, auth)
+	setCaching(h, auth)
 	h.Set("Content-Type", "application/json")
 	h.Set("ETag", fmt.Sprintf(`"%s-peaks-%08x"`, rec.SHA256, crc32.ChecksumIEEE(body)))
 	r.Header.Del("Range") // a part of a JSON document is useless

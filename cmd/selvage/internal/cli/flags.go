@@ -56,11 +56,11 @@ func Arguments(names ...string) cobra.PositionalArgs {
 		switch {
 		case len(args) < len(names) && !optional:
 			return Usagef("%s needs %s; see `%s --help`", Name(cmd), names[len(args)], cmd.CommandPath())
+		case len(args) > len(names) && !many:
+			return Usagef("%s takes no argument %q; see `%s --help`", Name(cmd), args[len(names)], cmd.CommandPath())
 		case slices.Contains(args, ""):
 			empty := names[min(slices.Index(args, ""), len(names)-1)]
 			return Usagef("%s needs %s, but it is empty", Name(cmd), strings.Trim(empty, "[]"))
-		case len(args) > len(names) && !many:
-			return Usagef("%s takes no argument %q; see `%s --help`", Name(cmd), args[len(names)], cmd.CommandPath())
 		}
 		return nil
 	}

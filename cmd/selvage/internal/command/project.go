@@ -182,8 +182,7 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		RecordCalls:   (*fabric.RecordCalls)(cli.Text(cmd, "record-calls")),
 
 		ClientRegistration: (*fabric.ClientRegistration)(cli.Text(cmd, "client-registration")),
-
-		OutboundCalls: (*fabric.OutboundCalls)(cli.Text(cmd, "outbound-calls")),
+		OutboundCalls:      (*fabric.OutboundCalls)(cli.Text(cmd, "outbound-calls")),
 	}
 	if prefixes := cli.Texts(cmd, "outbound-prefix"); prefixes != nil {
 		all := fabric.JoinPrefixes(*prefixes)

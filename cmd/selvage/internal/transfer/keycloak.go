@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -117,7 +118,8 @@ func keycloakAttributes(o object, s *Subscriber, name string, u unmapped) {
 		"birthdate": &claims.Birthdate, "gender": &claims.Gender, "nickname": &claims.Nickname,
 		"middleName": &claims.MiddleName, "zoneinfo": &s.TimeZone, "company": &s.CompanyName,
 		"country": &s.Country, "region": &s.Region, "jobTitle": &s.JobTitle, "displayName": &s.DisplayName}
-	for attribute, values := range attributes {
+	for _, attribute := range slices.Sorted(maps.Keys(attributes)) { // phone_number wins over phoneNumber
+		values := attributes[attribute]
 		if to := places[attribute]; to != nil && len(values) == 1 {
 			*to = values[0]
 		} else if len(values) > 0 {
