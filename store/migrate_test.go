@@ -116,7 +116,7 @@ func testOlderSchema(t *testing.T, c Config) {
 // TestOpenAndDie is run in child processes of TestKilledMigrations. It kills its own process after
 // a random time.
 func TestOpenAndDie(t *testing.T) {
-	c := Config{URL: os.Getenv("SELVAGE_TEST_URL"), migrations: laterMigrations(t, killedAt)}
+	c := Config{URL: os.Getenv("SELVAGE_TEST_URL"), migrations: laterMigrations(t, killedAt(t))}
 	if c.URL == "" {
 		t.Skip("run by TestKilledMigrations")
 	}
@@ -136,9 +136,16 @@ func TestOpenAndDie(t *testing.T) {
 	}
 }
 
-// killedAt is the schema version to which killed processes were migrating. There are several
+// killedAt returns the schema version to which killed processes were migrating. There are several
 // migrations before it, so that a process can also be killed between two of them.
-const killedAt = 20
+func killedAt(t testing.TB) int {
+	t.Helper()
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files) + 3
+}
 
 // TestKilledMigrations shows that if a process is killed during a migration, the next process can
 // resume it.
@@ -149,7 +156,7 @@ func testKilledMigrations(t *testing.T, c Config) {
 		c.URL = "sqlite:" + c.Dir + "/a.db"
 	}
 
-	c.migrations = laterMigrations(t, killedAt)
+	c.migrations = laterMigrations(t, killedAt(t))
 	killed := 0
 	for most := 4 * time.Millisecond; ; most += most / 2 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestOpenAndDie$")

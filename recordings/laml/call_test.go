@@ -45,7 +45,7 @@ func over(cause calls.Cause, answered bool) func(*calls.Record) {
 
 func TestCallDocument(t *testing.T) {
 	s := newServer(t)
-	r := s.addCall(t, s.now, func(r *calls.Record) {
+	r := s.addCall(t, s.clock.now(), func(r *calls.Record) {
 		over(calls.NormalClearing, true)(r)
 		r.Received, r.Jitter, r.Transport = 3000, 2*time.Millisecond, "udp"
 	})
@@ -143,9 +143,9 @@ func TestListCalls(t *testing.T) {
 
 func TestEndCall(t *testing.T) {
 	s := newServer(t)
-	runs := s.addCall(t, s.now, func(r *calls.Record) { r.State, r.Answered = calls.InCall, r.Created })
-	rings := s.addCall(t, s.now, func(r *calls.Record) { r.State = calls.Ringing })
-	past := s.addCall(t, s.now, over(calls.NormalClearing, true))
+	runs := s.addCall(t, s.clock.now(), func(r *calls.Record) { r.State, r.Answered = calls.InCall, r.Created })
+	rings := s.addCall(t, s.clock.now(), func(r *calls.Record) { r.State = calls.Ringing })
+	past := s.addCall(t, s.clock.now(), over(calls.NormalClearing, true))
 	form := func(text string) option { return body("application/x-www-form-urlencoded", []byte(text)) }
 	end := func(sid, text string, who option) answer {
 		return s.do(t, "POST", s.path("/Calls/"+sid+".json"), who, form(text))
@@ -175,8 +175,8 @@ func TestEndCall(t *testing.T) {
 
 func TestCallAccess(t *testing.T) {
 	s := newServer(t)
-	own := s.addCall(t, s.now, nil)
-	others := s.addCall(t, s.now, func(r *calls.Record) { r.From.SubscriberID = uuid.NewString() })
+	own := s.addCall(t, s.clock.now(), nil)
+	others := s.addCall(t, s.clock.now(), func(r *calls.Record) { r.From.SubscriberID = uuid.NewString() })
 	for name, a := range map[string]answer{
 		"a list without credentials": s.do(t, "GET", s.path("/Calls")),
 		"a call without credentials": s.do(t, "GET", s.path("/Calls/"+own.ID)),

@@ -219,7 +219,7 @@ func TestCallbackOfAbsent(t *testing.T) {
 	s.upload(t, "silence.wav", about.Encode())
 	s.upload(t, "silence.wav", url.Values{"RecordingStatusCallback": {a.URL}}.Encode())
 	s.announce(t, "CallSid=never&"+about.Encode())
-	s.now = s.now.Add(recordings.DefaultWait + time.Minute)
+	s.clock.set(s.clock.now().Add(recordings.DefaultWait + time.Minute))
 	if err := s.rules.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

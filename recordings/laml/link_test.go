@@ -104,17 +104,17 @@ func TestLinksEndWithMaker(t *testing.T) {
 	}
 
 	link := made()
-	s.ended = map[string]time.Time{"subscriber": s.now}
+	s.ended = map[string]time.Time{"subscriber": s.clock.now()}
 	want("a link whose maker has not ended", link, 200)
-	s.ended = map[string]time.Time{"key": s.now}
+	s.ended = map[string]time.Time{"key": s.clock.now()}
 	want("a link whose maker has ended", link, 403)
-	s.now = s.now.Add(time.Second)
+	s.clock.set(s.clock.now().Add(time.Second))
 	want("a link made later", made(), 200)
 
 	// The signature covers the maker and the time.
 	s.ended = nil
 	sig := link[:strings.LastIndexByte(link, '.')]
-	later := base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.now.UnixMicro(), 10) + "\nkey"))
+	later := base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.clock.now().UnixMicro(), 10) + "\nkey"))
 	for _, forged := range []string{sig, sig + ".", sig + "." + later, link + "A", link + "."} {
 		want("the link with another maker", forged, 403)
 	}
@@ -127,13 +127,13 @@ func TestSignedLinks(t *testing.T) {
 	sid, other := s.upload(t, speech, ""), s.upload(t, speech, "")
 	s.setMediaAuth(t, recordings.Signed)
 	doc := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json?MediaUrlTtl=600"), s.basic))
-	if want := s.now.Add(600 * time.Second).Format(time.RFC1123Z); doc.Media.URLExpires == nil ||
+	if want := s.clock.now().Add(600 * time.Second).Format(time.RFC1123Z); doc.Media.URLExpires == nil ||
 		*doc.Media.URLExpires != want {
 		t.Fatalf("url_expires = %v, want %s", doc.Media.URLExpires, want)
 	}
 	wav := pathOf(t, doc.Media.MediaURL)
 	query := wav[strings.Index(wav, "?"):]
-	exp := s.now.Add(600 * time.Second).Unix()
+	exp := s.clock.now().Add(600 * time.Second).Unix()
 	sig := strings.TrimPrefix(query, fmt.Sprintf("?exp=%d&sig=", exp))
 	media := func(sid, end, query string) string { return s.path("/Recordings/" + sid + end + query) }
 	elsewhere := strings.Replace(wav, s.project, s.addProject(t), 1)
@@ -186,12 +186,12 @@ func TestSignedLinks(t *testing.T) {
 	}
 
 	s.setMediaAuth(t, recordings.Signed)
-	s.now = time.Unix(exp-1, 0)
+	s.clock.set(time.Unix(exp-1, 0))
 	if a := s.do(t, "GET", wav); a.StatusCode != 200 {
 		t.Errorf("the link in its last second = %d, want 200", a.StatusCode)
 	}
 
-	s.now = time.Unix(exp, 0)
+	s.clock.set(time.Unix(exp, 0))
 	if a := s.do(t, "GET", wav); a.StatusCode != 403 {
 		t.Errorf("the expired link = %d, want 403", a.StatusCode)
 	}

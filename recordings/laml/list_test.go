@@ -97,9 +97,9 @@ func TestListPages(t *testing.T) {
 func TestListFilters(t *testing.T) {
 	s := newServer(t)
 	call := s.upload(t, "one_sample.wav", "CallSid=c1") // 2026-11-21T10:00:01Z
-	s.now = s.now.Add(24 * time.Hour)
+	s.clock.set(s.clock.now().Add(24 * time.Hour))
 	conference := s.upload(t, "one_sample.wav", "ConferenceSid=r1") // 2026-11-22T10:00:02Z
-	s.now = s.now.Add(24 * time.Hour)
+	s.clock.set(s.clock.now().Add(24 * time.Hour))
 	gone := s.upload(t, "one_sample.wav", "") // 2026-11-23T10:00:03Z
 	if a := s.do(t, "DELETE", s.path("/Recordings/"+gone), s.basic); a.StatusCode != 204 {
 		t.Fatalf("DELETE = %d", a.StatusCode)

@@ -57,7 +57,7 @@ func TestAnnouncedRecording(t *testing.T) {
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
 	if begun.Status != "in-progress" || begun.Price != nil || begun.Duration != 0 || begun.End != nil ||
 		begun.Media.MediaURL != nil ||
-		begun.Start == nil || *begun.Start != s.now.Format(time.RFC1123Z) || *begun.CallSid != "c" {
+		begun.Start == nil || *begun.Start != s.clock.now().Format(time.RFC1123Z) || *begun.CallSid != "c" {
 		t.Errorf("announced: %+v", begun)
 	}
 	for _, end := range []string{"", ".wav", ".mp3"} {
@@ -124,7 +124,7 @@ func TestLiveRecording(t *testing.T) {
 	s.post(t, "/Calls/c/Recordings.json", "RecordingChannels=dual&Trim=trim-silence")
 	s.post(t, "/Calls/c/Recordings/"+begun.Sid+".json", "Status=stopped")
 
-	s.now = s.now.Add(time.Minute)
+	s.clock.set(s.clock.now().Add(time.Minute))
 	up := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic,
 		body("audio/wav", corpusFile(t, speech)))
 	done := read[live](t, up)
@@ -213,7 +213,7 @@ func TestStartForms(t *testing.T) {
 
 	// A call can be recorded in several parts.
 	s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped")
-	s.now = s.now.Add(time.Second)
+	s.clock.set(s.clock.now().Add(time.Second))
 	second := read[live](t, s.post(t, "/Calls/c/Recordings", ""))
 	if second.Sid == begun.Sid || second.Status != "in-progress" {
 		t.Errorf("start after a stop = %+v, want another recording", second)
@@ -316,9 +316,9 @@ func TestLiveIsRefused(t *testing.T) {
 func TestWaitingEnds(t *testing.T) {
 	s := newServer(t)
 	begun, other := s.announce(t, "CallSid=c"), s.announce(t, "CallSid=d")
-	s.now = s.now.Add(23 * time.Hour)
+	s.clock.set(s.clock.now().Add(23 * time.Hour))
 	s.post(t, "/Calls/d/Recordings/"+other.Sid, "Status=paused")
-	s.now = s.now.Add(2 * time.Hour)
+	s.clock.set(s.clock.now().Add(2 * time.Hour))
 	if err := s.rules.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}

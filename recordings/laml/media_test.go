@@ -27,7 +27,7 @@ func TestMediaHeaders(t *testing.T) {
 		"Content-Disposition":          `inline; filename="` + sid + `.wav"`,
 		"Accept-Ranges":                "bytes",
 		"ETag":                         `"90ca927ecb0a6a97b0fd6d07f8b90ffebada16a846cdfa720b7e2f3e65aade32"`,
-		"Last-Modified":                s.now.Format(http.TimeFormat),
+		"Last-Modified":                s.clock.now().Format(http.TimeFormat),
 		"Cache-Control":                "public, max-age=300, must-revalidate",
 		"Pragma":                       "",
 		"X-Content-Type-Options":       "nosniff",

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,7 +39,7 @@ type server struct {
 	media      string
 	project    string
 	subscriber string // a subscriber of the project, with the address /private/alice
-	now        time.Time
+	clock      clock
 
 	ended   map[string]time.Time // when each maker of links ended, if it has
 	unknown error                // error of every check of a maker, or nil
@@ -48,11 +49,12 @@ const maxUpload = 1 << 20
 
 func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.Config)) *server {
 	t.Helper()
-	s := &server{media: filepath.Join(t.TempDir(), "media"), now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
+	s := &server{media: filepath.Join(t.TempDir(), "media")}
+	s.clock.set(time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC))
 	s.dir = storetest.Dir(t)
 	s.store = storetest.Open(t, s.dir, nil)
 	rules := recordings.Config{Store: s.store, Media: storetest.Media(t, s.media), SubscriberOf: s.store.SubscriberOf,
-		MaxUpload: maxUpload, Now: func() time.Time { return s.now }}
+		MaxUpload: maxUpload, Now: s.clock.now}
 	log := slog.New(slog.DiscardHandler)
 	c := laml.Config{Credentials: s.credentials, PublicURL: "https://example.com", Log: log,
 		Calls: calls.NewRecords(s.store)}
@@ -64,7 +66,7 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 	s.rules = recordings.New(rules)
 	c.Recordings = s.rules
 	s.project = s.addProject(t)
-	s.subscriber = storetest.AddSubscriber(t, s.store, s.project, "alice", s.now)
+	s.subscriber = storetest.AddSubscriber(t, s.store, s.project, "alice", s.clock.now())
 	s.Server = httptest.NewServer(web.Outer(laml.New(c).Handler(), log, nil))
 	t.Cleanup(s.Close)
 	return s
@@ -88,11 +90,11 @@ func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
 	t.Helper()
 	text := string(auth)
 	if _, err := s.store.UpdateProject(
-		t.Context(), s.project, fabric.ProjectChange{MediaAuth: &text}, s.now,
+		t.Context(), s.project, fabric.ProjectChange{MediaAuth: &text}, s.clock.now(),
 	); err != nil {
 		t.Fatal(err)
 	}
-	s.now = s.now.Add(time.Second) // until caches expire
+	s.clock.set(s.clock.now().Add(time.Second)) // until caches expire
 }
 
 // credentials accepts the key of every project, and the subscriber's token.
@@ -108,7 +110,7 @@ func (s *server) credentials(r *http.Request) (recordings.Owner, error) {
 
 func (s *server) addProject(t testing.TB) string {
 	t.Helper()
-	return storetest.AddProject(t, s.store, s.now)
+	return storetest.AddProject(t, s.store, s.clock.now())
 }
 
 // path returns a path below the project's account.
@@ -178,6 +180,13 @@ func read[T any](t testing.TB, a answer) (v T) {
 	return v
 }
 
+// A clock is set by the test. A handler may read it after its response has arrived.
+type clock struct{ at atomic.Pointer[time.Time] }
+
+func (c *clock) now() time.Time { return *c.at.Load() }
+
+func (c *clock) set(at time.Time) { c.at.Store(&at) }
+
 // wantError checks that a response is a LaML error with this status and code.
 func wantError(t testing.TB, name string, a answer, status, code int) {
 	t.Helper()
@@ -193,9 +202,9 @@ func wantError(t testing.TB, name string, a answer, status, code int) {
 // recording's Sid.
 func (s *server) upload(t testing.TB, file, query string) string {
 	t.Helper()
-	s.now = s.now.Add(time.Second)
+	s.clock.set(s.clock.now().Add(time.Second))
 	a := s.do(t, "POST", s.path("/Recordings?"+query), s.basic, body("audio/wav", corpusFile(t, file)),
-		header("Idempotency-Key", s.now.String()))
+		header("Idempotency-Key", s.clock.now().String()))
 	if a.StatusCode != http.StatusCreated {
 		t.Fatalf("upload of %s = %d %s, want 201", file, a.StatusCode, a.body)
 	}
