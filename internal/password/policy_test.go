@@ -75,6 +75,19 @@ func TestWeakBounded(t *testing.T) {
 	}
 }
 
+// TestSearchBounded shows that a search ends after maxSteps, even if every part of the text is a word.
+func TestSearchBounded(t *testing.T) {
+	text := strings.Repeat("1", 300)
+	var words []string
+	for n := range text {
+		words = append(words, text[:n+1])
+	}
+	// Each beginning of a word takes one more step, which ends at once.
+	if _, steps := newDictionary(map[string][]string{"words": words}).find(text); steps > maxSteps+len(text) {
+		t.Errorf("the search takes %d steps, want at most %d", steps, maxSteps+len(text))
+	}
+}
+
 // TestWeakQueued shows that rating a password waits in the same queue as hashing, and that a
 // canceled request stops waiting.
 func TestWeakQueued(t *testing.T) {

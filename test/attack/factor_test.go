@@ -2,11 +2,13 @@ package attack
 
 import (
 	"bufio"
+	"context"
 	"html"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/internal/factor/factortest"
 	"github.com/selvage/selvage/test/harness"
@@ -85,7 +87,9 @@ func TestStreamNeedsFactor(t *testing.T) {
 	}
 
 	// The beginning of the response shows that the stream is open before the role changes.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.HTTP+stream, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a stream that is not ended lasts 10 minutes
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.HTTP+stream, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

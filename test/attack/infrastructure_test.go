@@ -242,11 +242,20 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 	}
 }
 
-// TestI15CipherSuites offers the HTTPS listener each TLS 1.2 suite by itself. It accepts only
-// suites with forward secrecy and AES-GCM.
+// TestI15CipherSuites offers the listeners of HTTPS and TURN each TLS 1.2 suite by itself. They accept
+// only suites with forward secrecy and AES-GCM.
 func TestI15CipherSuites(t *testing.T) {
-	s := harness.Shared(t)
-	address := strings.TrimPrefix(s.HTTPS, "https://")
+	s := harness.Start(t, "--listen-turn", "127.0.0.1:0")
+	relay := regexp.MustCompile(`turns:(localhost:\d+)`).FindStringSubmatch(s.Command(t, "", "doctor"))
+	if relay == nil {
+		t.Fatal("doctor names no TURN server")
+	}
+	onlyGCM(t, strings.TrimPrefix(s.HTTPS, "https://"))
+	onlyGCM(t, relay[1])
+}
+
+func onlyGCM(t *testing.T, address string) {
+	t.Helper()
 	taken := 0
 	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
 		if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
@@ -260,12 +269,12 @@ func TestI15CipherSuites(t *testing.T) {
 
 		taken++
 		if !strings.Contains(suite.Name, "_ECDHE_") || !strings.Contains(suite.Name, "_GCM_") {
-			t.Errorf("the listener accepts %s", suite.Name)
+			t.Errorf("%s accepts %s", address, suite.Name)
 		}
 		c.Close()
 	}
 
 	if taken == 0 {
-		t.Error("the listener accepts no TLS 1.2 suite")
+		t.Errorf("%s accepts no TLS 1.2 suite", address)
 	}
 }
