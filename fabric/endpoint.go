@@ -113,7 +113,7 @@ func (c SIPCredential) MayCallNumbers() bool {
 }
 
 // HandlerOf returns the address to which all calls from a phone with the credentials go, whatever it
-// dials. ok is false if there is none.
+// dials. ok is false if no handler is set.
 func (sip *SIP) HandlerOf(ctx context.Context, c SIPCredential) (a Address, ok bool, err error) {
 	id := c.Fields.Text(handlerField)
 	if c.EndpointID == "" || c.Fields.Text("call_handler") != handlerResource || id == "" {

@@ -50,7 +50,7 @@ type register struct {
 func registerKey(owner string) session.Key { return session.Key{Kind: "phones", ID: owner} }
 
 // registerOf returns an owner's register without expired bindings. old is the stored value, or nil if
-// there is none.
+// nothing is stored.
 func (s *Server) registerOf(ctx context.Context, owner string) (r register, old []byte, err error) {
 	old, err = s.c.Sessions.Get(ctx, registerKey(owner))
 	if errors.Is(err, problem.NotFound) {

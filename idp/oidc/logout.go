@@ -189,8 +189,9 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 	return lo.write(w, r, page, o)
 }
 
-// onlyProject returns the project of all logins in the browser, or "" if there is none or more than
-// one. If the request names no app, its pages are shown with the looks of that project.
+// onlyProject returns the project of all logins in the browser, or "" if nobody is logged in, or if the
+// logins belong to several projects. If the request names no app, its pages are shown with the looks of
+// that project.
 func (lo *logout) onlyProject(r *http.Request) (projectID string, err error) {
 	all, err := lo.logins.all(r)
 	if err != nil {

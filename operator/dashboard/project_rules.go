@@ -85,8 +85,8 @@ func (a *rulePages) showRules(v *visit) error {
 	})
 }
 
-// findChoice returns the choice with the given value. If there is none, it returns value itself as a
-// choice.
+// findChoice returns the choice with the given value. It returns value itself as a choice if
+// all has no such choice.
 func findChoice(all []choice, value string) choice {
 	for _, c := range all {
 		if c.Value == value {

@@ -45,7 +45,7 @@ nothing.
 
 An SQLite database has a copy from before the update: the command opens it and counts the changes that are
 later and would be lost. The command fails if there is no copy. It also lists the changes of the schema that
-are not additive; while a new node updates the schema, older nodes keep running if there are none.`
+are not additive; without such changes, older nodes keep running while a new node updates the schema.`
 	return cmd
 }
 
