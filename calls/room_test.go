@@ -292,25 +292,34 @@ func TestOwnMute(t *testing.T) {
 	}
 }
 
-// A countingTransport counts the messages between nodes.
-type countingTransport struct{ sent atomic.Int64 }
+// A countingTransport counts the messages to each node.
+type countingTransport struct {
+	mu   sync.Mutex
+	sent map[string]int
+}
 
-func (c *countingTransport) Publish(context.Context, string, []byte) error {
-	c.sent.Add(1)
+func (c *countingTransport) Publish(_ context.Context, node string, _ []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent[node]++
 	return nil
 }
 
 func (c *countingTransport) Listen(ctx context.Context, _ []string, _ func([]byte)) { <-ctx.Done() }
 
+func (c *countingTransport) count(node string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sent[node]
+}
+
 // TestChangeAll shows that a change to all members sends another node one message for each of them,
 // no matter how many clients are connected there.
 func TestChangeAll(t *testing.T) {
-	transport := &countingTransport{}
-	m := newMeeting(t, func(c *calls.Config) {
-		b := bus.New(bus.Config{Node: c.Node, Transports: []bus.Transport{transport}})
-		go b.Run(t.Context())
-		c.Nodes = b
-	})
+	transport := &countingTransport{sent: make(map[string]int)}
+	nodes := bus.New(bus.Config{Node: "node", Transports: []bus.Transport{transport}})
+	go nodes.Run(t.Context())
+	m := newMeeting(t, func(c *calls.Config) { c.Nodes = nodes })
 	moderator := m.subscriber("moderator").join()
 	const n = 12
 	for range n {
@@ -318,26 +327,24 @@ func TestChangeAll(t *testing.T) {
 		guest.Socket.Node = "other"
 		guest.join()
 	}
-	var before int64
-	eventually(t, "the messages of joining to be sent", func() bool {
-		last := before
-		before = transport.sent.Load()
-		return before >= 5*n && before == last
-	})
+	// sent returns how many messages the room has sent. The bus keeps their order, so all of them
+	// were sent when a message to a third node is.
+	sent := func() int {
+		marker := uuid.NewString()
+		nodes.Send(marker, "marker", nil)
+		eventually(t, "the messages to be sent", func() bool { return transport.count(marker) == 1 })
+		return transport.count("other")
+	}
+	moderator.do(calls.Command{Op: calls.Mute, Media: []calls.Kind{calls.Video}}) // after all have joined
+	before, changed := sent(), len(m.received(calls.MemberUpdated, moderator))
 
 	moderator.do(calls.Command{Op: calls.Mute, Target: "all", Media: []calls.Kind{calls.Audio}})
-	moderator.do(calls.Command{Op: calls.Mute, Media: []calls.Kind{calls.Audio}}) // is sent after the others
-	after := before
-	eventually(t, "the changes to be sent", func() bool {
-		last := after
-		after = transport.sent.Load()
-		return after >= before+n+2 && after == last
-	})
-	if sent := after - before; sent != n+2 {
-		t.Errorf("%d changes took %d messages between nodes, want as many", n+2, sent)
+	const changes = n + 1 // the moderator is a member, too
+	if got := sent() - before; got != changes {
+		t.Errorf("%d changes took %d messages between nodes, want as many", changes, got)
 	}
-	if got := len(m.received(calls.MemberUpdated, moderator)); got != n+2 {
-		t.Errorf("the moderator was notified of %d changes, want %d", got, n+2)
+	if got := len(m.received(calls.MemberUpdated, moderator)) - changed; got != changes {
+		t.Errorf("the moderator was notified of %d changes, want %d", got, changes)
 	}
 }
 
