@@ -198,8 +198,13 @@ func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (
 		return APIKey{}, fmt.Errorf("finding API key: %w", err)
 	}
 	same := subtle.ConstantTimeCompare([]byte(projectID), []byte(k.ProjectID)) == 1
-	if err != nil || !same || !k.opens(hash, now) {
-		return APIKey{}, problem.NoCredentials()
+	switch {
+	case err != nil:
+		return APIKey{}, problem.NoCredentials().Because("the API key is unknown")
+	case !same:
+		return APIKey{}, problem.NoCredentials().Because("the API key belongs to another project")
+	case !k.opens(hash, now):
+		return APIKey{}, problem.NoCredentials().Because("the API key was revoked, rotated or has expired")
 	}
 	return k, nil
 }

@@ -113,7 +113,7 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 	}
 	kept, err := ds.store.PutDevice(ctx, d, maxDevices)
 	if errors.Is(err, problem.NotFound) {
-		return Device{}, problem.NoCredentials()
+		return Device{}, problem.NoCredentials().Because("the subscriber was deleted")
 	}
 	if err != nil {
 		return Device{}, fmt.Errorf("registering device: %w", err)

@@ -191,7 +191,7 @@ func (ss *Subscribers) Create(ctx context.Context, projectID string, in Subscrib
 		return Subscriber{}, err
 	}
 	if s.RecordCalls != RecordInherit && !in.Rights.Has(Management) {
-		return Subscriber{}, problem.NoCredentials()
+		return Subscriber{}, problem.NoCredentials().Because("record_calls needs the scope Management")
 	}
 	return s, ss.insert(ctx, s, in.Proof)
 }
@@ -297,7 +297,7 @@ type Info struct {
 func (ss *Subscribers) Info(ctx context.Context, sat Token) (Info, error) {
 	s, err := ss.reachable(ctx, sat.ProjectID, sat.SubscriberID)
 	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {
-		return Info{}, problem.NoCredentials()
+		return Info{}, problem.NoCredentials().Because("the subscriber was deleted or disabled")
 	}
 	if err != nil {
 		return Info{}, fmt.Errorf("finding subscriber: %w", err)

@@ -67,7 +67,7 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	}
 	if c.needsManagement(s) {
 		if !in.Rights.Has(Management) {
-			return Subscriber{}, problem.NoCredentials()
+			return Subscriber{}, problem.NoCredentials().Because("this change needs the scope Management")
 		}
 		c.By = in.Rights
 	}

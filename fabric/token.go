@@ -171,8 +171,11 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 // returns problem.Unauthenticated, without a reason.
 func (ts *Tokens) Open(ctx context.Context, raw string, kinds ...TokenKind) (Token, error) {
 	t, ok := ts.Inspect(raw, kinds...)
-	if !ok || ts.expired(t) {
-		return Token{}, problem.NoCredentials()
+	if !ok {
+		return Token{}, problem.NoCredentials().Because("no key of this server opens the token as this kind")
+	}
+	if ts.expired(t) {
+		return Token{}, problem.NoCredentials().Because("the token has expired, or another issuer made it")
 	}
 	return t, ts.Check(ctx, t)
 }
@@ -200,7 +203,7 @@ func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.He
 // Check has accepted before, because the end of a login is a revocation too.
 func (ts *Tokens) Revoked(t Token) error {
 	if t.SealedBy != "" && !ts.c.Ring.Trusts(t.SealedBy) {
-		return problem.NoCredentials()
+		return problem.NoCredentials().Because("the key that sealed the token was retired")
 	}
 
 	return ts.c.Revocations.Check(t.root(), t.subjects()...)

@@ -249,7 +249,7 @@ func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
 	if err == nil && audience != ts.Issuer {
-		return fabric.Token{}, problem.NoCredentials()
+		return fabric.Token{}, problem.NoCredentials().Because("the token is for another resource")
 	}
 	return t, err
 }
@@ -258,7 +258,7 @@ func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
 	if err == nil && audience != ts.Issuer && audience != ts.userinfoURL() {
-		return fabric.Token{}, problem.NoCredentials()
+		return fabric.Token{}, problem.NoCredentials().Because("the token is for another resource")
 	}
 	return t, err
 }
@@ -274,7 +274,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 	payload, ok := ts.Ring.VerifyJWS(raw, typAccess)
 	var c accessClaims
 	if !ok || json.Unmarshal(payload, &c) != nil {
-		return t, "", problem.NoCredentials()
+		return t, "", problem.NoCredentials().Because("no key of this server signed the token")
 	}
 	if t, err = ts.readAccess(ctx, c); err != nil || c.Audience == ts.Issuer || c.Audience == ts.userinfoURL() {
 		return t, c.Audience, err
@@ -282,7 +282,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 
 	client, err := ts.Client(ctx, t)
 	if err == nil && !slices.Contains(client.Resources, c.Audience) {
-		err = problem.NoCredentials()
+		err = problem.NoCredentials().Because("the token is for a resource that the client does not have")
 	}
 	return t, c.Audience, err
 }
@@ -313,7 +313,8 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 	whole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" && c.IssuedAt > 0
 	timely := now.Before(t.ExpiresAt) && !t.IssuedAt.After(now.Add(skew)) && c.NotBefore <= now.Add(skew).Unix()
 	if c.Issuer != ts.Issuer || c.Audience == "" || !whole || !timely {
-		return fabric.Token{}, problem.NoCredentials()
+		return fabric.Token{}, problem.NoCredentials().Because(
+			"the token is incomplete or expired, or another issuer made it")
 	}
 	// iat has a resolution of seconds. A revocation of the subscriber revokes the tokens issued
 	// before it, but must not affect the token of a new login in the same second. Older tokens from
@@ -327,7 +328,7 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	c, err := ts.clients.Find(ctx, t.ClientID)
 	if errors.Is(err, problem.NotFound) {
-		return c, problem.NoCredentials()
+		return c, problem.NoCredentials().Because("the client of the token was deleted")
 	}
 	return c, err
 }
@@ -346,7 +347,7 @@ func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscr
 		return sub, fmt.Errorf("finding subscriber: %w", err)
 	}
 	if sub.Disabled {
-		return sub, problem.NoCredentials()
+		return sub, problem.NoCredentials().Because("the subscriber is disabled")
 	}
 	return sub, nil
 }

@@ -51,7 +51,7 @@ func (t tx) requireRights(ctx context.Context, by *fabric.Rights, now time.Time)
 		k, err := apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET name = name WHERE id = $1
 			RETURNING `+apiKeyTable.columns, by.KeyID))
 		if err == nil && !by.HeldBy(k, now) || errors.Is(err, problem.NotFound) {
-			return problem.NoCredentials()
+			return problem.NoCredentials().Because("the API key was revoked in the meantime")
 		}
 		return err
 	}
@@ -61,7 +61,7 @@ func (t tx) requireRights(ctx context.Context, by *fabric.Rights, now time.Time)
 	}
 	ended, _, err := t.revocationsSince(ctx, by.Since, now)
 	if err == nil && slices.ContainsFunc(ended, by.EndedBy) {
-		return problem.NoCredentials()
+		return problem.NoCredentials().Because("the token was revoked in the meantime")
 	}
 	return err
 }

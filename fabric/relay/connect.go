@@ -176,14 +176,14 @@ func (s *socket) openToken(ctx context.Context, method string, in authentication
 	}
 	token, err := s.relay.fabric.Tokens.Open(ctx, in.Authentication.Token, fabric.SAT, fabric.Guest, fabric.Invite)
 	if p := in.Authentication.Project; err == nil && p != "" && !strings.EqualFold(p, token.ProjectID) {
-		err = problem.NoCredentials()
+		err = problem.NoCredentials().Because("the token is of another project")
 	}
 	switch {
 	case err != nil:
 	case cnf.IsKey(token.Binding):
 		err = s.relay.confirm(ctx, method, cmp.Or(in.Proof, in.Authentication.Proof), token.Binding)
 	case token.Binding != "" && token.Binding != s.certificate:
-		err = problem.NoCredentials()
+		err = problem.NoCredentials().Because("the socket lacks the certificate of the token")
 	}
 	return token, err
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -141,6 +142,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	from := web.Network(req)
 	if status := r.admit(from); status != http.StatusOK {
 		w.Header().Set("Retry-After", "1")
+		web.Refuse(req.Context(), problem.New(problem.RateLimited, "", "too many sockets are open"))
 		http.Error(w, http.StatusText(status), status)
 		return
 	}

@@ -78,7 +78,7 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 
 	raw, ok := web.AccessToken(r)
 	if !ok {
-		return fabric.Issuer{}, problem.NoCredentials()
+		return fabric.Issuer{}, problem.NoCredentials().Because("neither an API key nor a token was sent")
 	}
 
 	// A service token is either sealed or a JWT; access opens both.
@@ -110,7 +110,7 @@ func (c *credentials) allowed(r *http.Request, projectID, who string, ok bool, s
 			return err
 		}
 	}
-	return problem.NoCredentials()
+	return problem.NoCredentials().Because("the credentials lack the scope")
 }
 
 // refused handles an error from package fabric. If err refuses a change that requires Management,
@@ -148,7 +148,7 @@ func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind)
 	return challenging(bearerChallenge, func(w http.ResponseWriter, r *http.Request) error {
 		raw, ok := web.AccessToken(r)
 		if !ok {
-			return problem.NoCredentials()
+			return problem.NoCredentials().Because("no token was sent")
 		}
 		t, err := c.fabric.Tokens.Open(r.Context(), raw, kinds...)
 		if err == nil {

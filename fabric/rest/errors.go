@@ -56,6 +56,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		plain(w, http.StatusInternalServerError)
 		return
 	}
+	web.Refuse(r.Context(), err)
 	if first.Kind == problem.Invalid || first.Kind == problem.Conflict {
 		_ = web.JSON(w, http.StatusUnprocessableEntity, validation(problem.All(err))) // strings always marshal
 		return
@@ -85,7 +86,9 @@ func validation(all []*problem.Error) (body validationErrors) {
 
 // notAllowed returns a handler for the methods that a path does not support.
 func notAllowed(allow string) web.Handler {
-	return func(w http.ResponseWriter, _ *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		web.Refuse(r.Context(), problem.New(problem.Unsupported, "method_not_allowed",
+			"this path does not take the method"))
 		w.Header().Set("Allow", allow)
 		plain(w, http.StatusMethodNotAllowed)
 		return nil

@@ -172,7 +172,7 @@ func (a subscriberAPI) export(r *http.Request, by fabric.Issuer) (fabric.Export,
 // so it needs Voice in addition to Management.
 func (a subscriberAPI) erase(r *http.Request, by fabric.Issuer) (fabric.Erasure, error) {
 	if !by.Rights.Has(fabric.Voice) {
-		return fabric.Erasure{}, problem.NoCredentials()
+		return fabric.Erasure{}, problem.NoCredentials().Because("erasing a subscriber needs the scope Voice")
 	}
 	return a.subscribers.Erase(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 }

@@ -113,6 +113,7 @@ func onlyMethods(w http.ResponseWriter, r *http.Request, methods ...string) erro
 	return errMethod
 }
 
+// errMethod is the error for a method that an endpoint does not support.
 var errMethod = problem.New(problem.Unsupported, "invalid_request", "this method is not supported here")
 
 // bearerToken returns the token in the Authorization header, or "" if there is no such header.
@@ -185,6 +186,7 @@ func (rg *registrar) answer(w http.ResponseWriter, status int, c idp.RegisteredC
 // writeError writes an error response as defined in RFC 7591, section 3.2.2 and RFC 6750, section 3.
 func (rg *registrar) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	web.NoStore(w)
+	web.Refuse(r.Context(), err)
 	p := problem.First(err)
 	if p == nil || p.Kind == problem.Unavailable {
 		web.LogInternal(r, rg.log, err)

@@ -178,6 +178,7 @@ func (d *discovery) document(serve http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
+			web.Refuse(r.Context(), errMethod)
 			d.writeOAuth(w, r, http.StatusMethodNotAllowed, "invalid_request", "use GET")
 			return
 		}

@@ -59,7 +59,7 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 	ctx := r.Context()
 	c, err := s.verifyClient(ctx, r.Header, web.Certificates(r), cc)
 	if err == nil && c.AuthMethod == idp.AuthNone {
-		err = errClient // only clients that authenticate may introspect
+		err = refuseClient("clients without credentials may not introspect tokens")
 	}
 	if err != nil {
 		return introspection{}, c, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,8 +29,11 @@ type server struct {
 
 var _ op.Server = (*server)(nil)
 
-var errClient = &problem.Error{Kind: problem.Unauthenticated, Code: "invalid_client",
-	Message: "the client is unknown, or did not authenticate in the way it is registered for"}
+// refuseClient returns the error for a client that is not authenticated. Only the log shows cause.
+func refuseClient(cause string) *problem.Error {
+	return problem.New(problem.Unauthenticated, "invalid_client",
+		"the client is unknown, or did not authenticate in the way it is registered for").Because(cause)
+}
 
 // VerifyClient authenticates a client with the method that it is registered for.
 func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
@@ -51,7 +55,7 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, chain []*x509.
 
 	c, err := s.Clients.Find(ctx, cc.ClientID)
 	if errors.Is(err, problem.NotFound) {
-		return c, errClient
+		return c, refuseClient("the client is unknown")
 	}
 	if err != nil {
 		return c, err
@@ -68,8 +72,11 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, chain []*x509.
 	if used == idp.AuthNone && c.ByCertificate() {
 		return c, s.Assertions.VerifyCertificate(ctx, c, chain)
 	}
-	if used != c.AuthMethod || used != idp.AuthNone && !s.Clients.VerifySecret(ctx, c, cc.ClientSecret) {
-		return c, errClient
+	if used != c.AuthMethod {
+		return c, refuseClient(fmt.Sprintf("the client used the method %s instead of %s", used, c.AuthMethod))
+	}
+	if used != idp.AuthNone && !s.Clients.VerifySecret(ctx, c, cc.ClientSecret) {
+		return c, refuseClient("the client secret is wrong")
 	}
 	return c, nil
 }
@@ -115,6 +122,7 @@ func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.Revoca
 
 // status returns err as an error defined in RFC 6749, section 5.2, with its HTTP status.
 func (s *server) status(ctx context.Context, err error) error {
+	web.Refuse(ctx, err)
 	p := problem.First(err)
 	switch {
 	case p == nil:

@@ -31,6 +31,9 @@ func (s *server) granters() map[string]granter {
 	}
 }
 
+// errGrantType is logged if the library rejects an unsupported grant.
+var errGrantType = problem.New(problem.Invalid, "unsupported_grant_type", "the grant type is missing or unsupported")
+
 // token serves POST /oauth/token (RFC 6749, section 3.2). It is the busiest endpoint, so it handles
 // all supported grants itself: zitadel/oidc's own handling of a grant takes as long as a signature.
 func (s *server) token(library http.Handler) clientHandler {
@@ -38,6 +41,7 @@ func (s *server) token(library http.Handler) clientHandler {
 	return func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 		grant, ok := granters[r.Form.Get("grant_type")]
 		if !ok {
+			web.Refuse(r.Context(), errGrantType)
 			library.ServeHTTP(w, r)
 			return
 		}

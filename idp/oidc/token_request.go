@@ -28,9 +28,13 @@ const (
 // cc.
 type clientHandler func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials)
 
+// errLibrary is logged for requests that the library rejects before it calls server.
+var errLibrary = problem.New(problem.Malformed, "invalid_request", "a parameter is missing or invalid")
+
 // byLibrary lets the library serve a request. The library reads the credentials again.
 func byLibrary(library http.Handler) clientHandler {
 	return func(w http.ResponseWriter, r *http.Request, _ *op.ClientCredentials) {
+		web.Refuse(r.Context(), errLibrary)
 		library.ServeHTTP(w, withCertificates(r))
 	}
 }
@@ -44,6 +48,7 @@ func (s *server) strict(next clientHandler) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
+			web.Refuse(r.Context(), errMethod)
 			s.writeOAuth(w, r, http.StatusMethodNotAllowed, "invalid_request", "use POST")
 			return
 		}
@@ -56,12 +61,14 @@ func (s *server) strict(next clientHandler) http.Handler {
 
 		w = &challenger{w, challenged(r, form)}
 		if refusal != nil {
+			web.Refuse(r.Context(), refusal.problem())
 			s.writeOAuth(w, r, refusal.status, refusal.code, refusal.text)
 			return
 		}
 
 		if p := problem.First(s.countRequest(r, cc.ClientID)); p != nil {
 			web.RetryAfter(w, p)
+			web.Refuse(r.Context(), p)
 			s.writeOAuth(w, r, http.StatusTooManyRequests, "slow_down", p.Message)
 			return
 		}
@@ -105,6 +112,9 @@ type refusal struct {
 	code   string
 	text   string
 }
+
+// problem returns the refusal as an error, for the log.
+func (f *refusal) problem() error { return problem.New(problem.Malformed, f.code, "%s", f.text) }
 
 func invalidRequest(text string) *refusal {
 	return &refusal{http.StatusBadRequest, "invalid_request", text}

@@ -47,7 +47,7 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 
 	sub, err := u.Tokens.Subscriber(r.Context(), t)
 	if errors.Is(err, problem.NotFound) {
-		return problem.NoCredentials()
+		return problem.NoCredentials().Because("the subscriber was deleted")
 	}
 	if err != nil {
 		return err
@@ -92,11 +92,11 @@ func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	if r.Method != http.MethodPost || len(r.Header.Values("Authorization")) > 0 ||
 		kind != "application/x-www-form-urlencoded" {
-		return "", problem.NoCredentials()
+		return "", problem.NoCredentials().Because("no token was sent")
 	}
 	form, err := postForm(w, r)
 	if err != nil || form.Get("access_token") == "" {
-		return "", problem.NoCredentials()
+		return "", problem.NoCredentials().Because("no token was sent")
 	}
 	return form.Get("access_token"), nil
 }
@@ -109,6 +109,7 @@ type userClaims struct {
 
 // writeError writes an error response with a Bearer challenge (RFC 6750, section 3).
 func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error) {
+	web.Refuse(r.Context(), err)
 	p := problem.First(err)
 	body, status := oidc.ErrServerError().WithDescription("internal error"), http.StatusInternalServerError
 

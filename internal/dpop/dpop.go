@@ -270,7 +270,7 @@ func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch proven := strings.EqualFold(scheme, "DPoP"); {
 	case proven != cnf.IsKey(binding):
-		return problem.NoCredentials()
+		return problem.NoCredentials().Because("the scheme DPoP is for bound tokens only, which need it")
 	case proven:
 		return v.confirmKey(r, token, binding)
 	case binding != "" && web.CertificateBinding(r) != binding:

@@ -6,8 +6,10 @@
 package problem
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -40,6 +42,7 @@ type Error struct {
 	Param      string        // the faulty parameter, or ""
 	Message    string        // one sentence for developers; never a secret
 	RetryAfter time.Duration // for RateLimited and Unavailable; 0 means unknown
+	Cause      string        // why, for the log of the server: clients never see it; or ""
 }
 
 // Error returns the message, preceded by the parameter if there is one.
@@ -54,6 +57,23 @@ func (e *Error) Error() string {
 func (e *Error) Is(target error) bool {
 	k, ok := target.(Kind)
 	return ok && k == e.Kind
+}
+
+// Because sets the cause of e and returns e. It is for errors whose message must not tell clients
+// why they were refused.
+func (e *Error) Because(cause string) *Error {
+	e.Cause = cause
+	return e
+}
+
+// Explain returns what a log needs to know about err: the causes of its problems, or their messages
+// where no cause is set.
+func Explain(err error) string {
+	var all []string
+	for _, p := range All(err) {
+		all = append(all, cmp.Or(p.Cause, p.Error()))
+	}
+	return strings.Join(all, "; ")
 }
 
 // New returns an Error with a formatted message.

@@ -218,11 +218,11 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 		return nil
 	}
 	if r, ok := l.dead[Installation+":"]; ok && !issued.After(r.Until) {
-		return problem.NoCredentials()
+		return problem.NoCredentials().Because("a restore ended all credentials")
 	}
 	for _, s := range subjects {
 		if r, ok := l.dead[s.Kind+":"+s.ID]; ok && s.ID != "" && !issued.After(r.Until) {
-			return problem.NoCredentials()
+			return problem.NoCredentials().Because("its " + s.Kind + " was revoked")
 		}
 	}
 	return nil

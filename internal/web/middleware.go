@@ -27,24 +27,27 @@ func RequestID(ctx context.Context) string {
 type Observer func(route string, status int, took time.Duration)
 
 // Outer is the outermost middleware of a listener. It assigns request ids, recovers from panics,
-// and refuses requests that no protocol accepts. It logs each request at debug level, or at error
-// level if the status is 5xx.
+// and refuses requests that no protocol accepts. It logs each request at debug level, at info level
+// if an API refused it (see [Refuse]), or at error level if the status is 5xx.
 func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
+	requests := newRequestLog(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
-		id := newID()
-		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r),
-			Agent: userAgent(r), RequestID: id}
-		r = r.WithContext(audit.With(r.Context(), from))
+		v := newVisit(r)
+		r = r.WithContext(v)
 
 		rec := &recorder{ResponseWriter: w}
-		rec.Header().Set("X-Request-Id", id)
+		rec.Header().Set("X-Request-Id", v.origin.RequestID)
 
 		defer func() {
 			if cause := recover(); cause != nil {
 				handlePanic(rec, r, log, cause)
 			}
-			finish(r, rec, began, log, observe)
+			took := time.Since(began)
+			if observe != nil {
+				observe(r.Pattern, rec.status, took)
+			}
+			requests.write(r, rec, v, took)
 		}()
 
 		if refuseMethod(rec, r) {
@@ -95,26 +98,6 @@ func handlePanic(w *recorder, r *http.Request, log *slog.Logger, cause any) {
 		string(debug.Stack()))
 	if w.status == 0 {
 		http.Error(w, `{"error":"Internal Server Error"}`, http.StatusInternalServerError)
-	}
-}
-
-func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, observe Observer) {
-	took := time.Since(began)
-	if observe != nil {
-		observe(r.Pattern, w.status, took)
-	}
-
-	level := slog.LevelDebug
-	if w.status >= 500 {
-		level = slog.LevelError
-	}
-
-	if log.Enabled(r.Context(), level) {
-		// Log the pattern instead of the path, because paths of media are secret.
-		log.LogAttrs(r.Context(), level, "request", slog.String("request_id", RequestID(r.Context())),
-			slog.String("method", r.Method),
-			slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
-			slog.Duration("took", took), slog.String("address", Address(r)))
 	}
 }
 

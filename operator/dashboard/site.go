@@ -99,7 +99,7 @@ func (a *site) fail(v *visit, err error) {
 	}
 
 	shown := errorPage{text, web.RequestID(v.r.Context())}
-	web.LogPage(v.r, a.Log, status, title, "")
+	web.LogPage(v.r, a.Log, status, title, problem.Explain(err))
 	if err := a.page(v, status, title, "error", shown); err != nil {
 		web.LogInternal(v.r, a.Log, err)
 		http.Error(v.w, "Something went wrong.", http.StatusInternalServerError)

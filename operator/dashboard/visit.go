@@ -217,7 +217,8 @@ func (a *API) Caller(r *http.Request, projectID string) (operatorID string, err 
 		return "", err
 	}
 	if v.operator.ID == "" || projectID == "" {
-		return "", problem.NoCredentials()
+		return "", problem.NoCredentials().Because(
+			"neither an API key nor a token was sent, and no operator is signed in")
 	}
 
 	action := operator.Read

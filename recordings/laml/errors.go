@@ -51,6 +51,7 @@ func codeOf(status int) int {
 
 // fail writes an error response. If err contains several problems, it reports the first.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	web.Refuse(r.Context(), err)
 	p := problem.First(err)
 	if p == nil || p.Kind == problem.Unavailable {
 		web.LogInternal(r, a.log, err)

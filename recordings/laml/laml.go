@@ -208,6 +208,8 @@ func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 		if len(allowed) == 0 {
 			return problem.NoSuch("resource")
 		}
+		web.Refuse(r.Context(), problem.New(problem.Unsupported, "method_not_allowed",
+			"this resource does not take the method"))
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		a.write(w, http.StatusMethodNotAllowed, codeOf(http.StatusMethodNotAllowed),
 			"this resource does not take the method "+r.Method)

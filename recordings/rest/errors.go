@@ -34,6 +34,7 @@ type fault struct {
 // fail writes an error response. A 422 response lists all faults. Other responses contain only the
 // status text.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	web.Refuse(r.Context(), err)
 	all := problem.All(err)
 	status := http.StatusInternalServerError
 	if len(all) > 0 {

@@ -34,7 +34,7 @@ func (a *App) recordingsCaller(r *http.Request) (recordings.Owner, error) {
 		operatorID, err := a.pages.Caller(r, projectID)
 		return recordings.Owner{ProjectID: projectID, Maker: makerOf(revocation.Key, operatorID)}, err
 	}
-	return recordings.Owner{}, problem.NoCredentials()
+	return recordings.Owner{}, problem.NoCredentials().Because("neither an API key nor a token was sent")
 }
 
 // callerByKey authenticates an API key, and counts the request against its limits.
@@ -45,7 +45,7 @@ func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Ow
 	}
 	audit.As(r.Context(), audit.APIKey, k.ID)
 	if !k.Has(fabric.Voice) {
-		return recordings.Owner{}, problem.NoCredentials()
+		return recordings.Owner{}, problem.NoCredentials().Because("the API key lacks the scope Voice")
 	}
 	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, a.admit(r, k.ID)
 }
@@ -71,7 +71,7 @@ func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, erro
 		return recordings.Owner{}, err
 	}
 	if !t.Has(fabric.Voice) || t.Kind != fabric.Service && t.SubscriberID == "" {
-		return recordings.Owner{}, problem.NoCredentials()
+		return recordings.Owner{}, problem.NoCredentials().Because("the token lacks the scope Voice")
 	}
 
 	if t.SubscriberID != "" {

@@ -16,6 +16,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/openapi"
@@ -185,6 +186,7 @@ var apis = []string{"/api/", "/2010-04-01/", "/oauth/", "/subscriber/", "/.well-
 // writeUnmatched writes the response to an unknown path or method.
 func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 	if slices.ContainsFunc(apis, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
+		web.Refuse(r.Context(), problem.New(problem.NotFound, "", "the server has no such path or method"))
 		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
 		return
 	}

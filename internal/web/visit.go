@@ -1,0 +1,43 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/selvage/selvage/internal/audit"
+)
+
+// A visit is the context of a request. It holds what middleware and handlers note about it.
+type visit struct {
+	context.Context
+
+	origin  audit.Origin
+	refusal error // why an API refused the request, or nil
+}
+
+type visitKey struct{}
+
+// newVisit returns the context for a request that has just arrived.
+func newVisit(r *http.Request) *visit {
+	v := &visit{origin: audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r),
+		Agent: userAgent(r), RequestID: newID()}}
+	v.Context = audit.With(r.Context(), &v.origin)
+	return v
+}
+
+// Value returns the visit itself for its key, and otherwise what the origin or the parent has.
+func (v *visit) Value(key any) any {
+	if key == (visitKey{}) {
+		return v
+	}
+	return v.Context.Value(key)
+}
+
+// Refuse notes that an API refuses the request to which ctx belongs because of err. Then Outer logs
+// the request at level info, with the code and the cause of err. The last note counts. Only the
+// goroutine that serves the request may call Refuse.
+func Refuse(ctx context.Context, err error) {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		v.refusal = err
+	}
+}
