@@ -13,7 +13,8 @@ var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 
 // A placement runs a suite on a backend. Scripts run on every backend. The other suites run where
 // they can fail differently: attacks on each database, nodes on each session store, and clients on
-// two of the four backends. Media and conformance do not depend on the backend, so they run on one.
+// two of the four backends. Media, conformance and the looks of pages do not depend on the backend, so
+// they run on one.
 type placement struct {
 	suite, backend string
 
@@ -23,6 +24,9 @@ type placement struct {
 
 	// only is a regular expression of the tests to run; "" runs them all.
 	only string
+
+	// skip is a regular expression of tests that another backend of the suite runs; "" skips none.
+	skip string
 }
 
 // sessionAttacks matches the attacks on data in the session store: live logins, requests, and
@@ -38,8 +42,13 @@ const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyP
 // firefox.
 const inFirefox = `^TestFirefoxCalls$`
 
+// looks matches the tests of clients that check how pages look, what a browser does with media, and
+// certificates. The backend has no part in them.
+const looks = `^Test(Screens.*|Keyboard|DashboardFits|MailsInChromium|WeightOfSignIn|RecordTone|Types|Package|` +
+	`ChromiumSeeksInTenHours|CallsByNetwork|ACME.*|(Chromium|Firefox|System|Sudo)Trust)$`
+
 var placements = []placement{
-	{suite: "clients", backend: "redis", seconds: 300},
+	{suite: "clients", backend: "redis", seconds: 200, skip: looks},
 	{suite: "clients", backend: "sqlite", seconds: 290},
 	{suite: "attack", backend: "sqlite", seconds: 120},
 	{suite: "attack", backend: "postgres", seconds: 110},
@@ -191,6 +200,8 @@ func (p placement) selection() []string {
 		return []string{"-test.skip", measured}
 	case p.suite == "firefox":
 		return []string{"-test.run", inFirefox}
+	case p.suite == "clients" && p.skip != "":
+		return []string{"-test.skip", inFirefox + "|" + p.skip}
 	case p.suite == "clients":
 		return []string{"-test.skip", inFirefox}
 	case p.suite == "scripts" && p.backend != "sqlite": // on SQLite, the other tests of the command run, too
