@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +48,17 @@ var upstreamClaims = map[string]string{"email": "email", "email_verified": "emai
 
 // UpstreamFields returns the fields of a subscriber that an upstream provider sets.
 func UpstreamFields() []string { return slices.Sorted(maps.Keys(upstreamClaims)) }
+
+// CallbackPath is the beginning of the path to which upstream providers redirect after a login.
+const CallbackPath = "/login/upstream/callback/"
+
+// Callback returns the path to which the provider redirects after a login: [CallbackPath], and the
+// issuer without its scheme and final slash. Since issuers do not share a path, a provider cannot have
+// the code of another one sent to itself (RFC 9700, section 4.4.2).
+func (u Upstream) Callback() string {
+	_, name, _ := strings.Cut(u.Issuer, "://")
+	return CallbackPath + strings.TrimSuffix(name, "/")
+}
 
 // Claim returns the provider's claim for a field.
 func (s UpstreamSettings) Claim(field string) string {
@@ -169,6 +181,8 @@ func (us *Upstreams) checkIssuer(issuer string) error {
 	checkFetched(bad, "issuer", issuer)
 	if u, err := url.Parse(issuer); err == nil && (u.RawQuery != "" || u.Fragment != "") {
 		bad("issuer", "%q must have no query and no fragment", issuer)
+	} else if err == nil && !isClean(u.EscapedPath()) {
+		bad("issuer", "the path of %q must have no empty segments and no dots", issuer)
 	}
 	if issuer == us.Issuer {
 		bad("issuer", "it is this server")
@@ -177,6 +191,13 @@ func (us *Upstreams) checkIssuer(issuer string) error {
 		return us.CheckURL("issuer", issuer)
 	}
 	return errors.Join(errs...)
+}
+
+// isClean reports whether a URL's path has no segments that are empty or dots, except for a final slash.
+// The server redirects from others, so that they cannot be part of a callback's path.
+func isClean(escaped string) bool {
+	escaped = strings.TrimPrefix(strings.TrimSuffix(escaped, "/"), "/")
+	return path.Clean("/"+escaped) == "/"+escaped
 }
 
 // checkSettings returns an error that lists everything wrong with scopes and claims.

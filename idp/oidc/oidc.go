@@ -113,7 +113,7 @@ func New(c Config) (*API, error) {
 	shared := &core{Provider: c.Provider, proofs: c.Proofs, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/"),
 		certificates: c.Certificates, mtlsURL: c.MTLSURL}
 	shared.rp = rp.New(rp.Config{HTTP: c.HTTP, Provider: c.Provider,
-		Redirect: shared.authURL + upstreamPath + "/callback", Logout: shared.authURL + upstreamLogoutPath})
+		AuthURL: shared.authURL, Logout: shared.authURL + upstreamLogoutPath})
 	d, err := newDiscovery(shared)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func New(c Config) (*API, error) {
 //	GET, POST /login/oauth/authorize
 //	POST      /login/passkey
 //	POST      /login/upstream
-//	GET       /login/upstream/callback
+//	GET       /login/upstream/callback/{issuer...}
 //	POST      /logout
 //	GET       /logout/upstream
 //	GET       /oauth/check-session
@@ -269,7 +269,7 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /login/link", a.signIn.answerLink)
 	own("POST /login/passkey", a.signIn.logInByPasskey)
 	own("POST "+upstreamPath, a.signIn.beginUpstream)
-	page("GET "+upstreamPath+"/callback", a.signIn.finishUpstream)
+	page("GET "+idp.CallbackPath+"{issuer...}", a.signIn.finishUpstream)
 	page("GET "+upstreamLogoutPath, a.logout.finishUpstream)
 	page("GET /login/oauth/authorize", a.flow.authorize)
 	page("POST /login/oauth/authorize", a.flow.authorizeByPost)

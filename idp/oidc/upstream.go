@@ -67,10 +67,10 @@ func (si *signIn) beginUpstream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// finishUpstream serves GET /login/upstream/callback, to which providers redirect:
+// finishUpstream serves GET /login/upstream/callback/{issuer...}, to which providers redirect:
 //
 //  1. The state names the attempt, and so the authorization request. It counts once, and only in the
-//     browser that began the request.
+//     browser that began the request. The path must be that of the attempt's provider.
 //  2. The provider's response is verified.
 //  3. The person is signed in, asked for a second factor, or asked to sign in to the account with the
 //     same email, to link it.
@@ -98,6 +98,9 @@ func (si *signIn) finishUpstream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 
+	if r.URL.EscapedPath() != u.Callback() {
+		return si.upstreamFault(w, r, c, req, u, errOtherProvider)
+	}
 	id, idToken, err := si.rp.Finish(r.Context(), u, a, q)
 	if err != nil {
 		return si.upstreamFault(w, r, c, req, u, err)
@@ -105,6 +108,9 @@ func (si *signIn) finishUpstream(w http.ResponseWriter, r *http.Request) error {
 	s, err := si.Upstreams.LogIn(r.Context(), u, id, si.visitor(r))
 	return si.enterUpstream(w, r, c, req, u, upstreamLogin{s, idToken, err})
 }
+
+// errOtherProvider is the error for a response whose state is of an attempt at another provider.
+var errOtherProvider = problem.New(problem.Invalid, "upstream_failed", "another provider sent the response")
 
 // An upstreamLogin is the result of [idp.Upstreams.LogIn], and the ID token that it is for.
 type upstreamLogin struct {

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func federate(t *testing.T, change func(*idp.UpstreamInput)) federation {
 	f := federation{world: newWorld(t), up: newWorld(t)}
 	ours, secret := f.up.client(func(n *idp.Client) {
 		n.Type, n.Scopes = idp.Web, []string{"openid", "email", "profile"}
-		n.RedirectURIs = []string{f.url + "/login/upstream/callback"}
+		n.RedirectURIs = []string{f.url + f.callback()}
 		n.LogoutURIs = []string{f.url + "/logout/upstream"}
 	})
 	f.verify(f.up.ada, true)
@@ -50,6 +51,9 @@ func federate(t *testing.T, change func(*idp.UpstreamInput)) federation {
 	f.site, _ = f.client(nil)
 	return f
 }
+
+// callback returns the path to which the upstream provider redirects.
+func (f federation) callback() string { return idp.Upstream{Issuer: f.up.url + "/"}.Callback() }
 
 // verify sets whether the upstream provider has verified a subscriber's email.
 func (f federation) verify(sub fabric.Subscriber, verified bool) {
@@ -246,7 +250,7 @@ func TestUpstreamState(t *testing.T) {
 	} {
 		v := begin()
 		tt.change(v)
-		got := b.get("/login/upstream/callback?" + v.Encode())
+		got := b.get(f.callback() + "?" + v.Encode())
 		if got.status != tt.status || !strings.Contains(got.body, tt.text) ||
 			tt.status != 400 && !strings.Contains(got.body, `name="password"`) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
@@ -287,7 +291,7 @@ func TestUpstreamLogout(t *testing.T) {
 	if got := page; !strings.Contains(got.body, "You are signed out") {
 		t.Errorf("after returning: %d %s", got.status, got.body)
 	}
-	ours := idp.Client{ID: f.u.ClientID, RedirectURIs: []string{f.url + "/login/upstream/callback"}}
+	ours := idp.Client{ID: f.u.ClientID, RedirectURIs: []string{f.url + f.callback()}}
 	if got := ub.authorize(request(ours, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("the login at the provider lives on: %v", got.parameters())
 	}
@@ -300,6 +304,8 @@ type forger struct {
 	signer crypto.Signer
 	nonce  string
 	change func(claims map[string]any)
+
+	redeemed atomic.Int32 // codes that were sent to it
 }
 
 // newForger starts a provider. Without a change, its ID tokens are right.
@@ -326,6 +332,7 @@ func newForger(t *testing.T) *forger {
 		return jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: f.key.Public(), KeyID: "k", Algorithm: "ES256"}}}
 	})
 	answer("/token", func() any {
+		f.redeemed.Add(1)
 		now := time.Now().Unix()
 		claims := map[string]any{"iss": f.url, "sub": "1", "aud": "me", "iat": now, "exp": now + 60, "nonce": f.nonce,
 			"email": "mallory@example.com", "email_verified": true}
@@ -341,11 +348,42 @@ func (f federation) forge(fg *forger, change func(map[string]any)) reply {
 	f.t.Helper()
 	fg.change = change
 	b := f.browser()
+	sent := f.begin(b)
+	fg.nonce = sent.Get("nonce")
+	answer := url.Values{"state": {sent.Get("state")}, "code": {"c"}}
+	return b.get(idp.Upstream{Issuer: fg.url}.Callback() + "?" + answer.Encode())
+}
+
+// begin presses the button of the provider, and returns the request to it.
+func (f federation) begin(b *browser) url.Values {
+	f.t.Helper()
 	sent, err := url.Parse(f.press(b, b.authorize(request(f.site))).header.Get("Location"))
 	must(f.t, err)
-	fg.nonce = sent.Query().Get("nonce")
-	answer := url.Values{"state": {sent.Query().Get("state")}, "code": {"c"}}
-	return b.get("/login/upstream/callback?" + answer.Encode())
+	return sent.Query()
+}
+
+// TestUpstreamMixUp answers an attempt at one provider with the code of another one. A hostile provider
+// would get the code, if it could lead the browser to the other one (RFC 9700, section 4.4).
+func TestUpstreamMixUp(t *testing.T) {
+	hostile := newForger(t)
+	hostile.change = func(map[string]any) {}
+	none, me := "", "me"
+	f := federate(t, func(in *idp.UpstreamInput) { in.Issuer, in.ClientID, in.Secret = &hostile.url, &me, &none })
+
+	for _, path := range []string{f.callback(), idp.CallbackPath, f.callback() + "/", "/login/upstream/callback"} {
+		b := f.browser()
+		sent := f.begin(b)
+		if uri := sent.Get("redirect_uri"); uri != f.url+f.u.Callback() || strings.HasPrefix(f.url+path, uri) {
+			t.Fatalf("the redirect URI is %q", uri)
+		}
+		answer := url.Values{"state": {sent.Get("state")}, "code": {"honest"}}
+		if got := b.get(path + "?" + answer.Encode()); got.status < 400 || got.param("code") != "" {
+			t.Errorf("%s: %d %s", path, got.status, got.body)
+		}
+	}
+	if n := hostile.redeemed.Load(); n != 0 {
+		t.Errorf("the hostile provider got %d codes", n)
+	}
 }
 
 // TestUpstreamToken shows which ID tokens of a provider are rejected.
@@ -457,6 +495,12 @@ func TestUpstreamSettings(t *testing.T) {
 	}
 	text := func(s string) *string { return &s }
 
+	for _, issuer := range []string{"https://id.example/a//b", "https://id.example/../a", "https://id.example//a"} {
+		_, err := f.idp.Upstreams.Update(ctx, f.project.ID, f.u.ID, idp.UpstreamInput{Issuer: &issuer, Secret: &secret})
+		if p := problem.First(err); p == nil || p.Param != "issuer" {
+			t.Errorf("%s: %v", issuer, err)
+		}
+	}
 	for param, in := range map[string]idp.UpstreamInput{
 		"name":          {Name: text(" ")},
 		"issuer":        {Issuer: text("http://id.example/")},

@@ -36,8 +36,8 @@ const (
 type Config struct {
 	HTTP     *http.Client // for all requests; nil means that there can be none
 	Provider *idp.Provider
-	Redirect string // URL to which providers redirect after a login
-	Logout   string // URL to which they redirect after a logout
+	AuthURL  string // URL of this server, without a final slash
+	Logout   string // URL to which providers redirect after a logout
 }
 
 // A Client signs people in with upstream providers. Its methods may be called concurrently.
@@ -132,8 +132,8 @@ func (c *Client) config(p *provider, u idp.Upstream) (oauth2.Config, error) {
 	if secret == "" || len(p.AuthMethods) > 0 && !slices.Contains(p.AuthMethods, "client_secret_basic") {
 		endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
-	return oauth2.Config{ClientID: u.ClientID, ClientSecret: secret, Endpoint: endpoint, RedirectURL: c.Redirect,
-		Scopes: u.AllScopes()}, err
+	return oauth2.Config{ClientID: u.ClientID, ClientSecret: secret, Endpoint: endpoint,
+		RedirectURL: c.AuthURL + u.Callback(), Scopes: u.AllScopes()}, err
 }
 
 // Begin returns the URL at which a person signs in to u, for the authorization request with this id.

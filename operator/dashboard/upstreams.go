@@ -51,7 +51,7 @@ type upstreamForm struct {
 
 func (a *upstreamPages) upstreamForm(v *visit, u idp.Upstream) upstreamForm {
 	p := upstreamForm{Action: v.base() + "/upstreams", Title: "New upstream provider", Button: "Create provider",
-		Back: v.base() + "/upstreams", Callback: a.AuthURL + "/login/upstream/callback",
+		Back: v.base() + "/upstreams", Callback: a.AuthURL + u.Callback(),
 		LoggedOut: a.AuthURL + "/logout/upstream"}
 	p.Form.Inputs = upstreamInputs(u)
 	if u.ID != "" {

@@ -40,7 +40,7 @@ func TestUpstreamPages(t *testing.T) {
 		t.Fatal("the list does not link to the provider")
 	}
 	shown := b.get(link[1])
-	if strings.Contains(shown.body, "hunter2") || !strings.Contains(shown.body, "/login/upstream/callback") {
+	if strings.Contains(shown.body, "hunter2") || !strings.Contains(shown.body, "/login/upstream/callback/id.example") {
 		t.Errorf("the form shows the secret, or lacks the redirect URI")
 	}
 	seen := regexp.MustCompile(`name="seen" value="([^"]*)"`).FindStringSubmatch(shown.body)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -28,7 +29,8 @@ func nodeProvider(t *testing.T, s *harness.Server) upstream {
 	up := upstream{issuer: fmt.Sprintf("http://127.0.0.1:%d", harness.FreePort(t)), clientID: "selvage",
 		secret: rand.Text()}
 	text, err := json.Marshal(map[string]string{"issuer": up.issuer, "client_secret": up.secret,
-		"redirect_uri": s.Issuer() + "login/upstream/callback", "logout_uri": s.Issuer() + "logout/upstream"})
+		"redirect_uri": s.Issuer() + "login/upstream/callback/" + strings.TrimPrefix(up.issuer, "http://"),
+		 "logout_uri": s.Issuer() + "logout/upstream"})
 	if err != nil {
 		t.Fatal(err)
 	}
