@@ -20,7 +20,7 @@ SCREENSHOTS ?= build/screenshots
 SBOM ?= build/selvage.cdx.json
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test attack race screenshots lint fuzz sbom vuln bench release firstrun
+.PHONY: run build sdk check test attack race screenshots lint fuzz sbom vuln bench bench-peers release firstrun
 
 run: build ## build and serve on embedded defaults; ARGS holds more flags
 	$(BINARY) serve $(ARGS)
@@ -87,3 +87,10 @@ firstrun: ## the five minutes of docs/start.md on a fresh clone with empty cache
 
 bench: build ## the operations of docs/performance.md
 	SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./bench
+
+bench-peers: build ## other OpenID providers, nginx and lame beside selvage, by turns; installs them
+	test/setup.sh
+	npm ci --silent --prefix bench/peers
+	go -C bench/peers build -o $(CURDIR)/bin/bench-peers .
+	SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./bench -peers -repeat 5
+	SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./bench -only 'nginx|recording|lame|MP3' -json bin/bench-media.json

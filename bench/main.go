@@ -50,6 +50,8 @@ func main() {
 	profiles := flag.String("profiles", "", "directory for a CPU profile of each operation")
 	compare := flag.String("compare", "",
 		"another binary to compare with, measured alternately: prints ratios, and nothing else is measured")
+	peers := flag.Bool("peers", false,
+		"compare with other OpenID providers, measured alternately; make bench-peers installs them")
 	flag.Parse()
 	if *floor {
 		serveFloor()
@@ -68,6 +70,10 @@ func main() {
 	s := settings{*length, *repeat, pattern, *json, *profiles, *compare}
 	if s.compare != "" {
 		byTurns(p, s, pinned, os.Stdout)
+		return
+	}
+	if *peers {
+		besidePeers(p, s, pinned, os.Stdout)
 		return
 	}
 

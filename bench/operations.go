@@ -106,14 +106,22 @@ func (w *world) get(path string, headers ...string) []byte {
 }
 
 func (w *world) post(path, kind, body string, headers ...string) []byte {
-	return w.request("POST", path, body,
+	return postTo(hostOf(w.PublicURL), path, kind, body, headers...)
+}
+
+func (w *world) request(method, path, body string, headers ...string) []byte {
+	return request(hostOf(w.PublicURL), method, path, body, headers...)
+}
+
+func postTo(host, path, kind, body string, headers ...string) []byte {
+	return request(host, "POST", path, body,
 		append(headers, "Content-Type: "+kind, fmt.Sprintf("Content-Length: %d", len(body)))...)
 }
 
 // request returns the bytes of a request.
-func (w *world) request(method, path, body string, headers ...string) []byte {
+func request(host, method, path, body string, headers ...string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, hostOf(w.PublicURL))
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, host)
 	for _, h := range headers {
 		b.WriteString(h + "\r\n")
 	}
