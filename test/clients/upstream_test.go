@@ -30,7 +30,7 @@ func nodeProvider(t *testing.T, s *harness.Server) upstream {
 		secret: rand.Text()}
 	text, err := json.Marshal(map[string]string{"issuer": up.issuer, "client_secret": up.secret,
 		"redirect_uri": s.Issuer() + "login/upstream/callback/" + strings.TrimPrefix(up.issuer, "http://"),
-		 "logout_uri": s.Issuer() + "logout/upstream"})
+		"logout_uri":   s.Issuer() + "logout/upstream"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,12 +92,15 @@ func newBankWith(t harness.T, p *harness.Project, w way, signing jose.JSONWebKey
 	}
 
 	all := []string{"--profile", "fapi2", "--auth-method", byKey, "--jwks", file, "--access-token", "jwt",
-		"--scope", "openid,profile,email,offline_access"}
+		"--scope", "openid,profile,email,address,phone,offline_access"}
 	if w.auth == byTLS {
 		all[3] = "self_signed_tls_client_auth"
 	}
-	if w.bind == byTLS {
+	switch {
+	case w.bind == byTLS:
 		all = append(all, "--tls-client-certificate-bound-access-tokens")
+	case w.auth == byTLS: // otherwise, tokens are bound to the certificate if there is no proof
+		all = append(all, "--dpop-bound-access-tokens")
 	}
 	b.Client = p.NewClient(t, "web", append(all, flags...)...)
 	return b

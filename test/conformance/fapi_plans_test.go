@@ -11,7 +11,7 @@ var (
 
 func TestFAPISecurityProfile(t *testing.T) { plans[13].run(t, newBankProvider(t, ways)) }
 func TestFAPIMessageSigning(t *testing.T) {
-	plans[14].run(t, newBankProvider(t, ways[:1], messageSigning...))
+	plans[14].run(t, newBankProvider(t, ways, messageSigning...))
 }
 
 // messageSigning are the flags of clients in the plan FAPI 2.0 Message Signing.

@@ -93,7 +93,7 @@ var plans = []plan{
 	{"oidcc-formpost-hybrid-certification-test-plan", "TestFormPostHybrid", "form_post", hybridModules, hybridTypes},
 	{"fapi2-security-profile-final-test-plan", "TestFAPISecurityProfile", "", fapi(securityModules), ways},
 	{"fapi2-message-signing-final-test-plan", "TestFAPIMessageSigning", "jwt",
-		fapi(append(slices.Clone(securityModules), signingModules...)), ways[:1]},
+		fapi(append(slices.Clone(securityModules), signingModules...)), ways},
 }
 
 // The response types of the plans Implicit and Hybrid.
