@@ -3,6 +3,7 @@ package oidc_test
 import (
 	"context"
 	"crypto"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -10,9 +11,11 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/keys"
 )
 
 // A bank is a client with the profile fapi2. It has a key for its assertions and another for its
@@ -186,7 +189,7 @@ func TestFAPISettings(t *testing.T) {
 	}
 }
 
-// TestFAPIMessageSigning shows signed requests, responses and introspection.
+// TestFAPIMessageSigning shows signed requests and responses.
 func TestFAPIMessageSigning(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, func(n *idp.Client) { n.RequireObject = true })
@@ -203,20 +206,74 @@ func TestFAPIMessageSigning(t *testing.T) {
 		t.Fatalf("the response is %v with %v", got.parameters(), claims)
 	}
 	set := b.post(t, "/oauth/token", b.redemption(text(claims["code"]))).json(t)
+	if set["token_type"] != "DPoP" {
+		t.Errorf("the tokens are %v", set)
+	}
+}
 
-	form := url.Values{"token": {text(set["access_token"])}, "client_assertion": {b.assertion(t)},
+// introspect introspects a token. It returns the response for the header Accept.
+func (b bank) introspect(t *testing.T, token, accept string) reply {
+	t.Helper()
+	form := url.Values{"token": {token}, "client_assertion": {b.assertion(t)},
 		"client_assertion_type": {idp.AssertionType}}
+	w := b.party.w
 	req, err := http.NewRequest(http.MethodPost, w.url+"/oauth/introspect", strings.NewReader(form.Encode()))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/token-introspection+jwt")
-	seen := w.browser().do(req)
-	about, _ := payload(t, w, seen.body)["token_introspection"].(map[string]any)
-	if kind := seen.header.Get("Content-Type"); kind != req.Header.Get("Accept") || about["active"] != true ||
-		header(t, seen.body)["typ"] != "token-introspection+jwt" {
-		t.Errorf("introspection: %s %s", kind, seen.body)
+	req.Header.Set("Accept", accept)
+	return w.browser().do(req)
+}
+
+// TestSignedIntrospection shows signed introspection responses (RFC 9701, section 5). They are for the
+// client that asks, and cannot be used as other tokens: they have neither sub nor exp.
+func TestSignedIntrospection(t *testing.T) {
+	w := newWorld(t)
+	b, other := w.bank(t, nil), w.bank(t, func(n *idp.Client) { n.IDTokenAlg = keys.PS256 })
+	token := text(b.post(t, "/oauth/token", b.redemption(b.code(t))).json(t)["access_token"])
+	const kind = "application/token-introspection+jwt"
+
+	for _, tt := range []struct {
+		asks   bank
+		accept string
+		alg    jose.SignatureAlgorithm
+		active bool
+	}{
+		{b, kind, jose.ES256, true},
+		{b, "application/json;q=0.5, Application/Token-Introspection+JWT;q=0.9", jose.ES256, true},
+		{other, kind, jose.PS256, false},
+	} {
+		seen := tt.asks.introspect(t, token, tt.accept)
+		claims := w.verified(seen.body, tt.alg)
+		about, _ := claims["token_introspection"].(map[string]any)
+		issued, _ := claims["iat"].(float64)
+		if seen.header.Get("Content-Type") != kind || header(t, seen.body)["typ"] != "token-introspection+jwt" ||
+			claims["iss"] != w.url+"/" || claims["aud"] != tt.asks.c.ID || len(claims) != 4 ||
+			time.Since(time.Unix(int64(issued), 0)).Abs() > time.Hour {
+			t.Errorf("introspection: %v %v", seen.header, claims)
+		}
+		if about["active"] != tt.active || tt.active != (about["cnf"] != nil) || !tt.active && len(about) != 1 {
+			t.Errorf("the token is %v, want active: %t", about, tt.active)
+		}
+		if got := w.userinfo(seen.body); got.status != http.StatusUnauthorized {
+			t.Errorf("signed introspection as an access token: %d", got.status)
+		}
 	}
-	if got := w.userinfo(seen.body); got.status != http.StatusUnauthorized {
-		t.Errorf("signed introspection as an access token: %d", got.status)
+
+	for _, accept := range []string{"application/json", "*/*", "", kind + ";q=0"} {
+		seen := b.introspect(t, token, accept)
+		if !strings.HasPrefix(seen.header.Get("Content-Type"), "application/json") || seen.json(t)["active"] != true {
+			t.Errorf("for %q: %v %s", accept, seen.header, seen.body)
+		}
 	}
+}
+
+// verified returns the claims of a token that one of the server's keys signed with alg.
+func (w *world) verified(token string, alg jose.SignatureAlgorithm) (claims map[string]any) {
+	w.t.Helper()
+	var set jose.JSONWebKeySet
+	must(w.t, json.Unmarshal([]byte(w.browser().get("/oauth/jwks").body), &set))
+	parsed, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{alg})
+	must(w.t, err)
+	must(w.t, parsed.Claims(set, &claims))
+	return claims
 }

@@ -3,6 +3,7 @@ package oidc
 import (
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 
@@ -25,7 +26,7 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.Clien
 		op.WriteError(w, r, s.status(r.Context(), err), nil)
 		return
 	}
-	if r.Header.Get("Accept") == introspectionType {
+	if asksSigned(r) {
 		s.introspectSigned(w, r, c, answer)
 		return
 	}
@@ -36,6 +37,18 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.Clien
 
 // introspectionType is the media type of signed introspection responses (RFC 9701, section 4).
 const introspectionType = "application/token-introspection+jwt"
+
+// asksSigned reports whether r accepts a signed response. Since a client must name its type, the order of
+// preference does not matter.
+func asksSigned(r *http.Request) bool {
+	for accepted := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		kind, params, err := mime.ParseMediaType(accepted)
+		if err == nil && kind == introspectionType && params["q"] != "0" {
+			return true
+		}
+	}
+	return false
+}
 
 // introspectSigned sends answer as a JWT for the client (RFC 9701, section 5).
 func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.Client, answer introspection) {
