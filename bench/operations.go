@@ -54,9 +54,11 @@ func (w *world) operations(p *harness.Program) []operation {
 			task: func(int) task { return w.refreshChain(p) }},
 		{name: "refresh with rotation", address: at, connections: 64, goal: 0.13, work: signature,
 			task: func(int) task { return w.refreshChain(p) }},
-		{name: "FAPI 2.0 flow with DPoP, no password", address: at, connections: 8, goal: 0.75, work: signature,
+		{name: "FAPI 2.0 flow with DPoP, no password", address: at, connections: 8, goal: 0.75,
+			work: work{signatures: 2, verifications: 4},
 			task: func(int) task { return w.provenFlow(b) }},
 		{name: "userinfo by JWT ES256 with DPoP", address: at, connections: 8, goal: 0.16,
+			work: work{verifications: 1},
 			task: func(int) task { return w.provenUserinfo(b) }},
 		{name: "password login (3 requests)", address: at, connections: 8, goal: 20, work: work{hashes: 1},
 			task: func(int) task { return w.passwordLogin() }},
@@ -68,8 +70,6 @@ func (w *world) operations(p *harness.Program) []operation {
 			ops[i].pace = 5000
 		case "client_credentials, JWT ES256":
 			ops[i].work = signature
-		case "userinfo by JWT ES256":
-			ops[i].work = work{verifications: 1}
 		}
 	}
 	return append(ops, w.mediaOperations(at, w.media, recording)...)
