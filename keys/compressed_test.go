@@ -1,0 +1,82 @@
+package keys_test
+
+import (
+	"bytes"
+	"compress/flate"
+	"fmt"
+	"io"
+	"runtime"
+	"testing"
+
+	"github.com/selvage/selvage/keys"
+)
+
+// TestJ06Compressed opens valid tokens that are compressed, as only an insider could make them. They are
+// refused before anything is decompressed, so that a small token cannot fill the memory (RFC 8725,
+// section 3.6).
+func TestJ06Compressed(t *testing.T) {
+	ring := openRing(t, openStore(t))
+	sat := ring.Sealer("sat", "SAT", "here")
+	seal := func(more string, payload []byte) string {
+		t.Helper()
+		token, err := sat.SealRaw(func(kid string) string {
+			return fmt.Sprintf(`{"alg":"dir","enc":"A256GCM","kid":%q,"typ":"SAT","ch":"here"%s}`, kid, more)
+		}, payload)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return token
+	}
+	opens := func(s *keys.Sealer, token string) bool {
+		var got claims
+		return s.Open(token, &got) && got.Sub == "alice"
+	}
+
+	plain := []byte(`{"sub":"alice"}`)
+	if !opens(sat, seal("", plain)) {
+		t.Fatal("the token without compression is refused")
+	}
+	if opens(ring.Sealer("refresh", "SAT", "here"), seal("", plain)) {
+		t.Error("another purpose has the same keys")
+	}
+	const zip = `,"zip":"DEF"`
+	if opens(sat, seal(zip, plain)) || opens(sat, seal(zip, deflated(t, bytes.NewReader(plain)))) {
+		t.Error("a compressed token is accepted")
+	}
+
+	for _, size := range []int64{8 << 20, 64 << 20} { // the first is just within the length of a token
+		bomb := seal(zip, deflated(t, io.LimitReader(zeros{}, size)))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		accepted := opens(sat, bomb)
+		runtime.ReadMemStats(&after)
+		if grown := after.TotalAlloc - before.TotalAlloc; accepted || grown > 2<<20 {
+			t.Errorf("%d zeros in %d bytes took %d bytes of memory; accepted: %t", size, len(bomb), grown, accepted)
+		}
+	}
+}
+
+// zeros is an endless stream of zeros.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// deflated returns what DEF makes of a stream (RFC 7516, section 4.1.3).
+func deflated(t *testing.T, from io.Reader) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(w, from); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
