@@ -91,6 +91,16 @@ func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, 
 	if err != nil {
 		return Recording{}, nil, r.unlessGone(ctx, o, sid, fmt.Errorf("opening media of %s: %w", rec.ID, err))
 	}
+	size, err := media.Seek(0, io.SeekEnd)
+	if err == nil && size != rec.Bytes {
+		err = fmt.Errorf("it has %d bytes instead of %d", size, rec.Bytes)
+	}
+	if err == nil {
+		_, err = media.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return Recording{}, nil, errors.Join(fmt.Errorf("opening media of %s: %w", rec.ID, err), media.Close())
+	}
 	return rec, media, nil
 }
 

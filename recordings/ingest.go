@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"github.com/google/uuid"
@@ -45,7 +44,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 
 	var about Description
 	var subscribers []string
-	write := func(f *os.File) (parts map[string][]byte, err error) {
+	write := func(f File) (parts map[string][]byte, err error) {
 		facts, err := r.receive(f, u, &rec)
 		if err != nil {
 			return nil, err
@@ -106,7 +105,7 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 }
 
 // receive copies an upload into f and hashes it. It stores the facts of the audio in rec.
-func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, error) {
+func (r *Recordings) receive(f File, u Upload, rec *Recording) (wav.Facts, error) {
 	hash := sha256.New()
 	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.maxUpload},
 		make([]byte, 256<<10))

@@ -19,7 +19,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"os"
 	"runtime"
 	"sync"
 	"time"
@@ -199,6 +198,12 @@ type Arrival struct {
 	Late bool
 }
 
+// A File is media that is being written. It is read only after everything was written.
+type File = interface {
+	io.Writer
+	io.ReaderAt
+}
+
 // Media stores immutable bytes under a key, the MediaKey of their recording. Its methods are safe
 // for concurrent use by several processes.
 type Media interface {
@@ -209,7 +214,7 @@ type Media interface {
 	// key.
 	Put(
 		key string,
-		write func(f *os.File) (parts map[string][]byte, err error),
+		write func(f File) (parts map[string][]byte, err error),
 		commit func() (keep bool, err error),
 	) error
 	// Open returns the bytes with this key. If they are in a file on disk, the result is an

@@ -32,6 +32,7 @@ type Rendition struct {
 	// the kernel can send it.
 	Content io.ReadSeeker
 	Whole   bool   // Content is the original file
+	Stored  bool   // Content is the file as the storage has it, not encrypted
 	Encoded bool   // reading Content takes CPU time
 	Type    string // media type of Content
 	Ext     string // file name extension, dot included
@@ -55,6 +56,8 @@ func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) 
 		if err != nil {
 			_ = media.Close()
 		}
+		_, sealed := media.(interface{ Sealed() bool })
+		n.Stored = n.Whole && !sealed
 	}()
 
 	// The original needs no conversion, and neither does an MP3 with all its channels.

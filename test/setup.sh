@@ -65,7 +65,8 @@ if ((${#missing[@]})); then
 	fi
 fi
 
-(cd acme/pebble && go mod download) # the ACME server that a test builds
+(cd acme/pebble && go mod download)               # the ACME server that a test builds
+(cd servers/versitygw && go tool -n versitygw >/dev/null) # the object store
 
 # npm writes .package-lock.json last, so it is newer than the lock file once everything is installed.
 # Installed modules are kept in the user's cache, and the next clone hard-links them.

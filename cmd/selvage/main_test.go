@@ -95,7 +95,7 @@ func TestScripts(t *testing.T) {
 			"drain": cmdDrain, "begun": cmdBegun(newBeginning(t)), "fresh": cmdFresh, "port": cmdPort,
 			"aged": cmdAged, "silent": cmdSilent, "prints": cmdPrints, "redis": cmdRedis, "sql": cmdSQL,
 			"hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind,
-			"certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
+			"certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive, "bucket": cmdBucket,
 		},
 
 		Setup: func(e *testscript.Env) error {

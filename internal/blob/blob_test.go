@@ -55,9 +55,9 @@ func files(t *testing.T, path string) (found []string) {
 
 // filling returns a write function for Put. It writes text to the file, and returns the same text
 // as the content of each part.
-func filling(text string, parts ...string) func(*os.File) (map[string][]byte, error) {
-	return func(f *os.File) (map[string][]byte, error) {
-		_, err := f.WriteString(text)
+func filling(text string, parts ...string) func(File) (map[string][]byte, error) {
+	return func(f File) (map[string][]byte, error) {
+		_, err := io.WriteString(f, text)
 		contents := make(map[string][]byte)
 		for _, part := range parts {
 			contents[part] = []byte(text)
@@ -159,11 +159,11 @@ func TestParts(t *testing.T) {
 func TestPutThatFails(t *testing.T) {
 	d, path := open(t)
 	broken := errors.New("broken")
-	refuses := func(*os.File) (map[string][]byte, error) { return nil, broken }
+	refuses := func(File) (map[string][]byte, error) { return nil, broken }
 
 	tests := []struct {
 		name   string
-		write  func(*os.File) (map[string][]byte, error)
+		write  func(File) (map[string][]byte, error)
 		commit func() (bool, error)
 		want   error
 		left   int
@@ -260,7 +260,7 @@ func TestSweepDuringPut(t *testing.T) {
 	key := newKey(t)
 
 	err := d.Put(key,
-		func(f *os.File) (map[string][]byte, error) {
+		func(f File) (map[string][]byte, error) {
 			parts, err := filling("x", "peaks")(f)
 			return parts, errors.Join(err, sweep())
 		},

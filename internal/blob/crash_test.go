@@ -33,7 +33,7 @@ func hang(dir, key, step string) {
 		_, _ = io.Copy(io.Discard, os.Stdin) // blocks: the test never closes it
 	}
 
-	_ = d.Put(key, func(f *os.File) (map[string][]byte, error) {
+	_ = d.Put(key, func(f File) (map[string][]byte, error) {
 		if step == "write" {
 			defer stay()
 		}

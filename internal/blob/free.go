@@ -2,6 +2,7 @@ package blob
 
 import (
 	"fmt"
+	"os"
 	"syscall"
 )
 
@@ -11,23 +12,29 @@ import (
 func (d *Dir) Reserve(bytes int64) { d.reserved = bytes }
 
 // checkFree returns problem.Unavailable if writing would use reserved space.
-func (d *Dir) checkFree() error {
-	if d.reserved <= 0 {
+func (d *Dir) checkFree() error { return checkFree(d.root, d.reserved) }
+
+func (b *Bucket) checkFree() error { return checkFree(b.spool, b.reserved) }
+
+func checkFree(root *os.Root, reserved int64) error {
+	if reserved <= 0 {
 		return nil
 	}
-	free, err := d.Free()
+	free, err := freeOn(root)
 	if err != nil {
 		return err
 	}
-	if free < d.reserved {
-		return fmt.Errorf("%d bytes are free, and %d are reserved: %w", free, d.reserved, syscall.ENOSPC)
+	if free < reserved {
+		return fmt.Errorf("%d bytes are free, and %d are reserved: %w", free, reserved, syscall.ENOSPC)
 	}
 	return nil
 }
 
 // Free returns how many bytes of the disk unprivileged programs can still write.
-func (d *Dir) Free() (int64, error) {
-	dir, err := d.root.Open(".")
+func (d *Dir) Free() (int64, error) { return freeOn(d.root) }
+
+func freeOn(root *os.Root) (int64, error) {
+	dir, err := root.Open(".")
 	if err != nil {
 		return 0, fmt.Errorf("opening media directory: %w", err)
 	}

@@ -3,7 +3,6 @@ package blob
 import (
 	"errors"
 	"math"
-	"os"
 	"testing"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -19,7 +18,7 @@ func TestReserve(t *testing.T) {
 
 	d.Reserve(math.MaxInt64)
 	wrote := false
-	err = d.Put(newKey(t), func(*os.File) (map[string][]byte, error) {
+	err = d.Put(newKey(t), func(File) (map[string][]byte, error) {
 		wrote = true
 		return nil, nil
 	}, keeping(true, nil))

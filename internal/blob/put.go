@@ -3,6 +3,7 @@ package blob
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"slices"
@@ -17,7 +18,7 @@ import (
 // its row may or may not exist, so Put leaves the files to Sweep.
 func (d *Dir) Put(
 	key string,
-	write func(f *os.File) (parts map[string][]byte, err error),
+	write func(f File) (parts map[string][]byte, err error),
 	commit func() (keep bool, err error),
 ) error {
 	if _, err := nameOf(key); err != nil {
@@ -64,7 +65,7 @@ func (w *writing) remove() error {
 }
 
 // settle fills the files, syncs them, and moves them into place.
-func (w *writing) settle(write func(f *os.File) (map[string][]byte, error)) error {
+func (w *writing) settle(write func(f File) (map[string][]byte, error)) error {
 	var parts map[string][]byte
 	err := w.add(w.key, func(f *os.File) (err error) {
 		parts, err = write(f)
@@ -176,7 +177,7 @@ func (d *Dir) sync(folder string) error {
 
 // Restore writes a file from a backup: the bytes of a key or, if part is not "", one of its parts.
 // The directory must not be in use. The file is durable after the caller has called [Dir.Settle].
-func (d *Dir) Restore(key, part string, write func(f *os.File) error) (err error) {
+func (d *Dir) Restore(key, part string, write func(w io.Writer) error) (err error) {
 	name, err := nameOf(key)
 	if part != "" {
 		name, err = partOf(key, part)

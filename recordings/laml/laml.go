@@ -51,6 +51,10 @@ type Config struct {
 	// Offload is nil, this server sends files itself.
 	Offload func(key string) (header, value string)
 
+	// Redirect returns the URL at which an object store serves the file with this MediaKey and the
+	// given headers. If Redirect is nil, this server sends files itself.
+	Redirect func(key string, headers map[string]string) (string, error)
+
 	Log *slog.Logger // nil means slog.Default
 }
 
@@ -63,6 +67,7 @@ type API struct {
 	miss        func(r *http.Request) (found func(), err error)
 	publicURL   string
 	offload     func(key string) (header, value string)
+	redirect    func(key string, headers map[string]string) (string, error)
 	turns       chan struct{} // holds one token for each piece being encoded or drawn
 	log         *slog.Logger
 }
@@ -92,7 +97,8 @@ func New(c Config) *API {
 	return &API{
 		recordings: c.Recordings, calls: c.Calls, credentials: c.Credentials, ingestKey: c.IngestKey,
 		miss:      c.Miss,
-		publicURL: c.PublicURL, offload: c.Offload, turns: make(chan struct{}, c.Encoders), log: c.Log,
+		publicURL: c.PublicURL,
+		offload:   c.Offload, redirect: c.Redirect, turns: make(chan struct{}, c.Encoders), log: c.Log,
 	}
 }
 

@@ -63,9 +63,12 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 
 	mediaHeaders(w.Header(), media, auth, download)
 	defer a.noteAccess(w, r, owner, media, wanted.Format)
-	if media.Whole && a.offload != nil {
+	switch {
+	case a.offload != nil && media.Stored:
 		a.handOver(w, media.Recording.MediaKey)
 		return nil
+	case a.redirect != nil && media.Stored && r.Method == http.MethodGet:
+		return a.redirectTo(w, r, media)
 	}
 
 	cleanRange(r.Header)
@@ -73,8 +76,7 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 	if media.Encoded {
 		content = a.inTurn(w, r, content)
 	}
-	http.ServeContent(w, r, "", media.Recording.Created, content)
-	return nil
+	return sendContent(w, r, media.Recording.Created, content)
 }
 
 // noteAccess records that a client has requested media. The headers of the response say how much.
@@ -82,7 +84,7 @@ func (a *API) noteAccess(
 	w http.ResponseWriter, r *http.Request, o recordings.Owner, media *recordings.Rendition, f recordings.Format,
 ) {
 	length, err := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64)
-	if media.Whole && a.offload != nil {
+	if media.Stored && (a.offload != nil || a.redirect != nil) {
 		length, err = media.Recording.Bytes, nil
 	}
 	if r.Method == http.MethodHead || err != nil { // such as a 304

@@ -1,4 +1,4 @@
-// Package servers starts real PostgreSQL and Redis servers for tests, on free ports of
+// Package servers starts real PostgreSQL, Redis and S3 servers for tests, on free ports of
 // 127.0.0.1, with their data in a temporary directory.
 //
 // [Postgres], [Redis], [Cluster] and [Sentinel] return URLs on shared servers. A shared server

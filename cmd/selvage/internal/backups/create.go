@@ -26,8 +26,8 @@ import (
 // A Backup holds the data to back up and the place to write it to.
 type Backup struct {
 	Rows     *store.Store
-	Media    *blob.Dir // nil if this node serves no recordings, and has no media
-	Program  string    // the version of selvage
+	Media    blob.Store // nil if this node serves no recordings, and has no media
+	Program  string     // the version of selvage
 	Key      backup.Key
 	To       []age.Recipient
 	Keep     int               // number of backups to keep in a directory; 0 keeps all

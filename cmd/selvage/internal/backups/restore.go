@@ -16,7 +16,9 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/mediastore"
 	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/store"
 )
@@ -35,7 +37,9 @@ type Restore struct {
 	ring     []keys.Record
 	masters  []keys.MasterRecord
 	master   []byte
-	placed   bool // the media is in place
+	keys     *keys.Ring   // of the archive
+	bucket   *blob.Bucket // for the media; nil if it is in a directory
+	placed   bool         // the media is in place
 }
 
 // Run restores the backup. In this order, it
@@ -55,7 +59,7 @@ func (r *Restore) Run(ctx context.Context) (backup.Header, backup.Manifest, erro
 }
 
 func (r *Restore) run(ctx context.Context) (err error) {
-	unlock, err := r.checkTarget()
+	unlock, err := r.checkTarget(ctx)
 	if err != nil {
 		return err
 	}
@@ -102,9 +106,12 @@ func (r *Restore) run(ctx context.Context) (err error) {
 // patience limits how long a statement may run on a PostgreSQL server that is being filled.
 const patience = 10 * time.Minute
 
-// mediaTarget returns the directory to write the media to. It is the media directory if that exists, since
-// it may be a mount. discard removes what was written.
+// mediaTarget returns the directory to write the media to, or "" for an object store. It is the media
+// directory if that exists, since it may be a mount. discard removes what was written.
 func (r *Restore) mediaTarget() (dir string, discard func() error, err error) {
+	if r.Config.Media.Shared() {
+		return "", r.emptyBucket, nil
+	}
 	dir = r.Config.MediaDir()
 	if _, err := os.Stat(dir); err == nil {
 		return dir, func() error { return empty(dir) }, nil
@@ -112,6 +119,14 @@ func (r *Restore) mediaTarget() (dir string, discard func() error, err error) {
 	dir += ".restoring"
 	discard = func() error { return os.RemoveAll(dir) }
 	return dir, discard, discard() // a restore that was killed may have left it
+}
+
+// emptyBucket deletes what was written to an object store.
+func (r *Restore) emptyBucket() error {
+	if r.bucket == nil {
+		return nil
+	}
+	return r.bucket.Discard(context.Background())
 }
 
 // empty removes everything in a directory.
@@ -126,6 +141,10 @@ func empty(dir string) error {
 // placeMedia moves the media to its place, if it is not there already.
 func (r *Restore) placeMedia(from string) error {
 	to := r.Config.MediaDir()
+	if to == "" {
+		r.placed = true
+		return nil
+	}
 	if from != to {
 		if err := os.Rename(from, to); err != nil {
 			return fmt.Errorf("moving the media to its place: %w", err)
@@ -157,7 +176,7 @@ func (r *Restore) databaseFile() string {
 
 // checkTarget checks that no server uses the data directory, and that a restore would replace nothing in it.
 // It keeps servers out of the directory until unlock is called.
-func (r *Restore) checkTarget() (unlock func(), err error) {
+func (r *Restore) checkTarget(ctx context.Context) (unlock func(), err error) {
 	if err := datadir.Make(r.Config.Data); err != nil {
 		return nil, err
 	}
@@ -181,14 +200,39 @@ func (r *Restore) checkTarget() (unlock func(), err error) {
 			}
 		}
 	}
-	files, err := os.ReadDir(r.Config.MediaDir())
-	if err == nil && len(files) > 0 {
-		return nil, inUse(r.Config.MediaDir())
+	empty, err := r.hasNoMedia(ctx)
+	if err == nil && !empty {
+		err = inUse(r.mediaPlace())
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, err
 	}
 	return func() { _ = lock.Close() }, nil
+}
+
+// mediaPlace names the place for media.
+func (r *Restore) mediaPlace() string {
+	if dir := r.Config.MediaDir(); dir != "" {
+		return dir
+	}
+	return string(r.Config.Media)
+}
+
+// hasNoMedia reports whether the place for media is empty.
+func (r *Restore) hasNoMedia(ctx context.Context) (empty bool, err error) {
+	if r.Config.Media.Shared() {
+		media, err := mediastore.Open(r.Config, nil, "")
+		if err != nil {
+			return false, err
+		}
+		empty, err = media.Bucket.Empty(ctx)
+		return empty, errors.Join(err, media.Close())
+	}
+	files, err := os.ReadDir(r.Config.MediaDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	return len(files) == 0, err
 }
 
 // check reads the whole archive without writing anything, and the master key.
@@ -223,11 +267,11 @@ func (r *Restore) check(ctx context.Context) (err error) {
 		return err
 	}
 
-	ring, err := keys.Read(ctx, r.Config.RingConfig(archivedRing{records: r.ring, masters: r.masters}, r.master))
+	r.keys, err = keys.Read(ctx, r.Config.RingConfig(archivedRing{records: r.ring, masters: r.masters}, r.master))
 	if err != nil {
 		return err
 	}
-	return ring.Status().Err
+	return r.keys.Status().Err
 }
 
 // MasterKey reads the master key of an installation, which must exist.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"time"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/mediastore"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/backup"
 	"github.com/selvage/selvage/internal/blob"
@@ -24,10 +24,11 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	media, err := blob.OpenDir(mediaDir)
+	media, err := mediastore.Open(r.Config, r.keys, mediaDir)
 	if err != nil {
 		return err
 	}
+	r.bucket = media.Bucket
 	defer func() { err = errors.Join(err, media.Close()) }()
 
 	tables, err := tablesOf(ctx, f.Store())
@@ -77,9 +78,9 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 	return f.DropMedia(ctx, deleted, time.Now())
 }
 
-func restoreBytes(media *blob.Dir, o backup.Object, content io.Reader) error {
-	return media.Restore(o.Key, o.Part, func(f *os.File) error {
-		_, err := io.Copy(f, content)
+func restoreBytes(media blob.Store, o backup.Object, content io.Reader) error {
+	return media.Restore(o.Key, o.Part, func(w io.Writer) error {
+		_, err := io.Copy(w, content)
 		return err
 	})
 }

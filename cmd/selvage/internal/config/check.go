@@ -18,7 +18,7 @@ import (
 func (c Config) check(from Origins) error {
 	return errors.Join(c.checkListeners(from), c.checkURLPasswords(from), c.checkKeys(from),
 		c.checkServices(from), c.checkTLS(from), c.checkClientCertificates(from), c.checkOffload(from),
-		c.checkBootstrap(from), c.checkBackup(from))
+		c.checkBucket(from), c.checkBootstrap(from), c.checkBackup(from))
 }
 
 // HasCertificates reports whether requests may have client certificates.
@@ -240,6 +240,38 @@ func (c Config) checkOffload(from Origins) error {
 		return from.errorf(path, "needs an absolute path, such as /selvage-media/; it is %q", prefix)
 	}
 	return nil
+}
+
+// checkBucket rejects settings that media in an object store, or encrypted media, cannot have.
+func (c Config) checkBucket(from Origins) error {
+	var errs []error
+	reject := func(path, format string, args ...any) {
+		errs = append(errs, from.errorf(path, format, args...))
+	}
+	handedOver := c.Recordings.Offload != offloadOff
+
+	switch {
+	case c.Media.Shared() && handedOver:
+		reject("recordings.offload", "needs media in a directory: a proxy cannot send files of an object store; "+
+			"set s3.serve to redirect")
+	case c.Recordings.Encrypt && handedOver:
+		reject("recordings.offload", "needs recordings.encrypt to be off: a proxy cannot decrypt files")
+	}
+
+	if !c.Media.Shared() {
+		if c.S3.Serve != ServeStream {
+			reject("s3.serve", "needs media in an object store: set media to s3://BUCKET")
+		}
+		return errors.Join(errs...)
+	}
+
+	if (c.S3.AccessKey == "") != (c.S3.SecretKey == "") {
+		reject("s3.secret_key", "needs s3.access_key: set both or neither")
+	}
+	if c.S3.Serve == ServeRedirect && c.Recordings.Encrypt {
+		reject("s3.serve", "needs recordings.encrypt to be off: the object store cannot decrypt files")
+	}
+	return errors.Join(errs...)
 }
 
 // checkBootstrap reports problems with the settings of the first operator, before anything is

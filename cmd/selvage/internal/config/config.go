@@ -78,8 +78,9 @@ type Config struct {
 	// Store for short-lived state: sqlite:FILE, postgres://…, redis://HOST:6379,
 	// redis-cluster://HOST,HOST or redis-sentinel://MASTER@HOST,HOST (rediss… for TLS).
 	Sessions SessionsURL `key:"sessions" default:"sqlite:sessions.db"`
-	// Directory for recordings, as dir:FOLDER; nodes that serve recordings share it.
-	Media folderURL `key:"media" default:"dir:media"`
+	// Place for recordings, which the nodes that serve recordings share: a directory, as
+	// dir:FOLDER, or a bucket of an object store, as s3://BUCKET/PREFIX?endpoint=URL&region=REGION.
+	Media mediaURL `key:"media" default:"dir:media"`
 	// Services to run. To run only some of them, keep the database and the sessions where all
 	// nodes can reach them.
 	Services Services `key:"services" default:"idp,fabric,relay,recordings,dashboard"`
@@ -220,6 +221,9 @@ type Config struct {
 		// Space that recordings leave free on their disk. While less is free, uploads are answered
 		// with 503, and senders keep their files.
 		MinFree size `key:"min_free" default:"256MiB"`
+		// Encrypt new recordings on disk or in the object store, with keys derived from the master
+		// key (AES-256-GCM). Older ones stay as they are, and can be read either way.
+		Encrypt bool `key:"encrypt" default:"false"`
 		// Time that an announced recording waits for its media after the last update about it.
 		// Then its status becomes absent.
 		Wait Period `key:"wait" default:"24h"`
@@ -232,6 +236,20 @@ type Config struct {
 		// a directory (default: the media directory).
 		OffloadPrefix string `key:"offload_prefix"`
 	} `key:"recordings"`
+
+	S3 struct {
+		// Credentials for the object store of media (default: AWS_ACCESS_KEY_ID and
+		// AWS_SECRET_ACCESS_KEY, or the role of the machine).
+		AccessKey string `key:"access_key" secret:"true"`
+		// The secret key that belongs to the access key.
+		SecretKey string `key:"secret_key" secret:"true"`
+		// How whole files in the object store reach clients: stream (through this server), redirect
+		// (to a URL of the store that is valid for ten minutes) or cache (through this server,
+		// which keeps copies).
+		Serve bucketServing `key:"serve" default:"stream"`
+		// Maximum size of all copies with cache, in the folder media-cache of the data directory.
+		CacheSize size `key:"cache_size" default:"1GiB"`
+	} `key:"s3"`
 
 	Messages struct {
 		// Time that messages are kept, in days such as 400d; 0 keeps them forever.

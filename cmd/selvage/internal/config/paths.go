@@ -13,14 +13,23 @@ import (
 // masterFile holds the master key, which encrypts the key ring.
 const masterFile = "master.key"
 
-// MediaDir returns the directory for recordings.
+// MediaDir returns the directory for recordings, or "" if they are in an object store.
 func (c Config) MediaDir() string {
+	if c.Media.Shared() {
+		return ""
+	}
 	dir := c.Media.folder()
 	if filepath.IsAbs(dir) {
 		return dir
 	}
 	return filepath.Join(c.Data, dir)
 }
+
+// SpoolDir returns the directory for uploads on their way to an object store.
+func (c Config) SpoolDir() string { return filepath.Join(c.Data, "media-spool") }
+
+// CacheDir returns the directory for copies from an object store.
+func (c Config) CacheDir() string { return filepath.Join(c.Data, "media-cache") }
 
 // BackupDir returns the directory for backups, or "" if none is set.
 func (c Config) BackupDir() string {

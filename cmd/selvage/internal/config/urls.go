@@ -24,7 +24,7 @@ type (
 	BaseURL     string // http or https, without a path
 	DatabaseURL string // sqlite:FILE or postgres://…
 	SessionsURL string // sqlite:FILE, postgres://… or redis://… and its variants
-	folderURL   string // dir:FOLDER
+	mediaURL    string // dir:FOLDER or s3://BUCKET
 
 	networks     []string // as netip.Prefix formats them
 	hostNames    []string // in DNS
@@ -80,24 +80,6 @@ func (u *BaseURL) UnmarshalText(text []byte) error {
 		return fmt.Errorf("needs the host in lower case, without the port that %s implies", p.Scheme)
 	}
 	return nil
-}
-
-func (u *folderURL) UnmarshalText(text []byte) error {
-	*u = folderURL(text)
-	if u.folder() == "" {
-		return errors.New("needs dir:FOLDER, such as dir:media or dir:/srv/media; " +
-			"this version supports no other storage")
-	}
-	return nil
-}
-
-// folder returns the FOLDER of dir:FOLDER, or "" for any other URL.
-func (u folderURL) folder() string {
-	folder, ok := strings.CutPrefix(string(u), "dir:")
-	if !ok {
-		return ""
-	}
-	return folder
 }
 
 func (n *networks) UnmarshalText(text []byte) error {

@@ -51,7 +51,9 @@ type (
 	LogFormat    string // auto, text or json
 	factorPolicy string // yes, no, auto, owners or admins
 	offloading   string // off or a header
-	headerName   string // of HTTP, in canonical form
+
+	bucketServing string // how files in an object store reach clients
+	headerName    string // of HTTP, in canonical form
 )
 
 // The services that can be served.
@@ -71,6 +73,10 @@ const (
 	offloadOff  offloading = "off"
 	OffloadXAR  offloading = "x-accel-redirect"
 	OffloadSend offloading = "x-sendfile"
+
+	ServeStream   bucketServing = "stream"
+	ServeRedirect bucketServing = "redirect"
+	ServeCache    bucketServing = "cache"
 )
 
 func (k *masterKey) UnmarshalText(text []byte) error {
@@ -298,6 +304,14 @@ func (o *offloading) UnmarshalText(text []byte) error {
 		return nil
 	}
 	return errors.New("needs off, x-accel-redirect or x-sendfile")
+}
+
+func (b *bucketServing) UnmarshalText(text []byte) error {
+	switch *b = bucketServing(text); *b {
+	case ServeStream, ServeRedirect, ServeCache:
+		return nil
+	}
+	return errors.New("needs stream, redirect or cache")
 }
 
 func (h *headerName) UnmarshalText(text []byte) error {

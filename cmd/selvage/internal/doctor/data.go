@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/mediastore"
 	"github.com/selvage/selvage/store"
 )
 
@@ -26,10 +27,12 @@ func (e *Examination) dataChecks() []check {
 		{"Data", "filesystem", data.filesystem},
 		{"Data", "kinds", e.ownKinds},
 		{"Data", "backups", e.backups},
-		{"Media", "directory", e.mediaDirectory},
-		{"Media", "writing", media.writing},
+	}
+	if e.Config.Media.Shared() {
+		return append(all, check{"Media", "bucket", e.bucket})
 	}
 
+	all = append(all, check{"Media", "directory", e.mediaDirectory}, check{"Media", "writing", media.writing})
 	if !sameDevice(data.path, media.path) {
 		all = append(all, check{"Media", "space", media.space}, check{"Media", "filesystem", media.filesystem})
 	}
@@ -98,6 +101,19 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 		return []Finding{brokenf("set --media to a directory", "%s is not a directory", absolute(dir))}
 	}
 	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
+}
+
+// bucket checks that the object store can be reached and has the bucket.
+func (e *Examination) bucket(context.Context) []Finding {
+	media, err := mediastore.Open(e.Config, nil, "")
+	if err == nil {
+		err = errors.Join(media.Bucket.Probe(), media.Close())
+	}
+	if err != nil {
+		return []Finding{brokenf("check media, s3.access_key, s3.secret_key, and that the bucket exists",
+			"%s", cause(err))}
+	}
+	return []Finding{finef("%s", e.Config.Media)}
 }
 
 // noMedia returns the finding for a missing media directory. It is an error only if there are

@@ -22,7 +22,8 @@ import (
 type backends struct {
 	Store    *store.Store
 	sessions session.Store
-	media    *blob.Dir // nil if recordings are not opened
+	media    blob.Store   // nil if recordings are not opened
+	bucket   *blob.Bucket // nil unless media is in an object store
 
 	sessionRows *sessionsql.Store // stores the sessions or, if they are in Redis, their fallback
 	redis       *redis.Store      // nil if sessions are not in Redis
@@ -100,19 +101,6 @@ func (b *backends) checkSessions(ctx context.Context) (note string, err error) {
 	}
 	return note, b.sessionRows.Ping(ctx)
 }
-
-// openMedia opens the directory for recordings, and creates it if it does not exist.
-func (b *backends) openMedia(c config.Config) (err error) {
-	if b.media, err = blob.OpenDir(c.MediaDir()); err != nil {
-		return err
-	}
-	b.media.Reserve(int64(c.Recordings.MinFree))
-	b.opened = append(b.opened, b.media)
-	return nil
-}
-
-// Media returns the media of recordings, or nil if they were not opened.
-func (b *backends) Media() *blob.Dir { return b.media }
 
 // Close closes all backends, in the reverse order of opening.
 func (b *backends) Close() error {

@@ -89,7 +89,8 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		api := laml.New(laml.Config{
 			Recordings: a.Recordings, Calls: a.CallRecords, Credentials: a.recordingsCaller, IngestKey: a.ingestKey,
 			Miss: a.miss, PublicURL: a.Where.Public,
-			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
+			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Redirect: a.newRedirect(),
+			Log: log,
 		})
 		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/", laml.IngestPrefix)
 		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.recordingsCaller,

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/selvage/selvage/test/servers"
+)
+
+// bucketKey is the key of the object store of a script.
+type bucketKey struct{}
+
+// cmdBucket puts media into a new bucket: bucket. It stops and starts the object store: bucket stop,
+// bucket start.
+func cmdBucket(ts *testscript.TestScript, _ bool, args []string) {
+	t := ts.Value(scriptTKey{}).(scriptT)
+	s, ok := t.Values[bucketKey{}].(*servers.S3Server)
+	if !ok {
+		s = servers.OwnS3(t)
+		t.Values[bucketKey{}] = s
+	}
+
+	switch {
+	case len(args) == 0:
+		for name, value := range s.Env(s.NewBucket(t)) {
+			ts.Setenv(name, value)
+		}
+	case args[0] == "stop":
+		s.Stop(t)
+	case args[0] == "start":
+		s.Start(t)
+	default:
+		ts.Fatalf("bucket cannot %s", args[0])
+	}
+}

@@ -1,0 +1,57 @@
+// Package mediastore opens the storage for the media of recordings that the configuration names: a
+// directory or a bucket of an object store, encrypted or not.
+package mediastore
+
+import (
+	"crypto/sha256"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/keys"
+)
+
+// A Media is the open storage of media.
+type Media struct {
+	blob.Store
+	Bucket *blob.Bucket // nil unless the media is in an object store
+}
+
+// Open opens the storage of media, and creates a directory that does not exist. Keys of the ring encrypt
+// and decrypt the media. dir is the directory to use instead of the configured one; "" uses that.
+func Open(c config.Config, ring *keys.Ring, dir string) (Media, error) {
+	secrets := func() [][sha256.Size]byte { return ring.DeriveAll("media") }
+	if c.Media.Shared() {
+		bucket, err := openBucket(c)
+		if err != nil {
+			return Media{}, err
+		}
+		bucket.Reserve(int64(c.Recordings.MinFree))
+		return Media{blob.NewSealed(bucket, c.Recordings.Encrypt, secrets), bucket}, nil
+	}
+
+	if dir == "" {
+		dir = c.MediaDir()
+	}
+	d, err := blob.OpenDir(dir)
+	if err != nil {
+		return Media{}, err
+	}
+	d.Reserve(int64(c.Recordings.MinFree))
+	return Media{blob.NewSealed(d, c.Recordings.Encrypt, secrets), nil}, nil
+}
+
+func openBucket(c config.Config) (*blob.Bucket, error) {
+	place, err := c.Media.Bucket()
+	if err != nil {
+		return nil, err
+	}
+	cache := ""
+	if c.S3.Serve == config.ServeCache {
+		cache = c.CacheDir()
+	}
+	return blob.OpenBucket(blob.BucketConfig{
+		Endpoint: place.Endpoint, Name: place.Name, Prefix: place.Prefix, Region: place.Region,
+		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,
+		Spool: c.SpoolDir(), Cache: cache, CacheSize: int64(c.S3.CacheSize),
+	})
+}

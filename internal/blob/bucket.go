@@ -1,0 +1,239 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A BucketConfig configures a [Bucket].
+type BucketConfig struct {
+	Endpoint url.URL // scheme and host of the store
+	Name     string  // of the bucket, which must exist
+	Prefix   string  // of all objects, without a slash at the end; "" for none
+	Region   string  // "" means that the store is asked
+
+	// AccessKey and SecretKey are the credentials. If both are "", they come from the environment,
+	// as for other programs (AWS_ACCESS_KEY_ID), or from the role of the machine.
+	AccessKey, SecretKey string
+
+	// Spool is a directory for files that are being received. They are removed from it at once, so
+	// that nothing remains after a crash.
+	Spool string
+	// Cache is the directory of copies, which use CacheSize bytes at most. If it is "", objects are
+	// read from the bucket each time.
+	Cache     string
+	CacheSize int64
+}
+
+// A Bucket keeps blobs in a bucket of an object store that speaks the protocol of Amazon S3. Its
+// methods are safe for concurrent use, and several processes may share a bucket.
+//
+// Each object has checksums in its metadata. Every read is verified with them, so that a store that
+// loses or changes bytes causes an error, never wrong or missing bytes. The names of objects are
+// those of files in a [Dir].
+type Bucket struct {
+	client   minio.Core
+	name     string
+	prefix   string
+	spool    *os.Root
+	reserved int64
+	cache    *copies // nil without a cache
+
+	mu    sync.Mutex
+	known map[string]sums // of objects read recently, by name
+	swept time.Time       // when Sweep listed the bucket last
+}
+
+// Limits of the requests to the store.
+const (
+	requestTime = 30 * time.Second // for requests without a body, and for each piece of one
+	uploadTime  = 12 * time.Hour   // for all requests that store a blob
+	maxRetries  = 4
+	maxKnown    = 4096 // objects whose checksums are kept in memory
+)
+
+// sumsHeader is the metadata that holds the checksums of an object.
+const sumsHeader = "Selvage-Sums"
+
+// OpenBucket returns the bucket. It sends no request: Probe checks that the bucket can be used.
+func OpenBucket(c BucketConfig) (*Bucket, error) {
+	var creds *credentials.Credentials
+	if c.AccessKey+c.SecretKey != "" {
+		creds = credentials.NewStaticV4(c.AccessKey, c.SecretKey, "")
+	} else {
+		creds = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.IAM{}})
+	}
+	client, err := minio.NewCore(c.Endpoint.Host, &minio.Options{Creds: creds, Secure: c.Endpoint.Scheme == "https",
+		Region: c.Region, MaxRetries: maxRetries})
+	if err != nil {
+		return nil, fmt.Errorf("opening bucket: %w", err)
+	}
+	client.SetAppInfo("selvage", "1")
+
+	if err := os.MkdirAll(c.Spool, 0o700); err != nil {
+		return nil, fmt.Errorf("creating directory for uploads: %w", err)
+	}
+	spool, err := os.OpenRoot(c.Spool)
+	if err != nil {
+		return nil, fmt.Errorf("opening directory for uploads: %w", err)
+	}
+	b := &Bucket{client: *client, name: c.Name, prefix: c.Prefix, spool: spool, known: make(map[string]sums)}
+	if c.Cache == "" {
+		return b, nil
+	}
+	if b.cache, err = openCopies(c.Cache, c.CacheSize); err != nil {
+		return nil, errors.Join(err, spool.Close())
+	}
+	return b, nil
+}
+
+// Close closes the bucket. It waits for copies that are being made.
+func (b *Bucket) Close() error {
+	err := b.spool.Close()
+	if b.cache != nil {
+		err = errors.Join(err, b.cache.close())
+	}
+	return err
+}
+
+// Reserve is like [Dir.Reserve], for the directory of files that are being received.
+func (b *Bucket) Reserve(bytes int64) { b.reserved = bytes }
+
+// Probe checks that the bucket exists and can be read.
+func (b *Bucket) Probe() error {
+	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
+	defer cancel()
+	exists, err := b.client.BucketExists(ctx, b.name)
+	if err == nil && !exists {
+		err = fmt.Errorf("the bucket %s does not exist", b.name)
+	}
+	if err != nil {
+		return fmt.Errorf("reaching the store of recordings: %w", err)
+	}
+	return nil
+}
+
+// object returns the name of the object for a file of a [Dir].
+func (b *Bucket) object(file string) string { return path.Join(b.prefix, file) }
+
+// ReadPart implements [Store].
+func (b *Bucket) ReadPart(key, part string) ([]byte, error) {
+	file, err := partOf(key, part)
+	if err != nil {
+		return nil, err
+	}
+	o, err := b.open(b.object(file))
+	if err != nil {
+		return nil, err
+	}
+	defer o.Close()
+	content, err := io.ReadAll(o)
+	if err != nil {
+		return nil, fmt.Errorf("reading part of blob: %w", err)
+	}
+	return content, nil
+}
+
+// Remove implements [Store].
+func (b *Bucket) Remove(key string, parts ...string) error {
+	name, err := nameOf(key)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
+	defer cancel()
+
+	var errs []error
+	for _, part := range parts {
+		file, err := partOf(key, part)
+		if err == nil {
+			err = b.removeObject(ctx, b.object(file))
+		}
+		errs = append(errs, err)
+	}
+	errs = append(errs, b.removeObject(ctx, b.object(name)))
+	if b.cache != nil {
+		errs = append(errs, b.cache.remove(key))
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Bucket) removeObject(ctx context.Context, name string) error {
+	b.forget(name)
+	err := b.client.RemoveObject(ctx, b.name, name, minio.RemoveObjectOptions{})
+	if err = storeError(err); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing blob: %w", err)
+	}
+	return nil
+}
+
+// Link returns a URL at which anyone can read the bytes of a key for the given time. The response has
+// the headers in h that S3 lets a URL set.
+func (b *Bucket) Link(key string, valid time.Duration, h map[string]string) (string, error) {
+	name, err := nameOf(key)
+	if err != nil {
+		return "", err
+	}
+	query := make(url.Values)
+	for header, value := range h {
+		query.Set("response-"+strings.ToLower(header), value)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
+	defer cancel()
+	u, err := b.client.PresignedGetObject(ctx, b.name, b.object(name), valid, query)
+	if err != nil {
+		return "", fmt.Errorf("linking to blob: %w", storeError(err))
+	}
+	return u.String(), nil
+}
+
+// remember keeps the checksums of an object.
+func (b *Bucket) remember(name string, s sums) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.known) >= maxKnown {
+		clear(b.known)
+	}
+	b.known[name] = s
+}
+
+func (b *Bucket) forget(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.known, name)
+}
+
+func (b *Bucket) recall(name string) (sums, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, ok := b.known[name]
+	return s, ok
+}
+
+// storeError returns fs.ErrNotExist if an object does not exist, and otherwise problem.Unavailable with
+// the error of the store.
+func storeError(err error) error {
+	if err == nil || problem.First(err) != nil || errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	switch minio.ToErrorResponse(err).Code {
+	case minio.NoSuchKey, "NotFound":
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
+	}
+	return errors.Join(&problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
+		Message: "recordings cannot be stored or read at the moment", RetryAfter: 10 * time.Second}, err)
+}

@@ -1,0 +1,150 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// multipart is the size of the parts in which larger files are sent.
+const multipart = 16 << 20
+
+// Put implements [Store]. The file that write fills is a local one. It is sent to the bucket when it is
+// complete, and looked up there before commit is called.
+func (b *Bucket) Put(
+	key string,
+	write func(f File) (parts map[string][]byte, err error),
+	commit func() (keep bool, err error),
+) error {
+	if _, err := nameOf(key); err != nil {
+		return err
+	}
+	if err := b.checkFree(); err != nil {
+		return unavailable(err)
+	}
+	f, err := b.receive()
+	if err != nil {
+		return unavailable(err)
+	}
+	defer f.Close()
+
+	parts, err := write(f)
+	if err != nil {
+		return unavailable(err)
+	}
+	remove := func() error { return b.Remove(key, slices.Collect(maps.Keys(parts))...) }
+	if err := b.send(key, f, parts); err != nil {
+		return errors.Join(err, remove())
+	}
+	keep, err := commit()
+	if err != nil || keep {
+		return err
+	}
+	return remove()
+}
+
+// receive creates a local file without a name, which disappears when it is closed.
+func (b *Bucket) receive() (*os.File, error) {
+	name := rand.Text()
+	f, err := b.spool.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("creating file of an upload: %w", err)
+	}
+	if err := b.spool.Remove(name); err != nil {
+		return nil, errors.Join(fmt.Errorf("removing name of an upload: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// send stores a file and its parts. It takes at most uploadTime, so that Sweep can tell an upload from
+// the remains of a crash by its age.
+func (b *Bucket) send(key string, f *os.File, parts map[string][]byte) error {
+	ctx, cancel := context.WithTimeout(context.Background(), uploadTime)
+	defer cancel()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("reading file of an upload: %w", err)
+	}
+	name, err := nameOf(key)
+	if err != nil {
+		return err
+	}
+	if err := b.sendObject(ctx, b.object(name), f, info.Size()); err != nil {
+		return err
+	}
+
+	for part, content := range parts {
+		file, err := partOf(key, part)
+		if err != nil {
+			return err
+		}
+		if err := b.sendObject(ctx, b.object(file), bytes.NewReader(content), int64(len(content))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendObject stores an object and checks that the store has it.
+func (b *Bucket) sendObject(ctx context.Context, name string, content io.ReaderAt, size int64) error {
+	s, err := sumUp(content, size)
+	if err != nil {
+		return unavailable(err)
+	}
+	_, err = b.client.Client.PutObject(ctx, b.name, name, io.NewSectionReader(content, 0, size), size,
+		minio.PutObjectOptions{
+			ContentType:  "application/octet-stream",
+			UserMetadata: map[string]string{sumsHeader: s.String()},
+			PartSize:     multipart,
+		})
+	if err != nil {
+		return fmt.Errorf("storing blob: %w", storeError(err))
+	}
+
+	kept, err := b.client.StatObject(ctx, b.name, name, minio.StatObjectOptions{})
+	if err == nil && (kept.Size != size || kept.UserMetadata[sumsHeader] != s.String()) {
+		err = fmt.Errorf("the store has %d bytes of %d", kept.Size, size)
+	}
+	if err != nil {
+		return fmt.Errorf("checking blob: %w", storeError(err))
+	}
+	b.remember(name, s)
+	return nil
+}
+
+// Restore implements [Store].
+func (b *Bucket) Restore(key, part string, write func(w io.Writer) error) error {
+	name, err := nameOf(key)
+	if part != "" {
+		name, err = partOf(key, part)
+	}
+	if err != nil {
+		return err
+	}
+	f, err := b.receive()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := write(f); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("restoring blob: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), uploadTime)
+	defer cancel()
+	return b.sendObject(ctx, b.object(name), f, info.Size())
+}
+
+// Settle implements [Store]. Objects are durable once they are stored.
+func (b *Bucket) Settle() {}

@@ -1,0 +1,143 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+)
+
+// Times of a sweep.
+const (
+	// orphanAge is the age at which an object without an owner is deleted. Younger ones may belong
+	// to an upload: it takes at most uploadTime until its row is committed.
+	orphanAge = 2 * uploadTime
+	// sweepInterval is the time between two sweeps, since stores charge for lists.
+	sweepInterval = 6 * time.Hour
+)
+
+// Sweep implements [Store]. It lists the bucket once in six hours, and deletes objects without an owner
+// when they are a day old.
+func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
+	if b.cache != nil {
+		if err := b.cache.sweep(ctx, inUse); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	now := time.Now()
+	early := now.Sub(b.swept) < sweepInterval
+	if !early {
+		b.swept = now
+	}
+	b.mu.Unlock()
+	if early {
+		return nil
+	}
+	return b.sweepBefore(ctx, inUse, now.Add(-orphanAge))
+}
+
+// sweepBefore deletes objects without an owner that were stored before the given time, and the parts of
+// uploads that began before.
+func (b *Bucket) sweepBefore(ctx context.Context, inUse InUse, before time.Time) error {
+	ctx, cancel := context.WithCancel(ctx) // ends the lists
+	defer cancel()
+
+	var some []minio.ObjectInfo
+	var errs []error
+	for o := range b.client.Client.ListObjects(ctx, b.name, b.under()) {
+		if o.Err != nil {
+			return fmt.Errorf("listing blobs: %w", storeError(o.Err))
+		}
+		if _, ok := b.keyOf(o.Key); !ok {
+			continue // another program's
+		}
+		if some = append(some, o); len(some) == chunk {
+			errs = append(errs, b.sweepSome(ctx, some, inUse, before))
+			some = some[:0]
+		}
+	}
+	errs = append(errs, b.sweepSome(ctx, some, inUse, before), b.sweepUploads(ctx, before))
+	return errors.Join(append(errs, ctx.Err())...)
+}
+
+// under returns the options for listing all objects.
+func (b *Bucket) under() minio.ListObjectsOptions {
+	options := minio.ListObjectsOptions{Recursive: true}
+	if b.prefix != "" {
+		options.Prefix = b.prefix + "/"
+	}
+	return options
+}
+
+// keyOf returns the key that an object belongs to.
+func (b *Bucket) keyOf(object string) (key string, ok bool) {
+	file := object
+	if b.prefix != "" {
+		file = strings.TrimPrefix(object, b.prefix+"/")
+	}
+	return keyOf(path.Dir(file), path.Base(file))
+}
+
+// sweepSome deletes those of the objects that have no owner. Their order is that of their keys.
+func (b *Bucket) sweepSome(ctx context.Context, some []minio.ObjectInfo, inUse InUse, before time.Time) error {
+	if len(some) == 0 {
+		return nil
+	}
+	first, _ := b.keyOf(some[0].Key)
+	last, _ := b.keyOf(some[len(some)-1].Key)
+	used, err := inUse(ctx, first, last)
+	if err != nil {
+		return err
+	}
+	slices.Sort(used)
+
+	var errs []error
+	for _, o := range some {
+		key, _ := b.keyOf(o.Key)
+		if _, found := slices.BinarySearch(used, key); !found && o.LastModified.Before(before) {
+			errs = append(errs, b.removeObject(ctx, o.Key))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sweepUploads deletes the parts of uploads that a killed process was sending.
+func (b *Bucket) sweepUploads(ctx context.Context, before time.Time) error {
+	var errs []error
+	for u := range b.client.ListIncompleteUploads(ctx, b.name, b.under().Prefix, true) {
+		if u.Err != nil {
+			return errors.Join(append(errs, fmt.Errorf("listing uploads: %w", storeError(u.Err)))...)
+		}
+		if _, ok := b.keyOf(u.Key); ok && u.Initiated.Before(before) {
+			errs = append(errs, storeError(b.client.AbortMultipartUpload(ctx, b.name, u.Key, u.UploadID)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Empty reports whether the bucket has no blobs.
+func (b *Bucket) Empty(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for o := range b.client.Client.ListObjects(ctx, b.name, b.under()) {
+		if o.Err != nil {
+			return false, fmt.Errorf("listing blobs: %w", storeError(o.Err))
+		}
+		if _, ok := b.keyOf(o.Key); ok {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Discard deletes all blobs.
+func (b *Bucket) Discard(ctx context.Context) error {
+	none := func(context.Context, string, string) ([]string, error) { return nil, nil }
+	return b.sweepBefore(ctx, none, time.Now().Add(orphanAge)) // clocks may differ
+}

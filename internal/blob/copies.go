@@ -1,0 +1,150 @@
+package blob
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// maxCopying is how many copies are made at the same time.
+const maxCopying = 2
+
+// copies is a directory of copies of blobs. When it is full, it removes those that were not used for
+// the longest time.
+type copies struct {
+	dir  *Dir
+	size int64 // maximum size of all copies, in bytes
+
+	mu      sync.Mutex
+	used    int64
+	order   []aCopy // the one used last is the last one
+	copying map[string]bool
+	closed  bool
+	running sync.WaitGroup
+}
+
+// aCopy is a blob in the cache.
+type aCopy struct {
+	key   string
+	bytes int64
+}
+
+// openCopies opens the directory of copies, with those that an earlier process made.
+func openCopies(dir string, size int64) (*copies, error) {
+	d, err := OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &copies{dir: d, size: size, copying: make(map[string]bool)}
+	folders, err := d.list(".")
+	for _, folder := range folders {
+		if len(folder) != prefix {
+			continue
+		}
+		files, listed := d.list(folder)
+		err = errors.Join(err, listed)
+		for _, file := range files {
+			info, found := d.root.Stat(folder + "/" + file)
+			if key, ok := keyOf(folder, file); ok && found == nil && !strings.Contains(file, partMark) {
+				c.order, c.used = append(c.order, aCopy{key, info.Size()}), c.used+info.Size()
+			}
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return c, nil
+}
+
+func (c *copies) close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.running.Wait()
+	return c.dir.Close()
+}
+
+// open returns the copy of a blob.
+func (c *copies) open(key string) (io.ReadSeekCloser, error) {
+	f, err := c.dir.Open(key)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.order, func(x aCopy) bool { return x.key == key }); i >= 0 {
+		last := c.order[i]
+		c.order = append(slices.Delete(c.order, i, i+1), last)
+	}
+	return f, nil
+}
+
+// add makes a copy in the background, unless one is being made, it is too large, or there are many
+// others. A blob that is needed often is then copied at another time.
+func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || bytes > c.size || c.copying[key] || len(c.copying) >= maxCopying {
+		return
+	}
+	c.copying[key] = true
+	c.running.Go(func() {
+		err := c.copy(key, bytes, open)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.copying, key)
+		if err == nil {
+			c.order, c.used = append(c.order, aCopy{key, bytes}), c.used+bytes
+			c.shrink()
+		}
+	})
+}
+
+// copy writes a copy. If it fails, nothing remains, and the blob is read from the bucket.
+func (c *copies) copy(key string, bytes int64, open func() (io.ReadCloser, error)) error {
+	return c.dir.Put(key, func(f File) (map[string][]byte, error) {
+		from, err := open()
+		if err != nil {
+			return nil, err
+		}
+		defer from.Close()
+		if n, err := io.Copy(onlyWriter{f}, from); err != nil || n != bytes {
+			return nil, fmt.Errorf("copying blob: %w", errors.Join(err, short(n, bytes)))
+		}
+		return nil, nil
+	}, func() (bool, error) { return true, nil })
+}
+
+// shrink removes copies until the rest fits.
+func (c *copies) shrink() {
+	for c.used > c.size && len(c.order) > 0 {
+		c.drop(0)
+	}
+}
+
+// drop removes copy i. A reader that has it open can continue.
+func (c *copies) drop(i int) {
+	if err := c.dir.Remove(c.order[i].key); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return // it is tried again with the next copy
+	}
+	c.used -= c.order[i].bytes
+	c.order = slices.Delete(c.order, i, i+1)
+}
+
+// remove removes the copy of a blob.
+func (c *copies) remove(key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.IndexFunc(c.order, func(x aCopy) bool { return x.key == key }); i >= 0 {
+		c.drop(i)
+	}
+	return c.dir.Remove(key)
+}
+
+// sweep removes the copies of blobs that are no longer in use.
+func (c *copies) sweep(ctx context.Context, inUse InUse) error { return c.dir.Sweep(ctx, inUse) }

@@ -1,0 +1,240 @@
+package blob
+
+import (
+	"bytes"
+	"context"
+	"crypto/hkdf"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/minio/sio"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Sealed is a [Store] that encrypts blobs before another Store keeps them. Each blob is encrypted with a
+// key of its own, in pieces of 64 KiB (AES-256-GCM in the format DARE 2.0). So any range can be decrypted
+// and authenticated by itself. The order of the pieces and the end of the blob are authenticated too.
+//
+// A sealed blob begins with sealedMark, the fingerprint of the secret, and a salt. The key of the blob is
+// derived from them and its name, so that one blob cannot replace another. A blob without the mark is
+// returned as it is: it was stored before blobs were sealed.
+type Sealed struct {
+	Store
+	seals   bool
+	secrets func() [][sha256.Size]byte
+}
+
+// sealedMark is at the beginning of a sealed blob.
+const sealedMark = "\x89selvage sealed\n"
+
+// Sizes of the parts of a sealed blob.
+const (
+	fingerprintSize = 16
+	saltSize        = 32
+	headSize        = len(sealedMark) + fingerprintSize + saltSize
+	sealedPiece     = 64 << 10 // of the blob, see DARE
+	sealedOverhead  = 32       // of each piece
+)
+
+// NewSealed returns a store that reads sealed blobs and, if seals is set, seals new ones. secrets returns
+// the secrets, of which the first one is for new blobs.
+func NewSealed(s Store, seals bool, secrets func() [][sha256.Size]byte) *Sealed {
+	return &Sealed{s, seals, secrets}
+}
+
+// Put implements [Store].
+func (s *Sealed) Put(
+	key string,
+	write func(f File) (parts map[string][]byte, err error),
+	commit func() (keep bool, err error),
+) error {
+	return s.Store.Put(key, func(f File) (map[string][]byte, error) {
+		if !s.seals {
+			parts, err := write(f)
+			return parts, errors.Join(err, refuseMark(f))
+		}
+		w, err := s.seal(key, f)
+		if err != nil {
+			return nil, err
+		}
+		parts, err := write(w)
+		if err = errors.Join(err, w.finish()); err != nil {
+			return nil, err
+		}
+		for part, content := range parts {
+			if parts[part], err = s.sealPart(key+partMark+part, content); err != nil {
+				return nil, err
+			}
+		}
+		return parts, nil
+	}, commit)
+}
+
+// refuseMark refuses a file that could later be taken for a sealed one.
+func refuseMark(f io.ReaderAt) error {
+	mark := make([]byte, len(sealedMark))
+	if n, err := f.ReadAt(mark, 0); n < len(mark) || err != nil {
+		return nil // it is shorter, or cannot be read, which the caller notices
+	}
+	if string(mark) == sealedMark {
+		return problem.New(problem.Unsupported, "unsupported_media_type", "the upload is not audio")
+	}
+	return nil
+}
+
+// Open implements [Store].
+func (s *Sealed) Open(key string) (io.ReadSeekCloser, error) {
+	f, err := s.Store.Open(key)
+	if err != nil {
+		return nil, err
+	}
+	file, ok := f.(readable)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("opening blob: a %T is not read at random", f), f.Close())
+	}
+	open, err := s.open(key, file)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening blob: %w", err), f.Close())
+	}
+	return open, nil
+}
+
+// readable is what stores return as open blobs.
+type readable interface {
+	io.ReadSeekCloser
+	io.ReaderAt
+}
+
+// ReadPart implements [Store].
+func (s *Sealed) ReadPart(key, part string) ([]byte, error) {
+	content, err := s.Store.ReadPart(key, part)
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.open(key+partMark+part, inMemory{bytes.NewReader(content)})
+	if err != nil {
+		return nil, fmt.Errorf("reading part of blob: %w", err)
+	}
+	defer f.Close()
+	return io.ReadAll(f)
+}
+
+// inMemory is an open blob in memory.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+// Restore implements [Store].
+func (s *Sealed) Restore(key, part string, write func(w io.Writer) error) error {
+	if !s.seals {
+		return s.Store.Restore(key, part, write)
+	}
+	name := key
+	if part != "" {
+		name += partMark + part
+	}
+	return s.Store.Restore(key, part, func(to io.Writer) error {
+		w, err := s.encrypt(name, to)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(w), w.Close())
+	})
+}
+
+// Sweep implements [Store].
+func (s *Sealed) Sweep(ctx context.Context, inUse InUse) error { return s.Store.Sweep(ctx, inUse) }
+
+// open returns the content of a stored file. name is its key, with the name of the part if it is one.
+func (s *Sealed) open(name string, f readable) (readable, error) {
+	head := make([]byte, headSize)
+	n, err := f.ReadAt(head, 0)
+	if n < headSize || string(head[:len(sealedMark)]) != sealedMark {
+		if errors.Is(err, io.EOF) {
+			err = nil // it is shorter than a head
+		}
+		return f, err
+	}
+	key, err := s.findKey(name, head)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	size, err := sio.DecryptedSize(uint64(sealed) - uint64(headSize))
+	if err != nil {
+		return nil, errCut
+	}
+
+	o := &opened{file: f, key: key}
+	o.pieces = pieces{size: int64(size), piece: sealedPiece, load: o.loadPiece}
+	return o, nil
+}
+
+var errCut = errors.New("the encrypted file is incomplete")
+
+// findKey returns the key of the file with this name and head.
+func (s *Sealed) findKey(name string, head []byte) ([]byte, error) {
+	print, salt := head[len(sealedMark):][:fingerprintSize], head[headSize-saltSize:]
+	for _, secret := range s.secrets() {
+		if bytes.Equal(fingerprint(secret), print) {
+			return deriveKey(secret, salt, name)
+		}
+	}
+	return nil, errors.New("it is encrypted with a master key that this installation never had")
+}
+
+// fingerprint identifies a secret, without revealing it.
+func fingerprint(secret [sha256.Size]byte) []byte {
+	sum := sha256.Sum256(append([]byte("selvage media "), secret[:]...))
+	return sum[:fingerprintSize]
+}
+
+func deriveKey(secret [sha256.Size]byte, salt []byte, name string) ([]byte, error) {
+	key, err := hkdf.Key(sha256.New, secret[:], salt, "selvage media "+name, 32)
+	if err != nil {
+		return nil, fmt.Errorf("deriving the key of a file: %w", err)
+	}
+	return key, nil
+}
+
+func newCipher(key []byte, from int64) sio.Config {
+	return sio.Config{MinVersion: sio.Version20, MaxVersion: sio.Version20,
+		CipherSuites: []byte{sio.AES_256_GCM}, Key: key, SequenceNumber: uint32(from)}
+}
+
+// encrypt writes the head of a file to w, and returns a writer that encrypts. Closing it writes the end.
+func (s *Sealed) encrypt(name string, w io.Writer) (io.WriteCloser, error) {
+	secret := s.secrets()[0]
+	salt := make([]byte, saltSize)
+	_, _ = rand.Read(salt) // never fails
+	key, err := deriveKey(secret, salt, name)
+	if err != nil {
+		return nil, err
+	}
+	head := bytes.Join([][]byte{[]byte(sealedMark), fingerprint(secret), salt}, nil)
+	if _, err := w.Write(head); err != nil {
+		return nil, err
+	}
+	enc, err := sio.EncryptWriter(onlyWriter{w}, newCipher(key, 0))
+	if err != nil {
+		return nil, fmt.Errorf("encrypting a file: %w", err)
+	}
+	return enc, nil
+}
+
+func (s *Sealed) sealPart(name string, content []byte) ([]byte, error) {
+	var sealed bytes.Buffer
+	w, err := s.encrypt(name, &sealed)
+	if err == nil {
+		_, err = w.Write(content)
+		err = errors.Join(err, w.Close())
+	}
+	return sealed.Bytes(), err
+}

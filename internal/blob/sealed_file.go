@@ -1,0 +1,122 @@
+package blob
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/minio/sio"
+)
+
+// opened is a sealed file that is being read.
+type opened struct {
+	pieces
+	file readable
+	key  []byte
+
+	decrypted io.Reader // continues with the piece next
+	next      int64
+}
+
+// Close implements [io.Closer].
+func (o *opened) Close() error { return o.file.Close() }
+
+// Sealed reports that the stored bytes are not those that are read.
+func (o *opened) Sealed() bool { return true }
+
+// loadPiece decrypts piece i. After the last one, the file must end.
+func (o *opened) loadPiece(i int64, piece []byte) (err error) {
+	if o.decrypted == nil || o.next != i {
+		const stored = sealedPiece + sealedOverhead
+		from := io.NewSectionReader(o.file, int64(headSize)+i*stored, 1<<62)
+		if o.decrypted, err = sio.DecryptReader(from, newCipher(o.key, i)); err != nil {
+			return fmt.Errorf("decrypting blob: %w", err)
+		}
+	}
+	o.next = -1
+	if _, err := io.ReadFull(o.decrypted, piece); err != nil {
+		return fmt.Errorf("decrypting blob: %w", errors.Join(err, isCut(err)))
+	}
+	if (i+1)*sealedPiece >= o.size {
+		if n, err := o.decrypted.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) {
+			return fmt.Errorf("decrypting blob: %w", errors.Join(err, errCut))
+		}
+	}
+	o.next = i + 1
+	return nil
+}
+
+// isCut returns errCut if err means that the file ended early.
+func isCut(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		return errCut
+	}
+	return nil
+}
+
+// sealing is a file that is being written. The first ReadAt ends the writing.
+type sealing struct {
+	store *Sealed
+	name  string
+	file  File
+	enc   io.WriteCloser
+	size  int64
+	done  bool
+	read  *pieces
+}
+
+// seal begins to encrypt a file.
+func (s *Sealed) seal(name string, f File) (*sealing, error) {
+	enc, err := s.encrypt(name, f)
+	return &sealing{store: s, name: name, file: f, enc: enc}, err
+}
+
+// Write implements [io.Writer].
+func (w *sealing) Write(p []byte) (int, error) {
+	if w.done {
+		return 0, errors.New("writing to a blob that was read")
+	}
+	n, err := w.enc.Write(p)
+	w.size += int64(n)
+	return n, err
+}
+
+// finish writes the end of the file.
+func (w *sealing) finish() error {
+	if w.done {
+		return nil
+	}
+	w.done = true
+	if err := w.enc.Close(); err != nil {
+		return fmt.Errorf("encrypting blob: %w", err)
+	}
+	return nil
+}
+
+// ReadAt implements [io.ReaderAt].
+func (w *sealing) ReadAt(p []byte, off int64) (int, error) {
+	if w.read == nil {
+		if err := w.finish(); err != nil {
+			return 0, err
+		}
+		head := make([]byte, headSize)
+		if _, err := w.file.ReadAt(head, 0); err != nil {
+			return 0, fmt.Errorf("reading blob: %w", err)
+		}
+		key, err := w.store.findKey(w.name, head)
+		if err != nil {
+			return 0, err
+		}
+		o := &opened{file: written{w.file}, key: key}
+		o.pieces = pieces{size: w.size, piece: sealedPiece, load: o.loadPiece}
+		w.read = &o.pieces
+	}
+	return w.read.ReadAt(p, off)
+}
+
+// written is a File that is only read.
+type written struct{ File }
+
+func (written) Read([]byte) (int, error)       { return 0, errors.ErrUnsupported }
+func (written) Seek(int64, int) (int64, error) { return 0, errors.ErrUnsupported }
+func (written) Close() error                   { return nil }
