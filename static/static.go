@@ -91,6 +91,9 @@ func (i index) add(name string, body []byte) {
 	i.byURL[url], i.urls[name] = file{body, kind}, url
 }
 
+// Text returns the content of a file, such as "demo.js". It panics if the file does not exist.
+func Text(name string) string { return string(read(name)) }
+
 // URL returns the path of a file, such as "pages.css". It panics if the file does not exist.
 func URL(name string) string {
 	url, ok := indexed().urls[name]

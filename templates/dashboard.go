@@ -1,7 +1,6 @@
 package templates
 
 import (
-	"fmt"
 	"html/template"
 	"sync"
 	"time"
@@ -23,10 +22,11 @@ func (d Dashboard) name() string { return d.Page + ".html" }
 // A Frame holds the data for the parts that all pages of the dashboard share.
 type Frame struct {
 	Title     string
-	Theme     string // as in View
-	Sheet     string // the style sheet that the styles page shows; "" means the dashboard's
-	Operator  string // the operator signed in; "" before sign-in
-	Project   string // name of the selected project; "" for the installation
+	Words     *words.Words // the language
+	Theme     string       // as in View
+	Sheet     string       // the style sheet that the styles page shows; "" means the dashboard's
+	Operator  string       // the operator signed in; "" before sign-in
+	Project   string       // name of the selected project; "" for the installation
 	Projects  []FrameLink
 	Nav       []FrameGroup
 	Crumbs    []FrameLink // the pages above this one
@@ -49,60 +49,66 @@ type FrameLink struct {
 	Named      bool // the title is a name that somebody chose
 }
 
-// dashboard returns the templates of the dashboard. They are separate from the others, so that
-// their blocks may have any name.
-var dashboard = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{
-		"passkeywords": func(kind, origin string) (string, error) {
-			return passkeyWords(words.English(), kind, origin)
-		},
-		"static": static.URL, "ago": ago, "iso": iso, "day": day, "themes": func() []string {
-			return []string{"light", "dark"}
-		},
-	}).ParseFS(pages, "pages/dashboard/*.html"))
+// dashboard holds the templates of the dashboard for each language. They are separate from the
+// others, so that their blocks may have any name.
+var dashboard = sync.OnceValue(func() map[*words.Words]func() *template.Template {
+	return eachLanguage(func(w *words.Words) *template.Template {
+		return parseIn(template.New("").Funcs(template.FuncMap{
+			"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) },
+			"static":       static.URL, "iso": iso, "tr": w.Text, "clock": w.Format,
+			"ago":       func(now, at time.Time) string { return ago(w, now, at) },
+			"day":       func(at time.Time) string { return day(w, at) },
+			"themes":    func() []string { return []string{"light", "dark"} },
+			"lang":      func() string { return w.Tag },
+			"languages": words.All,
+		}), w, "pages/dashboard/*.html")
+	})
 })
 
 // ago describes how far at is in the past or the future. It returns "" for the zero time.
-func ago(now, at time.Time) string {
+func ago(w *words.Words, now, at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
 
 	d := now.Sub(at)
-	format, ahead := "%s ago", d < 0
+	units := []string{"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago"}
+	ahead := d < 0
 	if ahead {
-		format, d = "in %s", -d
+		d = -d
+		units = []string{"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days"}
 	}
 
 	switch {
 	case d < time.Minute && ahead:
-		return "in a moment"
+		return w.Text("in a moment")
 	case d < time.Minute:
-		return "just now"
+		return w.Text("just now")
 	case d < time.Hour:
-		return fmt.Sprintf(format, count(int(d/time.Minute), "minute"))
+		return count(w, int(d/time.Minute), units[0], units[1])
 	case d < 48*time.Hour:
-		return fmt.Sprintf(format, count(int(d/time.Hour), "hour"))
+		return count(w, int(d/time.Hour), units[2], units[3])
 	case d < 60*24*time.Hour:
-		return fmt.Sprintf(format, count(int(d/(24*time.Hour)), "day"))
+		return count(w, int(d/(24*time.Hour)), units[4], units[5])
 	}
-	return at.UTC().Format("2 Jan 2006")
+	return w.Format(at, "2 Jan 2006")
 }
 
-func count(n int, what string) string {
+// count returns one of two texts, for a single thing or for n things.
+func count(w *words.Words, n int, one, several string) string {
 	if n == 1 {
-		return "1 " + what
+		return w.Text(one)
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return w.Text(words.Textf(several, n))
 }
 
 // iso formats a time as RFC 3339, for datetime attributes and tooltips.
 func iso(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
 // day formats a time for people, to the minute.
-func day(at time.Time) string {
+func day(w *words.Words, at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	return at.UTC().Format("2 Jan 2006, 15:04 UTC")
+	return w.Format(at, "2 Jan 2006, 15:04 UTC")
 }

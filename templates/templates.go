@@ -21,21 +21,26 @@ var pages embed.FS
 
 // parsed holds the templates for each language. They are parsed at first use, since commands show
 // no pages.
-var parsed = sync.OnceValue(func() map[*words.Words]func() *template.Template {
+var parsed = sync.OnceValue(func() map[*words.Words]func() *template.Template { return eachLanguage(parse) })
+
+// eachLanguage returns a function for each language. It parses the language's templates when it is
+// first called.
+func eachLanguage(parse func(*words.Words) *template.Template) map[*words.Words]func() *template.Template {
 	sets := make(map[*words.Words]func() *template.Template)
 	for _, w := range words.All() {
 		sets[w] = sync.OnceValue(func() *template.Template { return parse(w) })
 	}
 	return sets
-})
+}
 
 func parse(w *words.Words) *template.Template {
-	return template.Must(template.New("").Funcs(template.FuncMap{
-		"static": static.URL, "picture": picture, "say": w.Say, "rich": w.HTML, "date": w.Date,
+	return parseIn(template.New("").Funcs(template.FuncMap{
+		"static": static.URL, "picture": picture, "say": w.Say, "rich": w.HTML, "date": w.Date, "tr": w.Text,
 		"lang":         func() string { return w.Tag },
 		"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) },
 		"languages":    words.All,
-	}).ParseFS(pages, "pages/*.html"))
+		"scriptwords":  func() (string, error) { return scriptWords(w) },
+	}), w, "pages/*.html")
 }
 
 // A Page is a page with its data.

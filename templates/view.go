@@ -39,7 +39,10 @@ type framed struct {
 // render writes a page, inside the frame if the page has a title template.
 func render(body *bytes.Buffer, p Page, v View) error {
 	if d, ok := p.(Dashboard); ok {
-		return dashboard().ExecuteTemplate(body, d.name(), d)
+		if d.Words == nil {
+			d.Words = words.English()
+		}
+		return dashboard()[d.Words]().ExecuteTemplate(body, d.name(), d)
 	}
 
 	if v.Words == nil {

@@ -1,5 +1,5 @@
-// Package words holds the text of the pages for subscribers in each supported language. Each
-// language has a file of messages. The reader's preferences select the language.
+// Package words holds the text of the pages in each supported language. Each language has a file
+// of messages. The reader's preferences select the language.
 //
 // A message has a key, such as "login.title". Tests ensure that every key is used, and that every
 // file contains it. Pages name messages by their keys, and pass the values in a message by name.
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html"
 	"html/template"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -23,14 +24,24 @@ import (
 //go:embed *.json
 var files embed.FS
 
-// tags are the supported languages. English comes first and is the fallback.
-var tags = []language.Tag{language.English, language.German}
+// tags are the supported languages: one for each file. English comes first and is the fallback.
+var tags = func() []language.Tag {
+	all := []language.Tag{language.English}
+	names, _ := fs.Glob(files, "*.json") // the pattern is valid
+	for _, name := range names {
+		if tag := language.MustParse(strings.TrimSuffix(name, ".json")); tag != language.English {
+			all = append(all, tag)
+		}
+	}
+	return all
+}()
 
 // Words formats messages in one language.
 type Words struct {
 	Tag       string // BCP 47, for <html lang>
 	Name      string // the language's own name
 	localizer *i18n.Localizer
+	texts     map[string]string // by the English text
 }
 
 var matcher = sync.OnceValue(func() language.Matcher { return language.NewMatcher(tags) })
@@ -38,17 +49,51 @@ var matcher = sync.OnceValue(func() language.Matcher { return language.NewMatche
 // read reads the files when they are first used, because most commands show no pages.
 var read = sync.OnceValue(func() (all []*Words) {
 	bundle := i18n.NewBundle(language.English)
-	bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
 	for _, tag := range tags {
-		if _, err := bundle.LoadMessageFileFS(files, tag.String()+".json"); err != nil {
+		texts, err := load(bundle, tag)
+		if err != nil {
 			panic(err) // cannot happen: the files are part of the binary
 		}
-		w := &Words{Tag: tag.String(), localizer: i18n.NewLocalizer(bundle, tag.String())}
+		w := &Words{Tag: tag.String(), localizer: i18n.NewLocalizer(bundle, tag.String()), texts: texts}
 		w.Name = w.Say("language")
 		all = append(all, w)
 	}
 	return all
 })
+
+// load adds the messages of a language to the bundle, and returns its translations of English texts.
+func load(bundle *i18n.Bundle, tag language.Tag) (texts map[string]string, err error) {
+	raw, err := files.ReadFile(tag.String() + ".json")
+	if err != nil {
+		return nil, err
+	}
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, err
+	}
+
+	for key, message := range all {
+		if key == "texts" {
+			if err := json.Unmarshal(message, &texts); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var said any
+		if err := json.Unmarshal(message, &said); err != nil {
+			return nil, err
+		}
+		m, err := i18n.NewMessage(said)
+		if err != nil {
+			return nil, fmt.Errorf("message %s: %w", key, err)
+		}
+		m.ID = key
+		if err := bundle.AddMessages(tag, m); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
 
 // Tags returns the supported languages as BCP 47 tags.
 func Tags() []language.Tag { return slices.Clone(tags) }

@@ -2,12 +2,12 @@ package dashboard
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -132,12 +132,12 @@ func (a *accountPages) factorsOf(v *visit) (rows []factorRow, hasApp bool, err e
 }
 
 func factorRowOf(f factor.Factor) factorRow {
-	row := factorRow{f, "Passkey " + f.Name}
+	row := factorRow{f, words.Textf("Passkey %s", f.Name)}
 	switch f.Type {
 	case factor.TypeTOTP:
 		row.Title = "Authenticator app"
 	case factor.TypeRecovery:
-		row.Title = fmt.Sprintf("Recovery codes (%d of 10 left)", f.Left)
+		row.Title = words.Textf("Recovery codes (%s of 10 left)", f.Left)
 	}
 	return row
 }
@@ -255,6 +255,14 @@ func (a *accountPages) setTheme(v *visit) error {
 	return v.redirect(orFront(ownPath(refererPath(v.r))))
 }
 
+// setLanguage serves POST /dashboard/language. It sets the language for this browser.
+func (a *accountPages) setLanguage(v *visit) error {
+	if chosen := words.In(v.form.Get("language")); chosen != nil {
+		a.cookies.SetLanguage(v.w, v.r, chosen.Tag)
+	}
+	return v.redirect(orFront(ownPath(refererPath(v.r))))
+}
+
 // device describes the browser of a User-Agent in a few words.
 func device(agent string) string {
 	browser := firstMatch(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome",
@@ -263,7 +271,7 @@ func device(agent string) string {
 		"Mac OS X", "macOS", "CrOS", "ChromeOS", "Linux", "Linux")
 	switch {
 	case browser != "" && system != "":
-		return browser + " on " + system
+		return words.Textf("%s on %s", browser, system)
 	case browser+system != "":
 		return browser + system
 	}

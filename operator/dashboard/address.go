@@ -7,6 +7,7 @@ import (
 
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // A liveHint is a sentence below an input that names the address of the row to be created. While
@@ -44,8 +45,9 @@ func (v *visit) addAddressHint(k *kinds.Kind, f *form) {
 	}
 	if at := addressInput(k, f); at != nil {
 		at.Live = &liveHint{
-			Text: "The address is derived from it, in plain letters: “Team Standup” becomes /" +
-				context + "/team-standup.",
+			Text: words.Textf("The address is derived from it, in plain letters: “Team Standup” becomes "+
+				"/%s/team-standup.",
+				context),
 			Path: v.base() + "/kinds/" + k.Path + "/address", Names: strings.Join(addressFields(k), " "),
 		}
 	}
@@ -80,15 +82,15 @@ func (v *visit) writeAddress(path string, taken bool, err error) error {
 	text := ""
 	switch {
 	case taken:
-		text = path + " is already in use, so this one gets a random suffix: " + path + "--…"
+		text = words.Textf("%[1]s is already in use, so this one gets a random suffix: %[1]s--…", path)
 	case path != "":
-		text = "Its address will be " + path + ", even after it is renamed."
+		text = words.Textf("Its address will be %s, even after it is renamed.", path)
 	}
 
 	web.NoStore(v.w)
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	v.w.Header().Set("X-Content-Type-Options", "nosniff")
 	v.w.WriteHeader(http.StatusOK)
-	_, _ = io.WriteString(v.w, text) // the browser may have disconnected
+	_, _ = io.WriteString(v.w, v.say(text)) // the browser may have disconnected
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/templates"
 )
@@ -78,18 +79,18 @@ func (v *visit) brandForm(c *idp.Client) form {
 	project := v.project
 	name, hint := project.Name, "The project’s name. People see it in mails and invitations."
 	own := idp.Brand{Color: project.Color, Terms: project.Terms, Privacy: project.Privacy}
-	fallback := "selvage’s color"
+	fallback := "Leave empty for selvage’s color."
 	if c != nil {
 		name, hint = c.Name, "People see it when they sign in."
 		own = idp.Brand{Color: c.BrandColor, Terms: c.TermsURI, Privacy: c.PolicyURI}
-		fallback = "the project’s color"
+		fallback = "Leave empty for the project’s color."
 	}
 
 	inputs := []input{
 		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: hint, Length: 100, Value: name},
 		{Kind: "color", Name: "color", Label: "Color",
-			Hint: "For buttons and links: # and six hexadecimal digits, such as #2f4b9b. Leave empty for " +
-				fallback + ".", Length: 7, Value: own.Color, Example: "#2f4b9b"},
+			Hint: words.Sentences("For buttons and links: # and six hexadecimal digits, such as #2f4b9b.",
+				fallback), Length: 7, Value: own.Color, Example: "#2f4b9b"},
 		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms of service",
 			Hint: "The URL, linked below the login form.", Length: 2000, Value: own.Terms},
 		{Kind: "text", Type: "url", Name: "policy_uri", Label: "Privacy policy", Length: 2000, Value: own.Privacy},
@@ -107,7 +108,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) e
 	if c != nil {
 		row := v.clientRow(*c)
 		p.Client = true
-		p.Action, p.Title = row.URL+"/branding", "Branding of "+row.Title
+		p.Action, p.Title = row.URL+"/branding", words.Textf("Branding of %s", row.Title)
 		p.Back, p.BackTo = row.URL, row.Title
 		p.Preview.Real = a.clients.tryURL(*c)
 		logoName, fallback = c.Logo, project.Color

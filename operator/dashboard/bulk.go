@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -80,7 +81,7 @@ func (v *visit) counted(text string) string {
 	}
 	text = strings.ReplaceAll(text, "{n}", strconv.Itoa(number("n")))
 	if n := number("refused"); n > 0 {
-		text += strings.ReplaceAll(" {n} could not be changed.", "{n}", strconv.Itoa(n))
+		text += " " + v.say(words.Textf("%s could not be changed.", n))
 	}
 	return text
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/templates"
@@ -141,8 +142,10 @@ func qualityFacts(r calls.Record) []fact {
 	}
 	lost := 100 * float64(q.Lost) / float64(q.Packets+q.Lost)
 	return []fact{
-		{Name: "Estimate", Text: fmt.Sprintf("%s (MOS %.2f of 4.5)", qualityOf(q.MOS), q.MOS)},
-		{Name: "Packets lost", Text: fmt.Sprintf("%d of %d (%.1f %%)", q.Lost, q.Packets+q.Lost, lost)},
+		{Name: "Estimate", Text: words.Sentences(qualityOf(q.MOS),
+			words.Textf("(MOS %s of 4.5)", fmt.Sprintf("%.2f", q.MOS)))},
+		{Name: "Packets lost", Text: words.Textf("%s of %s (%s)", q.Lost, q.Packets+q.Lost,
+			fmt.Sprintf("%.1f %%", lost))},
 		{Name: "Jitter", Text: fmt.Sprintf("%.1f ms", q.JitterMs)},
 		{Name: "Round trip", Text: fmt.Sprintf("%.1f ms", q.RoundTripMs)},
 		{Name: "Transport", Text: strings.ToUpper(q.Transport)},

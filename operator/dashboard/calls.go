@@ -61,7 +61,7 @@ func (v *visit) callParty(p calls.Party) callParty {
 
 func (v *visit) callRow(r calls.Record) callRow {
 	row := callRow{
-		Record: r, Title: r.Created.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.base() + "/calls/" + r.ID,
+		Record: r, Title: v.words().Format(r.Created, "2 Jan 2006, 15:04:05"), URL: v.base() + "/calls/" + r.ID,
 		From: v.callParty(r.From), To: v.callParty(r.To), Why: r.Reason(), Status: callStatus(r),
 		Running: r.State != calls.Completed,
 	}

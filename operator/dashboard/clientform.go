@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -79,7 +80,7 @@ func (v *visit) clientForm(c idp.Client) clientForm {
 
 	row := v.clientRow(c)
 	p := clientForm{
-		Base: v.base(), Action: row.URL + "/edit", Title: "Edit " + row.Title,
+		Base: v.base(), Action: row.URL + "/edit", Title: words.Textf("Edit %s", row.Title),
 		Button: "Save changes", Back: row.URL, BackTo: row.Title, Form: clientFields(c),
 	}
 	p.Form.mark()
@@ -121,8 +122,8 @@ func clientSettings(c idp.Client) []input {
 	}
 	scopeHint, grantHint := "The scopes that it may request.", "How it gets tokens."
 	if c.ID == "" {
-		scopeHint += " Select none for the default of its type."
-		grantHint += " Select none for the default of its type."
+		scopeHint = words.Sentences(scopeHint, "Select none for the default of its type.")
+		grantHint = words.Sentences(grantHint, "Select none for the default of its type.")
 	}
 
 	inputs := []input{
@@ -274,12 +275,12 @@ func (a *clientPages) createClient(v *visit) error {
 		return a.clientFault(v, v.clientForm(idp.Client{}), err)
 	}
 
-	v.notice = quoteName(v.clientRow(c).Title) + " is registered. "
+	v.notice = words.Textf("%s is registered.", v.quote(v.clientRow(c).Title))
+	next := "Give the app its client id and the issuer."
 	if secret != "" {
-		v.notice += "Copy the secret now. The app needs it, its client id and the issuer."
-	} else {
-		v.notice += "Give the app its client id and the issuer."
+		next = "Copy the secret now. The app needs it, its client id and the issuer."
 	}
+	v.notice = words.Sentences(v.notice, next)
 	return a.clientPage(v, c, secret, nil)
 }
 

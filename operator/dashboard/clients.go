@@ -6,6 +6,7 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -104,7 +105,7 @@ func (a *clientPages) rotateClient(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.notice = quoteName(v.clientRow(c).Title) + " has a new secret. Copy it now and give it to the app."
+	v.notice = words.Textf("%s has a new secret. Copy it now and give it to the app.", v.quote(v.clientRow(c).Title))
 	return a.clientPage(v, c, secret, nil)
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // marks returns a digest of each input's value, for the hidden field "seen" of an edit form. When
@@ -101,8 +102,8 @@ func (v *visit) merge(inputs ...[]input) error {
 		default:
 			wrong = append(wrong, &problem.Error{
 				Kind: problem.Conflict, Code: "changed_meanwhile", Param: in.Name,
-				Message: in.Name + " was changed by somebody else since you opened this form, to " +
-					in.current() + ". Save again to overwrite it",
+				Message: in.Name + words.Textf(" was changed by somebody else since you opened this form, to %s."+
+					" Save again to overwrite it.", in.current(v.words())),
 			})
 		}
 	}
@@ -110,15 +111,15 @@ func (v *visit) merge(inputs ...[]input) error {
 }
 
 // current returns the current value of an input in words, shortened.
-func (i input) current() string {
+func (i input) current(w *words.Words) string {
 	if i.Kind == "check" {
-		return yesOrNo(i.Checked)
+		return w.Text(yesOrNo(i.Checked))
 	}
 	var all []string
 	for _, value := range i.untouched() {
 		for _, o := range i.Options {
 			if o.Value == value {
-				value = o.Title
+				value = w.Text(o.Title)
 			}
 		}
 		if value != "" {
@@ -129,9 +130,9 @@ func (i input) current() string {
 	text := []rune(strings.Join(all, ", "))
 	switch {
 	case len(text) == 0:
-		return "nothing"
+		return w.Text("nothing")
 	case len(text) > 120:
 		text = append(text[:120], '…')
 	}
-	return "“" + string(text) + "”"
+	return w.Text(words.Textf("“%s”", string(text)))
 }

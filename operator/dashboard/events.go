@@ -13,6 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -65,7 +66,7 @@ func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err e
 	find := a.entities(v)
 	for _, e := range events {
 		row := eventRow{
-			Event: e, Say: audit.Say(e.Action, e.Outcome), More: detailsOf(e), Status: status{"good", "Done"},
+			Event: e, Say: v.sayAction(e), More: detailsOf(e), Status: status{"good", "Done"},
 		}
 		if e.Outcome == audit.Refused {
 			row.Status, row.Why = status{"bad", "Refused"}, reasonOf(e)
@@ -90,6 +91,15 @@ func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err e
 		all = append(all, row)
 	}
 	return all, nil
+}
+
+// sayAction describes the action of an event.
+func (v *visit) sayAction(e audit.Event) string {
+	said := audit.Say(e.Action, e.Outcome)
+	if done := audit.Say(e.Action, audit.Done); said == done+", refused" {
+		return words.Textf("%s, refused", v.say(done))
+	}
+	return said
 }
 
 // entities returns a function that looks up an entity named in an event. It looks up each entity

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // An input is one field of a form, as the template "input" renders it.
@@ -116,7 +117,7 @@ func (f *form) blame(err error) (ok bool) {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(p.Message, at.Name); ok {
-			text = sentence(at.Label + rest) // replaces the name with the label
+			text = words.Sentences(at.Label, lowerSentence(rest)) // replaces the name with the label
 		}
 		if at.Fault == "" {
 			at.Fault = text
@@ -151,6 +152,14 @@ func sentence(text string) string {
 		return ""
 	}
 	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
+}
+
+// lowerSentence returns the rest of a sentence, which begins after its subject.
+func lowerSentence(text string) string {
+	if text = strings.TrimSpace(text); words.HasValues(text) {
+		return text
+	}
+	return strings.TrimSuffix(text, ".") + "."
 }
 
 // retype fills the inputs with the submitted values, except for secrets.
@@ -205,24 +214,16 @@ func selectChoices(options []choice, values ...string) []choice {
 	return options
 }
 
-// lower returns title in lower case, for use inside a sentence. It leaves abbreviations such as
-// "SIP gateway" unchanged.
-func lower(title string) string {
+// inSentence returns title for use inside a sentence: in English in lower case, except for
+// abbreviations such as "SIP gateway".
+func (v *visit) inSentence(title string) string {
+	if w := v.words(); w != words.English() {
+		return w.Text(title)
+	}
+
 	first, _, _ := strings.Cut(title, " ")
 	if len(first) > 1 && strings.ToLower(first[1:]) == first[1:] {
 		return strings.ToLower(title[:1]) + title[1:]
 	}
 	return title
-}
-
-// labelOf returns the label for the member with the given name.
-func labelOf(name string) string {
-	words := strings.Split(name, "_")
-	for i, w := range words {
-		if up := strings.ToUpper(w); slices.Contains([]string{"URL", "ID", "SIP", "SMS", "URI", "FPS", "AI"}, up) {
-			words[i] = up
-		}
-	}
-	text := strings.Join(words, " ")
-	return strings.ToUpper(text[:1]) + text[1:]
 }

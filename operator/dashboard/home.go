@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 )
@@ -250,14 +251,14 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 
 	days = make([]chartDay, chartDays)
 	for i := range days {
-		days[i].Day = today.AddDate(0, 0, -i).Format("2 Jan 2006")
+		days[i].Day = v.words().Format(today.AddDate(0, 0, -i), "2 Jan 2006")
 	}
 	for _, of := range counted {
 		n := by[of.of]
 		if n == nil {
 			n = make([]int64, chartDays)
 		}
-		c := chartOf(of.title, n, first)
+		c := chartOf(v.words(), of.title, n, first)
 		if of.of == fabric.CountedActive { // adding up the days would count people more than once
 			c.Span, c.Since = thousands(monthly), "this month"
 		}
@@ -270,7 +271,7 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 }
 
 // chartOf draws the counts of days that begin with first.
-func chartOf(title string, n []int64, first time.Time) chart {
+func chartOf(w *words.Words, title string, n []int64, first time.Time) chart {
 	c := chart{Title: title, Today: thousands(n[len(n)-1]), Since: "in 30 days"}
 	most, sum := int64(1), int64(0)
 	for _, count := range n {
@@ -283,7 +284,7 @@ func chartOf(title string, n []int64, first time.Time) chart {
 			high = max(high, 2)
 		}
 		c.Bars = append(c.Bars, bar{i * barStep, chartHigh - high, high,
-			first.AddDate(0, 0, i).Format("2 Jan") + ": " + thousands(count)})
+			words.Textf("%s: %s", w.Format(first.AddDate(0, 0, i), "2 Jan"), thousands(count))})
 	}
 	return c
 }

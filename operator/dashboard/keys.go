@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -105,7 +106,7 @@ func (a *keyPages) createKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.notice = "API key " + quoteName(v.keyRow(k).Title) + " created. Copy it now: it is not shown again."
+	v.notice = words.Textf("API key %s created. Copy it now: it is not shown again.", v.quote(v.keyRow(k).Title))
 	return a.keyPage(v, k, secret, nil)
 }
 
@@ -149,8 +150,8 @@ func (a *keyPages) rotateKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.notice = quoteName(v.keyRow(k).Title) + " has a new secret. Copy it now and give it to the backend that " +
-		"uses the key."
+	v.notice = words.Textf("%s has a new secret. Copy it now and give it to the backend that uses the key.",
+		v.quote(v.keyRow(k).Title))
 	return a.keyPage(v, k, secret, nil)
 }
 

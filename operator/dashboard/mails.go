@@ -8,6 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -125,7 +126,7 @@ func (a *mailPages) testMail(v *visit) error {
 	}
 	if err := m.Test(v.r.Context(), fabric.NormalizeEmail(to)); err != nil {
 		return a.mailPage(v, http.StatusUnprocessableEntity,
-			[]fault{{sentence("The mail server did not accept the mail: " + err.Error()), "to"}})
+			[]fault{{words.Sentences("The mail server did not accept the mail:", sentence(err.Error())), "to"}})
 	}
 	done := "mailed"
 	if s, err := m.State(v.r.Context()); err == nil && s.Box != "" {

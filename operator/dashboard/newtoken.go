@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -41,7 +42,7 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	}
 	p = mintPage{
 		Base: v.base(), Action: v.base() + "/tokens/make/" + what,
-		Title: "New " + lower(tokenKinds[i].Title), About: tokenKinds[i].Why,
+		Title: words.Textf("New %s", v.inSentence(tokenKinds[i].Title)), About: tokenKinds[i].Why,
 	}
 	value := func(name string) string {
 		if v.form != nil {

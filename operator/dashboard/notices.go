@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"strings"
 	"unicode"
+
+	"github.com/selvage/selvage/internal/words"
 )
 
 // deletedCookie holds the name of a deleted row until the notice about it is shown.
@@ -20,15 +22,16 @@ func (a *site) rememberDeleted(v *visit, name string) {
 // done reports whether, according to the URL, the change named what has just been made.
 func (v *visit) done(what string) bool { return v.r.URL.Query().Get("done") == what }
 
-// quoteName quotes a name for a sentence and isolates its writing direction. It removes characters
+// quote quotes a name for a sentence and isolates its writing direction. It removes characters
 // that control the direction, since they could reorder the rest of the sentence.
-func quoteName(name string) string {
-	return "“\u2068" + strings.Map(func(r rune) rune {
+func (v *visit) quote(name string) string {
+	isolated := "\u2068" + strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
 			return -1
 		}
 		return r
-	}, name) + "\u2069”"
+	}, name) + "\u2069"
+	return v.say(words.Textf("“%s”", isolated))
 }
 
 // notice returns the notice for the page with the given title: the notice that its handler set, or
@@ -37,16 +40,16 @@ func (a *site) notice(v *visit, title string) string {
 	if v.notice != "" {
 		return v.notice
 	}
-	text := v.counted(notices[v.r.URL.Query().Get("done")])
+	text := v.counted(v.say(notices[v.r.URL.Query().Get("done")]))
 	if !strings.Contains(text, "{gone}") {
-		return strings.ReplaceAll(text, "{this}", quoteName(title))
+		return strings.ReplaceAll(text, "{this}", v.quote(v.say(title)))
 	}
 
 	deleted := ""
 	if kept := a.cookies.Read(v.r, deletedCookie); kept != "" {
 		a.cookies.Set(v.w, v.r, deletedCookie, "")
 		if name, err := base64.RawURLEncoding.DecodeString(kept); err == nil {
-			deleted = " " + quoteName(strings.ToValidUTF8(string(name), ""))
+			deleted = " " + v.quote(strings.ToValidUTF8(string(name), ""))
 		}
 	}
 	return strings.ReplaceAll(text, " {gone}", deleted)

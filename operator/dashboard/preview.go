@@ -25,16 +25,17 @@ type reading struct{ Ground, Text, Kind string }
 // readingsOf describes how legible a color is on light and on dark pages.
 func readingsOf(c brand.Color) []reading {
 	describe := func(ground string, contrast float64, shown brand.Color, change string) reading {
+		ratio := fmt.Sprintf("%.1f", contrast)
 		if shown == c {
-			return reading{ground, fmt.Sprintf("Contrast %.1f to 1: readable, shown unchanged.", contrast), "good"}
+			return reading{ground, messages.Textf("Contrast %s to 1: readable, shown unchanged.", ratio), "good"}
 		}
-		text := fmt.Sprintf("Contrast %.1f to 1, below the 4.5 that text needs: shown %s, as %s.",
-			contrast, change, shown)
-		return reading{ground, text, "warn"}
+		return reading{ground, messages.Textf(change, ratio, shown), "warn"}
 	}
 	return []reading{
-		describe("On light pages", brand.ReadOnLight(c), brand.OnLight(c), "darker"),
-		describe("On dark pages", brand.ReadOnDark(c), brand.OnDark(c), "lighter"),
+		describe("On light pages", brand.ReadOnLight(c), brand.OnLight(c),
+			"Contrast %s to 1, below the 4.5 that text needs: shown darker, as %s."),
+		describe("On dark pages", brand.ReadOnDark(c), brand.OnDark(c),
+			"Contrast %s to 1, below the 4.5 that text needs: shown lighter, as %s."),
 	}
 }
 

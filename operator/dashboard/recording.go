@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
@@ -142,7 +143,7 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 			least := int(o.Data[2*(j*o.Channels+c)])
 			fmt.Fprintf(&below, "L%.0f %d", float64(j)*step, halfHigh+max(1, -least*halfHigh/127))
 		}
-		name := fmt.Sprintf("Leg %d", c+1)
+		name := words.Textf("Leg %s", c+1)
 		if c < len(names) {
 			name = names[c]
 		}
@@ -168,7 +169,7 @@ func soundFacts(r recordings.Recording) (all []fact) {
 	for i, t := range l.Talk {
 		name := "Talk"
 		if len(l.Talk) > 1 {
-			name = fmt.Sprintf("Talk on leg %d", i+1)
+			name = words.Textf("Talk on leg %s", i+1)
 		}
 		add(name, formatLength(time.Duration(t*float64(time.Second))))
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/recordings"
 )
@@ -81,18 +82,18 @@ func showRule(u recordings.Rule) ruleRow {
 	row := ruleRow{Rule: u, Of: "All recordings", Keep: "Forever"}
 	switch {
 	case u.Tag != "" && u.SubscriberID != "":
-		row.Of = "Recordings of subscriber " + u.SubscriberID + " with the tag " + u.Tag
+		row.Of = words.Textf("Recordings of subscriber %s with the tag %s", u.SubscriberID, u.Tag)
 	case u.Tag != "":
-		row.Of = "Recordings with the tag " + u.Tag
+		row.Of = words.Textf("Recordings with the tag %s", u.Tag)
 	case u.SubscriberID != "":
-		row.Of = "Recordings of subscriber " + u.SubscriberID
+		row.Of = words.Textf("Recordings of subscriber %s", u.SubscriberID)
 	}
 	switch u.Days {
 	case 0:
 	case 1:
 		row.Keep = "1 day"
 	default:
-		row.Keep = strconv.Itoa(u.Days) + " days"
+		row.Keep = words.Textf("%s days", u.Days)
 	}
 	return row
 }
@@ -144,8 +145,8 @@ func (a *recordingPages) addRule(v *visit) error {
 	var sum recordings.Expiry
 	if v.form.Get("do") == "preview" {
 		sum, err = a.Recordings.PreviewRetention(v.r.Context(), v.project.ID, &u)
-		p.Preview = "With this rule, " + thousands(sum.Recordings) + " recordings (" +
-			cmp.Or(formatSize(sum.Bytes), "0 B") + ") would be deleted now."
+		p.Preview = words.Textf("With this rule, %s recordings (%s) would be deleted now.",
+			thousands(sum.Recordings), cmp.Or(formatSize(sum.Bytes), "0 B"))
 	} else {
 		_, err = a.Recordings.AddRule(v.r.Context(), u)
 	}
@@ -229,7 +230,7 @@ func (a *recordingPages) showUsage(v *visit) error {
 		for i, u := range all {
 			counts[i] = of.n(u)
 		}
-		p.Charts = append(p.Charts, chartOf(of.title, counts, first))
+		p.Charts = append(p.Charts, chartOf(v.words(), of.title, counts, first))
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		row := showUsage(all[i])

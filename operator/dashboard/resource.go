@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/templates"
 )
@@ -58,8 +59,9 @@ func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
 	return resourceForm{
 		Base: v.base(), Action: v.base() + "/kinds/" + k.Path, Back: v.base() + "/resources/new",
 		BackTo: "Kinds of resources",
-		Title:  "New " + lower(k.Title), About: k.Description, Button: "Add " + lower(k.Title),
-		Form: fields,
+		Title:  words.Textf("New %s", v.inSentence(k.Title)), About: k.Description,
+		Button: words.Textf("Add %s", v.inSentence(k.Title)),
+		Form:   fields,
 	}
 }
 
@@ -164,7 +166,7 @@ func (a *resourcePages) pageOf(
 		return err
 	}
 	if v.done("resourceadded") {
-		v.notice = quoteName(p.Resource.Title) + " created. " + addressText(p.Addresses)
+		v.notice = words.Sentences(words.Textf("%s created.", v.quote(p.Resource.Title)), addressText(p.Addresses))
 	}
 	return a.page(v, code, p.Resource.Title, "resource", p)
 }
@@ -175,7 +177,7 @@ func addressText(all []addressRow) string {
 	if len(all) == 0 {
 		return "It has no address."
 	}
-	return "Its address is " + all[0].Path() + ", even after it is renamed."
+	return words.Textf("Its address is %s, even after it is renamed.", all[0].Path())
 }
 
 // editResource serves GET /dashboard/projects/{project}/resources/{id}/edit.
@@ -190,7 +192,7 @@ func (a *resourcePages) editResource(v *visit) error {
 		return err
 	}
 	if at := addressInput(k, &p.Form); at != nil && len(found.Items) > 0 {
-		at.Live = &liveHint{Text: "Its address, " + found.Items[0].Path() + ", does not change."}
+		at.Live = &liveHint{Text: words.Textf("Its address, %s, does not change.", found.Items[0].Path())}
 	}
 	return a.resourceForm(v, http.StatusOK, p)
 }
@@ -200,7 +202,8 @@ func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Valu
 	fields := kindForm(k, values, false)
 	fields.mark()
 	return resourceForm{
-		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName, Title: "Edit " + r.DisplayName,
+		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName,
+		Title:  words.Textf("Edit %s", r.DisplayName),
 		Button: "Save changes",
 		Form:   fields,
 	}

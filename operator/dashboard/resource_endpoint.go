@@ -5,6 +5,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // An endpointPart is the part of a resource's page about the phones of a SIP endpoint.
@@ -38,7 +39,8 @@ func (a *resourcePages) newPassword(v *visit, id string) error {
 	if t.Resource == nil {
 		return problem.NoSuch("resource")
 	}
-	v.notice = quoteName(made.Username()) + " has a new password. Enter it in the phone now: it is not shown again."
+	v.notice = words.Textf("%s has a new password. Enter it in the phone now: it is not shown again.",
+		v.quote(made.Username()))
 	return a.pageOf(v, http.StatusOK, *t.Resource, a.Fabric.Resources.KindOf(*t.Resource), nil,
 		endpointPartOf(*t.Resource, made.Password))
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // resourcePages serves the pages that list, show, create and change resources, and that list their
@@ -81,7 +82,7 @@ func asResource(s fabric.Subscriber) fabric.Resource {
 // title, because people look for either.
 func kindTitle(k *kinds.Kind) string {
 	if other := strings.ReplaceAll(k.Type, "_", " "); !strings.EqualFold(other, k.Title) {
-		return k.Title + " (" + other + ")"
+		return words.Sentences(k.Title, "("+other+")")
 	}
 	return k.Title
 }

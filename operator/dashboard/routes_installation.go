@@ -61,6 +61,7 @@ func (a *auditPages) routes() []route {
 
 func (a *accountPages) routes() []route {
 	return []route{
+		{pattern: "POST /dashboard/language", may: anyone, serve: a.setLanguage},
 		{pattern: "POST /dashboard/account/theme", may: signedIn, serve: a.setTheme},
 		{pattern: "GET /dashboard/account", may: signedIn, serve: a.showAccount},
 		{pattern: "POST /dashboard/account/name", may: signedIn, serve: a.changeName},

@@ -17,7 +17,7 @@ import (
 // open lists the routes that need no login.
 var open = map[string]bool{
 	"GET /dashboard/login": true, "POST /dashboard/login": true, "POST /dashboard/login/passkey": true,
-	"GET /dashboard/setup": true, "POST /dashboard/setup": true,
+	"GET /dashboard/setup": true, "POST /dashboard/language": true, "POST /dashboard/setup": true,
 }
 
 // own lists the routes that every operator may use for their own account.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/words"
 )
 
 // versionField holds the document number of a resource with versions. No form shows it.
@@ -71,7 +72,7 @@ func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
 }
 
 func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew, fill bool) input {
-	in := input{Name: name, Label: labelOf(f.Name), Hint: f.Description, Required: f.Required, Length: f.MaxLength}
+	in := input{Name: name, Label: kinds.Label(f.Name), Hint: f.Description, Required: f.Required, Length: f.MaxLength}
 	if value == nil && isNew && fill {
 		value = f.Default
 	}
@@ -80,7 +81,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 	case f.WriteOnly:
 		in.Kind, in.Required = "secret", f.Required && isNew
 		if !isNew {
-			in.Hint += " The current value is never shown. Leave empty to keep it."
+			in.Hint = words.Sentences(in.Hint, "The current value is never shown. Leave empty to keep it.")
 		}
 	case f.Mixed:
 		in.setJSON(value, example)
@@ -95,7 +96,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 		in.Options = inOrder(f.Items.Enum, listed(value))
 	case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
 		in.Kind, in.Rows, in.Value = "area", 4, strings.Join(listed(value), "\n")
-		in.Hint += " One per line."
+		in.Hint = words.Sentences(in.Hint, "One per line.")
 	case f.Type == "object" || f.Type == "array":
 		in.setJSON(value, example)
 
@@ -125,7 +126,7 @@ func (i *input) setType(f kinds.Field) {
 		i.Type, i.Example = "url", cmp.Or(i.Example, "https://")
 	case f.Format == "date-time":
 		i.Type, i.Example = "datetime-local", ""
-		i.Hint += " In UTC."
+		i.Hint = words.Sentences(i.Hint, "In UTC.")
 		if at, err := time.Parse(time.RFC3339, i.Value); err == nil {
 			i.Value = at.UTC().Format("2006-01-02T15:04:05")
 		}
@@ -138,7 +139,7 @@ func (i *input) setJSON(value, example json.RawMessage) {
 	i.Kind, i.Value, i.Length = "json", pretty(value), 0
 	i.Example = pretty(example)
 	i.Rows = min(24, 3+max(strings.Count(i.Value, "\n"), strings.Count(i.Example, "\n")))
-	i.Hint = strings.TrimSpace(i.Hint + " As JSON.")
+	i.Hint = words.Sentences(i.Hint, "As JSON.")
 }
 
 // written returns a value as people type it: a string without quotes, and any other value as JSON.
@@ -197,7 +198,7 @@ func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 		if f.WriteOnly || text == "" {
 			continue
 		}
-		one := fact{Name: labelOf(f.Name), Text: text}
+		one := fact{Name: kinds.Label(f.Name), Text: text}
 		switch {
 		case f.Type == "boolean":
 			one.Text = map[string]string{"true": "yes", "false": "no"}[text]

@@ -61,7 +61,8 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 	o.Scripts = true
 	p := templates.Dashboard{
 		Page: name, Data: data,
-		Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now},
+		Frame: templates.Frame{Title: title, Words: v.words(), Theme: web.Theme(v.r), FormToken: a.formToken(v),
+			Now: v.now},
 	}
 	if v.operator.ID != "" {
 		o.Connect = []string{"'self'"} // for the search, which works on each page

@@ -8,6 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
 
@@ -37,7 +38,8 @@ func (v *visit) newSubscriberForm() subscriberForm {
 // editSubscriberForm returns the form that changes a subscriber.
 func (v *visit) editSubscriberForm(s fabric.Subscriber) subscriberForm {
 	row := v.subscriberRow(s)
-	p := subscriberForm{Back: row.URL, BackTo: row.Title, Action: row.URL + "/edit", Title: "Edit " + row.Title,
+	p := subscriberForm{Back: row.URL, BackTo: row.Title, Action: row.URL + "/edit",
+		Title:  words.Textf("Edit %s", row.Title),
 		Button: "Save changes"}
 	p.Form.Inputs = subscriberInputs(s, "Leave empty to keep it. A new one ends their sessions and tokens.")
 	p.Form.Inputs[0].Required = s.Email != ""

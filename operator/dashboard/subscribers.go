@@ -8,6 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -142,11 +143,11 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 	}
 
 	if v.done("subscriberadded") {
-		v.notice = quoteName(p.Subscriber.Title) + " is added and can sign in with the password you chose. " +
-			"Share it over a channel you trust."
+		v.notice = words.Textf("%s is added and can sign in with the password you chose. "+
+			"Share it over a channel you trust.", v.quote(p.Subscriber.Title))
 		if p.MayInvite {
-			v.notice = quoteName(p.Subscriber.Title) + " is added without a password. “Send an invitation” below " +
-				"lets them choose one."
+			v.notice = words.Textf("%s is added without a password. “Send an invitation” below lets them choose one.",
+				v.quote(p.Subscriber.Title))
 		}
 	}
 	return a.page(v, code, p.Subscriber.Title, "subscriber", p)

@@ -132,8 +132,8 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 	var err error
 	if text := v.form.Get("StartTime"); text != "" {
 		if about.StartTime, err = dateTime(text); err != nil {
-			const message = "the start of the call must be a day and a time, such as 2030-01-31T15:04"
-			err = problem.BadParam("StartTime", message)
+			err = problem.BadParam("StartTime",
+				"the start of the call must be a day and a time, such as 2030-01-31T15:04")
 		}
 	}
 	err = errors.Join(err, a.Recordings.Check(about))

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -83,9 +84,11 @@ func upstreamInputs(u idp.Upstream) []input {
 			Label: "People without an account get one, if the project has open registration"},
 		{Kind: "check", Name: "logout", Label: "Signing out here also signs out at the provider", Checked: u.Logout},
 	}
+
 	for _, field := range idp.UpstreamFields() {
 		label := strings.ReplaceAll(field, "_", " ")
-		inputs = append(inputs, input{Kind: "text", Type: "text", Name: "claim_" + field, Label: "Claim for " + label,
+		inputs = append(inputs, input{Kind: "text", Type: "text", Name: "claim_" + field,
+			Label: words.Textf("Claim for %s", label),
 			Value: u.Claims[field], Example: u.Claim(field), Length: 200})
 	}
 	return inputs
@@ -102,6 +105,7 @@ func upstreamInput(posted url.Values) idp.UpstreamInput {
 		return &value
 	}
 	scopes, claims := strings.Fields(posted.Get("scopes")), make(map[string]string)
+
 	for _, field := range idp.UpstreamFields() {
 		if claim := *text("claim_" + field); claim != "" {
 			claims[field] = claim

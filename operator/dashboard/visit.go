@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -187,6 +188,15 @@ func (a *site) formToken(v *visit) string {
 	sum := sha256.Sum256([]byte("a form of the dashboard\n" + mark))
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
+
+// words returns the words of the visitor's language: the one chosen in this browser, or else the
+// browser's preference.
+func (v *visit) words() *words.Words {
+	return words.Choose(web.Language(v.r), v.r.Header.Get("Accept-Language"))
+}
+
+// say translates a text, or a result of words.Textf or words.Sentences.
+func (v *visit) say(text string) string { return v.words().Text(text) }
 
 // redirect redirects to another page of the dashboard after a form was handled.
 func (v *visit) redirect(path string) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -71,7 +72,7 @@ func (v *visit) webhookForm(w fabric.Webhook) webhookForm {
 	p.Form.Inputs = webhookInputs(w)
 	if w.ID != "" {
 		row := v.webhookRow(w)
-		p.Action, p.Title, p.Button = row.Path+"/edit", "Change "+row.Title, "Save changes"
+		p.Action, p.Title, p.Button = row.Path+"/edit", words.Textf("Edit %s", row.Title), "Save changes"
 		p.Back, p.BackTo = row.Path, row.Title
 		p.Form.mark()
 	}

@@ -214,6 +214,9 @@ func (b browser) send(r *http.Request) answer {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	must(b, err)
+	if bytes.ContainsAny(body, "\x1e\x1f") && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/") {
+		b.Errorf("%s shows a text that was not passed to the template's tr", r.URL)
+	}
 	return answer{resp, string(body)}
 }
 

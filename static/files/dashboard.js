@@ -4,7 +4,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(button.dataset.copy);
     const was = button.textContent;
-    button.textContent = "Copied";
+    button.textContent = document.body.dataset.copied;
     setTimeout(() => { button.textContent = was; }, 1500);
   });
 }
@@ -32,7 +32,7 @@ if (player) {
   const time = (s) => `${Math.floor(s / 60)}:${String(Math.floor(s % 60)).padStart(2, "0")}`;
   const show = () => {
     for (const rect of played) rect.setAttribute("width", String((480 * sound.currentTime) / length));
-    clock.textContent = `${time(sound.currentTime)} of ${time(length)}`;
+    clock.textContent = `${time(sound.currentTime)} ${document.body.dataset.of} ${time(length)}`;
   };
   const seek = (to) => {
     const at = Math.min(Math.max(to, 0), length);
@@ -60,7 +60,7 @@ if (player) {
   link.addEventListener("click", async () => {
     await navigator.clipboard.writeText(`${link.dataset.base}?t=${sound.currentTime.toFixed(1)}`);
     const was = link.textContent;
-    link.textContent = "Copied";
+    link.textContent = document.body.dataset.copied;
     setTimeout(() => { link.textContent = was; }, 1500);
   });
   document.addEventListener("keydown", (event) => {

@@ -29,7 +29,7 @@ function add(message, me) {
   chat.log.querySelector(`[data-id="${message.id}"]`)?.remove();
   const at = new Date(message.ts).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   const mine = message.user_id === me;
-  const item = el("li", mine ? "mine" : "", el("span", "by", `${mine ? "You" : message.user_name}, ${at}`), el("p", "", message.text));
+  const item = el("li", mine ? "mine" : "", el("span", "by", `${mine ? say("You") : message.user_name}, ${at}`), el("p", "", message.text));
   item.dataset.id = message.id;
   const later = [...chat.log.children].find((other) => other.dataset.id > message.id);
   chat.log.insertBefore(item, later ?? null);
@@ -39,7 +39,7 @@ function add(message, me) {
 /** Opens the chat of a token's holder with its conversations. me is the holder's user_id; a guest learns it from its first message. */
 async function openChat(messages, me, addresses) {
   for (const address of addresses) offer(address.id, address.display_name);
-  for await (const conversation of messages.conversations()) offer(conversation.id, conversation.name || "Guest");
+  for await (const conversation of messages.conversations()) offer(conversation.id, conversation.name || say("Guest"));
   if (!chat.with.options.length) return;
 
   const show = async () => {

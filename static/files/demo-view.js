@@ -6,6 +6,10 @@
 const home = new URL(document.querySelector("#demo").dataset.server).origin;
 if (location.origin !== home) location.replace(home + location.pathname + location.hash);
 
+/** Returns a text in the language of the page. The server hands the page its translations. */
+const said = JSON.parse(document.querySelector("#demo").dataset.words);
+const say = (text) => said[text] ?? text;
+
 /** Returns an element with the given tag, class and children. */
 function el(tag, name, ...inside) {
   const e = document.createElement(tag);
@@ -63,18 +67,18 @@ function codeOf(run) {
 function copyable(title, text) {
   const pre = el("pre", "", el("code", "", text));
   pre.tabIndex = 0;
-  const button = el("button", "copy plain", "Copy");
+  const button = el("button", "copy plain", say("Copy"));
   button.type = "button";
-  button.setAttribute("aria-label", `Copy: ${title}`);
+  button.setAttribute("aria-label", `${say("Copy")}: ${title}`);
   button.onclick = async () => {
     try {
       await navigator.clipboard.writeText(text);
-      button.textContent = "Copied";
+      button.textContent = say("Copied");
     } catch {
       getSelection().selectAllChildren(pre);
-      button.textContent = "Selected";
+      button.textContent = say("Selected");
     }
-    setTimeout(() => (button.textContent = "Copy"), 1500);
+    setTimeout(() => (button.textContent = say("Copy")), 1500);
   };
   return el("figure", "", el("figcaption", "", title), button, pre);
 }
@@ -82,13 +86,13 @@ function copyable(title, text) {
 function drawSteps(list, steps, signedIn) {
   const drawn = new Map();
   for (const step of steps) {
-    const button = el("button", "", step.button);
+    const button = el("button", "", say(step.button));
     button.type = "button";
     button.id = `${step.id}-run`;
     const state = el("span", "state");
     const out = el("div", "out");
     out.setAttribute("aria-live", "polite");
-    const item = el("li", "step", el("div", "head", el("h2", "", step.title), state, button), el("p", "", ...rich(step.text)), copyable("Code", codeOf(step.run)), out);
+    const item = el("li", "step", el("div", "head", el("h2", "", say(step.title)), state, button), el("p", "", ...rich(say(step.text))), copyable(say("Code"), codeOf(step.run)), out);
     item.id = `step-${step.id}`;
     const s = { step, item, button, state, out, seen: [] };
     button.onclick = () => run(s);
@@ -108,7 +112,7 @@ function drawSteps(list, steps, signedIn) {
   async function run(s) {
     s.button.disabled = true;
     s.item.classList.remove("failed");
-    s.state.textContent = "running";
+    s.state.textContent = say("running");
     try {
       const value = await record(s, s.step.run);
       s.finished = true;
@@ -117,7 +121,7 @@ function drawSteps(list, steps, signedIn) {
       s.finished = false;
       s.item.classList.add("failed");
       show(s);
-      s.out.prepend(el("p", "error", err.message, el("br"), el("span", "hint", ...rich(err.hint ?? ""))));
+      s.out.prepend(el("p", "error", say(err.message), el("br"), el("span", "hint", ...rich(say(err.hint ?? "")))));
     }
     refresh();
   }
@@ -127,10 +131,10 @@ function drawSteps(list, steps, signedIn) {
     for (const seen of s.seen) {
       const { pathname } = new URL(seen.url);
       const summary = el("summary", "", el("span", "method", seen.method), ` ${pathname} `, el("span", "status", seen.status ?? ""));
-      s.out.append(el("details", "call", summary, copyable("Request", requestText(seen)), copyable("Response", short(pretty(seen.answer ?? "")))));
+      s.out.append(el("details", "call", summary, copyable(say("Request"), requestText(seen)), copyable(say("Response"), short(pretty(seen.answer ?? "")))));
     }
     if (value === undefined) return;
-    s.out.append(copyable("Result", short(JSON.stringify(value, null, 2))));
+    s.out.append(copyable(say("Result"), short(JSON.stringify(value, null, 2))));
     if (value.audio) {
       const audio = el("audio");
       Object.assign(audio, { controls: true, preload: "metadata", src: value.audio });
@@ -138,7 +142,7 @@ function drawSteps(list, steps, signedIn) {
       audio.play().catch(() => {}); // some browsers require another click
     }
     if (value.link) {
-      const link = el("a", "button", "Open it as the guest");
+      const link = el("a", "button", say("Open it as the guest"));
       Object.assign(link, { href: value.link, target: "_blank", rel: "noopener" });
       s.out.prepend(link);
     }
@@ -150,7 +154,7 @@ function drawSteps(list, steps, signedIn) {
       s.finished &&= may;
       const done = s.step.done ? s.step.done() : s.finished;
       s.item.classList.toggle("done", Boolean(done));
-      s.state.textContent = s.item.classList.contains("failed") ? "failed" : done ? "done" : "";
+      s.state.textContent = s.item.classList.contains("failed") ? say("failed") : done ? say("done") : "";
       s.button.disabled = !(s.step.needs ? s.step.needs() : may);
     }
   }
@@ -168,7 +172,7 @@ function drawSteps(list, steps, signedIn) {
     fail(err) {
       const s = drawn.get(steps[0].id);
       s.item.classList.add("failed");
-      s.out.prepend(el("p", "error", err.message, el("br"), el("span", "hint", ...rich(err.hint ?? ""))));
+      s.out.prepend(el("p", "error", say(err.message), el("br"), el("span", "hint", ...rich(say(err.hint ?? "")))));
       refresh();
     },
     guest(addresses) {

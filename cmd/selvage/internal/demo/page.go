@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/sdk"
 	"github.com/selvage/selvage/templates"
 )
@@ -24,11 +26,11 @@ func (d *Demo) Handler(notFound http.HandlerFunc) http.HandlerFunc {
 			notFound(w, r) // the demo's project was deleted
 			return
 		}
-		d.writePage(w, found)
+		d.writePage(w, r, found)
 	}
 }
 
-func (d *Demo) writePage(w http.ResponseWriter, found app) {
+func (d *Demo) writePage(w http.ResponseWriter, r *http.Request, found app) {
 	page := templates.Demo{
 		SDK: sdk.Find("selvage.js").URL, Server: d.Where.Public, Issuer: d.Where.Issuer(),
 		FabricHost: d.Where.Fabric, Client: found.ClientID, Email: found.Email,
@@ -42,6 +44,7 @@ func (d *Demo) writePage(w http.ResponseWriter, found app) {
 		Connect: []string{auth, "https://fabric." + domain, "wss://" + d.Where.Fabric,
 			"ws" + strings.TrimPrefix(d.Where.Public, "http")},
 		Framer: "'self'", // the app renews its login in an iframe
+		View:   templates.View{Words: words.Choose(web.Language(r), r.Header.Get("Accept-Language"))},
 	}
 	if d.stock.Host != "" {
 		o.ScriptHosts = []string{d.stock.Host}

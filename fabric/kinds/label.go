@@ -1,0 +1,18 @@
+package kinds
+
+import (
+	"slices"
+	"strings"
+)
+
+// Label returns the label of a member on pages, if its kind names none: its name in words.
+func Label(name string) string {
+	parts := strings.Split(name, "_")
+	for i, w := range parts {
+		if up := strings.ToUpper(w); slices.Contains([]string{"URL", "ID", "SIP", "SMS", "URI", "FPS", "AI"}, up) {
+			parts[i] = up
+		}
+	}
+	text := strings.Join(parts, " ")
+	return strings.ToUpper(text[:1]) + text[1:]
+}

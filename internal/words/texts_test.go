@@ -1,0 +1,230 @@
+package words_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/words"
+	"github.com/selvage/selvage/templates"
+)
+
+// dashboard holds the Go code of the pages.
+const dashboard = "../../operator/dashboard"
+
+var (
+	// prose matches literals that people read: they begin like a sentence, or have several words.
+	prose = regexp.MustCompile(`^(?:[A-Z“(]|%(?:\[1\])?s |\{this\} ).*[a-z]{2}|^[a-z]+,? [a-z(]+.*$`)
+	// other matches literals that people do not read: patterns, code, and formats.
+	other = regexp.MustCompile(`^(?:GET|POST) |\n|curl|^selvage |^# |^[LM][%0-9]|^Bearer|^[A-Z][a-z]+/$|` +
+		`^[A-Z][A-Za-z]*-[A-Z]|default-src|attachment;|^import |^%s is not valid JSON`)
+)
+
+// internalTexts are literals that no page shows: they are logged, hashed or compared.
+var internalTexts = []string{"no operator is signed in", "the operator must confirm their identity again",
+	"signed in", "operator session ", "a form of the dashboard", "dashboard ", "Origin", "Mac OS X",
+	"CallSid", "StartTime", "Authorization:", "too many fields",
+	"neither an API key nor a token was sent, and no operator is signed in",
+	"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "color must", "the color", "the color must",
+	"changed meanwhile", "too many tries", "unknown account", "wrong password", "wrong e-mail or password",
+	"the subscriber denied it", "the credentials lack the scope Management", "embed key", "room session",
+	"the refresh token was used before; its family is revoked", "not a token of the project",
+	"put on hold in the dashboard", "too many pages follow changes at the moment", "page"}
+
+// codeTexts returns the texts in the Go code of the dashboard.
+func codeTexts(t *testing.T) (all []string) {
+	t.Helper()
+	files, err := filepath.Glob(dashboard + "/*.go")
+	if err != nil || len(files) < 50 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+
+	set := token.NewFileSet()
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if _, isImport := n.(*ast.ImportSpec); isImport {
+				return false
+			}
+			if call, isCall := n.(*ast.CallExpr); isCall && isProblem(call) {
+				for _, arg := range call.Args {
+					if text, ok := constant(arg); ok && strings.Contains(text, " ") && !strings.Contains(text, "%s") {
+						all = append(all, sentence(text))
+					}
+				}
+				return false
+			}
+			text, ok := constant(n)
+			if ok && prose.MatchString(text) && !other.MatchString(text) && !slices.Contains(internalTexts, text) {
+				all = append(all, strings.TrimSpace(text))
+			}
+			return !ok
+		})
+	}
+	return all
+}
+
+// isProblem reports whether a call makes an error for clients, whose message pages show as a sentence.
+func isProblem(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	from, ok := f.X.(*ast.Ident)
+	return ok && from.Name == "problem" && f.Sel.Name != "NoSuch"
+}
+
+// sentence returns the message of an error as forms show it: without the name of the field, for which they
+// have a label.
+func sentence(text string) string {
+	if name, rest, _ := strings.Cut(text, " "); strings.Contains(name, "_") {
+		return strings.TrimSuffix(rest, ".") + "."
+	}
+	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
+}
+
+// constant returns the value of a string literal, or of several that are added.
+func constant(n ast.Node) (string, bool) {
+	switch e := n.(type) {
+	case *ast.BasicLit:
+		if e.Kind == token.STRING {
+			text, err := strconv.Unquote(e.Value)
+			return text, err == nil
+		}
+	case *ast.BinaryExpr:
+		left, ok := constant(e.X)
+		if right, more := constant(e.Y); ok && more {
+			return left + right, true
+		}
+	case *ast.ParenExpr:
+		return constant(e.X)
+	}
+	return "", false
+}
+
+// kindTexts returns the texts in the kinds of resources.
+func kindTexts() (all []string) {
+	var members func(fields []kinds.Field, labels map[string]string)
+	members = func(fields []kinds.Field, labels map[string]string) {
+		for _, f := range fields {
+			if labels[f.Name] == "" {
+				all = append(all, kinds.Label(f.Name))
+			}
+			all = append(all, f.Description)
+			members(f.Members, nil)
+		}
+	}
+	for _, k := range kinds.Builtin().All() {
+		all = append(all, k.Title, k.Description)
+		for _, texts := range []map[string]string{k.Form.Labels, k.Form.Hints} {
+			for _, text := range texts {
+				all = append(all, text)
+			}
+		}
+		members(k.Fields, k.Form.Labels)
+	}
+	return all
+}
+
+// alsoShown are texts of the pages that are no literals of the dashboard: of times, of values, and of errors in
+// forms.
+func alsoShown() (all []string) {
+	all = []string{"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago",
+		"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days", "in a moment", "just now",
+		"2 Jan", "“%s”", "owner", "admin", "viewer"}
+	all = append(all, faults...)
+	for month := time.January; month <= time.December; month++ {
+		all = append(all, month.String()[:3])
+	}
+	for _, action := range audit.Actions() {
+		all = append(all, audit.Say(action, audit.Done))
+		if said := audit.Say(action, audit.Refused); !strings.HasSuffix(said, ", refused") {
+			all = append(all, said)
+		}
+	}
+	return all
+}
+
+// faults are what forms say about wrong values, after the label of the field, and whole sentences.
+var faults = []string{
+	"is missing.", "is too long (maximum is %d characters).", "is too short (minimum is %d characters).",
+	"is too easy to guess.", "is not an e-mail address.", "is not valid UTF-8.", "is in use already.",
+	"must be UTF-8 without control characters.", "must be a UUID.", "must be a number of seconds.",
+	"must be a time such as 2030-01-31T12:00:00Z, or null.", "must be an http or https URL.", "must be an integer.",
+	"must be in the future.", "must be true or false.", "must contain UUIDs.", "must have at most %d characters.",
+	"must not be negative.", "must not contain control characters.", "must not contain an address twice.",
+	"must be a phone number such as +4930123456.", "must be sent again for another host or port.",
+	"must be user@host or user@host:port.", "The current password is wrong.", "The subscriber is disabled.",
+	"The project has no subscriber with this id.",
+}
+
+// TestTexts shows that every language translates each text of the dashboard and the demo, with the
+// same values and elements, and nothing else.
+func TestTexts(t *testing.T) {
+	all, err := templates.Texts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = slices.Concat(all, codeTexts(t), kindTexts(), alsoShown())
+	slices.Sort(all)
+	all = slices.DeleteFunc(slices.Compact(all), func(text string) bool { return text == "" })
+	if len(all) < 1000 {
+		t.Fatalf("only %d texts are found", len(all))
+	}
+
+	for _, w := range words.All() {
+		if w == words.English() {
+			continue
+		}
+		for _, text := range all {
+			said, ok := w.Texts()[text]
+			if !ok {
+				t.Errorf("%s lacks the text %q", w.Tag, text)
+				continue
+			}
+			if got, want := partsOf(said), partsOf(text); !slices.Equal(got, want) {
+				t.Errorf("%s has %q in its translation of %q", w.Tag, got, text)
+			}
+		}
+		for text := range w.Texts() {
+			if _, found := slices.BinarySearch(all, text); !found {
+				t.Errorf("%s translates %q, which no page has", w.Tag, text)
+			}
+		}
+	}
+	if path := os.Getenv("SELVAGE_TEXTS"); path != "" {
+		if err := os.WriteFile(path, []byte(strings.Join(all, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var part = regexp.MustCompile(`\{\{[^}]*\}\}|</?[a-z]+>|%(?:\[\d\])?s|\{[a-z]+\}`)
+
+// partsOf returns the values and the elements in a text, sorted.
+func partsOf(text string) []string {
+	all := part.FindAllString(text, -1)
+	for i, p := range all {
+		if strings.HasPrefix(p, "%[") {
+			all[i] = "%s"
+		}
+	}
+	slices.Sort(all)
+	return all
+}
