@@ -37,6 +37,10 @@ type Config struct {
 
 	ReadOnly bool // open the database as it is, without creating or changing anything
 
+	// Wrap returns the database through which rows are read and changed once the schema is up to
+	// date. nil means the database itself.
+	Wrap func(database.DB) database.DB
+
 	migrations fs.FS // nil means the migrations of this package
 	schema     int64 // the version of the schema to create; 0 means the newest
 	filling    bool  // the database is opened by a Filler
@@ -128,6 +132,9 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, err
 	}
 
+	if c.Wrap != nil {
+		db = c.Wrap(db)
+	}
 	s := newStore(&core{db: db, now: c.Now, lanes: 1})
 	s.known = d.Schema
 	if database.IsServer(c.URL) {

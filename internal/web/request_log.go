@@ -52,6 +52,9 @@ func (l *requestLog) write(r *http.Request, w *recorder, v *visit, took time.Dur
 	attrs := []slog.Attr{slog.String("request_id", v.origin.RequestID), slog.String("method", r.Method),
 		slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
 		slog.Duration("took", took), slog.String("address", Address(r))}
+	if v.trace != "" {
+		attrs = append(attrs, slog.String("trace_id", v.trace))
+	}
 	if v.refusal != nil && w.status >= 400 {
 		attrs = append(attrs, v.describeRefusal()...)
 	}

@@ -13,6 +13,15 @@ type recorder struct {
 	bytes  int64
 }
 
+// Status returns the status that was written to w, the writer that [Outer] passes to its handler. It
+// is 0 if nothing was written.
+func Status(w http.ResponseWriter) int {
+	if rec, ok := w.(*recorder); ok {
+		return rec.status
+	}
+	return 0
+}
+
 func (w *recorder) WriteHeader(status int) {
 	// 1xx statuses, except 101, precede the final response.
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {

@@ -12,7 +12,8 @@ type visit struct {
 	context.Context
 
 	origin  audit.Origin
-	refusal error // why an API refused the request, or nil
+	trace   string // id of the trace, or ""
+	refusal error  // why an API refused the request, or nil
 }
 
 type visitKey struct{}
@@ -31,6 +32,13 @@ func (v *visit) Value(key any) any {
 		return v
 	}
 	return v.Context.Value(key)
+}
+
+// NoteTrace notes the id of the trace to which the request of ctx belongs, for the log.
+func NoteTrace(ctx context.Context, id string) {
+	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
+		v.trace = id
+	}
 }
 
 // Refuse notes that an API refuses the request to which ctx belongs because of err. Then Outer logs

@@ -357,6 +357,16 @@ type Config struct {
 		Keep retention `key:"keep" default:"0"`
 	} `key:"audit"`
 
+	Telemetry struct {
+		// URL of an OpenTelemetry collector to which traces are sent by OTLP over HTTP, such as
+		// http://127.0.0.1:4318, or off. A URL without a path gets /v1/traces.
+		OTLPEndpoint collectorURL `key:"otlp_endpoint" default:"off"`
+		// Headers of the requests to the collector, as NAME=VALUE separated by commas.
+		OTLPHeaders headerValues `key:"otlp_headers" secret:"true"`
+		// Share of requests that are traced, in percent from 1 to 100.
+		Sample percent `key:"sample" default:"100"`
+	} `key:"telemetry"`
+
 	Log struct {
 		// Least severe level that is logged: debug, info, warn or error.
 		Level logLevel `key:"level" default:"info" reload:"true"`

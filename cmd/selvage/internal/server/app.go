@@ -36,6 +36,7 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/telemetry"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/operator"
@@ -96,12 +97,14 @@ type Options struct {
 	mails   func(result string) // receives the result of each attempt to send an email; may be nil
 	Media   bool                // open the media of recordings
 	version string              // of the program
+	tracer  *telemetry.Tracer   // nil without tracing
 	check   time.Duration       // how long to check the database for damage at most
 }
 
 // Open opens the backends and builds the services.
 func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *App, err error) {
 	a := &App{Config: c, Where: w, version: o.version, node: uuid.NewString()}
+	a.tracer = o.tracer
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -246,17 +249,18 @@ func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) 
 // callback are called with the result of each attempt.
 func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
-		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(),
+		Queue: a.Store.Webhooks.Queue(), Client: a.tracer.Client("webhook", a.egress.Client()),
 		Writer: deliver.Signed(a.Fabric.Webhooks.SigningKey),
 		Agent:  "selvage", Observe: webhook, Log: log,
 	})
 	a.logouts = deliver.New(deliver.Config{
-		Queue: a.Store.Logouts.Queue(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.IDP),
+		Queue: a.Store.Logouts.Queue(), Client: a.tracer.Client("logout", a.egress.Client()),
+		Writer:  oidc.LogoutWriter(a.IDP),
 		Verdict: oidc.LogoutVerdict,
 		Agent:   "selvage", What: "client", Observe: logout, Log: log,
 	})
 	a.callbacks = deliver.New(deliver.Config{
-		Queue: a.Store.CallbackQueue(), Client: a.egress.Client(),
+		Queue: a.Store.CallbackQueue(), Client: a.tracer.Client("callback", a.egress.Client()),
 		Writer: laml.CallbackWriter(a.Where.Public, a.Fabric.Webhooks.SigningKey),
 		Agent:  "selvage", What: "callback", Observe: callback, Log: log,
 	})

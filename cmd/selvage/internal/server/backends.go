@@ -11,10 +11,12 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/session/failover"
 	"github.com/selvage/selvage/internal/session/redis"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/internal/telemetry"
 	"github.com/selvage/selvage/store"
 )
 
@@ -28,14 +30,31 @@ type backends struct {
 	sessionRows *sessionsql.Store // stores the sessions or, if they are in Redis, their fallback
 	redis       *redis.Store      // nil if sessions are not in Redis
 	failover    *failover.Store   // switches between redis and sessionRows; nil without Redis
+	tracer      *telemetry.Tracer // nil without tracing
 	databases   databases         // for the metrics of the open databases
 	opened      []io.Closer       // in the order of opening
+}
+
+// traceRows returns what traces changes and queries, or nil without tracing.
+func (b *backends) traceRows(c config.Config) func(database.DB) database.DB {
+	if b.tracer == nil {
+		return nil
+	}
+	return func(db database.DB) database.DB { return b.tracer.Database(db, systemOf(c.Database.Shared())) }
+}
+
+// systemOf returns the name of a database in traces. shared reports whether it is a server.
+func systemOf(shared bool) string {
+	if shared {
+		return "postgresql"
+	}
+	return "sqlite"
 }
 
 // openStore opens the database.
 func (b *backends) openStore(ctx context.Context, c config.Config, check time.Duration) (err error) {
 	b.Store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data,
-		Pool: int(c.Pool.Database), Check: check})
+		Pool: int(c.Pool.Database), Check: check, Wrap: b.traceRows(c)})
 	if err != nil {
 		return err
 	}
@@ -50,7 +69,7 @@ func (b *backends) openStore(ctx context.Context, c config.Config, check time.Du
 func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.Logger) (err error) {
 	if !c.Sessions.Redis() {
 		err = b.openSessionRows(ctx, c, string(c.Sessions))
-		b.sessions = b.sessionRows
+		b.sessions = b.tracer.Sessions(b.sessionRows, systemOf(c.Sessions.Shared()))
 		return err
 	}
 	if b.redis, err = redis.Open(ctx, redis.Config{URL: string(c.Sessions), Pool: int(c.Pool.Sessions)}); err != nil {
@@ -68,7 +87,7 @@ func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.
 	b.failover = failover.New(b.redis, b.sessionRows,
 		failover.Config{Log: log, Longest: max(24*time.Hour, time.Duration(c.Session.Idle))})
 	b.opened = append(b.opened, b.failover)
-	b.sessions = b.failover
+	b.sessions = b.tracer.Sessions(b.failover, "redis")
 	return nil
 }
 

@@ -76,6 +76,13 @@ func Serve(ctx context.Context, c Config) (err error) {
 	s.log = console.NewLogger(c.Stderr, conf.Log.Format, s.level)
 	slog.SetDefault(console.NewLogger(c.Stderr, conf.Log.Format, slog.LevelError)) // for libraries that take no logger
 
+	tracer, err := traces(ctx, c, s.log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tracer.Close()) }()
+	s.log = tracer.Log(s.log)
+
 	if err := datadir.Make(conf.Data); err != nil {
 		return err
 	}
@@ -97,7 +104,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	}
 	if s.app, err = Open(ctx, conf, w, Options{
 		Log: s.log, observe: s.metrics.event, mails: s.metrics.mail,
-		Media: conf.Services.Has(config.Recordings), check: damageCheckTime, version: c.Version,
+		Media: conf.Services.Has(config.Recordings), check: damageCheckTime, version: c.Version, tracer: tracer,
 	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
@@ -206,8 +213,8 @@ func (s *server) run(ctx context.Context) error {
 	if c, ok := s.certs.(challenged); ok {
 		handler = c.Handler(handler)
 	}
-	s.start(s.app.proxies.Handler(web.Outer(strictTransport(s.app.Config, patientBodies(handler, patience)),
-		s.log, s.metrics.request)))
+	handler = s.app.tracer.Handler(strictTransport(s.app.Config, patientBodies(handler, patience)))
+	s.start(s.app.proxies.Handler(web.Outer(handler, s.log, s.metrics.request)))
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}

@@ -1,0 +1,92 @@
+// Package telemetry traces requests with OpenTelemetry, and sends the traces to a collector by OTLP
+// over HTTP.
+//
+// A trace begins with a request to the server, or with a request that the server sends, such as a
+// webhook. It continues the trace that the caller names (W3C Trace Context), and receivers of
+// webhooks can continue it. Changes of the database, queries, and operations on sessions are spans
+// within it. Work in the background is not traced.
+//
+// Spans have no values from requests: a query is recorded with its placeholders, a path as its
+// pattern. All methods of a nil [Tracer] return their argument, so tracing costs nothing while it is
+// off.
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config configures a Tracer.
+type Config struct {
+	URL     string            // where traces are posted, such as http://127.0.0.1:4318/v1/traces
+	Headers map[string]string // of those requests
+	Percent int               // share of requests that are traced, from 1 to 100
+	Version string            // of the program
+	Log     *slog.Logger      // for failures to send traces
+}
+
+// A Tracer traces what its methods wrap. A nil Tracer traces nothing.
+type Tracer struct {
+	provider *sdktrace.TracerProvider
+	tracer   trace.Tracer
+	context  propagation.TraceContext
+}
+
+// flushFor is how long Close waits for a collector that does not answer.
+const flushFor = 5 * time.Second
+
+// New returns a Tracer. It does not connect to the collector yet: while the collector is
+// unavailable, a bounded number of spans waits, and older ones are dropped.
+func New(ctx context.Context, c Config) (*Tracer, error) {
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.URL), otlptracehttp.WithHeaders(c.Headers),
+		otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+	if err != nil {
+		return nil, fmt.Errorf("preparing traces: %w", err)
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { c.Log.Warn("sending traces", "error", err) }))
+
+	share := sdktrace.TraceIDRatioBased(float64(c.Percent) / 100)
+	provider := sdktrace.NewTracerProvider(
+		sdktrace.WithBatcher(exporter),
+		// A caller may ask for no trace, but not for more traces than the share.
+		sdktrace.WithSampler(sdktrace.ParentBased(share, sdktrace.WithRemoteParentSampled(share))),
+		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "selvage"),
+			attribute.String("service.version", c.Version),
+			attribute.String("service.instance.id", uuid.NewString()))),
+	)
+	return &Tracer{provider: provider, tracer: provider.Tracer("github.com/selvage/selvage")}, nil
+}
+
+// Close sends the spans that have ended, and stops tracing.
+func (t *Tracer) Close() error {
+	if t == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), flushFor)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("sending the last traces: %w", err)
+	}
+	return nil
+}
+
+// start begins a span within the trace of ctx. If ctx has no trace, or one that is not recorded, ok
+// is false.
+func (t *Tracer) start(ctx context.Context, name string, attrs ...attribute.KeyValue) (span trace.Span, ok bool) {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return nil, false
+	}
+	_, span = t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
+	return span, true
+}
