@@ -58,10 +58,12 @@ screenshots: build ## pictures of every page, in SCREENSHOTS, and those of READM
 		go test -tags picture -count=1 -vet=off -run '^TestPicture$$' ./test/clients
 
 lint: export GOGC := 100
-lint: ## vet, staticcheck, and the style of code and prose
+lint: ## vet, staticcheck, the style of code and prose, and the files in deploy
 	go vet ./...
 	go run $(STATICCHECK) ./...
 	go run ./test/style
+	go -C deploy/lint vet ./...
+	go -C deploy/lint test ./...
 
 fuzz: ## every fuzz target in turn, FUZZTIME each; FUZZ is a regular expression of their names
 	@go run ./test/fuzz -time $(or $(FUZZTIME),60s) -targets '$(FUZZ)'

@@ -18,6 +18,7 @@ need_package() { # need_package PACKAGE...; on other systems than Debian it chec
 	done
 }
 need_command cc gcc libc6-dev # for the race detector
+need_command caddy caddy
 need_command certutil libnss3-tools
 need_command chromium chromium
 need_command curl curl
@@ -31,6 +32,7 @@ need_command nginx nginx-light
 need_command qemu-aarch64 qemu-user # runs what is built for arm64
 need_command sipp sip-tester
 need_command sox sox
+need_command systemd-analyze systemd
 need_command taskset util-linux
 need_command node nodejs npm
 need_command npm npm

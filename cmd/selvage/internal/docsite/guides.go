@@ -40,7 +40,7 @@ var contents = []group{
 		{"api", "API"}, {"sdk", "Browser SDK"},
 	}},
 	{"Operating", []document{
-		{"operations", "Operations"}, {"https", "HTTPS and proxies"}, {"databases", "Databases"},
+		{"operations", "Operations"}, {"deploy", "Deploy"}, {"https", "HTTPS and proxies"}, {"databases", "Databases"},
 		{"backup", "Backup and restore"},
 		{"redis", "Redis"}, {"high-availability", "High availability"}, {"mail", "Email"},
 		{"delivery", "Deliveries"}, {"accounts", "Accounts"}, {"keys", "Keys"}, {"limits", "Limits"},

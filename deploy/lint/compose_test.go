@@ -1,0 +1,36 @@
+package lint
+
+import (
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/loader"
+	"github.com/compose-spec/compose-go/v2/types"
+)
+
+// TestCompose loads the compose file with the library of Compose, which checks it against its schema, and
+// checks what it promises.
+func TestCompose(t *testing.T) {
+	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: "../compose",
+		ConfigFiles: []types.ConfigFile{{Filename: "../compose/compose.yaml"}}, Environment: types.Mapping{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := project.Services["selvage"]
+	if !s.ReadOnly || len(s.CapDrop) != 1 || s.CapDrop[0] != "ALL" || len(s.SecurityOpt) != 1 {
+		t.Errorf("the server has more rights than it needs: %+v", s)
+	}
+	for _, p := range s.Ports {
+		if p.HostIP != "127.0.0.1" {
+			t.Errorf("port %s is open to the network", p.Published)
+		}
+	}
+	for _, name := range project.ServiceNames() {
+		if name != "selvage" && len(project.Services[name].Ports) > 0 {
+			t.Errorf("%s is open to the machine", name)
+		}
+	}
+	if len(project.Services) != 9 {
+		t.Errorf("%d services, want the server, PostgreSQL, six Redis and what forms their cluster",
+			len(project.Services))
+	}
+}

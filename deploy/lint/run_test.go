@@ -1,0 +1,275 @@
+package lint
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// need skips the test if a command is missing, or fails it where nothing may be skipped.
+func need(t *testing.T, command string) {
+	t.Helper()
+	if err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath(command); err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" || os.Getenv("SELVAGE_TEST_ALL") == "1" {
+		t.Fatalf("%s is missing: run test/setup.sh", command)
+	}
+	t.Skipf("%s is missing", command)
+}
+
+// read returns a file of deploy with replacements, pairs of a regular expression and a text. Each must
+// match.
+func read(t *testing.T, file string, replacements ...string) string {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(replacements); i += 2 {
+		re := regexp.MustCompile(replacements[i])
+		if !re.Match(raw) {
+			t.Fatalf("%s has no %s", file, re)
+		}
+		raw = re.ReplaceAllLiteral(raw, []byte(replacements[i+1]))
+	}
+	return string(raw)
+}
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// TestSystemd verifies the unit, and that systemd rates its exposure below 2 of 10.
+func TestSystemd(t *testing.T) {
+	need(t, "systemd-analyze")
+	unit := write(t, filepath.Join(t.TempDir(), "selvage.service"),
+		read(t, "../systemd/selvage.service", "/usr/local/bin/selvage", "/bin/true"))
+	if err := os.Chmod(unit, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
+	if err != nil || len(out) > 0 {
+		t.Errorf("verify: %v\n%s", err, out)
+	}
+	out, err = exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", unit).CombinedOutput()
+	if err != nil {
+		t.Errorf("security: %v\n%s", err, out)
+	}
+}
+
+// through returns a client that connects to a socket, whatever the URL.
+func through(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
+}
+
+// start runs a command until the end of the test.
+func start(t *testing.T, name string, args ...string) {
+	t.Helper()
+	var out bytes.Buffer
+	c := exec.Command(name, args...)
+	c.Stdout, c.Stderr = &out, &out
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	c.Env = append(os.Environ(), "XDG_DATA_HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir())
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = c.Wait()
+		if t.Failed() {
+			t.Logf("%s: %s", name, out.String())
+		}
+	})
+}
+
+// get fetches a URL, and tries again until something answers.
+func get(t *testing.T, client *http.Client, url string) (*http.Response, []byte) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err != nil && time.Now().Before(deadline) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp, body
+	}
+}
+
+// serve starts a server that lets the proxy in front send recordings. It returns its address, its media
+// directory and the path of a recording.
+func serve(t *testing.T) (address, media, recording string) {
+	t.Helper()
+	dir := t.TempDir()
+	binary := os.Getenv("SELVAGE_BINARY")
+	if binary == "" {
+		binary = filepath.Join(dir, "selvage")
+		build := exec.Command("go", "build", "-C", "../..", "-o", binary, "./cmd/selvage")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("building: %v\n%s", err, out)
+		}
+	}
+
+	t.Setenv("SELVAGE_RECORDINGS__OFFLOAD", "x-accel-redirect")
+	t.Setenv("SELVAGE_TRUSTED_PROXIES", "127.0.0.1")
+	start(t, binary, "serve", "--data", dir+"/data", "--listen", "127.0.0.1:0", "--listen-tls", "off",
+		"--listen-ops", "off", "--listen-media", "off")
+	address = await(t, dir+"/data/run.json")
+
+	first, err := os.ReadFile(dir + "/data/first-run.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording = regexp.MustCompile(`/api/laml/\S+\.wav`).FindString(string(first))
+	return address, dir + "/data/media", recording
+}
+
+// await waits until a server is ready, which writes run.json, and returns its address.
+func await(t *testing.T, run string) string {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		raw, err := os.ReadFile(run)
+		var running struct{ HTTP string }
+		if err == nil && json.Unmarshal(raw, &running) == nil {
+			return strings.TrimPrefix(running.HTTP, "http://")
+		}
+	}
+	t.Fatal("the server is not ready")
+	return ""
+}
+
+// checkProxy checks that a proxy forwards requests, and sends a recording itself.
+func checkProxy(t *testing.T, address string, client *http.Client, url, recording string) {
+	t.Helper()
+	resp, body := get(t, client, url+"/.well-known/openid-configuration")
+	var document struct{ Issuer string }
+	if err := json.Unmarshal(body, &document); err != nil || resp.StatusCode != 200 || document.Issuer == "" {
+		t.Fatalf("%d %s", resp.StatusCode, body)
+	}
+
+	direct, body := get(t, http.DefaultClient, "http://"+address+recording)
+	if direct.Header.Get("X-Accel-Redirect") == "" || len(body) > 0 {
+		t.Fatalf("the server sends %d bytes itself: %v", len(body), direct.Header)
+	}
+	resp, body = get(t, client, url+recording)
+	if resp.StatusCode != 200 || !bytes.HasPrefix(body, []byte("RIFF")) ||
+		resp.Header.Get("X-Content-Type-Options") != "nosniff" || resp.Header.Get("X-Accel-Redirect") != "" ||
+		resp.Header.Get("Content-Type") != direct.Header.Get("Content-Type") {
+		t.Errorf("%d, %d bytes, %v", resp.StatusCode, len(body), resp.Header)
+	}
+
+	// Nobody gets a file that the server has not permitted.
+	name := strings.TrimPrefix(direct.Header.Get("X-Accel-Redirect"), "/selvage-media/")
+	for _, path := range []string{"/selvage-media/" + name, "/" + name, "/srv/recordings/" + name} {
+		if resp, body := get(t, client, url+path); resp.StatusCode != 404 {
+			t.Errorf("GET %s = %d, %d bytes", path, resp.StatusCode, len(body))
+		}
+	}
+}
+
+// TestNginx runs nginx with the configuration, in front of a server.
+func TestNginx(t *testing.T) {
+	need(t, "nginx")
+	address, media, recording := serve(t)
+	dir := t.TempDir()
+	cert, key := certificate(t, dir)
+
+	site := write(t, dir+"/selvage.conf", read(t, "../nginx/selvage.conf",
+		`listen 443 ssl http2;`, "listen unix:"+dir+"/socket ssl http2;", `(?m)^ *listen \[::\].*$`, "",
+		`10\.0\.0\.11:8080`, address, `(?m)^ *server 10\.0\.0\.12.*$`, "", `/srv/recordings/;`, media+"/;",
+		`/etc/ssl/example\.org\.pem`, cert, `/etc/ssl/example\.org\.key`, key))
+	user := ""
+	if os.Getuid() == 0 {
+		user = "user root;" // the owner of the media directory
+	}
+	var temporary strings.Builder
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		fmt.Fprintf(&temporary, "%s_temp_path %s/%s;", kind, dir, kind)
+	}
+	conf := write(t, dir+"/nginx.conf", user+"daemon off; pid "+dir+"/pid; error_log stderr; events {} http { "+
+		"access_log off; "+temporary.String()+" include "+site+"; }")
+
+	if out, err := exec.Command("nginx", "-t", "-e", "stderr", "-c", conf).CombinedOutput(); err != nil {
+		t.Fatalf("nginx -t: %v\n%s", err, out)
+	}
+	start(t, "nginx", "-e", "stderr", "-c", conf)
+	checkProxy(t, address, through(dir+"/socket"), "https://id.example.org", recording)
+}
+
+// TestCaddy validates the Caddyfile, and runs Caddy with it in front of a server, without certificates.
+func TestCaddy(t *testing.T) {
+	need(t, "caddy")
+	if out, err := exec.Command("caddy", "validate", "--config", "../caddy/Caddyfile").CombinedOutput(); err != nil {
+		t.Fatalf("caddy validate: %v\n%s", err, out)
+	}
+	address, media, recording := serve(t)
+	dir := t.TempDir()
+	conf := write(t, dir+"/Caddyfile", "{\nadmin off\n}\n"+read(t, "../caddy/Caddyfile",
+		`(?m)^id\.example\.org, .* \{$`, "http://id.example.org {\nbind unix/"+dir+"/socket",
+		`10\.0\.0\.11:8080 10\.0\.0\.12:8080`, address, `/srv/recordings`, media))
+	start(t, "caddy", "run", "--config", conf, "--adapter", "caddyfile")
+	checkProxy(t, address, through(dir+"/socket"), "http://id.example.org", recording)
+}
+
+// certificate writes a self-signed certificate and its key.
+func certificate(t *testing.T, dir string) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"id.example.org"},
+		NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, dir+"/cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
+		write(t, dir+"/key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
+}
