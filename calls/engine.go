@@ -26,9 +26,15 @@ type Engine interface {
 	Close() error
 }
 
+// SRTP holds the rules for the encryption of a phone's media (RFC 3711). Keys are in descriptions (RFC 4568).
+type SRTP struct {
+	Required bool   `json:"r,omitempty"` // RTP is refused
+	Suites   string `json:"s,omitempty"` // the permitted suites, separated by spaces, the best first; "" permits all
+}
+
 // Terms are the conditions for the media of a leg. The zero value means a browser, and any codec.
 type Terms struct {
-	// Phone is the address of a phone, which exchanges plain RTP instead of WebRTC's media. Only
+	// Phone is the address of a phone, which exchanges RTP or SRTP instead of WebRTC's media. Only
 	// this address may send media, and media is sent only there. It must have proved itself, since
 	// RTP proves nothing. The zero value means a browser.
 	Phone netip.Addr
@@ -40,6 +46,9 @@ type Terms struct {
 	// Claimed means that Phone is only the source of a UDP packet, which may be forged. Until media
 	// comes from there, few packets are sent to it.
 	Claimed bool
+
+	// SRTP is for phones. Without Required, a phone is offered RTP, and its own offers decide.
+	SRTP SRTP
 
 	// Codecs lists the preferred audio codecs by their names in SDP, the best first. If the client
 	// offers none of them, the engine chooses another one.

@@ -15,6 +15,8 @@ type Socket struct {
 	Gateway  bool `json:"g,omitempty"` // the phone is a SIP gateway
 	Claimed  bool `json:"c,omitempty"` // the phone's address may be forged; see Terms
 	Endpoint bool `json:"e,omitempty"` // the phone registers as a SIP endpoint
+
+	SRTP SRTP `json:"s,omitzero"` // of the phone; see Terms
 }
 
 // An EventKind names what happened.

@@ -224,4 +224,6 @@ func (k *call) ringGateway() {
 }
 
 // termsFor returns the conditions for the media of a client.
-func termsFor(s Socket) Terms { return Terms{Phone: s.Phone, Gateway: s.Gateway, Claimed: s.Claimed} }
+func termsFor(s Socket) Terms {
+	return Terms{Phone: s.Phone, Gateway: s.Gateway, Claimed: s.Claimed, SRTP: s.SRTP}
+}

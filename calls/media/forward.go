@@ -41,6 +41,7 @@ func (w *worker) decryptRTP(t *transport, b []byte, now time.Time) ([]byte, bool
 	if err != nil {
 		return nil, false
 	}
+	w.decrypted = true
 	if !known && t.port == nil { // those of phones are in their cipher
 		t.in.sources = append(t.in.sources, ssrc)
 	}

@@ -113,20 +113,20 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 }
 
 // planPhone is plan for a phone. The first audio section is accepted. Its codec never changes,
-// because the other side's client cannot follow.
+// because the other side's client cannot follow, and neither does its encryption.
 func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 	accepted := false
 	for i := range d.Sections {
 		o := &d.Sections[i]
 		s := step{offer: o, old: l.findSection(o.Mid)}
-		s.answer = o.AnswerPhone(l.preferredCodecs(s.old, o.Kind)...)
 		if s.old != nil && !s.old.live() {
 			s.old = nil
 		}
+		s.answer = o.AnswerPhone(l.suites(s.old), l.preferredCodecs(s.old, o.Kind)...)
 		if !l.canMix(s.answer) {
 			return nil, errNotMixable
 		}
-		if accepted || s.old != nil && !s.answer.Rejected && s.old.agreed.Codecs[0].Name != s.answer.Codecs[0].Name {
+		if accepted || !s.answer.Rejected && !l.canUse(s.old, o, &s.answer) {
 			s.answer.Rejected = true
 		}
 
@@ -135,7 +135,7 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 	}
 	if !accepted {
 		return nil, problem.New(problem.Invalid, "no_media",
-			"the offer has no audio that can be used: plain RTP with Opus, G.722, PCMU or PCMA")
+			"the offer has no audio that can be used: RTP or SRTP with Opus, G.722, PCMU or PCMA")
 	}
 
 	// The port is opened last, so that no error leaves it open. At most one section is accepted.
@@ -149,6 +149,23 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 	return steps, nil
 }
 
+// canUse reports whether an accepted section of a phone is as encrypted as it must be, and agrees with the
+// section that it replaces, if any.
+func (l *leg) canUse(old *section, offer, answer *sdp.Section) bool {
+	switch secure := answer.IsSecure(); {
+	case l.terms.SRTP.Required && !secure:
+		return false
+	case old == nil:
+		return true
+	case secure != old.transport.port.secure || old.agreed.Codecs[0].Name != answer.Codecs[0].Name:
+		return false
+	case secure:
+		_, _, ok := chooseKeys(old.keys(), offer)
+		return ok
+	}
+	return true
+}
+
 // canMix reports whether a mixer can mix an accepted section, if the leg is made for one.
 func (l *leg) canMix(s sdp.Section) bool {
 	return l.voice == nil || s.Rejected || s.Kind != sdp.Audio || slices.Contains(mixable, s.Codecs[0].Name)
@@ -159,7 +176,7 @@ func (l *leg) checkUsable(s *sdp.Section) error {
 	_, hash := hashes[s.Fingerprint.Hash]
 	switch {
 	case l.isPhone():
-		return nil
+		return l.checkKeys(s)
 	case s.Ufrag == "" || s.Password == "":
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no ICE credentials", s.Mid)
 	case !hash:
@@ -241,7 +258,11 @@ func (l *leg) addOffered(s *section) (err error) {
 	var port *phonePort
 	o := s.agreed.Offer(itoa(len(l.sections)))
 	if l.isPhone() {
-		o = s.agreed.OfferPhone(itoa(len(l.sections)))
+		var suites []string
+		if l.terms.SRTP.Required {
+			suites = sdp.Suites(l.terms.SRTP.Suites)
+		}
+		o = s.agreed.OfferPhone(itoa(len(l.sections)), suites)
 		if port, err = l.engine.openPhonePort(l.terms); err != nil {
 			return err
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// Phones speak plain RTP, without ICE. Packets from a phone cannot be told apart by their source,
-// which is unknown until the first one arrives if the phone is behind NAT. Each section of a phone
-// therefore has a UDP port of its own. The engine accepts packets only from the address that the
-// phone proved when it authenticated, and sends media only there. Descriptions of phones determine
+// Phones speak RTP, or SRTP with keys in their descriptions, without ICE. Packets from a phone cannot be
+// told apart by their source, which is unknown until the first one arrives if the phone is behind NAT.
+// Each section of a phone therefore has a UDP port of its own. The engine accepts packets only from the
+// address that the phone proved when it authenticated, and sends media only there. Descriptions determine
 // the port alone, and only until the first packet arrives (symmetric RTP, RFC 4961). Those of gateways
 // determine the address, too, on trial.
 
@@ -27,6 +27,7 @@ type phonePort struct {
 	local   netip.AddrPort             // as in our description
 	proved  netip.Addr                 // the address that the phone has proved
 	gateway bool                       // see calls.Terms
+	secure  bool                       // the phone uses SRTP; never changes
 	claimed bool                       // the addresses to which media is sent are not proved
 	phone   atomic.Pointer[netip.Addr] // the only address to exchange packets with
 	latched atomic.Bool                // the phone has sent a packet from the port in use
@@ -115,12 +116,16 @@ func routeTo(a netip.Addr) netip.Addr {
 	return conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
 }
 
-// newPhoneTransport returns a transport for plain RTP.
+// newPhoneTransport returns a transport for RTP or, if the section names a suite, for SRTP.
 func (e *Engine) newPhoneTransport(s *section, port *phonePort) *transport {
 	t := e.newBareTransport(s)
 	t.port = port
-	t.in.ctx = &plain{}
-	s.out.setKeys(t, &plain{})
+	if len(s.agreed.Crypto) > 0 {
+		t.makeKeys(s.agreed.Crypto)
+	} else {
+		t.in.ctx = &plain{}
+		s.out.setKeys(t, &plain{})
+	}
 	e.group.Go(func() { e.readPhone(t) })
 	return t
 }
@@ -154,34 +159,44 @@ func (e *Engine) readPhone(t *transport) {
 			continue // an ICMP error for an earlier packet, or a truncated packet
 		}
 		remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
-		if now := time.Now(); t.latch(w.raw[:n], remote, now) {
-			w.dispatch(t, w.raw[:n], now)
-		} else {
-			e.counters.unknown.Add(1)
-		}
+		w.receivePhone(t, w.raw[:n], remote, time.Now())
 	}
 }
 
-// latch reports whether a packet comes from the phone. The first RTP packet sets the port to which
-// media is sent.
-func (t *transport) latch(b []byte, remote netip.AddrPort, now time.Time) bool {
+// receivePhone handles a packet that arrives at a phone's port. The first RTP packet sets the port to which
+// media is sent. If the phone uses SRTP, only a packet with the phone's key does.
+func (w *worker) receivePhone(t *transport, b []byte, remote netip.AddrPort, now time.Time) {
 	if remote.Addr() != *t.port.phone.Load() || len(b) < 12 || b[0]>>6 != 2 {
-		return false
+		w.engine.counters.unknown.Add(1)
+		return
 	}
 	current, last := t.path.Load(), t.lastHeard.Load()
 	switch {
 	case t.port.latched.Load() && current.remote == remote:
-		t.lastHeard.Store(now.UnixNano())
-		return true
+		if !t.port.secure {
+			t.lastHeard.Store(now.UnixNano())
+		}
+		w.dispatch(t, b, now)
 	case isRTCP(b), t.port.latched.Load() && now.UnixNano()-last < int64(relatch):
-		return false
+		w.engine.counters.unknown.Add(1)
+	case t.port.secure:
+		w.decrypted = false
+		if w.dispatch(t, b, now); w.decrypted {
+			t.latch(remote, now)
+		}
+	default:
+		t.latch(remote, now)
+		w.dispatch(t, b, now)
 	}
+}
+
+// latch makes the engine send the phone's media to the address of a packet.
+func (t *transport) latch(remote netip.AddrPort, now time.Time) {
 	t.lastHeard.Store(now.UnixNano())
 	t.setPath(&path{udp: t.port.conn, local: t.port.local, remote: remote}, now)
 	if !t.port.latched.Swap(true) && !t.up.Swap(true) {
 		t.section.connected(t)
 	}
-	return true
 }
 
 // isRTCP reports whether a packet is RTCP, on a port that also receives RTP (RFC 5761, section 4).

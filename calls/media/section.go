@@ -113,6 +113,7 @@ func (s *section) describe() sdp.Section {
 	t := s.transport
 	if t.port != nil {
 		d.Address, d.Port = t.port.local.Addr(), int(t.port.local.Port())
+		d.Crypto = t.crypto
 		return d
 	}
 	t.mu.Lock()

@@ -19,9 +19,11 @@ import (
 type transport struct {
 	engine    *Engine
 	section   *section
-	identity  *identity  // the certificate that our description names
-	port      *phonePort // nil for browsers, whose transports share the engine's ports
-	announced int        // the port in the phone's description; guarded by the engine's mu
+	identity  *identity    // the certificate that our description names
+	port      *phonePort   // nil for browsers, whose transports share the engine's ports
+	announced int          // the port in the phone's description; guarded by the engine's mu
+	crypto    []sdp.Crypto // our keys for a phone; see section.keys; guarded by the engine's mu
+	phoneKey  string       // the phone's key; guarded by the engine's mu
 	created   time.Time
 
 	path      atomic.Pointer[path]
@@ -152,6 +154,7 @@ func (t *transport) retirePrevious(c *credentials) {
 // port at which a phone expects media.
 func (t *transport) setRemote(s *sdp.Section) {
 	if t.port != nil {
+		t.setRemoteKey(s)
 		t.setRemotePort(s.Port, s.Address)
 		return
 	}

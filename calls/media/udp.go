@@ -16,15 +16,16 @@ const maxPacket = 2048
 
 // A worker holds what one goroutine needs to handle packets without allocating memory.
 type worker struct {
-	engine   *Engine
-	raw      [maxPacket]byte
-	plain    [maxPacket]byte
-	sealed   [maxPacket]byte
-	copied   [maxPacket]byte // for one of several clients
-	header   rtp.Header
-	request  stun.Message
-	response stun.Message
-	from     path // of the packet being handled
+	engine    *Engine
+	raw       [maxPacket]byte
+	plain     [maxPacket]byte
+	sealed    [maxPacket]byte
+	copied    [maxPacket]byte // for one of several clients
+	header    rtp.Header
+	decrypted bool // the packet being handled was RTP with the right key
+	request   stun.Message
+	response  stun.Message
+	from      path // of the packet being handled
 }
 
 func (e *Engine) newWorker() *worker { return &worker{engine: e} }

@@ -35,6 +35,10 @@ func (p *parser) attribute(name, value string) error {
 		s.addExtension(value)
 	case "msid", "ssrc":
 		s.addSource(name, value)
+	case "crypto":
+		if p.phone {
+			s.addCrypto(value)
+		}
 	default:
 		return s.setTransport(name, value)
 	}

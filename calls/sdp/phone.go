@@ -40,14 +40,19 @@ func (d *Description) finishPhone() {
 // held maps directions to those of a client that does not want to receive.
 var held = map[Direction]Direction{SendReceive: SendOnly, ReceiveOnly: Inactive}
 
-// AnswerPhone is like [Section.Answer] for a section that a phone offers. Only audio over plain RTP
-// is accepted.
-func (s *Section) AnswerPhone(first ...string) Section {
+// AnswerPhone is like [Section.Answer] for a section that a phone offers. Only audio over RTP is
+// accepted. If the phone offers SRTP, the answer names the first of the suites that the phone has, without
+// a key.
+func (s *Section) AnswerPhone(suites []string, first ...string) Section {
 	a := Section{Kind: s.Kind, Protocol: s.Protocol, Mid: s.Mid, Formats: s.Formats, Mux: s.Mux}
 	codecs := s.choose(first)
-	if s.Rejected || len(codecs) == 0 || !s.isPlain() {
+	crypto, known := s.FindCrypto(suites)
+	if s.Rejected || len(codecs) == 0 || !s.isPlain() && !(s.IsSecure() && known) {
 		a.Rejected, a.Direction = true, Inactive
 		return a
+	}
+	if s.IsSecure() {
+		a.Crypto = []Crypto{{Tag: crypto.Tag, Suite: crypto.Suite}}
 	}
 	a.Direction = s.Direction.Reverse()
 	a.setCodecs(codecs)
@@ -59,9 +64,13 @@ func (s *Section) isPlain() bool {
 	return s.Kind == Audio && (s.Protocol == "RTP/AVP" || s.Protocol == "RTP/AVPF")
 }
 
-// OfferPhone returns a section that offers a phone what s has agreed on.
-func (s *Section) OfferPhone(mid string) Section {
+// OfferPhone returns a section that offers a phone what s has agreed on, over SRTP if there are suites.
+// Their keys are missing.
+func (s *Section) OfferPhone(mid string, suites []string) Section {
 	o := Section{Kind: s.Kind, Protocol: "RTP/AVP", Mid: mid, Direction: SendReceive, Mux: true}
+	for i, suite := range suites {
+		o.Protocol, o.Crypto = "RTP/SAVP", append(o.Crypto, Crypto{Tag: i + 1, Suite: suite})
+	}
 	codecs := make([]Codec, 0, len(s.Codecs))
 	for _, c := range s.Codecs {
 		c.Feedback = nil
@@ -113,5 +122,6 @@ func (s *Section) writePhone(b *strings.Builder) {
 	if s.Mux {
 		b.WriteString("a=rtcp-mux\r\n")
 	}
+	s.writeCrypto(b)
 	fmt.Fprintf(b, "a=%s\r\n", s.Direction)
 }

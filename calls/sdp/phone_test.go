@@ -23,6 +23,12 @@ const softphone = "v=0\r\no=- 1 1 IN IP6 2001:db8::7\r\ns=-\r\nt=0 0\r\n" +
 	"m=audio 7000 RTP/AVP 96 0 97\r\nc=IN IP6 2001:db8::7\r\na=rtpmap:96 opus/48000/2\r\n" +
 	"a=rtpmap:97 telephone-event/48000\r\na=rtcp-mux\r\na=sendonly\r\n"
 
+// secure is deskPhone with keys for SRTP.
+var secure = strings.Replace(deskPhone, "RTP/AVP", "RTP/SAVP", 1) +
+	"a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:" + strings.Repeat("A", 40) + "|2^31\r\n" +
+	"a=crypto:2 AES_CM_128_HMAC_SHA1_32 inline:" + strings.Repeat("B", 40) + " WSH=64\r\n" +
+	"a=crypto:3 F8_128_HMAC_SHA1_80 inline:" + strings.Repeat("C", 40) + "\r\n"
+
 func TestAnswerPhone(t *testing.T) {
 	tests := []struct {
 		name, offer string
@@ -37,6 +43,9 @@ func TestAnswerPhone(t *testing.T) {
 		{"no port", strings.Replace(deskPhone, "m=audio 6000", "m=audio 0", 1), nil, "0 audio rejected"},
 		{"WebRTC", strings.Replace(deskPhone, "RTP/AVP", "UDP/TLS/RTP/SAVPF", 1), nil, "0 audio rejected"},
 		{"SRTP", strings.Replace(deskPhone, "RTP/AVP", "RTP/SAVP", 1), nil, "0 audio rejected"},
+		{"SRTP with a key", secure, nil, "0 audio G722=9 telephone-event=101 sendrecv"},
+		{"SRTP with two keys in a line", strings.Replace(secure, "|2^31", "|2^31;inline:AAAA", 1), nil,
+			"0 audio G722=9 telephone-event=101 sendrecv"},
 		{"G.729 alone", "v=0\r\nm=audio 6000 RTP/AVP 18\r\na=rtpmap:18 G729/8000\r\n", nil, "0 audio rejected"},
 	}
 
@@ -48,7 +57,7 @@ func TestAnswerPhone(t *testing.T) {
 		}
 		var answers []sdp.Section
 		for _, s := range d.Sections {
-			answers = append(answers, s.AnswerPhone(tt.first...))
+			answers = append(answers, s.AnswerPhone(sdp.Suites(""), tt.first...))
 		}
 		if got := summary(answers); got != tt.want {
 			t.Errorf("the answer to %s is %s, want %s", tt.name, got, tt.want)
@@ -75,7 +84,7 @@ func TestPhone(t *testing.T) {
 		t.Fatal(err)
 	}
 	agreed := browser.Sections[0].Answer(sdp.PCMU)
-	offer := agreed.OfferPhone("0")
+	offer := agreed.OfferPhone("0", nil)
 	phone, err := sdp.ParsePhone(deskPhone)
 	if err != nil {
 		t.Fatal(err)
@@ -95,11 +104,44 @@ func TestPhone(t *testing.T) {
 	}
 }
 
+// TestCrypto shows which keys of an offer are read, and in which order suites are chosen.
+func TestCrypto(t *testing.T) {
+	d, err := sdp.ParsePhone(secure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &d.Sections[0]
+	if len(s.Crypto) != 2 || s.Crypto[0].Tag != 1 || s.Crypto[1].Suite != "AES_CM_128_HMAC_SHA1_32" ||
+		len(s.Crypto[0].Key) != sdp.KeyLength(s.Crypto[0].Suite) {
+		t.Fatalf("ParsePhone read %+v, want two keys", s.Crypto)
+	}
+	for list, want := range map[string]int{"": 1, "AES_CM_128_HMAC_SHA1_32 AES_CM_128_HMAC_SHA1_80": 2, "unknown": 0} {
+		if c, ok := s.FindCrypto(sdp.Suites(list)); c.Tag != want || ok != (want > 0) {
+			t.Errorf("FindCrypto(%q) has the tag %d, want %d", list, c.Tag, want)
+		}
+	}
+
+	const suite = "AES_CM_128_HMAC_SHA1_80"
+	key := strings.Repeat("A", 40)
+	for _, line := range []string{"1 " + suite, "1 unknown inline:", "1 " + suite + " inline:AAAA",
+		"x " + suite + " inline:" + key, "1 " + suite + " uri:" + key,
+		"1 " + suite + " inline:" + strings.Repeat("!", 40), "1 " + suite + " inline:" + key + "|2^20|1:4",
+		"1 " + suite + " inline:" + key + " KDR=1"} {
+		d, err := sdp.ParsePhone(deskPhone + "a=crypto:" + line + "\r\n")
+		if err != nil || len(d.Sections[0].Crypto) != 0 {
+			t.Errorf("ParsePhone of a=crypto:%s = %+v, %v, want no key", line, d, err)
+		}
+	}
+}
+
 // FuzzParsePhone looks for phone descriptions that crash the parser, and for answers that the
 // parser reads differently from how they were written.
 func FuzzParsePhone(f *testing.F) {
 	f.Add(deskPhone)
 	f.Add(softphone)
+	f.Add(secure)
+	f.Add(strings.Replace(secure, "a=crypto:1",
+		strings.Repeat("a=crypto:3 AEAD_AES_256_GCM inline:||||;;\r\n", 500), 1))
 	f.Add(strings.Replace(deskPhone, "c=IN IP4 192.168.1.20", "c=IN IP4 224.2.1.1/127/3", 1))
 	f.Add("v=0\r\n" + strings.Repeat("c=IN IP4 192.0.2.1\r\n", 2000) + "m=audio 1 RTP/AVP 0\r\n")
 	f.Add("v=0\r\nm=audio 1 RTP/AVP" + strings.Repeat(" 96", 64) + "\r\n" + strings.Repeat("a=rtcp-mux\r\n", 1000))
@@ -116,7 +158,7 @@ func FuzzParsePhone(f *testing.F) {
 		}
 
 		for i := range d.Sections {
-			a := d.Sections[i].AnswerPhone()
+			a := d.Sections[i].AnswerPhone(sdp.Suites(""))
 			a.Address, a.Port = d.Sections[i].Address, d.Sections[i].Port
 			if !a.Address.IsValid() || a.Rejected {
 				continue

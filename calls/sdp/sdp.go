@@ -69,7 +69,8 @@ type Section struct {
 	// Phones use these instead of ICE.
 	Address netip.Addr // where the author receives RTP; filled by ParsePhone alone
 	Port    int
-	Mux     bool // RTCP shares the port with RTP (RFC 5761)
+	Mux     bool     // RTCP shares the port with RTP (RFC 5761)
+	Crypto  []Crypto // the author's keys for SRTP, the best suite first; filled by ParsePhone alone
 }
 
 // A Direction is who sends in a section, from the point of view of the description's author.

@@ -1,0 +1,118 @@
+package media
+
+import (
+	"crypto/rand"
+	"slices"
+
+	"github.com/pion/srtp/v3"
+
+	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Phones encrypt with keys in descriptions (RFC 4568). The engine makes a random key for each section, which
+// never changes. A phone may change its own key. Both directions never have the same key, because SRTP
+// would then encrypt two packets with the same key stream if their numbers were the same.
+
+// profiles maps the suites of a=crypto to the names that package srtp has for them.
+var profiles = map[string]srtp.ProtectionProfile{
+	"AES_CM_128_HMAC_SHA1_80": srtp.ProtectionProfileAes128CmHmacSha1_80,
+	"AES_CM_128_HMAC_SHA1_32": srtp.ProtectionProfileAes128CmHmacSha1_32,
+	"AES_256_CM_HMAC_SHA1_80": srtp.ProtectionProfileAes256CmHmacSha1_80,
+	"AES_256_CM_HMAC_SHA1_32": srtp.ProtectionProfileAes256CmHmacSha1_32,
+	"AEAD_AES_128_GCM":        srtp.ProtectionProfileAeadAes128Gcm,
+	"AEAD_AES_256_GCM":        srtp.ProtectionProfileAeadAes256Gcm,
+}
+
+// keys returns our keys for the media of a phone: none for RTP, or several while an offer is not answered.
+// The caller holds the engine's mu.
+func (s *section) keys() []sdp.Crypto {
+	if s == nil || !s.live() {
+		return nil
+	}
+	return s.transport.crypto
+}
+
+// suites returns the suites that a phone may use in a section, which is nil for a new one. The caller holds
+// the engine's mu.
+func (l *leg) suites(old *section) (names []string) {
+	if len(old.keys()) == 0 {
+		return sdp.Suites(l.terms.SRTP.Suites)
+	}
+	for _, c := range old.keys() {
+		names = append(names, c.Suite)
+	}
+	return names
+}
+
+// contextFor returns the cipher for the key in c.
+func contextFor(c sdp.Crypto, options ...srtp.ContextOption) (*srtp.Context, error) {
+	profile := profiles[c.Suite]
+	length, err := profile.KeyLen()
+	if err != nil {
+		return nil, err
+	}
+	return srtp.CreateContext([]byte(c.Key[:length]), []byte(c.Key[length:]), profile, options...)
+}
+
+// makeKeys makes a key for each suite, with which the engine encrypts what a phone receives.
+func (t *transport) makeKeys(suites []sdp.Crypto) {
+	t.port.secure = true
+	t.crypto = slices.Clone(suites)
+	for i, c := range t.crypto {
+		key := make([]byte, sdp.KeyLength(c.Suite))
+		_, _ = rand.Read(key) // never fails
+		t.crypto[i].Key = string(key)
+	}
+}
+
+// setRemoteKey sets the key of what a phone sends, and keeps only our key for the same suite. A phone that
+// keeps its key continues its stream. The caller holds the engine's mu.
+func (t *transport) setRemoteKey(s *sdp.Section) {
+	ours, theirs, ok := chooseKeys(t.crypto, s)
+	if !ok {
+		return
+	}
+	if ours.Tag = theirs.Tag; t.phoneKey == "" {
+		if ctx, err := contextFor(ours); err == nil { // without keys, nothing is sent
+			t.section.out.setKeys(t, ctx)
+		}
+	}
+	t.crypto = []sdp.Crypto{ours}
+	if theirs.Key == t.phoneKey {
+		return
+	}
+
+	ctx, err := contextFor(theirs, srtp.SRTPReplayProtection(reorder), srtp.SRTCPReplayProtection(64))
+	if err != nil {
+		return // its packets are dropped
+	}
+	t.phoneKey = theirs.Key
+	t.in.mu.Lock()
+	t.in.ctx = ctx
+	t.in.mu.Unlock()
+}
+
+// chooseKeys returns the keys of both sides for the first of our suites that a phone's description has. ok
+// is false if there is none, or if the phone sends our own key back.
+func chooseKeys(keys []sdp.Crypto, s *sdp.Section) (ours, theirs sdp.Crypto, ok bool) {
+	for _, ours := range keys {
+		if c, found := s.FindCrypto([]string{ours.Suite}); found && c.Key != ours.Key {
+			return ours, c, true
+		}
+	}
+	return ours, theirs, false
+}
+
+// checkKeys returns an error if a phone's answer to an offer of SRTP has no key that can be used. The
+// caller holds the engine's mu.
+func (l *leg) checkKeys(s *sdp.Section) error {
+	keys := l.findSection(s.Mid).keys()
+	if len(keys) == 0 {
+		return nil
+	}
+	if _, _, ok := chooseKeys(keys, s); !ok || !s.IsSecure() {
+		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no key for the offered encryption", s.Mid)
+	}
+	return nil
+}

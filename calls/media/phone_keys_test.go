@@ -1,0 +1,375 @@
+package media_test
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pion/rtp"
+	"github.com/pion/srtp/v3"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/test/servers"
+)
+
+const suite80 = "AES_CM_128_HMAC_SHA1_80"
+
+// suites are the supported ones.
+var suites = map[string]srtp.ProtectionProfile{
+	suite80:                   srtp.ProtectionProfileAes128CmHmacSha1_80,
+	"AES_CM_128_HMAC_SHA1_32": srtp.ProtectionProfileAes128CmHmacSha1_32,
+	"AES_256_CM_HMAC_SHA1_80": srtp.ProtectionProfileAes256CmHmacSha1_80,
+	"AES_256_CM_HMAC_SHA1_32": srtp.ProtectionProfileAes256CmHmacSha1_32,
+	"AEAD_AES_128_GCM":        srtp.ProtectionProfileAeadAes128Gcm,
+	"AEAD_AES_256_GCM":        srtp.ProtectionProfileAeadAes256Gcm,
+}
+
+// A secret is a phone's key for SRTP.
+type secret struct{ suite, key string }
+
+func newSecret(suite string) secret {
+	key := make([]byte, sdp.KeyLength(suite))
+	_, _ = rand.Read(key) // never fails
+	return secret{suite, string(key)}
+}
+
+// line returns the line of a description that has the key.
+func (s secret) line() string {
+	return fmt.Sprintf("a=crypto:1 %s inline:%s\r\n", s.suite, base64.StdEncoding.EncodeToString([]byte(s.key)))
+}
+
+// context returns a cipher with the key.
+func (s secret) context(t *testing.T) *srtp.Context {
+	t.Helper()
+	n, err := suites[s.suite].KeyLen()
+	must(t, err)
+	c, err := srtp.CreateContext([]byte(s.key[:n]), []byte(s.key[n:]), suites[s.suite])
+	must(t, err)
+	return c
+}
+
+// A securePhone exchanges SRTP with an engine.
+type securePhone struct {
+	*phone
+	secret
+	out, in *srtp.Context
+}
+
+func newSecurePhone(t *testing.T, suite string) *securePhone {
+	t.Helper()
+	p := &securePhone{phone: newPhone(t, "127.0.0.1"), secret: newSecret(suite)}
+	p.out = p.context(t)
+	return p
+}
+
+// offer returns the phone's description with its key.
+func (p *securePhone) offer() string { return p.offerWith(p.line()) }
+
+// offerWith returns the phone's description with other lines for keys.
+func (p *securePhone) offerWith(lines string) string {
+	return strings.Replace(p.description(p.port(), "sendrecv"), "RTP/AVP", "RTP/SAVP", 1) + lines
+}
+
+// keyIn returns the engine's key in its description.
+func keyIn(t *testing.T, description string) secret {
+	t.Helper()
+	d, err := sdp.ParsePhone(description)
+	must(t, err)
+	if len(d.Sections[0].Crypto) == 0 {
+		t.Fatalf("no key in\n%s", description)
+	}
+	c := d.Sections[0].Crypto[0]
+	return secret{c.Suite, c.Key}
+}
+
+// dial begins a call with the phone's offer, and returns the engine's answer.
+func (p *securePhone) dial(terms calls.Terms, e *media.Engine) string {
+	p.t.Helper()
+	terms.Phone = loopback
+	leg, answer, err := e.Answer(p.watch, p.offer(), terms)
+	must(p.t, err)
+	p.leg = leg
+	p.take(answer)
+	p.in = keyIn(p.t, answer).context(p.t)
+	return answer
+}
+
+// sealed returns the phone's next packet.
+func (p *securePhone) sealed(payload string) []byte {
+	p.t.Helper()
+	b, err := p.out.EncryptRTP(nil, p.packet(0, payload), nil)
+	must(p.t, err)
+	return b
+}
+
+// echoes sends packets from a socket until the phone hears the payload.
+func (p *securePhone) echoes(from *net.UDPConn, payload string) {
+	p.t.Helper()
+	b := make([]byte, 2048)
+	for end := time.Now().Add(deadline); time.Now().Before(end); {
+		_, err := from.WriteToUDP(p.sealed(payload), p.to)
+		must(p.t, err)
+		must(p.t, from.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
+		n, err := from.Read(b)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
+		}
+		must(p.t, err)
+		plain, err := p.in.DecryptRTP(nil, b[:n], nil)
+		if err != nil {
+			continue // of an earlier key
+		}
+		packet := &rtp.Packet{}
+		must(p.t, packet.Unmarshal(plain))
+		if string(packet.Payload) == payload {
+			return
+		}
+	}
+	p.t.Fatalf("the phone did not hear %q", payload)
+}
+
+// TestSecurePhone calls with each suite. Both directions have different keys.
+func TestSecurePhone(t *testing.T) {
+	for suite := range suites {
+		t.Run(suite, func(t *testing.T) {
+			e, p := newEngine(t), newSecurePhone(t, suite)
+			answer := p.dial(calls.Terms{SRTP: calls.SRTP{Required: true}}, e)
+			if !strings.Contains(answer, "RTP/SAVP 0 101\r\n") || strings.Count(answer, "a=crypto:1 "+suite+" ") != 1 ||
+				keyIn(t, answer).key == p.key {
+				t.Fatalf("the answer is\n%s\nwant another key for %s", answer, suite)
+			}
+			p.leg.Link(calls.Audio, p.leg)
+			p.echoes(p.conn, "hello")
+		})
+	}
+}
+
+// TestSecureOffer shows that a phone is offered the permitted suites, each with a key of its own, and that
+// its answer decides.
+func TestSecureOffer(t *testing.T) {
+	e, browser := newEngine(t), newPhone(t, "127.0.0.1")
+	browser.call(e, browser.description(browser.port(), "sendrecv"))
+	rules := calls.SRTP{Required: true, Suites: "AEAD_AES_256_GCM unknown " + suite80}
+	terms := calls.Terms{Phone: loopback, SRTP: rules}
+	offer := func(p *securePhone) string {
+		t.Helper()
+		leg, offer, err := e.Offer(p.watch, browser.leg, terms)
+		must(t, err)
+		p.leg = leg
+		p.take(offer)
+		return offer
+	}
+	p := newSecurePhone(t, suite80)
+	first := offer(p)
+	d, err := sdp.ParsePhone(first)
+	must(t, err)
+	keys := d.Sections[0].Crypto
+	if len(keys) != 2 || keys[0].Suite != "AEAD_AES_256_GCM" || keys[1].Suite != suite80 ||
+		keys[0].Tag == keys[1].Tag || strings.HasPrefix(keys[0].Key, keys[1].Key[:16]) {
+		t.Fatalf("the offer is\n%s\nwant two suites with different keys", first)
+	}
+
+	ours := secret{keys[1].Suite, keys[1].Key}
+	for name, answer := range map[string]string{
+		"RTP": p.description(p.port(), "sendrecv"), "no key": p.offerWith(""),
+		"our own key":   p.offerWith(ours.line()),
+		"another suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
+		"half a key":    p.offerWith(secret{suite80, p.key[:15]}.line()),
+	} {
+		if err := p.leg.Accept(answer); !errors.Is(err, problem.Invalid) {
+			t.Errorf("Accept of an answer with %s = %v, want %v", name, err, problem.Invalid)
+		}
+	}
+
+	must(t, p.leg.Accept(p.offerWith(strings.Replace(p.line(), "crypto:1", "crypto:2", 1))))
+	p.in = ours.context(t)
+	p.leg.Link(calls.Audio, p.leg)
+	p.echoes(p.conn, "hello")
+}
+
+// TestSecureOfferRefused shows which offers are refused. Encryption never ends during a call.
+func TestSecureOfferRefused(t *testing.T) {
+	e, p := newEngine(t), newSecurePhone(t, suite80)
+	plain := p.description(p.port(), "sendrecv")
+	required := calls.SRTP{Required: true}
+	bad := func(more string) string { return p.offerWith(strings.TrimSuffix(p.line(), "\r\n") + more + "\r\n") }
+	for _, tt := range []struct {
+		name, offer string
+		srtp        calls.SRTP
+	}{
+		{"RTP, but SRTP is required", plain, required}, {"keys, but RTP", plain + p.line(), required},
+		{"no key", p.offerWith(""), calls.SRTP{}}, {"no key, which is required", p.offerWith(""), required},
+		{"a suite that is not permitted", p.offer(), calls.SRTP{Suites: "AEAD_AES_256_GCM"}},
+		{"half a key", p.offerWith(secret{suite80, p.key[:15]}.line()), calls.SRTP{}},
+		{"no encryption of SRTP", bad(" UNENCRYPTED_SRTP"), calls.SRTP{}},
+		{"no authentication", bad(" UNAUTHENTICATED_SRTP"), calls.SRTP{}},
+		{"a key identifier", bad("|2^20|1:4"), calls.SRTP{}},
+		{"DTLS", strings.Replace(p.offer(), "RTP/SAVP", "UDP/TLS/RTP/SAVP", 1), calls.SRTP{}},
+	} {
+		_, _, err := e.Answer(p.watch, tt.offer, calls.Terms{Phone: loopback, SRTP: tt.srtp})
+		if !errors.Is(err, problem.Invalid) {
+			t.Errorf("Answer of an offer with %s = %v, want %v", tt.name, err, problem.Invalid)
+		}
+	}
+	if leg, answer, err := e.Answer(p.watch, bad("|2^31"), calls.Terms{Phone: loopback}); err != nil {
+		t.Errorf("Answer of a key with a lifetime = %q, %v, want no error", answer, err)
+	} else {
+		leg.Close()
+	}
+
+	answer := p.dial(calls.Terms{}, e)
+	p.leg.Link(calls.Audio, p.leg)
+	p.echoes(p.conn, "hello")
+	for name, offer := range map[string]string{
+		"RTP": plain, "another suite": p.offerWith(newSecret("AES_CM_128_HMAC_SHA1_32").line()),
+		"our own key": p.offerWith(keyIn(t, answer).line()), "no key": p.offerWith(""),
+	} {
+		if _, err := p.leg.Update(offer); !errors.Is(err, problem.Invalid) {
+			t.Errorf("Update with %s = %v, want %v", name, err, problem.Invalid)
+		}
+	}
+	p.echoes(p.conn, "still here")
+
+	other := newPhone(t, "127.0.0.1")
+	other.call(e, other.description(other.port(), "sendrecv"))
+	if _, err := other.leg.Update(p.offer()); !errors.Is(err, problem.Invalid) {
+		t.Errorf("Update of RTP to SRTP = %v, want %v", err, problem.Invalid)
+	}
+}
+
+// TestSecurePhoneChangesKey renegotiates with the same key, which continues the stream, and then with a new
+// one. Our key remains.
+func TestSecurePhoneChangesKey(t *testing.T) {
+	e, p := newEngine(t), newSecurePhone(t, suite80)
+	before := keyIn(t, p.dial(calls.Terms{}, e))
+	p.leg.Link(calls.Audio, p.leg)
+	p.echoes(p.conn, "hello")
+	for _, changed := range []bool{false, true} {
+		old := p.sealed("with the key from before")
+		if changed {
+			p.secret = newSecret(suite80)
+			p.out = p.context(t)
+		}
+		answer, err := p.leg.Update(p.offer())
+		must(t, err)
+		if keyIn(t, answer) != before {
+			t.Errorf("after an update, the answer is\n%s\nwant the same key", answer)
+		}
+		p.echoes(p.conn, fmt.Sprint("updated ", changed))
+		if !changed {
+			continue
+		}
+		dropped := e.Stats().Dropped
+		_, err = p.conn.WriteToUDP(old, p.to)
+		must(t, err)
+		waitFor(t, "the packet with the old key to be dropped", func() bool { return e.Stats().Dropped > dropped })
+	}
+}
+
+// TestSecureStrangers shows that packets without the phone's key are dropped, even from its address, and
+// that they do not divert its media. Repeated packets are dropped, too.
+func TestSecureStrangers(t *testing.T) {
+	e, p := newEngine(t), newSecurePhone(t, suite80)
+	p.dial(calls.Terms{}, e)
+	p.leg.Link(calls.Audio, p.leg)
+	dropped := func(conn *net.UDPConn, packet []byte) {
+		t.Helper()
+		before := e.Stats().Dropped
+		_, err := conn.WriteToUDP(packet, p.to)
+		must(t, err)
+		waitFor(t, "the packet to be dropped", func() bool { return e.Stats().Dropped > before })
+	}
+
+	// Before the phone has sent anything, a stranger behind the same NAT tries other keys, and none.
+	stranger := newPhone(t, "127.0.0.1")
+	wrong, err := newSecret(suite80).context(t).EncryptRTP(nil, p.packet(0, "wrong key"), nil)
+	must(t, err)
+	dropped(stranger.conn, p.packet(0, "no key"))
+	dropped(stranger.conn, wrong)
+	p.echoes(p.conn, "hello")
+	dropped(p.conn, wrong)
+	again := p.sealed("again")
+	_, err = p.conn.WriteToUDP(again, p.to)
+	must(t, err)
+	dropped(p.conn, again)
+	p.echoes(p.conn, "still here")
+	if got := stranger.hear(50 * time.Millisecond); got != nil {
+		t.Errorf("the stranger heard %q", got.Payload)
+	}
+}
+
+// TestSecureFFmpeg sends a tone from one ffmpeg to another one. ffmpeg has its own implementation of SRTP.
+func TestSecureFFmpeg(t *testing.T) {
+	ffmpeg, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		servers.Missing(t, "ffmpeg")
+	}
+	var samples []int16
+	for range 5 { // another program may take the ports that a phone leaves to ffmpeg
+		if samples, err = toneThrough(t, ffmpeg); err == nil {
+			break
+		}
+	}
+	must(t, err)
+	crossings := 0
+	for i := range len(samples) - 1 {
+		if (samples[i] < 0) != (samples[i+1] < 0) {
+			crossings++
+		}
+	}
+	if crossings < 450 || crossings > 550 { // 500 Hz crosses zero 500 times in half a second
+		t.Errorf("the sound crosses zero %d times in half a second, want about 500", crossings)
+	}
+}
+
+// toneThrough returns half a second of what one ffmpeg hears of the tone of another one. It returns an error
+// if one of them ends.
+func toneThrough(t *testing.T, ffmpeg string) ([]int16, error) {
+	t.Helper()
+	e, from, to := newEngine(t), newSecurePhone(t, suite80), newSecurePhone(t, suite80)
+	from.dial(calls.Terms{SRTP: calls.SRTP{Required: true}}, e)
+	answer := to.dial(calls.Terms{SRTP: calls.SRTP{Required: true}}, e)
+	from.leg.Link(calls.Audio, to.leg)
+	must(t, from.conn.Close())
+	must(t, to.conn.Close())
+
+	file := filepath.Join(t.TempDir(), "phone.sdp")
+	text := fmt.Sprintf("v=0\no=- 1 1 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio %d RTP/SAVP 0\n%s",
+		to.port(), strings.ReplaceAll(keyIn(t, answer).line(), "\r\n", "\n"))
+	must(t, os.WriteFile(file, []byte(text), 0o600))
+	receiver := exec.CommandContext(t.Context(), ffmpeg, "-v", "error", "-protocol_whitelist",
+		"file,rtp,srtp,udp,crypto", "-i", file, "-f", "s16le", "-ar", "8000", "-")
+	sound, err := receiver.StdoutPipe()
+	must(t, err)
+	sender := exec.CommandContext(t.Context(), ffmpeg, "-v", "error", "-re", "-f", "lavfi", "-i",
+		"sine=frequency=500:sample_rate=8000", "-c:a", "pcm_mulaw", "-f", "rtp", "-srtp_out_suite", suite80,
+		"-srtp_out_params", base64.StdEncoding.EncodeToString([]byte(from.key)),
+		fmt.Sprintf("srtp://127.0.0.1:%d?localport=%d", from.to.Port, from.port()))
+
+	must(t, receiver.Start())
+	must(t, sender.Start())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = sender.Wait()
+		_ = receiver.Process.Kill() // it would wait for the sender
+	}()
+	samples := make([]int16, 4000)
+	err = binary.Read(sound, binary.LittleEndian, samples)
+	_ = sender.Process.Kill()
+	<-ended
+	_ = receiver.Wait()
+	return samples, err
+}
