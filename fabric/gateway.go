@@ -39,14 +39,14 @@ type GatewayStore interface {
 // A Gateway is a SIP trunk, carrier or PBX.
 type Gateway struct {
 	ID, ProjectID, Name string
-	User, Host          string // of its URI; User may be ""
-	Port                uint16 // 0 if the URI has none
-	Transport           string // udp, tcp or tls
-	Username, Password  string // for authentication at the gateway; "" for none
-	Registers           bool   // the server registers at the gateway
-	CallerID            string // the number that called parties see; "" for the caller's own
-	Encrypted           bool   // calls need encrypted media
-	Codecs              []string
+	User, Host          string         // of its URI; User may be ""
+	Port                uint16         // 0 if the URI has none
+	Transport           string         // udp, tcp or tls
+	Username, Password  string         // for authentication at the gateway; "" for none
+	Registers           bool           // the server registers at the gateway
+	CallerID            string         // the number that called parties see; "" for the caller's own
+	Encrypted           bool           // calls need encrypted media
+	Codecs, Ciphers     []string       // by their names in the API
 	Prefixes            []string       // of the phone numbers that are called through it
 	Networks            []netip.Prefix // from which its calls come
 	MaxCalls            int            // most calls at a time
@@ -107,7 +107,7 @@ func gatewayOf(r Resource) Gateway {
 	_ = json.Unmarshal(r.Fields["codecs"], &g.Codecs)
 	_ = json.Unmarshal(r.Fields["prefixes"], &g.Prefixes)
 	_ = json.Unmarshal(r.Fields["max_calls"], &g.MaxCalls)
-	g.Networks = networksOf(r.Fields)
+	g.Networks, g.Ciphers = networksOf(r.Fields), ciphersOf(r.Fields)
 	return g
 }
 

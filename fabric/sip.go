@@ -82,6 +82,14 @@ func (a SIPAddress) User() string { return a.Fields.Text("user") }
 // Encrypted reports whether the address accepts only calls with encrypted media.
 func (a SIPAddress) Encrypted() bool { return a.Fields.Text("encryption") == "required" }
 
+// Ciphers returns the SRTP ciphers of the address by their names in the API.
+func (a SIPAddress) Ciphers() []string { return ciphersOf(a.Fields) }
+
+func ciphersOf(v kinds.Values) (names []string) {
+	_ = json.Unmarshal(v["ciphers"], &names) // the schema ensures a list of strings
+	return names
+}
+
 // Owner returns the id of the subscriber or SIP endpoint that a phone with the credentials belongs to.
 func (c SIPCredential) Owner() string {
 	if c.EndpointID != "" {
@@ -89,6 +97,9 @@ func (c SIPCredential) Owner() string {
 	}
 	return c.SubscriberID
 }
+
+// MustEncrypt reports whether the phone must use TLS and encrypt its media.
+func (c SIPCredential) MustEncrypt() bool { return c.Fields.Text("encryption") == "required" }
 
 // Username returns the name that the phone registers with.
 func (c SIPCredential) Username() string { return c.Fields.Text("username") }

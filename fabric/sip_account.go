@@ -24,6 +24,9 @@ func (c SIPCredential) Codecs() (names []string) {
 	return names
 }
 
+// Ciphers returns the SRTP ciphers of the credentials by their names in the API.
+func (c SIPCredential) Ciphers() []string { return ciphersOf(c.Fields) }
+
 // FindAccounts returns the accounts with a username, of subscribers and SIP endpoints. Usernames are
 // unique among those of a project's subscribers and among its endpoints, so there may be several: the
 // password decides which account a phone has. Accounts of disabled subscribers are left out.

@@ -108,13 +108,20 @@ func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []cal
 			node = s.c.Node // this process may have started after the registration
 		}
 		all = append(all, calls.Phone{Codecs: codecsOf(c), Socket: calls.Socket{Node: node, ID: socketID(owner, b.ID),
-			Phone: b.Remote.Addr(), Endpoint: c.EndpointID != ""}})
+			Phone: b.Remote.Addr(), Endpoint: c.EndpointID != "", SRTP: srtpOf(c.MustEncrypt(), c.Ciphers())}})
 	}
 	return all, nil
 }
 
 // codecsOf returns the codecs that the credentials permit, by their names in SDP.
 func codecsOf(c fabric.SIPCredential) []string { return codecNames(c.Codecs()) }
+
+// srtpOf returns the rules for encryption that fields of the API mean. The API has one suite by the name
+// of a draft, with tags of 8 bytes. RFC 7714 has only the one with 16 bytes.
+func srtpOf(required bool, ciphers []string) calls.SRTP {
+	suites := strings.Join(ciphers, " ")
+	return calls.SRTP{Required: required, Suites: strings.Replace(suites, "AEAD_AES_256_GCM_8", "AEAD_AES_256_GCM", 1)}
+}
 
 // codecNames converts the names of codecs in the API to those in SDP.
 func codecNames(codecs []string) (names []string) {
@@ -142,7 +149,7 @@ func (s *Server) findBinding(ctx context.Context, id string) (b binding, f flow,
 	}
 	b = r.Bindings[i]
 	f = flow{udp: s.c.UDP, remote: b.Remote}
-	if b.TCP {
+	if b.TCP || f.udp == nil {
 		s.mu.Lock()
 		f.udp, f.tcp = nil, s.streams[b.Remote]
 		s.mu.Unlock()

@@ -41,7 +41,7 @@ func contactsOf(r *sip.Request) (all []contact, wildcard bool, err error) {
 		if own, ok := c.Params.Get("expires"); ok {
 			one.expires = seconds(own)
 		}
-		if !strings.EqualFold(c.Address.Scheme, "sip") || len(one.uri) > maxContactURI {
+		if s := strings.ToLower(c.Address.Scheme); s != "sip" && s != "sips" || len(one.uri) > maxContactURI {
 			return nil, false, errContact
 		}
 		all = append(all, one)

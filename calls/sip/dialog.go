@@ -84,7 +84,8 @@ func (s *Server) remove(d *dialog) {
 }
 
 // dialogOf returns the dialog that a request belongs to. It returns nil if the dialog is unknown,
-// or if the request does not come from the address of the dialog's phone.
+// if the request does not come from the address of the dialog's phone, or if it is not encrypted although
+// the dialog is: the answer to a re-INVITE has keys for media.
 func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
 	s.mu.Lock()
 	d := s.dialogs[dialogKey{r.CallID().Value(), tagOf(r.To().Params)}]
@@ -94,7 +95,7 @@ func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if !d.knows(f.source()) || d.remoteTag != tagOf(r.From().Params) {
+	if !d.knows(f.source()) || d.flow.isSecure() && !f.isSecure() || d.remoteTag != tagOf(r.From().Params) {
 		return nil
 	}
 	return d

@@ -26,13 +26,14 @@ const (
 
 // The errors of a gateway to which no call can be sent.
 var (
-	errEncryption = errors.New("the gateway requires encrypted media, which this server does not support")
+	errEncryption = errors.New("the gateway requires encrypted media, but its transport is not tls")
+	errNoUDP      = errors.New("the gateway uses UDP, which this server does not serve; see listen_sip")
 	errNoAddress  = errors.New("the gateway has no permitted address; see egress.allow")
 )
 
 // Trunk finds the address of a gateway. It serves as Trunk in [calls.Config].
 func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (calls.Phone, error) {
-	if g.Encrypted {
+	if g.Encrypted && g.Transport != "tls" {
 		return calls.Phone{}, errEncryption
 	}
 	at, err := s.resolve(ctx, g)
@@ -44,8 +45,8 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 		user = g.User
 	}
 	id := strings.Join([]string{g.ID, at.String(), user}, "/")
-	return calls.Phone{Codecs: codecNames(g.Codecs),
-		Socket: calls.Socket{Node: s.c.Node, ID: id, Phone: at.Addr(), Gateway: true}}, nil
+	return calls.Phone{Codecs: codecNames(g.Codecs), Socket: calls.Socket{Node: s.c.Node, ID: id, Phone: at.Addr(),
+		Gateway: true, SRTP: srtpOf(g.Encrypted, g.Ciphers)}}, nil
 }
 
 // resolve returns the address of a gateway (RFC 3263). Projects choose the names of their gateways,
@@ -96,6 +97,9 @@ const dialFor = 5 * time.Second
 // flowTo returns the path to a gateway at an address. For TCP and TLS, it connects unless there is a
 // connection.
 func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort) (flow, error) {
+	if g.Transport == "udp" && s.c.UDP == nil {
+		return flow{}, errNoUDP
+	}
 	if g.Transport == "udp" {
 		return flow{udp: s.c.UDP, remote: at}, nil
 	}
@@ -205,6 +209,9 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 		return err
 	}
 	f, err := s.flowTo(ctx, g, at)
+	if err == nil && d.client.Socket.SRTP.Required && !f.isSecure() {
+		err = errEncryption // the gateway was changed since Trunk
+	}
 	if err != nil {
 		return err
 	}

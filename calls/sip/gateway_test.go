@@ -386,7 +386,7 @@ func TestSIPAddress(t *testing.T) {
 	p, _ = call(false) // anyone could have forged the source of this
 	p.expect("401")
 
-	change("encryption", `"required"`) // which this server does not support
+	change("encryption", `"required"`) // and the call comes without TLS
 	p, _ = call(true)
 	p.expect("401")
 	change("encryption", `"optional"`)

@@ -84,7 +84,8 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 		s.countGuess(ctx, c, f)
 		return c, false
 	}
-	at := calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source()}
+	at := calls.Socket{Node: s.c.Node, ID: uuid.NewString(), Phone: f.source(),
+		SRTP: srtpOf(a.MustEncrypt(), a.Ciphers())}
 	if a.EndpointID == "" {
 		return caller{client: clientOf(a.SIPCredential, at)}, true
 	}

@@ -33,11 +33,14 @@ func (f flow) network() string {
 	switch {
 	case f.tcp == nil:
 		return "UDP"
-	case f.tcp.isTLS():
+	case f.isSecure():
 		return "TLS"
 	}
 	return "TCP"
 }
+
+// isSecure reports whether messages on the path are encrypted.
+func (f flow) isSecure() bool { return f.tcp != nil && f.tcp.isTLS() }
 
 // write sends a message without waiting. If the message cannot be sent, it is repeated later, or
 // its transaction times out.
@@ -92,10 +95,11 @@ func (s *Server) admits(a netip.Addr) bool {
 	return true
 }
 
-// acceptTCP accepts connections until the listener is closed.
-func (s *Server) acceptTCP() {
+// accept accepts connections of TCP or TLS until the listener is closed. The first message is read after
+// the handshake, for which strangers have as long as for their first request.
+func (s *Server) accept(from net.Listener) {
 	for {
-		conn, err := s.c.TCP.Accept()
+		conn, err := from.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}

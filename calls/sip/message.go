@@ -192,7 +192,7 @@ func (c credentials) isFor(r *sip.Request) bool {
 func (s *Server) newRequest(method sip.RequestMethod, to sip.Uri, f flow) *sip.Request {
 	r := sip.NewRequest(method, to)
 	r.AppendHeader(&sip.ViaHeader{ProtocolName: "SIP", ProtocolVersion: "2.0", Transport: f.network(),
-		Host: s.hostFor(f), Port: s.port,
+		Host: s.hostFor(f), Port: s.portFor(f),
 		Params: sip.HeaderParams{{K: "branch", V: sip.RFC3261BranchMagicCookie + rand.Text()}, {K: "rport"}}})
 	forwards := sip.MaxForwardsHeader(70)
 	r.AppendHeader(&forwards)
@@ -208,11 +208,23 @@ func (s *Server) hostFor(f flow) string {
 	return a.String()
 }
 
+// portFor returns the port at which the phone can reach the server. For a connection to a gateway by TLS,
+// it is that of TCP if TLS is not served.
+func (s *Server) portFor(f flow) int {
+	if f.isSecure() && s.ports.secure != 0 || s.ports.plain == 0 {
+		return s.ports.secure
+	}
+	return s.ports.plain
+}
+
 // contactFor returns a Contact header with the server's address, to which the phone sends requests
 // within a dialog.
 func (s *Server) contactFor(f flow) sip.Header {
-	u := sip.Uri{Scheme: "sip", User: "selvage", Host: s.hostFor(f), Port: s.port}
-	if f.tcp != nil {
+	u := sip.Uri{Scheme: "sip", User: "selvage", Host: s.hostFor(f), Port: s.portFor(f)}
+	switch {
+	case f.isSecure() && s.ports.secure != 0:
+		u.UriParams = sip.HeaderParams{{K: "transport", V: "tls"}}
+	case f.tcp != nil:
 		u.UriParams = sip.HeaderParams{{K: "transport", V: "tcp"}}
 	}
 	return &sip.ContactHeader{Address: u}

@@ -37,7 +37,9 @@ func (d *dialog) start(socket string, e calls.Event) {
 	if err == nil {
 		err = sip.ParseUri(b.Contact, &contact)
 	}
-	if err != nil { // the phone registered with another server, or its connection was closed
+	// The phone may have registered with another server, or without TLS before its credentials required
+	// encryption, or its connection may have been closed.
+	if err != nil || d.client.Socket.SRTP.Required && !f.isSecure() {
 		if d.finish() {
 			d.hangUp(calls.Fail, calls.UserNotRegistered)
 		}

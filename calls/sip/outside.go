@@ -87,12 +87,14 @@ func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow) (calle
 	}
 
 	to, err := s.c.Fabric.PhoneNumbers.AddressFor(ctx, number)
-	i := slices.IndexFunc(all, func(g fabric.Gateway) bool { return g.ProjectID == to.ProjectID && !g.Encrypted })
+	i := slices.IndexFunc(all, func(g fabric.Gateway) bool {
+		return g.ProjectID == to.ProjectID && (!g.Encrypted || f.isSecure())
+	})
 	if err != nil || i < 0 {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 	g, err := s.c.Fabric.Gateways.Find(ctx, to.ProjectID, all[i].ID) // it may have been deleted since it was read
-	if err != nil || g.Encrypted {                                   // media is never encrypted
+	if err != nil || g.Encrypted && !f.isSecure() {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
 
@@ -101,7 +103,7 @@ func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow) (calle
 		from = calls.Party{Address: n, Name: n}
 	}
 	c := s.callerFrom(f, to, g.ID, from)
-	c.client.Socket.Gateway, c.gateway = true, &g
+	c.client.Socket.Gateway, c.client.Socket.SRTP, c.gateway = true, srtpOf(g.Encrypted, g.Ciphers), &g
 	return c, true, nil
 }
 
@@ -137,7 +139,7 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 		}
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
-	if a.Encrypted() { // media is never encrypted
+	if a.Encrypted() && !f.isSecure() {
 		return caller{}, false, nil
 	}
 	password, err := s.c.Fabric.SIP.Password(a)
@@ -163,6 +165,7 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 	c := s.callerFrom(f, to, a.ID, calls.Party{Address: "sip:" + uri, Name: shown})
 	c.proven = password != ""
 	c.client.Socket.Claimed = !c.proven && f.udp != nil
+	c.client.Socket.SRTP = srtpOf(a.Encrypted(), a.Ciphers())
 	return c, true, nil
 }
 

@@ -139,8 +139,8 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 	case err != nil:
 		s.log.Error("authenticating a phone", "error", err)
 		s.reply(r, f, 500, "Server Internal Error")
-	case a.Fields.Text("encryption") == "required":
-		s.reply(r, f, 403, "Encryption Required") // this server offers no encryption
+	case a.MustEncrypt() && !f.isSecure():
+		s.reply(r, f, 403, "TLS Required") // the keys for media are in the messages
 	default:
 		s.prove(f)
 		return a, true

@@ -8,7 +8,7 @@
 // calls.Terms. Any node can carry the call; SIP stays on the node where the phone is registered.
 //
 //	message.go      SIP messages; the only file that depends on how sipgo represents headers
-//	listen.go       UDP and TCP; limits before anything is parsed
+//	listen.go       UDP, TCP and TLS; limits before anything is parsed
 //	transaction.go  repeated messages over UDP (RFC 3261, section 17)
 //	digest.go       authentication (RFC 7616, RFC 8760), with SHA-256 or MD5
 //	register.go     registrations, which are kept in the session store
@@ -29,6 +29,7 @@ package sip
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
 	"net"
@@ -45,8 +46,9 @@ import (
 
 // Config holds the dependencies of a Server.
 type Config struct {
-	UDP *net.UDPConn // required
-	TCP net.Listener // required
+	UDP *net.UDPConn // nil if only TLS is served
+	TCP net.Listener // nil if UDP is
+	TLS net.Listener // of encrypted connections, for which Secure wraps it; nil for none
 
 	Fabric   *fabric.Fabric
 	Sessions session.Store  // holds registrations
@@ -74,7 +76,7 @@ type Server struct {
 	c     Config
 	calls *calls.Calls // set by Carry
 	log   *slog.Logger
-	port  int
+	ports struct{ plain, secure int } // 0 for none
 
 	nonces   nonces
 	blocked  blocks
@@ -110,7 +112,7 @@ const (
 	maxPinged       = 50_000 // UDP addresses to ping
 )
 
-// New returns a Server that uses the sockets in c. Both must have the same port.
+// New returns a Server that uses the sockets in c. UDP and TCP must have the same port.
 func New(c Config) *Server {
 	if c.Digests == nil {
 		c.Digests = []string{"SHA-256", "MD5"}
@@ -126,8 +128,9 @@ func New(c Config) *Server {
 	}
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails
-	return &Server{
-		c: c, log: c.Log, port: c.UDP.LocalAddr().(*net.UDPAddr).Port,
+
+	s := &Server{
+		c: c, log: c.Log,
 		nonces: nonces{secret: secret}, open: limit.Connections{Most: maxStreams, PerNetwork: maxPerNetwork},
 		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxUnprovenEach},
 		rates:    newRates(), workers: make(chan struct{}, maxWorkers),
@@ -136,10 +139,20 @@ func New(c Config) *Server {
 		dialogs: make(map[dialogKey]*dialog), legs: make(map[string]*dialog),
 		pinged: make(map[netip.AddrPort]time.Time), registrations: make(map[string]*enrollment),
 	}
+	if c.UDP != nil {
+		s.ports.plain = c.UDP.LocalAddr().(*net.UDPAddr).Port
+	}
+	if c.TLS != nil {
+		s.ports.secure = c.TLS.Addr().(*net.TCPAddr).Port
+	}
+	return s
 }
 
-// Port returns the port number, which is the same for UDP and TCP.
-func (s *Server) Port() int { return s.port }
+// Ports returns the port number of UDP and TCP, and that of TLS. Each is 0 if it is not served.
+func (s *Server) Ports() (plain, secure int) { return s.ports.plain, s.ports.secure }
+
+// Secure makes the listener for TLS use a configuration. Call it before Run.
+func (s *Server) Secure(c *tls.Config) { s.c.TLS = tls.NewListener(s.c.TLS, c) }
 
 // Carry sets the calls that phones take part in. Call it before Run.
 func (s *Server) Carry(c *calls.Calls) { s.calls = c }
@@ -151,9 +164,15 @@ const pingEvery = 20 * time.Second
 // Run serves until ctx ends, and then closes the sockets.
 func (s *Server) Run(ctx context.Context) {
 	var work sync.WaitGroup
-	work.Go(s.readUDP)
-	work.Go(s.acceptTCP)
+	if s.c.UDP != nil {
+		work.Go(s.readUDP)
+		work.Go(func() { s.accept(s.c.TCP) })
+	}
+	if s.c.TLS != nil {
+		work.Go(func() { s.accept(s.c.TLS) })
+	}
 	work.Go(func() { s.runGateways(ctx) })
+
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -174,8 +193,13 @@ func (s *Server) Run(ctx context.Context) {
 
 // Close closes the sockets and connections. It returns no error.
 func (s *Server) Close() error {
-	_ = s.c.UDP.Close() // reading ends either way
-	_ = s.c.TCP.Close()
+	if s.c.UDP != nil {
+		_ = s.c.UDP.Close() // reading ends either way
+		_ = s.c.TCP.Close()
+	}
+	if s.c.TLS != nil {
+		_ = s.c.TLS.Close()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/md5"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,7 @@ type world struct {
 	records *calls.Records
 	server  *sip.Server
 	udp     *net.UDPAddr
+	tls     string // the address for SIP by TLS
 	project string
 
 	subscribers map[string]string // ids by name
@@ -91,16 +93,20 @@ func newWorld(t *testing.T) *world {
 	udp, tcp := listen(t)
 	w.udp = udp.LocalAddr().(*net.UDPAddr)
 	log := slog.New(slog.DiscardHandler)
-	w.server = sip.New(sip.Config{UDP: udp, TCP: tcp, Fabric: w.fabric, Sessions: sessions, Node: "node", Alone: true,
+	secure := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
+	w.tls = secure.Addr().String()
+	w.server = sip.New(sip.Config{UDP: udp, TCP: tcp, TLS: secure, Fabric: w.fabric, Sessions: sessions,
+		Node: "node", Alone: true,
 		Limits: limit.New(sessions, limit.Rates{limit.SIPPerUser: limit.Of(4, time.Hour),
 			limit.SIPPerNetwork: limit.Of(6, time.Hour)}),
-		AddressFor: engine.AddressFor, Log: log,
+		AddressFor: engine.AddressFor, Log: log, Roots: trusted(),
 		MayReach: func(_ string, at netip.AddrPort) bool { return at.Addr().IsLoopback() }})
 	w.calls = calls.New(calls.Config{Fabric: w.fabric, Engine: engine, Clients: browsers{w}, Store: rows, Rooms: rows,
 		Sessions: sessions, Phones: w.server.Phones, Trunk: w.server.Trunk, Node: "node", Log: log,
 		Limits: calls.Limits{Ring: 5 * time.Second}})
 	w.records = calls.NewRecords(rows)
 	w.server.Carry(w.calls)
+	w.server.Secure(&tls.Config{Certificates: []tls.Certificate{certificate()}, MinVersion: tls.VersionTLS12})
 
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -281,6 +287,9 @@ func (p *phone) write(r request, authorization string) string {
 	}
 	local := p.conn.LocalAddr().String()
 	transport := strings.ToUpper(p.conn.LocalAddr().Network())
+	if _, ok := p.conn.(*tls.Conn); ok {
+		transport = "TLS"
+	}
 	return fmt.Sprintf("%s %s SIP/2.0\r\nVia: SIP/2.0/%s %s;rport;branch=%s\r\nMax-Forwards: 70\r\n"+
 		"From: <sip:%s@selvage.test>;tag=%s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d %s\r\n"+
 		"Contact: <sip:%s@%s;transport=%s>\r\n%s%sContent-Length: %d\r\n\r\n%s",

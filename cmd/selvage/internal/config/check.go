@@ -70,6 +70,7 @@ func (c Config) checkListeners(from Origins) error {
 	reject("listen_media", c.ListenMedia, "")
 	reject("listen_turn", c.ListenTURN, "", Auto)
 	reject("listen_sip", c.ListenSIP, "", Auto)
+	reject("listen_sips", c.ListenSIPS, "", Auto)
 	reject("fabric_host", c.FabricHost, Off, Auto)
 
 	for _, pair := range []struct {
@@ -97,6 +98,13 @@ func (c Config) checkListeners(from Origins) error {
 		{"listen_sip", "listen_ops", c.ListenSIP, c.ListenOps},
 		{"listen_sip", "listen_media", c.ListenSIP, c.MediaListener()},
 		{"listen_sip", "listen_turn", c.ListenSIP, c.ListenTURN},
+		{"listen_sips", "listen", c.ListenSIPS, c.Listen},
+		{"listen_sips", "listen_tls", c.ListenSIPS, c.TLSAddress()},
+		{"listen_sips", "listen_mtls", c.ListenSIPS, c.ListenMTLS},
+		{"listen_sips", "listen_ops", c.ListenSIPS, c.ListenOps},
+		{"listen_sips", "listen_media", c.ListenSIPS, c.MediaListener()},
+		{"listen_sips", "listen_turn", c.ListenSIPS, c.ListenTURN},
+		{"listen_sips", "listen_sip", c.ListenSIPS, c.ListenSIP},
 	} {
 		if pair.a.collides(pair.b) {
 			errs = append(errs, from.errorf(pair.path,

@@ -44,6 +44,9 @@ type Config struct {
 	// Address at which phones register and call by SIP, UDP and TCP on one port number, such as
 	// :5060, or off.
 	ListenSIP HostPort `key:"listen_sip" default:"off"`
+	// Address at which phones register and call by SIP over TLS, such as :5061, or off. It uses the
+	// certificate of HTTPS.
+	ListenSIPS HostPort `key:"listen_sips" default:"off"`
 	// UDP ports for the media of phones, two for each call of a phone; 0 for any free ones.
 	PhonePorts portRange `key:"phone_ports" default:"20000-20999"`
 

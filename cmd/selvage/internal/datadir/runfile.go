@@ -27,6 +27,7 @@ type Running struct {
 	Probe     string `json:"probe,omitempty"` // with which its UDP port can be tested
 	TURN      string `json:"turn,omitempty"`  // the URL for clients
 	SIP       string `json:"sip,omitempty"`   // host:port for phones, UDP and TCP
+	SIPS      string `json:"sips,omitempty"`  // host:port for phones, TLS
 	PublicURL string `json:"public_url"`
 	AuthURL   string `json:"auth_url"`
 }

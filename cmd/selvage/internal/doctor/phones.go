@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"net"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
@@ -9,18 +10,41 @@ import (
 // phones checks that the running server has the port for phones, or that UDP and TCP are free, and
 // that phones elsewhere can reach it.
 func (e callChecks) phones(ctx context.Context) []Finding {
+	return e.checkPhones(e.Config.ListenSIP, "--listen-sip", e.running.SIP, "UDP and TCP",
+		func(address string) error { return tryBoth(ctx, address) })
+}
+
+// securePhones is like phones for the port of TLS.
+func (e callChecks) securePhones(ctx context.Context) []Finding {
+	conf := e.Config
+	if conf.ListenSIPS != config.Off && conf.TLSAddress() == config.Off && conf.ListenMTLS == config.Off {
+		return []Finding{brokenf("set --listen-tls",
+			"%s needs the certificate of HTTPS, which is off", conf.ListenSIPS)}
+	}
+	return e.checkPhones(conf.ListenSIPS, "--listen-sips", e.running.SIPS, "TLS", func(address string) error {
+		l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return l.Close()
+	})
+}
+
+// checkPhones checks one port for phones. running is the address that the running server uses, or "".
+func (e callChecks) checkPhones(
+	address config.HostPort, flag, running, transports string, try func(address string) error,
+) []Finding {
 	why, carries := e.carriesCalls()
-	address := e.Config.ListenSIP
 	switch {
 	case !carries:
 		return []Finding{skippedf("%s", why)}
 	case address == config.Off:
-		return []Finding{skippedf("off: phones cannot register")}
+		return []Finding{skippedf("off: phones cannot register by %s", transports)}
 	case !e.alive:
-		if err := tryBoth(ctx, string(address)); err != nil {
-			return []Finding{unlistenable(address, "--listen-sip", err)}
+		if err := try(string(address)); err != nil {
+			return []Finding{unlistenable(address, flag, err)}
 		}
-	case e.running.SIP == "":
+	case running == "":
 		return []Finding{skippedf("%s is opened at the next start", address)}
 	}
 
@@ -29,7 +53,7 @@ func (e callChecks) phones(ctx context.Context) []Finding {
 			"phones reach %s, but their media is on %s, which only this machine reaches", address, media)}
 	}
 	if e.alive {
-		return []Finding{finef("%s, used by the running server for UDP and TCP", e.running.SIP)}
+		return []Finding{finef("%s, used by the running server for %s", running, transports)}
 	}
-	return []Finding{finef("%s is free for UDP and TCP", address)}
+	return []Finding{finef("%s is free for %s", address, transports)}
 }

@@ -26,8 +26,9 @@ import (
 func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger) error {
 	address := a.Config.MediaListener()
 	if address == config.Off || a.relay == nil {
-		if a.Config.ListenSIP != config.Off {
-			return errors.New("--listen-sip needs calls, which --listen-media or the services switch off")
+		if a.Config.ListenSIP != config.Off || a.Config.ListenSIPS != config.Off {
+			return errors.New(
+				"--listen-sip and --listen-sips need calls, which --listen-media or the services switch off")
 		}
 		return nil
 	}

@@ -277,7 +277,15 @@ func openPorts(ctx context.Context, c Config, log *slog.Logger) (p ports, err er
 	if conf.ListenMedia != config.Auto {
 		errs = append(errs, probe(ctx, conf.ListenMedia, "--listen-media"))
 	}
-	errs = append(errs, probe(ctx, conf.ListenSIP, "--listen-sip"), p.close())
+	errs = append(errs, probe(ctx, conf.ListenSIP, "--listen-sip"))
+	if conf.ListenSIPS != config.Off {
+		l, err := listenSIPS(ctx, conf.ListenSIPS)
+		if err == nil {
+			err = l.Close()
+		}
+		errs = append(errs, err)
+	}
+	errs = append(errs, p.close())
 	return p, errors.Join(errs...)
 }
 

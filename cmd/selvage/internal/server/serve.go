@@ -125,6 +125,9 @@ func Serve(ctx context.Context, c Config) (err error) {
 		}
 		s.metrics.watchCertificates(s.certs)
 	}
+	if err := s.secureSIP(); err != nil {
+		return errors.Join(err, s.ports.close(), s.app.Close())
+	}
 	if s.ports.turn != nil {
 		if err := s.openTURN(); err != nil {
 			return errors.Join(err, s.ports.close(), s.app.Close())
@@ -264,9 +267,11 @@ func (s *server) running() datadir.Running {
 	if s.turn != nil {
 		r.TURN = s.turn.URL()
 	}
+
 	if s.app.sip != nil {
-		host, _, _ := net.SplitHostPort(string(s.app.Config.ListenSIP))
-		r.SIP = net.JoinHostPort(host, strconv.Itoa(s.app.sip.Port()))
+		plain, secure := s.app.sip.Ports()
+		r.SIP = withPort(s.app.Config.ListenSIP, plain)
+		r.SIPS = withPort(s.app.Config.ListenSIPS, secure)
 	}
 	if s.app.engine != nil {
 		host, _, _ := net.SplitHostPort(string(s.app.Config.MediaListener()))
@@ -274,6 +279,15 @@ func (s *server) running() datadir.Running {
 		r.Probe = s.app.engine.Probe()
 	}
 	return r
+}
+
+// withPort returns an address with the port in use, or "" if port is 0.
+func withPort(address config.HostPort, port int) string {
+	if port == 0 {
+		return ""
+	}
+	host, _, _ := net.SplitHostPort(string(address))
+	return net.JoinHostPort(host, strconv.Itoa(port))
 }
 
 // sweep deletes expired data at startup and every minute.

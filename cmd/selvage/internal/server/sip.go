@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strconv"
 
@@ -11,23 +12,58 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// openSIP opens the port for phones, unless it is off, and lets calls ring them.
-func (a *App) openSIP(ctx context.Context, c *calls.Config) error {
-	address := a.Config.ListenSIP
-	if address == config.Off {
+// openSIP opens the ports for phones, unless they are off, and lets calls ring them.
+func (a *App) openSIP(ctx context.Context, c *calls.Config) (err error) {
+	plain, secure := a.Config.ListenSIP, a.Config.ListenSIPS
+	if plain == config.Off && secure == config.Off {
 		return nil
 	}
-	udp, tcp, err := listenBoth(ctx, address)
-	if err != nil {
-		return listenError(err, address, "--listen-sip")
+	var udp *net.UDPConn
+	var tcp, encrypted net.Listener
+	if plain != config.Off {
+		if udp, tcp, err = listenBoth(ctx, plain); err != nil {
+			return listenError(err, plain, "--listen-sip")
+		}
 	}
+	if secure != config.Off {
+		if encrypted, err = listenSIPS(ctx, secure); err != nil {
+			if udp != nil {
+				err = errors.Join(err, udp.Close(), tcp.Close())
+			}
+			return err
+		}
+	}
+
 	a.sip = sip.New(sip.Config{
-		UDP: udp, TCP: tcp, Fabric: a.Fabric, Sessions: a.sessions, Limits: a.limits, Node: a.node,
+		UDP: udp, TCP: tcp, TLS: encrypted, Fabric: a.Fabric, Sessions: a.sessions, Limits: a.limits, Node: a.node,
 		Alone: c.Nodes == nil, Digests: a.Config.PhoneDigests, AddressFor: a.engine.AddressFor, Log: c.Log,
 		MayReach: a.egress.MayReach,
 	})
 	a.opened = append(a.opened, a.sip)
 	c.Phones, c.Trunk, c.Clients = a.sip.Phones, a.sip.Trunk, clients{a.relay, a.sip}
+	return nil
+}
+
+// listenSIPS opens the port for phones that use TLS.
+func listenSIPS(ctx context.Context, address config.HostPort) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+	if err != nil {
+		return nil, listenError(err, address, "--listen-sips")
+	}
+	return l, nil
+}
+
+// secureSIP makes the port for phones that use TLS use the certificate of HTTPS.
+func (s *server) secureSIP() error {
+	if s.app.Config.ListenSIPS == config.Off {
+		return nil
+	}
+	if s.certs == nil {
+		return errors.New("--listen-sips needs the certificate of HTTPS; set --listen-tls")
+	}
+	conf := s.certs.TLS()
+	conf.CipherSuites, conf.NextProtos = suites, nil
+	s.app.sip.Secure(conf)
 	return nil
 }
 
