@@ -125,8 +125,12 @@ func longestPrefix(prefixes []string, number string) (longest string) {
 }
 
 // expensive lists ranges whose calls cost much more than others of their country, and which are
-// therefore the usual destinations of fraud: satellites, international and national premium rates,
-// personal numbers, and islands of the North American plan that look like calls within it.
+// therefore the usual destinations of fraud: satellites, international and national premium rates, shared
+// costs, personal numbers, pagers, directory inquiries, and islands of the North American plan that look
+// like calls within it. The sources are ITU-T E.164 and the national numbering plans.
+//
+// Numbers of directory inquiries are listed only where no area code begins with the same digits: +44118 is
+// Reading, and +31118 is Middelburg.
 var expensive = []string{
 	"+870", "+881", "+882", "+883", // satellites and international networks (ITU-T E.164)
 	"+808", "+878", "+888", "+979", // shared cost, personal numbers, disaster relief, premium rate
@@ -137,16 +141,26 @@ var expensive = []string{
 	"+1758", "+1767", "+1784", "+1809", "+1829", "+1849", "+1868", "+1869", "+1876", // the Caribbean
 	"+1900", "+1976", // premium rate
 
-	"+43810", "+43820", "+43821", "+43828", "+43900", "+43901", "+43930", "+43931", "+43939", // Austria
-	"+41900", "+41901", "+41906", // Switzerland
-	"+4484", "+4487", "+449", "+4470", // United Kingdom
-	"+49137", "+49180", "+49185", "+49188", "+49190", "+49900", "+49700", // Germany
-	"+3389", "+32902", "+32903", "+32904", "+32905", "+32906", "+32907", "+32909", // France, Belgium
+	// NANPA assigns 500 and the codes like it to personal communications, 600 and 622 to Canadian special
+	// services such as satellites, and 700 to services of each carrier: none has a common price.
+	"+1500", "+1521", "+1522", "+1523", "+1524", "+1525", "+1526", "+1527", "+1528", "+1529", "+1533", "+1544",
+	"+1566", "+1577", "+1588", "+1600", "+1622", "+1700",
+
+	"+43118", "+43810", "+43820", "+43821", "+43828", "+43900", "+43901", "+43930", "+43931", "+43939", // Austria
+	"+41840", "+41842", "+41844", "+41848", "+41878", "+41900", "+41901", "+41906", // Switzerland
+	"+4484", "+4487", "+449", "+4470", "+4476", // United Kingdom
+	"+49118", "+49137", "+49180", "+49185", "+49188", "+49190", "+49900", "+49700", // Germany
+	"+3381", "+3382", "+3389", // France
+	"+3270", "+3277", "+32902", "+32903", "+32904", "+32905", "+32906", "+32907", "+32909", // Belgium
 	"+31900", "+31906", "+31909", // Netherlands
-	"+34803", "+34806", "+34807", "+34905", "+34907", // Spain
-	"+39144", "+39166", "+39178", "+39199", "+39892", "+39893", "+39894", "+39895", "+39899", // Italy
-	"+48300", "+4870", "+420900", "+420906", "+420908", "+420909", // Poland, Czechia
-	"+4590", "+46900", "+46939", "+46944", "+4699", "+47820", "+47829", "+358600", "+358700", // the north
-	"+61190", "+6119", "+64900", "+81990", // Australia, New Zealand, Japan
+	"+34118", "+34803", "+34806", "+34807", "+34901", "+34902", "+34905", "+34907", // Spain
+	"+35160", "+351707", "+351708", "+351760", "+351761", "+351762", "+351808", // Portugal
+	"+39144", "+39166", "+39178", "+39199", "+39840", "+39841", "+39847", "+39848", // Italy
+	"+39892", "+39893", "+39894", "+39895", "+39899",
+	"+48300", "+48801", "+48804", "+4870", "+420900", "+420906", "+420908", "+420909", // Poland, Czechia
+	"+3690", "+38560", "+38690", "+421900", // Hungary, Croatia, Slovenia, Slovakia
+	"+4590", "+46900", "+46939", "+46944", "+4677", "+4699", "+47815", "+47820", "+47829", // Denmark, Sweden, Norway
+	"+358600", "+358700", // Finland
+	"+61190", "+6119", "+64900", "+81570", "+81990", "+2786", // Australia, New Zealand, Japan, South Africa
 	"+7809", "+7803", // Russia
 }
