@@ -11,7 +11,8 @@ import (
 // checks what it promises.
 func TestCompose(t *testing.T) {
 	project, err := loader.LoadWithContext(t.Context(), types.ConfigDetails{WorkingDir: "../compose",
-		ConfigFiles: []types.ConfigFile{{Filename: "../compose/compose.yaml"}}, Environment: types.Mapping{}})
+		ConfigFiles: []types.ConfigFile{{Filename: "../compose/compose.yaml"}},
+		Environment: types.Mapping{"S3_ACCESS_KEY": "x", "S3_SECRET_KEY": "y"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +30,8 @@ func TestCompose(t *testing.T) {
 			t.Errorf("%s is open to the machine", name)
 		}
 	}
-	if len(project.Services) != 9 {
-		t.Errorf("%d services, want the server, PostgreSQL, six Redis and what forms their cluster",
+	if len(project.Services) != 11 {
+		t.Errorf("%d services, want the server, PostgreSQL, six Redis, an object store, and two that prepare them",
 			len(project.Services))
 	}
 }
