@@ -213,6 +213,13 @@ type Options struct {
 	View     View   // how it is shown
 }
 
+// Render returns a page as a document, for a frame within another page.
+func Render(p Page, v View) (string, error) {
+	var body bytes.Buffer
+	err := render(&body, p, v)
+	return body.String(), err
+}
+
 // Write writes a page. The page is never cached, can be framed only by o.Framer, runs only our
 // scripts and only if o.Scripts is set, and loads nothing from other origins.
 func Write(w http.ResponseWriter, p Page, o Options) error {

@@ -23,9 +23,10 @@ type Brand struct {
 	Terms, Privacy string // URLs; may be ""
 }
 
-// A Picture is a logo to show; the zero value means none.
+// A Picture is a logo to show; the zero value means none. Its URL is a path on this server, or
+// a data URL with a picture that this server drew.
 type Picture struct {
-	URL        string
+	URL        template.URL
 	Wide, High int
 	Plate      string // "l" or "d": the theme in which it needs a background
 }

@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"html/template"
 	"net/http"
 	"strings"
 
@@ -73,7 +74,7 @@ func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	b.Name = c.Name
 
 	if shown, ok := brand.ParseLogo(own.Logo); ok {
-		b.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide,
+		b.Logo = templates.Picture{URL: template.URL("/brand/logo/" + shown.Name + ".png"), Wide: shown.Wide,
 			High: shown.High, Plate: shown.Plate}
 	}
 	b.Color = strings.TrimPrefix(b.Color, "#")

@@ -32,6 +32,8 @@ type brandPage struct {
 	Client                            bool
 	Form                              form
 	Logo                              *logoView // nil if it has no logo of its own
+	Chosen                            *logoView // a new logo that is not saved yet; nil if there is none
+	ChosenFile                        string    // its picture in base64, sent back with the form
 	Preview                           preview
 	MayChange                         bool
 }
@@ -56,13 +58,30 @@ func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 	if err != nil {
 		return nil, err
 	}
+	return viewLogo(shown, body), nil
+}
+
+// viewLogo returns a logo that was drawn by us.
+func viewLogo(shown brand.ShownLogo, body []byte) *logoView {
 	return &logoView{shown, template.URL(
-		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of our own image
+		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))} // base64 of our own image
 }
 
 // showBranding serves GET /dashboard/projects/{project}/branding. It also serves POST of the
 // preview, which shows the form again with a preview of its values and saves nothing.
-func (a *brandPages) showBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
+func (a *brandPages) showBranding(v *visit) error { return a.previewForm(v, nil) }
+
+// previewForm shows the form with the submitted values and the chosen logo, if there are any.
+func (a *brandPages) previewForm(v *visit, c *idp.Client) error {
+	chosen, isGiven, err := v.typedLogo()
+	if err != nil {
+		return a.brandPage(v, http.StatusUnprocessableEntity, c, brand.Logo{}, err)
+	}
+	if !isGiven {
+		chosen = brand.Logo{}
+	}
+	return a.brandPage(v, http.StatusOK, c, chosen, nil)
+}
 
 // showClientBranding does the same as showBranding for a client, below
 // /dashboard/projects/{project}/clients/{id}.
@@ -71,7 +90,7 @@ func (a *brandPages) showClientBranding(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.brandPage(v, http.StatusOK, &c, nil)
+	return a.previewForm(v, &c)
 }
 
 // brandForm returns the form for the branding of a client, or of the project if c is nil.
@@ -98,8 +117,9 @@ func (v *visit) brandForm(c *idp.Client) form {
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// brandPage shows the form and a preview, for a client or for the project if c is nil.
-func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
+// brandPage shows the form and a preview, for a client or for the project if c is nil. A chosen logo is
+// kept in the form until it is saved.
+func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.Logo, wrong error) error {
 	project := v.project
 	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding",
 		MayChange: v.mayIn(operator.Write), Form: v.brandForm(c)}
@@ -133,6 +153,12 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) e
 		look.Set(in.Name, strings.TrimSpace(in.Value))
 	}
 	p.Preview.Page = p.Action + "/preview?" + look.Encode()
+	if shown, ok := brand.ParseLogo(chosen.Name); ok {
+		p.Chosen, p.ChosenFile = viewLogo(shown, chosen.PNG), base64.StdEncoding.EncodeToString(chosen.PNG)
+		if p.Preview.Documents, err = a.samples(v, c, look, p.Chosen); err != nil {
+			return err
+		}
+	}
 	if chosen, ok := brand.ParseColor(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
 		p.Preview.Verdicts = readingsOf(chosen)
 	}
@@ -180,7 +206,7 @@ func (a *brandPages) saveBranding(v *visit) error {
 	change := fabric.ProjectChange{Name: text("name", p.Name), Color: text("color", p.Color),
 		Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy)}
 	if wrong = errors.Join(wrong, change.Check(), err); wrong != nil {
-		return a.brandPage(v, http.StatusUnprocessableEntity, nil, wrong)
+		return a.brandPage(v, http.StatusUnprocessableEntity, nil, uploaded, wrong)
 	}
 	if _, err := a.Fabric.Projects.Update(v.r.Context(), p.ID, change); err != nil {
 		return err
@@ -217,7 +243,7 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	}
 
 	if wrong != nil {
-		return a.brandPage(v, http.StatusUnprocessableEntity, &c, wrong)
+		return a.brandPage(v, http.StatusUnprocessableEntity, &c, uploaded, wrong)
 	}
 	if isGiven {
 		if _, err := a.Clients.Clients.SetLogo(v.r.Context(), c.ID, uploaded); err != nil {
@@ -244,6 +270,14 @@ func (v *visit) typedLogo() (l brand.Logo, isGiven bool, err error) {
 			l, err = brand.MakeLogo(v.r.Context(), "logo", raw)
 			return l, err == nil, err
 		}
+	}
+	if kept := v.form.Get("logo"); kept != "" { // chosen before, and sent back with the form
+		raw, err := base64.StdEncoding.DecodeString(kept)
+		if err != nil {
+			return l, false, problem.New(problem.Malformed, "bad_request", "the form is invalid")
+		}
+		l, err = brand.MakeLogo(v.r.Context(), "logo", raw)
+		return l, err == nil, err
 	}
 	return l, v.form.Get("remove") != "", nil
 }

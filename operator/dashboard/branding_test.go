@@ -2,11 +2,13 @@ package dashboard_test
 
 import (
 	"bytes"
+	"html"
 	"image"
 	"image/color"
 	"image/png"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -99,6 +101,38 @@ func TestBrandingFaults(t *testing.T) {
 				!strings.Contains(a.body, `id="faults"`) || strings.Contains(a.body, `href="javascript`) {
 				t.Errorf("%s: %s: %s %s", name, what, a.Status, between(a.body, `id="faults"`, "</div>"))
 			}
+		}
+	}
+}
+
+// TestChosenLogo shows that the preview has the logo that was chosen, and that the form keeps it, through a
+// preview and an error, until it is saved.
+func TestChosenLogo(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	for name, at := range w.brandingPages(t) {
+		token, seen := b.token(at), html.UnescapeString(b.get(at).find(t, shownMarks.String()))
+		chosen := regexp.MustCompile(`<input type="hidden" name="logo" value="([^"]+)">`)
+		previewed := b.upload(at+"/preview", picture(t, color.Black), "form", token, "name", "Shop")
+		if n := strings.Count(previewed.body, `srcdoc="&lt;!doctype html&gt;`); previewed.StatusCode != http.StatusOK ||
+			n != 2 || !strings.Contains(previewed.body, "src=&#34;data:image/png;base64,") {
+			t.Errorf("%s: the preview has %d pages: %s", name, n, previewed.Status)
+		}
+		kept := html.UnescapeString(previewed.find(t, chosen.String()))
+
+		refused := b.upload(at, "", "form", token, "name", "Shop", "color", "red;}", "logo", kept)
+		if refused.StatusCode != http.StatusUnprocessableEntity ||
+			html.UnescapeString(refused.find(t, chosen.String())) != kept {
+			t.Errorf("%s: the logo is lost with an error in another field: %s", name, refused.Status)
+		}
+
+		b.upload(at, "", "form", token, "seen", seen, "name", "Shop", "logo", kept).leadsTo(t, at+"?done=changed")
+		if saved := b.get(at); !strings.Contains(saved.body, `alt="Current logo"`) {
+			t.Errorf("%s: the chosen logo was not saved", name)
+		}
+		broken := b.upload(at+"/preview", "", "form", token, "logo", "%%%")
+		if broken.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: a logo that is not base64: %s", name, broken.Status)
 		}
 	}
 }

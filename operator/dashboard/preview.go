@@ -3,6 +3,8 @@ package dashboard
 import (
 	"cmp"
 	"fmt"
+	"html/template"
+	"net/url"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
@@ -17,6 +19,8 @@ type preview struct {
 	Page     string // URL of the preview; each frame adds its theme
 	Real     string // URL of the actual login page
 	Verdicts []reading
+	// Documents holds the page itself for each theme, if its logo is not saved yet; otherwise it is nil.
+	Documents map[string]string
 }
 
 // A reading describes how legible a color is in one theme.
@@ -52,10 +56,38 @@ func (a *brandPages) showClientPreview(v *visit) error {
 	return a.signInPage(v, &c)
 }
 
+// samples returns the login page in both themes, with the values in q and a logo that is not saved.
+func (a *brandPages) samples(v *visit, c *idp.Client, q url.Values, logo *logoView) (map[string]string, error) {
+	page, view, err := a.sample(v, c, q)
+	if err != nil {
+		return nil, err
+	}
+	view.Brand.Logo = templates.Picture{URL: logo.URL, Wide: logo.Wide, High: logo.High, Plate: logo.Plate}
+
+	all := make(map[string]string)
+	for _, view.Theme = range []string{"light", "dark"} {
+		if all[view.Theme], err = templates.Render(page, view); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
-	q, english := v.r.URL.Query(), messages.English()
+	page, view, err := a.sample(v, c, v.r.URL.Query())
+	if err != nil {
+		return err
+	}
+	// The page is inert: even if it is opened directly, it must not accept passwords.
+	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'", Inert: true})
+}
+
+// sample returns the login page with the branding in q.
+func (a *brandPages) sample(v *visit, c *idp.Client, q url.Values) (page templates.Login, view templates.View,
+	err error) {
+	english := messages.English()
 	own := idp.Client{ProjectID: v.project.ID}
-	page := templates.Login{App: english.Say("your-account"), EmailFocus: true,
+	page = templates.Login{App: english.Say("your-account"), EmailFocus: true,
 		Register: v.project.Registration == fabric.RegistrationOpen}
 	if c != nil {
 		own = *c
@@ -69,13 +101,13 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 	own.BrandColor, own.TermsURI, own.PolicyURI = "", "", ""
 	b, err := a.Clients.Clients.Brand(v.r.Context(), own)
 	if err != nil {
-		return err
+		return page, view, err
 	}
 	if c == nil { // a project has no other brand to fall back on
 		b = idp.Brand{Logo: b.Logo}
 	}
 
-	view := templates.View{Brand: templates.Brand{
+	view = templates.View{Brand: templates.Brand{
 		Name: page.App, Terms: cmp.Or(strings.TrimSpace(q.Get("tos_uri")), b.Terms),
 		Privacy: cmp.Or(strings.TrimSpace(q.Get("policy_uri")), b.Privacy),
 	}}
@@ -85,13 +117,11 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 		}
 	}
 	if shown, ok := brand.ParseLogo(b.Logo); ok {
-		view.Brand.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide,
+		view.Brand.Logo = templates.Picture{URL: template.URL("/brand/logo/" + shown.Name + ".png"), Wide: shown.Wide,
 			High: shown.High, Plate: shown.Plate}
 	}
 	if theme := q.Get("theme"); theme == "light" || theme == "dark" {
 		view.Theme = theme
 	}
-
-	// The page is inert: even if it is opened directly, it must not accept passwords.
-	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'", Inert: true})
+	return page, view, nil
 }

@@ -297,19 +297,19 @@ func (a *brandPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/clients/{id}/branding", may: operator.Read,
 			serve: a.showClientBranding},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/branding", may: operator.Write,
-			serve: a.saveClientBranding, upload: maxLogoForm},
+			serve: a.saveClientBranding, upload: maxLogoForm, large: true},
 		{pattern: "GET /dashboard/projects/{project}/clients/{id}/branding/preview", may: operator.Read,
 			serve: a.showClientPreview},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/branding/preview", may: operator.Write,
-			serve: a.showClientBranding},
+			serve: a.showClientBranding, upload: maxLogoForm, large: true},
 		{pattern: "GET /dashboard/projects/{project}/branding", may: operator.Read,
 			serve: a.showBranding, nav: "Branding", group: look},
 		{pattern: "POST /dashboard/projects/{project}/branding", may: operator.Write,
-			serve: a.saveBranding, upload: maxLogoForm},
+			serve: a.saveBranding, upload: maxLogoForm, large: true},
 		{pattern: "GET /dashboard/projects/{project}/branding/preview", may: operator.Read,
 			serve: a.showPreview},
 		{pattern: "POST /dashboard/projects/{project}/branding/preview", may: operator.Write,
-			serve: a.showBranding},
+			serve: a.showBranding, upload: maxLogoForm, large: true},
 	}
 }
 

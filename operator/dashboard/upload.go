@@ -22,11 +22,15 @@ func (a *site) openUpload(v *visit) error {
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
 		return v.r.ParseForm() // the form has no file
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, v.route.upload+maxForm)
+	fields := maxForm
+	if v.route.large {
+		fields = maxLargeForm
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, v.route.upload+int64(fields))
 
 	parts := multipart.NewReader(v.r.Body, params["boundary"])
 	v.r.PostForm = make(url.Values)
-	for left := maxForm; ; {
+	for left := fields; ; {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
 			return nil

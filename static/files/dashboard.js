@@ -156,9 +156,7 @@ if (brand) {
   brand.addEventListener("input", () => {
     clearTimeout(waiting);
     waiting = setTimeout(async () => {
-      const said = new URLSearchParams();
-      for (const name of ["form", "name", "color", "tos_uri", "policy_uri"]) said.set(name, brand.elements[name].value);
-      const answer = await fetch(`${brand.action}/preview`, { method: "POST", body: said });
+      const answer = await fetch(`${brand.action}/preview`, { method: "POST", body: new FormData(brand) });
       if (!answer.ok) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       document.getElementById("preview").replaceWith(page.getElementById("preview"));
