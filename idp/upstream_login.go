@@ -27,16 +27,27 @@ type UpstreamAttempt struct {
 	UpstreamID string `json:"upstream"`
 	Nonce      string `json:"nonce"`
 	Verifier   string `json:"verifier"` // RFC 7636
+
+	Began  time.Time `json:"began"`
+	MaxAge *int64    `json:"max_age,omitempty"` // how long before Began the person may have signed in, in seconds
+}
+
+// Accepts reports whether the person may have signed in to the provider at this time.
+func (a UpstreamAttempt) Accepts(at time.Time) bool {
+	return a.MaxAge == nil || !at.Before(a.Began.Add(-skew-time.Duration(*a.MaxAge)*time.Second))
 }
 
 func attemptKey(state string) session.Key {
 	return session.Key{Kind: "upstream", ID: session.Digest(state)}
 }
 
-// Begin stores a new attempt to sign in with u, for the request with this id.
-func (us *Upstreams) Begin(ctx context.Context, u Upstream, requestID string) (UpstreamAttempt, error) {
-	a := UpstreamAttempt{State: randomToken(), RequestID: requestID, ProjectID: u.ProjectID, UpstreamID: u.ID,
-		Nonce: randomToken(), Verifier: randomToken()}
+// Begin stores a new attempt to sign in with u, for a request.
+func (us *Upstreams) Begin(ctx context.Context, u Upstream, req AuthRequest) (UpstreamAttempt, error) {
+	a := UpstreamAttempt{State: randomToken(), RequestID: req.ID, ProjectID: u.ProjectID, UpstreamID: u.ID,
+		Nonce: randomToken(), Verifier: randomToken(), Began: us.Now(), MaxAge: req.MaxAge}
+	if req.Has("login") {
+		a.MaxAge = new(int64)
+	}
 	value, err := json.Marshal(a)
 	if err != nil {
 		return a, err

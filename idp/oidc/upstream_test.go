@@ -344,20 +344,22 @@ func newForger(t *testing.T) *forger {
 }
 
 // forge signs in to the app with an ID token of fg whose claims are changed.
-func (f federation) forge(fg *forger, change func(map[string]any)) reply {
+// params are further parameters of the app's request.
+func (f federation) forge(fg *forger, change func(map[string]any), params ...string) reply {
 	f.t.Helper()
 	fg.change = change
 	b := f.browser()
-	sent := f.begin(b)
+	sent := f.begin(b, params...)
 	fg.nonce = sent.Get("nonce")
 	answer := url.Values{"state": {sent.Get("state")}, "code": {"c"}}
 	return b.get(idp.Upstream{Issuer: fg.url}.Callback() + "?" + answer.Encode())
 }
 
-// begin presses the button of the provider, and returns the request to it.
-func (f federation) begin(b *browser) url.Values {
+// begin presses the button of the provider, and returns the request to it. params are further parameters of
+// the app's request.
+func (f federation) begin(b *browser, params ...string) url.Values {
 	f.t.Helper()
-	sent, err := url.Parse(f.press(b, b.authorize(request(f.site))).header.Get("Location"))
+	sent, err := url.Parse(f.press(b, b.authorize(request(f.site, params...))).header.Get("Location"))
 	must(f.t, err)
 	return sent.Query()
 }
@@ -383,6 +385,46 @@ func TestUpstreamMixUp(t *testing.T) {
 	}
 	if n := hostile.redeemed.Load(); n != 0 {
 		t.Errorf("the hostile provider got %d codes", n)
+	}
+}
+
+// TestUpstreamMaxAge shows that an app's max_age and prompt=login count at the provider, too: the login there
+// must be as recent. A provider that does not say when it was is trusted.
+func TestUpstreamMaxAge(t *testing.T) {
+	fg := newForger(t)
+	yes, none, me := true, "", "me"
+	f := federate(t, func(in *idp.UpstreamInput) {
+		in.SignUp, in.Issuer = &yes, &fg.url
+		in.ClientID, in.Secret = &me, &none
+	})
+	f.openRegistration()
+
+	for _, tt := range []struct {
+		asked []string
+		ago   time.Duration
+		ok    bool
+	}{
+		{nil, 24 * time.Hour, true},
+		{[]string{"max_age", "3600"}, 30 * time.Minute, true},
+		{[]string{"max_age", "3600"}, 2 * time.Hour, false},
+		{[]string{"prompt", "login"}, 0, true},
+		{[]string{"prompt", "login"}, 5 * time.Minute, false},
+	} {
+		got := f.forge(fg, func(c map[string]any) { c["auth_time"] = time.Now().Add(-tt.ago).Unix() }, tt.asked...)
+		if (got.param("code") != "") != tt.ok || !tt.ok && got.status != http.StatusBadGateway {
+			t.Errorf("%v, signed in %s ago: %d %v", tt.asked, tt.ago, got.status, got.parameters())
+		}
+	}
+	if got := f.forge(fg, func(map[string]any) {}, "prompt", "login"); got.param("code") == "" {
+		t.Errorf("without auth_time: %d %s", got.status, got.body)
+	}
+
+	for _, tt := range []struct{ name, value, want string }{
+		{"max_age", "3600", "3600"}, {"prompt", "login", "0"}, {"state", "x", ""},
+	} {
+		if sent := f.begin(f.browser(), tt.name, tt.value); sent.Get("max_age") != tt.want {
+			t.Errorf("%s=%s: the request to the provider is %v", tt.name, tt.value, sent)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -146,13 +147,16 @@ func (c *Client) Begin(ctx context.Context, u idp.Upstream, req idp.AuthRequest)
 	if err != nil {
 		return "", err
 	}
-	a, err := c.Provider.Upstreams.Begin(ctx, u, req.ID)
+	a, err := c.Provider.Upstreams.Begin(ctx, u, req)
 	if err != nil {
 		return "", err
 	}
 	options := []oauth2.AuthCodeOption{oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)}
 	if req.LoginHint != "" {
 		options = append(options, oauth2.SetAuthURLParam("login_hint", req.LoginHint))
+	}
+	if a.MaxAge != nil {
+		options = append(options, oauth2.SetAuthURLParam("max_age", strconv.FormatInt(*a.MaxAge, 10)))
 	}
 	if req.Has("login") {
 		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
@@ -211,6 +215,7 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 		return claims{}, unusable("reading the ID token", err)
 	}
 	azp, _ := got.all["azp"].(string)
+	seconds, dated := got.all["auth_time"].(float64) // some providers never send it
 	switch {
 	case token.Subject == "" || len(token.Subject) > 255:
 		err = fmt.Errorf("the subject %.20q is invalid", token.Subject)
@@ -218,6 +223,8 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 		err = errors.New("the nonce is not that of the request")
 	case azp != "" && azp != u.ClientID || azp == "" && len(token.Audience) > 1:
 		err = fmt.Errorf("the authorized party %.100q is another client", azp)
+	case dated && !a.Accepts(time.Unix(int64(seconds), 0)):
+		err = errors.New("the person signed in to the provider too long ago")
 	case token.AccessTokenHash != "":
 		err = token.VerifyAccessToken(tokens.AccessToken)
 	}
