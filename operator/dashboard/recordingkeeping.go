@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -78,15 +79,16 @@ type ruleRow struct {
 	Of, Keep string
 }
 
-func showRule(u recordings.Rule) ruleRow {
+// showRule returns the row of a rule. named is the name of its subscriber, if it has one.
+func showRule(u recordings.Rule, named string) ruleRow {
 	row := ruleRow{Rule: u, Of: "All recordings", Keep: "Forever"}
 	switch {
 	case u.Tag != "" && u.SubscriberID != "":
-		row.Of = words.Textf("Recordings of subscriber %s with the tag %s", u.SubscriberID, u.Tag)
+		row.Of = words.Textf("Recordings of subscriber %s with the tag %s", named, u.Tag)
 	case u.Tag != "":
 		row.Of = words.Textf("Recordings with the tag %s", u.Tag)
 	case u.SubscriberID != "":
-		row.Of = words.Textf("Recordings of subscriber %s", u.SubscriberID)
+		row.Of = words.Textf("Recordings of subscriber %s", named)
 	}
 	switch u.Days {
 	case 0:
@@ -123,9 +125,30 @@ func (a *recordingPages) retentionPage(v *visit, code int, p retentionPage) erro
 	}
 	p.Base, p.MayMake = v.base(), v.mayIn(operator.Write)
 	for _, u := range rules {
-		p.Rows = append(p.Rows, showRule(u))
+		named := u.SubscriberID
+		if named != "" {
+			s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, named)
+			if err != nil && !isMissing(err) { // a rule outlives its subscriber
+				return err
+			}
+			named = cmp.Or(s.Title(), named)
+		}
+		p.Rows = append(p.Rows, showRule(u, named))
 	}
 	return a.page(v, code, "Retention", "retention", p)
+}
+
+// subscriberNamed returns the id of the subscriber whose email, reference or id is text.
+func (a *recordingPages) subscriberNamed(v *visit, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	s, err := a.Fabric.Subscribers.FindReferred(v.r.Context(), v.project.ID, text)
+	if errors.Is(err, problem.NotFound) {
+		s, err = a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, text)
+	}
+	if isMissing(err) {
+		return "", problem.BadParam("subscriber", "the project has no subscriber with this email or reference")
+	}
+	return s.ID, err
 }
 
 // addRule serves POST /dashboard/projects/{project}/retention. The button Preview only counts the
@@ -141,7 +164,18 @@ func (a *recordingPages) addRule(v *visit) error {
 		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
 	}
 
-	u := recordings.Rule{ProjectID: v.project.ID, Days: days, Tag: p.Tag, SubscriberID: p.Subscriber}
+	u := recordings.Rule{ProjectID: v.project.ID, Days: days, Tag: p.Tag}
+	if p.Subscriber != "" {
+		u.SubscriberID, err = a.subscriberNamed(v, p.Subscriber)
+	}
+	if wrong, ok := describeFaults(err); ok {
+		p.Faults = wrong
+		return a.retentionPage(v, http.StatusUnprocessableEntity, p)
+	}
+	if err != nil {
+		return err
+	}
+
 	var sum recordings.Expiry
 	if v.form.Get("do") == "preview" {
 		sum, err = a.Recordings.PreviewRetention(v.r.Context(), v.project.ID, &u)

@@ -1,0 +1,41 @@
+package dashboard_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// TestRetentionOfSubscriber shows that a retention rule names its subscriber by email, that the preview counts,
+// and that the form keeps what was typed when it names nobody.
+func TestRetentionOfSubscriber(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	email := "ada@example.com"
+	ada, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+	must(t, err)
+	at := "/dashboard/projects/" + w.one.ID + "/retention"
+
+	wrong := b.post(at, at, url.Values{"days": {"7"}, "tag": {"sales"}, "subscriber": {"nobody@example.com"}})
+	if wrong.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(wrong.body, "The project has no subscriber with this email or reference.") ||
+		!strings.Contains(wrong.body, `value="nobody@example.com"`) || !strings.Contains(wrong.body, `value="sales"`) {
+		t.Errorf("a rule for nobody returned %s", wrong.Status)
+	}
+
+	seen := b.post(at, at, url.Values{"days": {"7"}, "subscriber": {"ADA@example.com"}, "do": {"preview"}})
+	if !strings.Contains(seen.body, "With this rule, 0 recordings (0 B) would be deleted now.") {
+		t.Errorf("the preview returned %s", seen.Status)
+	}
+	for _, name := range []string{email, ada.ID} {
+		b.post(at, at, url.Values{"days": {"7"}, "tag": {"of-" + name[:3]}, "subscriber": {name}}).leadsTo(t,
+			at+"?done=ruleadded")
+	}
+	list := b.get(at).body
+	if strings.Count(list, "Recordings of subscriber "+email) != 2 || strings.Contains(list, ada.ID) {
+		t.Error("the rules do not name the subscriber")
+	}
+}
