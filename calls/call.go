@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/selvage/selvage/fabric"
 )
 
 // A call connects a caller with the clients that the call reaches. Only its mailbox reads and
@@ -25,10 +23,11 @@ type call struct {
 	state      State
 	record     Record
 	legs       []*leg
-	phones     []Phone         // of the callee
-	gateway    *fabric.Gateway // through which the call leaves; nil for other calls
-	caps       *time.Timer     // compares the call with caps; nil for other calls
-	taken      bool            // another node took the call, because it considered this node lost
+	route      *route      // what rings; nil for echo calls and in rooms
+	admitted   *route      // the last route whose calls through a gateway were admitted
+	outcome    Cause       // why the targets of route that no longer ring did not take the call
+	caps       *time.Timer // compares the call with caps; nil for other calls
+	taken      bool        // another node took the call, because it considered this node lost
 	recordings recordings
 	ring       *time.Timer
 	longest    *time.Timer
@@ -61,16 +60,9 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 // caller returns the leg that dialed.
 func (k *call) caller() *leg { return k.legs[0] }
 
-// needs reports whether the call ends when l ends: l is the caller's or the callee's leg, or the
-// last one that is ringing.
+// needs reports whether the call ends when l ends: l is the caller's or the callee's leg.
 func (k *call) needs(l *leg) bool {
-	if l.member.Type != Person {
-		return false
-	}
-	if l == k.caller() || l.active {
-		return true
-	}
-	return !slices.ContainsFunc(k.legs, func(o *leg) bool { return o != l && o != k.caller() && !o.over })
+	return l.member.Type == Person && (l == k.caller() || l.active)
 }
 
 // setState changes the state and writes the record. If the record cannot be written, the call

@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"encoding/binary"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,6 +40,8 @@ type Record struct {
 	Ending    bool      // a backend or an operator has hung up; set by the store alone
 
 	Gateway string // id of the SIP gateway through which it leaves; "" for other calls
+	Payer   string // the account for which a call through a gateway counts; "" for other calls
+	Lines   int    // how many lines of the gateway it uses
 	Refusal string // the rule that it broke, such as expensive_range; "" for none
 
 	RoomSession  string // the room session that the caller joined; "" for other calls
@@ -82,6 +85,7 @@ type Document struct {
 	To           string  `json:"to"`
 	ToName       string  `json:"to_name"`
 	ToID         string  `json:"to_subscriber_id,omitempty"`
+	Dialed       string  `json:"dialed,omitempty"` // the address that was dialed, if it is another one than To
 	Video        bool    `json:"video"`
 	GatewayID    string  `json:"gateway_id,omitempty"`
 	RoomSession  string  `json:"room_session_id,omitempty"`
@@ -110,8 +114,8 @@ func (r Record) Document() Document {
 		From: r.From.Address, FromName: r.From.Name, FromID: r.From.SubscriberID,
 		To: r.To.Address, ToName: r.To.Name, ToID: r.To.SubscriberID,
 		Video: r.Video, GatewayID: r.Gateway, RoomSession: r.RoomSession, RecordingSid: r.RecordingSid,
-		CreatedAt: instant(r.Created),
-		Duration:  int(r.Duration(time.Now()).Round(time.Second).Seconds()),
+		Dialed: r.dialedElsewhere(), CreatedAt: instant(r.Created),
+		Duration: int(r.Duration(time.Now()).Round(time.Second).Seconds()),
 	}
 	for _, at := range []struct {
 		to   **string
@@ -129,6 +133,15 @@ func (r Record) Document() Document {
 		}
 	}
 	return d
+}
+
+// dialedElsewhere returns the address that the caller dialed, or "" if it is the one in To.
+func (r Record) dialedElsewhere() string {
+	path, _, _ := strings.Cut(r.Dialed, "?")
+	if path == r.To.Address {
+		return ""
+	}
+	return path
 }
 
 func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
@@ -232,11 +245,12 @@ type Store interface {
 	// its id, the error is problem.Conflict. If another node has taken the call, nothing is written
 	// and the error is ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
-	// SaveOutbound is SaveCall for a new call through a gateway. In the same transaction, it calls
+	// SaveOutbound is SaveCall for a call that begins through a gateway. For a call that has a record
+	// already, it only writes the gateway, the payer and the lines. In the same transaction, it calls
 	// admit with the usage so far, and writes nothing if admit returns an error. Calls in a project
 	// are admitted one at a time, and each sees the usage of those before it.
 	SaveOutbound(ctx context.Context, r Record, admit func(Usage) error) error
-	// OutboundUsage returns the usage of the caller and the project of a call.
+	// OutboundUsage returns the usage of the payer and the project of a call.
 	OutboundUsage(ctx context.Context, projectID, id string) (Usage, error)
 	// SaveControls writes only the controls of both sides. It returns ErrTaken if the call has
 	// ended, or another node has taken it.

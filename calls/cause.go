@@ -30,6 +30,27 @@ var (
 	managerRequest    = Cause{"MANAGER_REQUEST", 503}          // a backend or operator hung up
 )
 
+// orBetter returns the cause that says more about the callees of a call: that of c, or other. A callee
+// that is busy says more than one that did not answer, and that more than one that is offline. Of two
+// that say the same, other is returned.
+func (c Cause) orBetter(other Cause) Cause {
+	rank := func(c Cause) int {
+		switch c.Text {
+		case "":
+			return 0
+		case UserNotRegistered.Text:
+			return 1
+		case UserBusy.Text, "REJECT_ALL":
+			return 3
+		}
+		return 2
+	}
+	if rank(c) > rank(other) {
+		return c
+	}
+	return other
+}
+
 // causes are the causes that a client may send, by text.
 var causes = map[string]Cause{
 	NormalClearing.Text: NormalClearing, UserBusy.Text: UserBusy, CallRejected.Text: CallRejected,

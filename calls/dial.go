@@ -25,7 +25,7 @@ const EchoAddress = "/public/echo"
 //   - checks the limits,
 //   - finds the address and decides whether the client may call it,
 //   - opens the caller's media, so that the SDK receives its answer immediately,
-//   - rings the subscriber at the address, or answers the echo itself.
+//   - rings the clients at the address, or answers the echo itself.
 //
 // invite returns an error if the client's offer is invalid. If the call is refused for any other
 // reason, it begins and immediately ends with a cause. SDKs show causes to their apps, but repeat
@@ -68,12 +68,15 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here boo
 		return Reply{}, c.dialOut(ctx, client, cmd, from, to)
 	}
 
-	phones, err := c.phonesOf(ctx, client.Token.ProjectID, to)
+	k := c.newCall(client, cmd, from, to)
+	if !k.echo {
+		p := planner{calls: c, project: k.project}
+		k.route, err = p.plan(ctx, to, "", nil)
+	}
 	if err != nil {
+		k.stopTimers()
 		return Reply{}, err
 	}
-	k := c.newCall(client, cmd, from, to)
-	k.phones = phones
 	return k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, Cause{}) })
 }
 
@@ -103,7 +106,7 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 		echo: to.Address == EchoAddress,
 		record: Record{
 			Key: uuid.Must(uuid.NewV7()).String(), ID: cmd.Leg, ProjectID: client.Token.ProjectID,
-			From: from, To: to, Dialed: cmd.To, Node: c.node, Created: now,
+			From: from, To: to, Dialed: cmd.To, Node: c.node, Created: now, Lines: 1,
 		},
 	}
 	if from.SubscriberID == "" {
@@ -125,8 +128,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c := k.calls
 	l := k.newLeg(cmd.Leg, client, k.record.From, false)
 	if !k.add(l) {
-		k.ring.Stop()
-		k.longest.Stop()
+		k.stopTimers()
 		return problem.Taken("callID", "a call with this callID exists")
 	}
 	c.mu.Lock()
@@ -135,7 +137,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	l.active, l.described = true, time.Now()
 
 	terms := termsFor(client.Socket)
-	terms.Codecs = commonCodecs(k.phones)
+	terms.Codecs = commonCodecs(k.route.phones())
 	media, answer, err := k.openMedia(l, cmd.SDP, terms)
 	if err != nil {
 		k.abandon(l)
@@ -159,10 +161,8 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 		k.in.join(k)
 	case k.echo:
 		k.answerEcho()
-	case k.gateway != nil:
-		k.ringGateway()
 	default:
-		k.ringSubscriber()
+		k.try(k.route)
 	}
 	return nil
 }
@@ -175,10 +175,15 @@ func (k *call) openMedia(l *leg, offer string, t Terms) (Media, string, error) {
 	return k.calls.engine.Answer(watcher{l}, offer, t)
 }
 
-// abandon removes a call that never began.
-func (k *call) abandon(l *leg) {
+// stopTimers stops the timers of a call that does not begin.
+func (k *call) stopTimers() {
 	k.ring.Stop()
 	k.longest.Stop()
+}
+
+// abandon removes a call that never began.
+func (k *call) abandon(l *leg) {
+	k.stopTimers()
 	k.state, l.over = Completed, true
 	k.forget(l)
 	k.calls.remove(k)
@@ -195,66 +200,6 @@ func (k *call) answerEcho() {
 	l.tell(Event{Kind: Answered})
 	l.join()
 	l.tellState(InCall)
-}
-
-// lookUp bounds how long a call in progress waits for the list of online sockets.
-const lookUp = 5 * time.Second
-
-// ringSubscriber rings the online sockets and registered phones of a subscriber, or the phones of a SIP
-// endpoint.
-func (k *call) ringSubscriber() {
-	ctx, cancel := context.WithTimeout(context.Background(), lookUp)
-	defer cancel()
-	callee := k.record.To.owner()
-	sockets, err := k.ringing(ctx)
-	if err != nil {
-		k.calls.log.Error("finding the subscribers to ring", "call_id", k.id, "error", err)
-		k.end(Congestion, nil)
-		return
-	}
-	switch {
-	case len(sockets) == 0:
-		k.end(UserNotRegistered, nil)
-		return
-	case k.calls.isBusy(callee, len(sockets), k.caller().counted):
-		k.end(UserBusy, nil)
-		return
-	}
-
-	for _, s := range sockets {
-		k.ringSocket(s)
-	}
-	if !slices.ContainsFunc(k.legs, func(l *leg) bool { return l.inbound }) {
-		k.end(Congestion, nil)
-		return
-	}
-	k.setState(Ringing)
-	k.caller().tellState(Ringing)
-}
-
-// mostRung limits how many sockets of a subscriber ring, and how many phones.
-const mostRung = 10
-
-// isBusy reports whether the maximum number of calls is already ringing the subscriber. A single
-// caller may use all places except one, so that it cannot keep all others from calling.
-func (c *Calls) isBusy(subscriberID string, sockets int, callers []account) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h := c.holders[subscriberID]
-	if h == nil {
-		return false
-	}
-
-	mostOfOne := max(c.limits.Ringing-1, 1) * sockets
-	return h.ringing >= c.limits.Ringing*sockets ||
-		slices.ContainsFunc(callers, func(a account) bool { return h.ringingBy[a.id] >= mostOfOne })
-}
-
-// giveUp ends a call that nobody answered in time.
-func (k *call) giveUp() {
-	if k.state != InCall {
-		k.end(NoAnswer, nil)
-	}
 }
 
 // destination returns the party at an address. If the call cannot be made, cause is set, and the
@@ -284,6 +229,11 @@ func (c *Calls) destination(ctx context.Context, client Client, dialed string) (
 		return to, CallRejected, nil
 	}
 
+	return c.partyAt(ctx, a)
+}
+
+// partyAt returns the party at an address of a project. If nothing there takes calls, cause is set.
+func (c *Calls) partyAt(ctx context.Context, a fabric.Address) (to Party, cause Cause, err error) {
 	to = Party{Name: a.DisplayName, Address: a.Path(), AddressID: a.ID}
 	if a.Type == fabric.TypeSubscriber {
 		to.SubscriberID = a.ResourceID
@@ -301,6 +251,8 @@ func (c *Calls) destination(ctx context.Context, client Client, dialed string) (
 		to.GatewayID = a.ResourceID
 	case thing.Resource.Type == fabric.EndpointKind:
 		to.EndpointID = a.ResourceID
+	case thing.Resource.Type == fabric.RingGroupKind:
+		to.GroupID = a.ResourceID
 	default:
 		cause = NotImplemented
 	}

@@ -74,6 +74,7 @@ type Party struct {
 	RoomID       string `json:",omitempty"` // of the conference room at the address; not stored
 	GatewayID    string `json:",omitempty"` // of the SIP gateway at the address; not stored
 	EndpointID   string `json:",omitempty"` // of the SIP endpoint at the address; not stored
+	GroupID      string `json:",omitempty"` // of the ring group at the address; not stored
 }
 
 // A Room is a call as its members see it. A call between two is a room as well.

@@ -92,6 +92,7 @@ func (l *leg) answer(sdp string) error {
 	}
 	k.link()
 	k.record.CalleeLeg = l.id
+	k.takenBy(l)
 	k.setState(InCall)
 
 	// The callee's SDK also needs an Answered event: without it, mute does not stop its microphone.
@@ -155,14 +156,22 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 }
 
 // clientHungUp ends the call because the leg's client hung up, or only the leg if it is a screen or
-// device. If a callee rejects the call, all its devices stop ringing.
+// device. If a callee rejects the call, all its devices stop ringing, but not those of others.
 func (l *leg) clientHungUp(c Cause) {
-	if l.member.Type != Person {
+	switch {
+	case l.member.Type != Person:
 		l.leave(c, false)
 		l.call.link()
-		return
+	case l.isRinging():
+		for _, o := range slices.Clone(l.call.legs) {
+			if o != l && o.isRinging() && o.party == l.party {
+				o.leave(c, true)
+			}
+		}
+		l.call.lose(l, c, false)
+	default:
+		l.call.end(c, l)
 	}
-	l.call.end(c, l)
 }
 
 // hold stops media between the leg and the others, or resumes it.

@@ -124,14 +124,21 @@ func (l *leg) isRevoked(heard int64) bool {
 	return errors.Is(err, problem.Unauthenticated)
 }
 
-// hangUp ends the leg. It also ends the call if the call needs the leg.
+// hangUp ends the leg. It also ends the call if the call needs the leg. If it was the last one that
+// rang, the call is forwarded or ends.
 func (l *leg) hangUp(c Cause) {
-	if l.call.needs(l) {
+	switch {
+	case l.isRinging():
+		l.call.lose(l, c, true)
+	case l.call.needs(l):
 		l.call.end(c, nil)
-		return
+	default:
+		l.leave(c, true)
 	}
-	l.leave(c, true)
 }
+
+// isRinging reports whether the leg's client rings.
+func (l *leg) isRinging() bool { return l.inbound && !l.active && !l.over }
 
 // leave ends only this leg. told is false if the client hung up and needs no event.
 func (l *leg) leave(c Cause, told bool) {

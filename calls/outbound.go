@@ -68,14 +68,15 @@ const (
 	reasonNoSIP       = "sip_off"
 )
 
-// check returns the reason why a new call is over a cap, or "". most is the gateway's MaxCalls.
-func (l OutboundLimits) check(u Usage, most int) string {
+// check returns the reason why a call that uses more lines of a gateway is over a cap, or "". most is
+// the gateway's MaxCalls.
+func (l OutboundLimits) check(u Usage, lines, most int) string {
 	switch {
-	case u.GatewayRunning >= most:
+	case u.GatewayRunning+lines > most:
 		return reasonGatewayBusy
-	case u.Running >= l.Running, u.Hourly >= l.Hourly:
+	case u.Running+lines > l.Running, u.Hourly+lines > l.Hourly:
 		return reasonCallerBusy
-	case u.ProjectRunning >= l.ProjectRunning, u.ProjectHourly >= l.ProjectHourly:
+	case u.ProjectRunning+lines > l.ProjectRunning, u.ProjectHourly+lines > l.ProjectHourly:
 		return reasonProjectBusy
 	}
 	return l.checkDay(u)
@@ -98,35 +99,35 @@ type Trunk func(ctx context.Context, g fabric.Gateway, number string) (Phone, er
 
 // dialOut begins a call through a gateway.
 func (c *Calls) dialOut(ctx context.Context, client Client, cmd Command, from, to Party) error {
-	g, reason, err := c.gatewayFor(ctx, client.Token, to)
-	if err != nil {
+	p := planner{calls: c, project: client.Token.ProjectID}
+	r := &route{ring: c.limits.Ring, payer: client.Token.Caller()}
+	if from.SubscriberID != "" {
+		r.payer = from.SubscriberID
+	}
+	if err := p.addOutside(ctx, r, to); err != nil {
 		return err
 	}
-	if reason != "" {
-		return c.refuseFor(ctx, client, cmd, from, to, CallRejected, reason)
-	}
-	if c.trunk == nil {
-		return c.refuseFor(ctx, client, cmd, from, to, NotImplemented, reasonNoSIP)
-	}
-	number := ""
-	if to.AddressID == "" {
-		number = to.Address
-	}
-	phone, err := c.trunk(ctx, g, number)
-	if err != nil {
-		c.log.Warn("finding a SIP gateway", "gateway_id", g.ID, "error", err)
-		return c.refuseFor(ctx, client, cmd, from, to, TemporaryFailure, reasonUnreachable)
+	switch r.refusal {
+	case "":
+	case reasonNoSIP:
+		return c.refuseFor(ctx, client, cmd, from, to, NotImplemented, r.refusal)
+	case reasonUnreachable:
+		return c.refuseFor(ctx, client, cmd, from, to, TemporaryFailure, r.refusal)
+	default:
+		return c.refuseFor(ctx, client, cmd, from, to, CallRejected, r.refusal)
 	}
 
 	k := c.newCall(client, cmd, from, to)
-	k.phones, k.gateway, k.record.Gateway = []Phone{phone}, &g, g.ID
-	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, Cause{}) })
+	k.route = r
+	_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, Cause{}) })
 	return err
 }
 
 // gatewayFor returns the gateway for a call, or the reason why the project's rules forbid the call.
-func (c *Calls) gatewayFor(ctx context.Context, t fabric.Token, to Party) (g fabric.Gateway, reason string, err error) {
-	p, err := c.fabric.Projects.Find(ctx, t.ProjectID)
+func (c *Calls) gatewayFor(
+	ctx context.Context, projectID string, to Party,
+) (g fabric.Gateway, reason string, err error) {
+	p, err := c.fabric.Projects.Find(ctx, projectID)
 	if err != nil {
 		return g, "", err
 	}
@@ -157,30 +158,36 @@ func (o overCap) Error() string { return "the call is over a cap: " + string(o) 
 // saveFirst writes the record of a call that begins. If a call through a gateway is over a cap,
 // saveFirst writes it as a refused one and returns the cause.
 func (k *call) saveFirst(cause Cause) (Cause, error) {
-	if k.gateway == nil || cause != (Cause{}) {
+	k.state, k.record.State = Created, Created
+	if !k.route.isOutside() || k.route.busy != nil || k.route.noAnswer != nil || cause != (Cause{}) {
 		return cause, k.trySetState(Created)
 	}
+	err := k.saveOutbound(k.route)
+	var over overCap
+	if errors.As(err, &over) {
+		k.record.Gateway, k.record.Payer, k.record.Refusal = "", "", string(over)
+		return Congestion, k.trySetState(Created)
+	}
+	return cause, err
+}
 
+// saveOutbound writes the record of a call whose numbers are called through the gateway of a route. If
+// it is over a cap, saveOutbound writes nothing and returns an overCap.
+func (k *call) saveOutbound(r *route) error {
 	limits := k.calls.limits.Outbound
-	k.state, k.record.State = Created, Created
+	k.record.Gateway, k.record.Payer, k.record.Lines = r.gateway.ID, r.payer, r.lines()
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	err := k.calls.store.SaveOutbound(ctx, k.record, func(u Usage) error {
-		if reason := limits.check(u, k.gateway.MaxCalls); reason != "" {
+		if reason := limits.check(u, r.lines(), r.gateway.MaxCalls); reason != "" {
 			return overCap(reason)
 		}
 		return nil
 	})
-	var over overCap
-	if errors.As(err, &over) {
-		k.record.Gateway, k.record.Refusal = "", string(over)
-		return Congestion, k.trySetState(Created)
-	}
 	if err == nil {
-		k.longest.Reset(min(limits.Longest, k.calls.limits.Most))
-		k.watchCaps()
+		k.admitted = r
 	}
-	return cause, err
+	return err
 }
 
 // capsEvery is how often a call through a gateway is compared with the caps on minutes.
@@ -210,17 +217,6 @@ func (k *call) checkCaps(u Usage) {
 		return
 	}
 	k.watchCaps()
-}
-
-// ringGateway invites the gateway to the call.
-func (k *call) ringGateway() {
-	k.ringSocket(k.phones[0].Socket)
-	if len(k.legs) < 2 {
-		k.end(Congestion, nil)
-		return
-	}
-	k.setState(Ringing)
-	k.caller().tellState(Ringing)
 }
 
 // termsFor returns the conditions for the media of a client.

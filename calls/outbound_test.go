@@ -23,12 +23,12 @@ func TestCaps(t *testing.T) {
 		{"minutes of the caller", Usage{Daily: 2 * time.Hour}, reasonCallerDay},
 		{"minutes of the project", Usage{ProjectDaily: 24 * time.Hour}, reasonProjectDay},
 	} {
-		if got := caps.check(tt.used, 10); got != tt.want {
+		if got := caps.check(tt.used, 1, 10); got != tt.want {
 			t.Errorf("%s: check(%+v) = %q, want %q", tt.name, tt.used, got, tt.want)
 		}
 	}
 	none := OutboundLimits{-1, -1, -1, -1, -1, -1, -1}.orDefaults()
-	if got := none.check(Usage{1000, 1000, 9, 1000, 1000, 1000 * time.Hour, 1000 * time.Hour}, 10); got != "" {
+	if got := none.check(Usage{1000, 1000, 9, 1000, 1000, 1000 * time.Hour, 1000 * time.Hour}, 1, 10); got != "" {
 		t.Errorf("without limits, check = %q", got)
 	}
 }

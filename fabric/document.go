@@ -66,6 +66,10 @@ type SubscriberBody struct {
 	Country     string      `json:"country"`
 	CompanyName string      `json:"company_name"`
 	RecordCalls RecordCalls `json:"record_calls"`
+
+	ForwardBusy     string `json:"forward_busy"`
+	ForwardNoAnswer string `json:"forward_no_answer"`
+	RingSeconds     int    `json:"ring_seconds"`
 }
 
 // DocumentOf formats a subscriber for lists of several kinds.
@@ -76,7 +80,8 @@ func DocumentOf(s Subscriber) SubscriberDocument {
 		Subscriber: SubscriberBody{
 			ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
 			JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName,
-			RecordCalls: s.RecordCalls,
+			RecordCalls: s.RecordCalls, ForwardBusy: s.Forwarding.Busy, ForwardNoAnswer: s.Forwarding.NoAnswer,
+			RingSeconds: s.Forwarding.RingSeconds,
 		},
 	}
 }

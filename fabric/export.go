@@ -47,6 +47,9 @@ type (
 		HasPassword   bool           `json:"has_password"`
 		Disabled      bool           `json:"disabled"`
 		RecordCalls   RecordCalls    `json:"record_calls"`
+		ForwardBusy   string         `json:"forward_busy,omitempty"`
+		NoAnswer      string         `json:"forward_no_answer,omitempty"`
+		RingSeconds   int            `json:"ring_seconds,omitempty"`
 		Online        bool           `json:"online"`
 		CreatedAt     time.Time      `json:"created_at"`
 		UpdatedAt     time.Time      `json:"updated_at"`
@@ -176,7 +179,8 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 	e.Subscriber = ExportedSubscriber{
 		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.FirstName, s.LastName, s.DisplayName,
 		s.JobTitle, s.TimeZone, s.Country, s.CompanyName, s.Region,
-		s.Claims, s.PasswordHash != "", s.Disabled, s.RecordCalls, online.Online(), s.Created, s.Updated,
+		s.Claims, s.PasswordHash != "", s.Disabled, s.RecordCalls, s.Forwarding.Busy, s.Forwarding.NoAnswer,
+		s.Forwarding.RingSeconds, online.Online(), s.Created, s.Updated,
 	}
 
 	for _, part := range []func(context.Context, Subscriber, *Export) error{f.exportAddresses, f.exportLogins,

@@ -130,12 +130,15 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	}
 }
 
-// checkMembers returns an error for a handler that is not in the project, and for gateways that
-// break a rule which the schema cannot express. It replaces the handler's id with its canonical
+// checkMembers returns an error for a handler that is not in the project, and for gateways and
+// ring groups that break a rule which the schema cannot express. It replaces the handler's id with its canonical
 // form.
 func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kinds.Kind, values kinds.Values) error {
 	if k.Type == GatewayKind {
 		return checkGateway(values)
+	}
+	if k.Type == RingGroupKind {
+		return checkRingGroup(values)
 	}
 	id := values.Text(handlerField)
 	if id == "" {

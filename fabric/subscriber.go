@@ -80,6 +80,7 @@ type Subscriber struct {
 	Disabled     bool  // cannot sign in, is not listed, has no valid token
 	Epoch        int64 // incremented by each new password; invalidates known devices
 	RecordCalls  RecordCalls
+	Forwarding   Forwarding
 	Created      time.Time
 	Updated      time.Time
 }
@@ -127,8 +128,9 @@ type SubscriberInput struct {
 	Disabled     *bool
 	Claims       *StandardClaims // replaces all claims
 	RecordCalls  *RecordCalls    // RecordInherit for a new subscriber unless set
-	Proof        *Proof          // proof that permits the change or creation
-	Rights       *Rights         // rights of the caller's credentials; nil means all
+	Forwarding   ForwardingInput
+	Proof        *Proof  // proof that permits the change or creation
+	Rights       *Rights // rights of the caller's credentials; nil means all
 	Profile
 }
 
@@ -160,7 +162,7 @@ func (in SubscriberInput) checkSet(isNew bool) error {
 	if in.Claims != nil {
 		errs = append(errs, in.Claims.check())
 	}
-	errs = append(errs, checkRecordCalls(in.RecordCalls, RecordInherit, RecordOff, RecordOn))
+	errs = append(errs, checkRecordCalls(in.RecordCalls, RecordInherit, RecordOff, RecordOn), in.Forwarding.check())
 	if in.PasswordHash != nil {
 		errs = append(errs, password.CheckHash("password_hash", *in.PasswordHash))
 	}
@@ -210,6 +212,7 @@ func (ss *Subscribers) newSubscriber(
 ) (Subscriber, error) {
 	s := Subscriber{ID: newID(), ProjectID: projectID, RecordCalls: RecordInherit}
 	in.Profile.apply(&s)
+	in.Forwarding.apply(&s.Forwarding)
 
 	if in.Email != nil {
 		s.Email = NormalizeEmail(*in.Email)

@@ -21,6 +21,7 @@ type SubscriberChange struct {
 	PasswordHash *string
 	Disabled     *bool
 	RecordCalls  *RecordCalls
+	Forwarding   ForwardingInput
 	Proof        *Proof
 	Letters      []mail.Letter // letters queued together with the change
 	By           *Rights       // rights that the change requires; nil if none, or if the caller has all rights
@@ -51,7 +52,8 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	}
 
 	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified,
-		Claims: in.Claims, RecordCalls: in.RecordCalls, Proof: in.Proof, Profile: in.Profile}
+		Claims: in.Claims, RecordCalls: in.RecordCalls, Forwarding: in.Forwarding.change(s.Forwarding),
+		Proof: in.Proof, Profile: in.Profile}
 	if in.Email != nil {
 		email := NormalizeEmail(*in.Email)
 		c.Email = &email
@@ -92,7 +94,8 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 func (c SubscriberChange) differs(s Subscriber) bool {
 	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
-		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.RecordCalls != nil || c.Profile.differs(s)
+		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.RecordCalls != nil ||
+		c.Forwarding != ForwardingInput{} || c.Profile.differs(s)
 }
 
 // needsManagement reports whether the change requires Management. It does if it changes whether

@@ -23,8 +23,8 @@ var callTable = table[calls.Record]{
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
 		received, lost, jitter, round_trip, transport, guest, callee_leg,
-		caller_controls, callee_controls, recorded, room_session, gateway, reason, created, answered,
-		ended, asked`,
+		caller_controls, callee_controls, recorded, room_session, gateway, payer, lines, reason,
+		created, answered, ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
 			&r.Key, &r.ProjectID, &r.ID, &r.State, &r.Cause.Text, &r.Cause.Code, &r.Node,
@@ -32,7 +32,7 @@ var callTable = table[calls.Record]{
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
 			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded, &r.RoomSession,
-			&r.Gateway, &r.Refusal,
+			&r.Gateway, &r.Payer, &r.Lines, &r.Refusal,
 			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
 	},
@@ -92,7 +92,10 @@ func (t tx) saveCall(ctx context.Context, r calls.Record) error {
 				recorded = excluded.recorded, received = excluded.received, lost = excluded.lost,
 				jitter = excluded.jitter, round_trip = excluded.round_trip, transport = excluded.transport,
 				callee_leg = excluded.callee_leg, room_session = excluded.room_session,
-				reason = excluded.reason,
+				reason = excluded.reason, gateway = excluded.gateway, lines = excluded.lines,
+				payer = CASE WHEN excluded.gateway = '' THEN '' ELSE calls.payer END,
+				to_name = `+answeredBy("to_name")+`, to_address = `+answeredBy("to_address")+`,
+				to_address_id = `+answeredBy("to_address_id")+`, to_subscriber = `+answeredBy("to_subscriber")+`,
 				answered = excluded.answered, ended = excluded.ended
 			WHERE calls.ended = 0 AND calls.node = excluded.node
 			RETURNING `+webhooksOf("calls")+`, `+partyColumns, args...).Scan(&webhooks,
@@ -112,6 +115,13 @@ func (t tx) saveCall(ctx context.Context, r calls.Record) error {
 		return err
 	}
 	return queueEventOf(ctx, t, webhooks, r, calls.Record.MemberEvent)
+}
+
+// answeredBy returns the value of a column that describes the callee. When a call is answered, it becomes
+// that of the party who took it, unless the callee has been erased.
+func answeredBy(column string) string {
+	return `CASE WHEN calls.answered = 0 AND excluded.answered > 0 AND calls.dialed <> ''
+		THEN excluded.` + column + ` ELSE calls.` + column + ` END`
 }
 
 // SaveControls writes the controls of both sides of a call. If the call has ended, or another node
@@ -269,6 +279,11 @@ func eraseCalls(ctx context.Context, t tx, projectID, id string, names []string,
 		if err != nil {
 			return fmt.Errorf("erasing from calls: %w", err)
 		}
+	}
+	err = t.Later(ctx, `UPDATE calls SET payer = '' WHERE project_id = $1 AND payer = $2 AND gateway <> ''`,
+		projectID, id)
+	if err != nil {
+		return fmt.Errorf("erasing from calls: %w", err)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func callAt(project string, at time.Time) calls.Record {
 		Created: at,
 		From:    calls.Party{Name: "Alice", Address: "/private/alice", SubscriberID: "alice"},
 		To:      calls.Party{Name: "Bob", Address: "/private/bob", SubscriberID: "bob"},
-		Dialed:  "/private/bob?channel=audio",
+		Dialed:  "/private/bob?channel=audio", Lines: 1,
 	}
 }
 

@@ -94,6 +94,7 @@ func changedFields(c fabric.SubscriberChange) string {
 		{"claims", c.Claims != nil},
 		{"password", c.PasswordHash != nil},
 		{"profile", c.Profile != fabric.Profile{}},
+		{"forwarding", c.Forwarding != fabric.ForwardingInput{}},
 	} {
 		if f.set {
 			names = append(names, f.name)

@@ -18,13 +18,13 @@ func testOutboundUsage(t *testing.T, c Config) {
 	now := time.Now().UTC()
 	through := func(gateway string, ago time.Duration) calls.Record {
 		r := callAt("p", now.Add(-ago))
-		r.Gateway = gateway
+		r.Gateway, r.Payer, r.Lines = gateway, r.From.SubscriberID, 1
 		return r
 	}
 	other := through("g", 90*time.Minute)
-	other.From.SubscriberID = "carol"
+	other.From.SubscriberID, other.Payer = "carol", "carol"
 	guest := through("h", time.Minute)
-	guest.From, guest.Guest = calls.Party{Name: "Guest"}, "token"
+	guest.From, guest.Guest, guest.Payer = calls.Party{Name: "Guest"}, "token", "token"
 	saveCalls(t, s,
 		ended(through("g", 2*time.Hour), calls.NormalClearing, true), // a minute
 		ended(through("g", 30*time.Minute), calls.NoAnswer, false),

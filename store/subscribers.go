@@ -19,12 +19,12 @@ type Subscribers struct{ *core }
 var subscriberTable = table[fabric.Subscriber]{
 	"subscribers", "subscriber", `id, project_id, email, reference, password_hash, first_name, last_name, display_name,
 	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, epoch, created, updated,
-	record_calls`,
+	record_calls, forward_busy, forward_no_answer, ring_seconds`,
 	func(s *fabric.Subscriber) []any {
 		return []any{&s.ID, &s.ProjectID, nullableOf(&s.Email), nullableOf(&s.Reference), &s.PasswordHash,
 			&s.FirstName, &s.LastName, &s.DisplayName, &s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region,
 			asJSON{v: &s.Claims, zero: "{}"}, &s.Verified, &s.Disabled, &s.Epoch, &s.Created, &s.Updated,
-			&s.RecordCalls}
+			&s.RecordCalls, &s.Forwarding.Busy, &s.Forwarding.NoAnswer, &s.Forwarding.RingSeconds}
 	},
 }
 
@@ -210,11 +210,14 @@ func (t tx) updateSubscriber(
 			company_name = COALESCE($12, company_name), region = COALESCE($13, region), updated = $14,
 			claims = COALESCE($15, claims),
 			email_verified = COALESCE($16, CASE WHEN COALESCE($3, email) = email THEN email_verified ELSE 0 END),
-			epoch = epoch + $17, record_calls = COALESCE($18, record_calls)
+			epoch = epoch + $17, record_calls = COALESCE($18, record_calls),
+			forward_busy = COALESCE($19, forward_busy), forward_no_answer = COALESCE($20, forward_no_answer),
+			ring_seconds = COALESCE($21, ring_seconds)
 		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberTable.columns+`, `+webhooksOf("subscribers"),
 		projectID, id, c.Email, c.PasswordHash, flagOf(c.Disabled), c.FirstName, c.LastName, c.DisplayName,
 		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified),
-		flag(c.Begins()), (*string)(c.RecordCalls)), &webhooks)
+		flag(c.Begins()), (*string)(c.RecordCalls), c.Forwarding.Busy, c.Forwarding.NoAnswer,
+		c.Forwarding.RingSeconds), &webhooks)
 	if isUnique(err) {
 		err = emailTaken()
 	}

@@ -67,8 +67,8 @@ func whole(t *testing.T, k *Kind) Values {
 // TestBuiltin compiles the built-in kinds and checks their defaults, which Load skips.
 func TestBuiltin(t *testing.T) {
 	all := load(t, "").All()
-	if len(all) != 13 {
-		t.Errorf("there are %d kinds, want 13 in addition to subscribers", len(all))
+	if len(all) != 14 {
+		t.Errorf("there are %d kinds, want 14 in addition to subscribers", len(all))
 	}
 	c := load(t, "")
 	for _, k := range append(all, c.Part("sip_address"), c.Part("sip_credential")) {
@@ -167,6 +167,8 @@ func TestFaults(t *testing.T) {
 		{"conference_rooms", `{"name":"a\u0000b"}`, "name", "invalid_parameter", "control characters"},
 		{"conference_rooms", `{"name":"` + strings.Repeat("ü", 256) + `"}`, "name", "invalid_parameter",
 			"too long (maximum is 255"},
+		{"ring_groups", `{"name":"a","members":["/private/a"],"ring_seconds":61}`, "ring_seconds",
+			"invalid_parameter", "60"},
 		{"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`,
 			"ciphers", "invalid_parameter", "ciphers.0"},
 	}

@@ -26,6 +26,9 @@ func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessa
 		case f.Name == "calling_handler_resource_id": // must be the id of a resource, or null
 		case f.Name == k.Name[0]:
 			v = name
+		case k.Type == "ring_group" && f.Default == nil:
+			v = map[string]any{"members": []string{"/private/bob"}, "forward_busy": "/private/carol",
+				"forward_no_answer": "+4930123456"}[f.Name]
 		case f.Default != nil:
 			v = f.Default
 		case f.Format == "uri":

@@ -61,11 +61,17 @@ type subscriberRequest struct {
 	Country     *string             `json:"country"`
 	CompanyName *string             `json:"company_name"`
 	RecordCalls *fabric.RecordCalls `json:"record_calls"`
+
+	ForwardBusy     *string `json:"forward_busy"`
+	ForwardNoAnswer *string `json:"forward_no_answer"`
+	RingSeconds     *int    `json:"ring_seconds"`
 }
 
 func (in subscriberRequest) input() fabric.SubscriberInput {
 	return fabric.SubscriberInput{
 		Email: in.Email, Password: in.Password, RecordCalls: in.RecordCalls,
+		Forwarding: fabric.ForwardingInput{Busy: in.ForwardBusy, NoAnswer: in.ForwardNoAnswer,
+			RingSeconds: in.RingSeconds},
 		Profile: fabric.Profile{
 			FirstName: in.FirstName, LastName: in.LastName, DisplayName: in.DisplayName, JobTitle: in.JobTitle,
 			TimeZone: in.TimeZone, Country: in.Country, CompanyName: in.CompanyName,

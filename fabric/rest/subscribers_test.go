@@ -12,13 +12,13 @@ import (
 const subscribers = "/api/fabric/resources/subscribers"
 
 type envelope struct {
-	ID          string            `json:"id"`
-	ProjectID   string            `json:"project_id"`
-	DisplayName string            `json:"display_name"`
-	Type        string            `json:"type"`
-	CreatedAt   string            `json:"created_at"`
-	UpdatedAt   string            `json:"updated_at"`
-	Subscriber  map[string]string `json:"subscriber"`
+	ID          string         `json:"id"`
+	ProjectID   string         `json:"project_id"`
+	DisplayName string         `json:"display_name"`
+	Type        string         `json:"type"`
+	CreatedAt   string         `json:"created_at"`
+	UpdatedAt   string         `json:"updated_at"`
+	Subscriber  map[string]any `json:"subscriber"`
 }
 
 type listed[T any] struct {
@@ -46,11 +46,11 @@ func TestSubscriberLife(t *testing.T) {
 		want := envelope{
 			ID: got.ID, ProjectID: w.project.ID, DisplayName: "Ada", Type: "subscriber",
 			CreatedAt: got.CreatedAt, UpdatedAt: got.CreatedAt,
-			Subscriber: map[string]string{
+			Subscriber: map[string]any{
 				"id": got.ID, "email": strings.ToLower(email), "first_name": "Ada", "last_name": "",
 				"display_name": "",
 				"job_title":    "", "timezone": "PST", "country": "", "company_name": "",
-				"record_calls": "inherit",
+				"record_calls": "inherit", "forward_busy": "", "forward_no_answer": "", "ring_seconds": 0.0,
 			},
 		}
 		if diff := cmp.Diff(want, got); r.status != http.StatusCreated || diff != "" {
@@ -241,7 +241,7 @@ func TestSubscriberPages(t *testing.T) {
 			t.Fatalf("GET %s: got %d %s", next, r.status, r.text)
 		}
 		for _, s := range got.Data {
-			seen = append(seen, s.Subscriber["email"][:1])
+			seen = append(seen, s.Subscriber["email"].(string)[:1])
 		}
 		pages, next = append(pages, got), got.Links["next"]
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
@@ -54,7 +55,8 @@ func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 	}
 	email := text("email", "Email", s.Email, "They sign in with it.")
 	email.Type, email.Length = "email", 254
-	return []input{
+
+	all := []input{
 		email,
 		text("first_name", "First name", s.FirstName, ""),
 		text("last_name", "Last name", s.LastName, ""),
@@ -67,6 +69,24 @@ func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 		{Kind: "select", Name: "record_calls", Label: "Recording of calls",
 			Options: selectChoices(recordSettings, string(s.RecordCalls)),
 			Hint:    "A call is recorded if recording is on for one of its subscribers. " + recordConsent},
+	}
+	return append(all, forwardingInputs(s.Forwarding)...)
+}
+
+// forwardingInputs returns the inputs for where calls go.
+func forwardingInputs(f fabric.Forwarding) []input {
+	forward := func(name, label, value, hint string) input {
+		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255,
+			Example: "/private/bob"}
+	}
+	return []input{
+		forward("forward_busy", "Forward when busy", f.Busy,
+			"An address or a phone number, for calls that they reject or that come while others ring."),
+		forward("forward_no_answer", "Forward when unanswered", f.NoAnswer,
+			"Also if they are offline. Calls to phone numbers follow the project’s rules, and count as theirs."),
+		{Kind: "text", Type: "number", Min: "0", Max: "60", Name: "ring_seconds",
+			Label: "Seconds to ring before forwarding", Value: strconv.Itoa(f.RingSeconds),
+			Hint: "5 to 60, or 0 for 20."},
 	}
 }
 
@@ -94,6 +114,16 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 	set("timezone", s.TimeZone, &in.TimeZone)
 	if secret := v.form.Get("password"); secret != "" {
 		in.Password = &secret
+	}
+	set("forward_busy", s.Forwarding.Busy, &in.Forwarding.Busy)
+	set("forward_no_answer", s.Forwarding.NoAnswer, &in.Forwarding.NoAnswer)
+
+	if text := v.form.Get("ring_seconds"); text != "" && text != strconv.Itoa(s.Forwarding.RingSeconds) {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			n = -1 // refused with the bounds
+		}
+		in.Forwarding.RingSeconds = &n
 	}
 	if text := v.form.Get("record_calls"); text != string(s.RecordCalls) && v.form.Has("record_calls") {
 		in.RecordCalls = (*fabric.RecordCalls)(&text)

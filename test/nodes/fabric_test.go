@@ -30,6 +30,7 @@ func TestFabricElsewhere(t *testing.T) {
 		{resources + "freeswitch_connectors", `{"name":"x","token":"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d"}`,
 			`{"name":"new"}`, "name"},
 		{resources + "relay_applications", `{"name":"x","topic":"calls"}`, `{"name":"new"}`, "name"},
+		{resources + "ring_groups", `{"name":"x","members":["/private/bob"]}`, `{"name":"new"}`, "name"},
 		{resources + "sip_endpoints", `{"username":"x"}`, `{"username":"new"}`, "username"},
 		{resources + "sip_gateways", `{"name":"x","uri":"sip.example","encryption":"default","ciphers":[],"codecs":[]}`,
 			`{"name":"new"}`, "name"},

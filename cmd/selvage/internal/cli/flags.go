@@ -129,6 +129,15 @@ func Bool(cmd *cobra.Command, flag string) *bool {
 	return &yes
 }
 
+// Int returns the value of a flag, or nil if it is not set.
+func Int(cmd *cobra.Command, flag string) *int {
+	if !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	n, _ := cmd.Flags().GetInt(flag)
+	return &n
+}
+
 // Texts returns the values of a flag that may be repeated, or nil if the flag is not set.
 func Texts(cmd *cobra.Command, flag string) *[]string {
 	f := cmd.Flags().Lookup(flag)

@@ -60,6 +60,10 @@ func addSubscriberFlags(cmd *cobra.Command) {
 	f.Bool("email-verified", false, "the e-mail address is known to be theirs")
 	f.String("record-calls", "", "`setting`: inherit (the project's), off, or on to record their calls. A call is "+
 		"recorded if it is on for one of its subscribers")
+	f.String("forward-busy", "", "`address` or phone number for calls that they reject, or that come while "+
+		"others ring; empty for none")
+	f.String("forward-no-answer", "", "`address` or phone number for calls that they do not answer; empty for none")
+	f.Int("ring-seconds", 0, "`seconds` to ring before --forward-no-answer applies, 5 to 60; 0 for 20")
 	f.SortFlags = false
 }
 
@@ -87,6 +91,8 @@ func (c subscriberCommands) subscriberInput(cmd *cobra.Command, prompt bool) (in
 	}
 	in.Disabled, in.Verified = cli.Bool(cmd, "disabled"), cli.Bool(cmd, "email-verified")
 	in.RecordCalls = (*fabric.RecordCalls)(cli.Text(cmd, "record-calls"))
+	in.Forwarding = fabric.ForwardingInput{Busy: cli.Text(cmd, "forward-busy"),
+		NoAnswer: cli.Text(cmd, "forward-no-answer"), RingSeconds: cli.Int(cmd, "ring-seconds")}
 	if in.Claims, err = c.flagClaims(cmd); err != nil {
 		return in, err
 	}

@@ -32,6 +32,10 @@ var subscriberView = cli.View[fabric.Subscriber]{
 			return cli.YesNo(s.PasswordHash != "")
 		}},
 		{Name: "Record calls", Detail: true, Value: func(s fabric.Subscriber) string { return string(s.RecordCalls) }},
+		{Name: "Forward when busy", Detail: true, Value: func(s fabric.Subscriber) string { return s.Forwarding.Busy }},
+		{Name: "Forward when unanswered", Detail: true, Value: func(s fabric.Subscriber) string {
+			return s.Forwarding.NoAnswer
+		}},
 		{Name: "Created", Minor: true, Value: func(s fabric.Subscriber) string { return cli.FormatTime(s.Created) }},
 		{Name: "Updated", Detail: true, Value: func(s fabric.Subscriber) string { return cli.FormatTime(s.Updated) }},
 	},
@@ -55,6 +59,9 @@ type subscriberJSON struct {
 	HasPassword bool                   `json:"has_password"`
 	Disabled    bool                   `json:"disabled"`
 	RecordCalls fabric.RecordCalls     `json:"record_calls"`
+	ForwardBusy string                 `json:"forward_busy,omitempty"`
+	NoAnswer    string                 `json:"forward_no_answer,omitempty"`
+	RingSeconds int                    `json:"ring_seconds,omitempty"`
 	Online      *bool                  `json:"online,omitempty"` // only in show
 	OnlineSince cli.Time               `json:"online_since,omitempty"`
 	CreatedAt   cli.Time               `json:"created_at"`
@@ -68,6 +75,7 @@ func newSubscriberJSON(s fabric.Subscriber) subscriberJSON {
 		DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country,
 		CompanyName: s.CompanyName, Region: s.Region,
 		Verified: s.Verified, HasPassword: s.PasswordHash != "", Disabled: s.Disabled, RecordCalls: s.RecordCalls,
+		ForwardBusy: s.Forwarding.Busy, NoAnswer: s.Forwarding.NoAnswer, RingSeconds: s.Forwarding.RingSeconds,
 		CreatedAt: cli.UTC(s.Created), UpdatedAt: cli.UTC(s.Updated),
 	}
 	if s.Claims != (fabric.StandardClaims{}) {

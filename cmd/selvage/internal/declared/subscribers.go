@@ -20,7 +20,8 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 				{"job_title", &s.JobTitle}, {"time_zone", &s.TimeZone}, {"country", &s.Country},
 				{"company_name", &s.CompanyName},
 				{"region", &s.Region}, {"disabled", &s.Disabled}, {"verified", &s.Verified},
-				{"record_calls", &s.RecordCalls},
+				{"record_calls", &s.RecordCalls}, {"forward_busy", &s.Forwarding.Busy},
+				{"forward_no_answer", &s.Forwarding.NoAnswer}, {"ring_seconds", &s.Forwarding.RingSeconds},
 			}
 		},
 
@@ -75,6 +76,10 @@ func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	return fabric.SubscriberInput{
 		Email: changed(old.Email, s.Email), Verified: changed(old.Verified, s.Verified),
 		Disabled: changed(old.Disabled, s.Disabled), RecordCalls: changed(old.RecordCalls, s.RecordCalls),
+		Forwarding: fabric.ForwardingInput{
+			Busy:        changed(old.Forwarding.Busy, s.Forwarding.Busy),
+			NoAnswer:    changed(old.Forwarding.NoAnswer, s.Forwarding.NoAnswer),
+			RingSeconds: changed(old.Forwarding.RingSeconds, s.Forwarding.RingSeconds)},
 		Profile: fabric.Profile{
 			FirstName: changed(old.FirstName, s.FirstName), LastName: changed(old.LastName, s.LastName),
 			DisplayName: changed(old.DisplayName, s.DisplayName),

@@ -141,7 +141,8 @@ func (e *exporter) subscribers(ctx context.Context, p fabric.Project) error {
 			EmailVerified: s.Verified, Reference: s.Reference, PasswordHash: s.PasswordHash, FirstName: s.FirstName,
 			LastName: s.LastName, DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone,
 			Country: s.Country, CompanyName: s.CompanyName, Region: s.Region, Claims: claims, Disabled: s.Disabled,
-			RecordCalls: s.RecordCalls, Address: address, Created: s.Created})
+			RecordCalls: s.RecordCalls, ForwardBusy: s.Forwarding.Busy, NoAnswer: s.Forwarding.NoAnswer,
+			RingSeconds: s.Forwarding.RingSeconds, Address: address, Created: s.Created})
 	})
 }
 

@@ -196,6 +196,8 @@ func (im *Importer) subscriber(ctx context.Context, r *Subscriber) (Outcome, err
 		SubscriberInput: fabric.SubscriberInput{
 			Email: set(r.Email), Verified: &r.EmailVerified, PasswordHash: set(r.PasswordHash),
 			Disabled: &r.Disabled, Claims: r.Claims, RecordCalls: set(r.RecordCalls),
+			Forwarding: fabric.ForwardingInput{Busy: set(r.ForwardBusy), NoAnswer: set(r.NoAnswer),
+				RingSeconds: set(r.RingSeconds)},
 			Profile: fabric.Profile{FirstName: set(r.FirstName), LastName: set(r.LastName),
 				DisplayName: set(r.DisplayName), JobTitle: set(r.JobTitle), TimeZone: set(r.TimeZone),
 				Country: set(r.Country), CompanyName: set(r.CompanyName), Region: set(r.Region)},

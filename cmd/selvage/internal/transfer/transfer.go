@@ -129,6 +129,9 @@ type (
 		Claims        *fabric.StandardClaims `json:"claims,omitempty"`
 		Disabled      bool                   `json:"disabled,omitempty"`
 		RecordCalls   fabric.RecordCalls     `json:"record_calls,omitempty"`
+		ForwardBusy   string                 `json:"forward_busy,omitempty"`
+		NoAnswer      string                 `json:"forward_no_answer,omitempty"`
+		RingSeconds   int                    `json:"ring_seconds,omitempty"`
 		Address       string                 `json:"address,omitempty"`
 		Created       time.Time              `json:"created_at,omitzero"`
 	}

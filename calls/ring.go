@@ -1,0 +1,213 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// lookUp bounds how long a call in progress waits for the list of online sockets.
+const lookUp = 5 * time.Second
+
+// mostRung limits how many sockets of a subscriber ring, and how many phones.
+const mostRung = 10
+
+// try rings the targets of a route at the same time. If none of them can ring, the call is forwarded or
+// ends.
+func (k *call) try(r *route) {
+	k.route = r
+	k.ring.Reset(r.ring)
+	ctx, cancel := context.WithTimeout(context.Background(), lookUp)
+	defer cancel()
+
+	targets, outcome := k.admit(r)
+	for _, t := range targets {
+		if cause := k.ringTarget(ctx, t); cause != (Cause{}) {
+			outcome = outcome.orBetter(cause)
+		}
+	}
+	if k.outcome = outcome; !k.rings() {
+		k.forwardOrEnd(outcome)
+		return
+	}
+	if k.state != Ringing {
+		k.setState(Ringing)
+		k.caller().tellState(Ringing)
+	}
+}
+
+// rings reports whether any client rings.
+func (k *call) rings() bool { return slices.ContainsFunc(k.legs, (*leg).isRinging) }
+
+// ringTarget rings the clients of a target. If none of them rings, it returns the reason.
+func (k *call) ringTarget(ctx context.Context, t target) Cause {
+	sockets, err := k.socketsOf(ctx, t)
+	if err != nil {
+		k.calls.log.Error("finding the subscribers to ring", "call_id", k.id, "error", err)
+		return Congestion
+	}
+	switch {
+	case len(sockets) == 0:
+		return UserNotRegistered
+	case !t.party.isOutside() && k.calls.isBusy(t.party.owner(), len(sockets), k.caller().counted):
+		return UserBusy
+	}
+	before := len(k.legs)
+	for _, s := range sockets {
+		k.ringSocket(s, t.party)
+	}
+	if len(k.legs) == before {
+		return Congestion
+	}
+	return Cause{}
+}
+
+// socketsOf returns the connections of a target's clients: first the newest sockets, then the phones.
+func (k *call) socketsOf(ctx context.Context, t target) ([]Socket, error) {
+	var all []Socket
+	if id := t.party.SubscriberID; id != "" {
+		online, err := k.calls.fabric.Presence.Sockets(ctx, k.project, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range online[:min(len(online), mostRung)] {
+			all = append(all, Socket{Node: s.Node, ID: s.ID})
+		}
+	}
+	for _, p := range t.phones {
+		all = append(all, p.Socket)
+	}
+	return all, nil
+}
+
+// ringSocket rings one client of a party, unless too many ring already.
+func (k *call) ringSocket(s Socket, to Party) {
+	ringing := 0
+	for _, l := range k.legs {
+		if l.isRinging() {
+			ringing++
+		}
+	}
+	if ringing >= mostAtOnce {
+		return
+	}
+
+	// This token stands for the client's real one, which is unknown until the client answers.
+	// Revocations before IssuedAt do not end the leg.
+	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: to.SubscriberID, IssuedAt: time.Now()}
+	switch {
+	case s.Gateway:
+		token.Kind, token.ID = fabric.Guest, k.route.gateway.ID
+	case s.Endpoint:
+		token.Kind, token.ID = fabric.Guest, to.EndpointID
+	}
+	l := k.newLeg(newID(), Client{Token: token, Socket: s}, to, true)
+	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, termsFor(s))
+	if err != nil {
+		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
+		return
+	}
+	l.media, l.callers = media, k.caller().counted
+	k.add(l)
+	l.tell(Event{Kind: Invited, SDP: offer, From: k.record.From, To: to})
+}
+
+// admit returns the targets of a route that may ring. Numbers may not if the call would exceed a cap of
+// the account that pays; cause is then set.
+func (k *call) admit(r *route) (targets []target, cause Cause) {
+	if r.gateway == nil || k.admitted == r {
+		return r.targets, Cause{}
+	}
+	was := k.record
+	err := k.saveOutbound(r)
+	if err == nil {
+		return r.targets, Cause{}
+	}
+	k.record = was
+	var over overCap
+	if errors.As(err, &over) {
+		k.record.Refusal = string(over)
+	} else {
+		k.calls.log.Error("writing the record of a call", "call_id", k.id, "error", err)
+	}
+	inside := slices.DeleteFunc(slices.Clone(r.targets), func(t target) bool { return t.party.isOutside() })
+	return inside, Congestion
+}
+
+// lose ends a ringing leg. If no other client rings, the call is forwarded or ends.
+func (k *call) lose(l *leg, c Cause, told bool) {
+	l.leave(c, told)
+	k.outcome = k.outcome.orBetter(c)
+	if !k.rings() {
+		k.forwardOrEnd(k.outcome)
+	}
+}
+
+// forwardOrEnd tries the next route after one whose targets did not take the call, for the given cause.
+// If there is none, the call ends.
+func (k *call) forwardOrEnd(c Cause) {
+	if c == (Cause{}) {
+		c = CallRejected // a rule forbids all targets
+	}
+	next := k.route.next(c)
+	if k.record.Refusal == "" {
+		k.record.Refusal = k.route.refusal
+	}
+	if next != nil && len(next.targets) == 0 && next.busy == nil && next.noAnswer == nil {
+		k.record.Refusal, next = next.refusal, nil
+	}
+	if next == nil {
+		k.end(c, nil)
+		return
+	}
+
+	for _, l := range slices.Clone(k.legs) {
+		if l.isRinging() {
+			l.leave(OriginatorCancel, true)
+		}
+	}
+	k.try(next)
+}
+
+// giveUp forwards or ends a call that nobody answered in time.
+func (k *call) giveUp() {
+	if k.state == InCall || k.state == Completed {
+		return
+	}
+	if k.route == nil {
+		k.end(NoAnswer, nil)
+		return
+	}
+	k.forwardOrEnd(NoAnswer)
+}
+
+// takenBy notes in the record which party took the call.
+func (k *call) takenBy(l *leg) {
+	k.record.To = l.party
+	k.record.Refusal = ""
+	if !l.party.isOutside() {
+		k.record.Gateway, k.record.Payer, k.record.Lines = "", "", 1
+		return
+	}
+	k.record.Lines = 1
+	k.longest.Reset(min(k.calls.limits.Outbound.Longest, k.calls.limits.Most))
+	k.watchCaps()
+}
+
+// isBusy reports whether the maximum number of calls is already ringing the subscriber. A single
+// caller may use all places except one, so that it cannot keep all others from calling.
+func (c *Calls) isBusy(subscriberID string, sockets int, callers []account) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.holders[subscriberID]
+	if h == nil {
+		return false
+	}
+
+	mostOfOne := max(c.limits.Ringing-1, 1) * sockets
+	return h.ringing >= c.limits.Ringing*sockets ||
+		slices.ContainsFunc(callers, func(a account) bool { return h.ringingBy[a.id] >= mostOfOne })
+}

@@ -1,0 +1,278 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A route is a step in the search for somebody who takes a call. All of its targets ring at the same
+// time. Routes are planned before the call begins, because the caller's media can only use codecs that
+// every phone supports, and cannot change them later.
+type route struct {
+	targets []target
+	ring    time.Duration
+	gateway *fabric.Gateway // through which numbers are called; nil if there are none
+	payer   string          // the account for which these calls count
+	refusal string          // the rule by which a number does not ring; "" for none
+
+	busy, noAnswer *route // where the call goes next; nil ends it
+}
+
+// A target is a party that rings, with its phones. Those of a number are the connection to a gateway.
+type target struct {
+	party  Party
+	phones []Phone
+}
+
+// The limits of routes.
+const (
+	mostRoutes  = 10 // of a call, so that forwards in circles end
+	mostAtOnce  = 40 // clients that ring at the same time
+	resolveTime = 3 * time.Second
+)
+
+// The reasons for which a call is not forwarded.
+const (
+	reasonForwardGone    = "forward_unknown"
+	reasonForwardLoop    = "forward_loop"
+	reasonSecondGateway  = "second_gateway"
+	reasonCannotBeRouted = "forward_not_possible"
+)
+
+// next returns the route after one that ended with the given cause, or nil.
+func (r *route) next(c Cause) *route {
+	switch c.Text {
+	case UserBusy.Text, "REJECT_ALL", CallRejected.Text, NormalClearing.Text:
+		return r.busy
+	}
+	return r.noAnswer
+}
+
+// phones returns the phones of this route and of all that may follow.
+func (r *route) phones() (all []Phone) {
+	if r == nil {
+		return nil
+	}
+	for _, t := range r.targets {
+		all = append(all, t.phones...)
+	}
+	return slices.Concat(all, r.busy.phones(), r.noAnswer.phones())
+}
+
+// isOutside reports whether all targets are called through a gateway.
+func (r *route) isOutside() bool { return r != nil && r.gateway != nil && r.lines() == len(r.targets) }
+
+// lines returns the number of targets that are called through a gateway.
+func (r *route) lines() (n int) {
+	for _, t := range r.targets {
+		if t.party.isOutside() {
+			n++
+		}
+	}
+	return n
+}
+
+// A planner finds the routes of one call.
+type planner struct {
+	calls   *Calls
+	project string
+	planned int
+}
+
+// plan returns the route of a call to a party. by is the account that pays if the party is outside.
+// before holds the keys of the parties that led here.
+func (p *planner) plan(ctx context.Context, to Party, by string, before []string) (*route, error) {
+	p.planned++
+	before = append(slices.Clone(before), to.key())
+	r := &route{ring: p.calls.limits.Ring, payer: by}
+	var f fabric.Forwarding
+	var err error
+	switch {
+	case to.GroupID != "":
+		f, err = p.addGroup(ctx, r, to)
+	case to.SubscriberID != "":
+		f, err = p.forwardingOf(ctx, to.SubscriberID)
+	}
+	if err == nil && to.GroupID == "" {
+		err = p.add(ctx, r, to)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if to.GroupID != "" || f.NoAnswer != "" {
+		r.ring = min(r.ring, secondsOf(f))
+	}
+
+	forwarder := to.id()
+	if r.busy, err = p.forward(ctx, f.Busy, forwarder, before); err == nil {
+		r.noAnswer, err = p.forward(ctx, f.NoAnswer, forwarder, before)
+	}
+	return r, err
+}
+
+// secondsOf returns how long a callee rings before its calls are forwarded.
+func secondsOf(f fabric.Forwarding) time.Duration {
+	if f.RingSeconds == 0 {
+		return fabric.DefaultRingSeconds * time.Second
+	}
+	return time.Duration(f.RingSeconds) * time.Second
+}
+
+// forwardingOf returns the forwarding of a subscriber. Calls of a disabled one are not forwarded.
+func (p *planner) forwardingOf(ctx context.Context, id string) (f fabric.Forwarding, err error) {
+	s, err := p.calls.fabric.Subscribers.Find(ctx, p.project, id)
+	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {
+		return f, nil
+	}
+	return s.Forwarding, err
+}
+
+// forward plans the route to an address or phone number, or returns nil if text is "". If calls cannot
+// be forwarded there, the route has no targets, and names the reason.
+func (p *planner) forward(ctx context.Context, text, by string, before []string) (*route, error) {
+	if text == "" {
+		return nil, nil
+	}
+	to, reason, err := p.find(ctx, text)
+	switch {
+	case err != nil:
+		return nil, err
+	case reason != "":
+	case slices.Contains(before, to.key()), p.planned >= mostRoutes:
+		reason = reasonForwardLoop
+	default:
+		return p.plan(ctx, to, by, before)
+	}
+	return &route{refusal: reason}, nil
+}
+
+// find returns the party at an address or phone number, or the reason why it cannot ring.
+func (p *planner) find(ctx context.Context, text string) (to Party, reason string, err error) {
+	if number, ok := fabric.ParseNumber(text); ok {
+		return Party{Address: number, Name: number}, "", nil
+	}
+	a, err := p.calls.fabric.Addresses.FindAt(ctx, p.project, text)
+	if errors.Is(err, problem.NotFound) {
+		return to, reasonForwardGone, nil
+	}
+	if err != nil {
+		return to, "", err
+	}
+	to, cause, err := p.calls.partyAt(ctx, a)
+	switch {
+	case err != nil:
+	case cause == UnallocatedNumber:
+		reason = reasonForwardGone
+	case cause != Cause{}, to.RoomID != "":
+		reason = reasonCannotBeRouted
+	}
+	return to, reason, err
+}
+
+// addGroup adds the members of a ring group to a route, and returns the forwarding of the group. The
+// members' own forwards do not apply.
+func (p *planner) addGroup(ctx context.Context, r *route, to Party) (f fabric.Forwarding, err error) {
+	t, err := p.calls.fabric.Resources.FindThing(ctx, p.project, to.GroupID)
+	if errors.Is(err, problem.NotFound) {
+		return f, nil // it was deleted since its address was found
+	}
+	if err != nil {
+		return f, err
+	}
+
+	g := fabric.RingGroupOf(*t.Resource)
+	r.payer = to.GroupID
+	for _, m := range g.Members {
+		member, reason, err := p.find(ctx, m)
+		switch {
+		case err != nil:
+			return f, err
+		case reason != "":
+		case member.GroupID != "":
+			reason = reasonCannotBeRouted
+		default:
+			err = p.add(ctx, r, member)
+		}
+		if err != nil {
+			return f, err
+		}
+
+		if r.refusal == "" {
+			r.refusal = reason
+		}
+	}
+	return g.Forwarding, nil
+}
+
+// add adds a party to the targets of a route, unless it is one already.
+func (p *planner) add(ctx context.Context, r *route, to Party) error {
+	if slices.ContainsFunc(r.targets, func(t target) bool { return t.party.key() == to.key() }) {
+		return nil
+	}
+	if to.isOutside() {
+		return p.addOutside(ctx, r, to)
+	}
+	phones, err := p.calls.phonesOf(ctx, p.project, to)
+	if err == nil {
+		r.targets = append(r.targets, target{to, phones[:min(len(phones), mostRung)]})
+	}
+	return err
+}
+
+// addOutside adds a phone number or gateway to the targets of a route. If the project's rules forbid
+// the call, it sets the route's refusal. All numbers of a route are called through the same gateway,
+// because the record of a call has one.
+func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
+	g, reason, err := p.calls.gatewayFor(ctx, p.project, to)
+	if err != nil {
+		return err
+	}
+	switch {
+	case reason != "":
+	case p.calls.trunk == nil:
+		reason = reasonNoSIP
+	case r.gateway != nil && r.gateway.ID != g.ID:
+		reason = reasonSecondGateway
+	}
+	if reason != "" {
+		r.refusal = reason
+		return nil
+	}
+
+	number := ""
+	if to.AddressID == "" {
+		number = to.Address
+	}
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	phone, err := p.calls.trunk(ctx, g, number)
+	if err != nil {
+		p.calls.log.Warn("finding a SIP gateway", "gateway_id", g.ID, "error", err)
+		r.refusal = reasonUnreachable
+		return nil
+	}
+	r.gateway = &g
+	r.targets = append(r.targets, target{to, []Phone{phone}})
+	return nil
+}
+
+// id returns the account to which calls count that the party forwards.
+func (p Party) id() string {
+	if p.GroupID != "" {
+		return p.GroupID
+	}
+	return p.owner()
+}
+
+// key identifies a party among those that a call may reach.
+func (p Party) key() string {
+	if p.AddressID != "" {
+		return p.AddressID
+	}
+	return p.Address
+}

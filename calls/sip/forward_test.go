@@ -1,0 +1,312 @@
+package sip_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// forwarding sets where the calls of a subscriber go.
+func (w *world) forwarding(subscriber, busy, noAnswer string, seconds int) {
+	w.t.Helper()
+	must[fabric.Subscriber](w.t)(w.fabric.Subscribers.Update(w.t.Context(), w.project, w.subscribers[subscriber],
+		fabric.SubscriberInput{Forwarding: fabric.ForwardingInput{
+			Busy: &busy, NoAnswer: &noAnswer, RingSeconds: &seconds}}))
+}
+
+// group creates the ring group /public/sales.
+func (w *world) group(busy, noAnswer string, members ...string) string {
+	w.t.Helper()
+	list := must[[]byte](w.t)(json.Marshal(members))
+	kind := w.fabric.Resources.Kinds().ByType(fabric.RingGroupKind)
+	return must[fabric.Resource](w.t)(w.fabric.Resources.Create(w.t.Context(), w.project, kind,
+		map[string]json.RawMessage{"name": quoted("sales"), "members": list, "ring_seconds": json.RawMessage("5"),
+			"forward_busy": quoted(busy), "forward_no_answer": quoted(noAnswer)})).ID
+}
+
+// registered returns the registered phone of a subscriber, which is created unless it exists.
+func (w *world) registered(name string) *phone {
+	w.t.Helper()
+	if w.subscribers[name] == "" {
+		w.subscriber(name)
+	}
+	p := w.newPhone(name)
+	p.register()
+	return p
+}
+
+// calling has a phone dial a user, which must ring.
+func (p *phone) calling(user string) request {
+	p.t.Helper()
+	r, m := p.dial(user)
+	if m.kind() != "180" {
+		p.t.Fatalf("calling %s returned\n%s\nwant 180", user, m)
+	}
+	return r
+}
+
+// refuses answers an invitation with a refusal.
+func (p *phone) refuses(invite message, status string) {
+	p.t.Helper()
+	p.respond(invite, status, "")
+	p.expect("ACK")
+}
+
+// canceled expects that an invitation is withdrawn.
+func (p *phone) canceled() message {
+	p.t.Helper()
+	m := p.expect("CANCEL")
+	p.respond(m, "200 OK", "")
+	return m
+}
+
+// TestForwardBusy forwards a call that bob rejects to carol, who answers it. The caller keeps its call,
+// and there is one record of it.
+func TestForwardBusy(t *testing.T) {
+	w := newWorld(t)
+	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
+	w.forwarding("bob", "/private/carol", "", 0)
+	alice.calling("bob")
+	bob.refuses(bob.expect("INVITE"), "486 Busy Here")
+	invite := carol.expect("INVITE")
+	carol.respond(invite, "200 OK", carol.offer("sendrecv"))
+	carol.expect("ACK")
+	answered := alice.expect("200")
+	hear(t, alice, alice.mediaOf(answered), carol, "hello carol")
+	hear(t, carol, carol.mediaOf(invite), alice, "hello alice")
+
+	alice.send(alice.write(alice.inDialog("BYE", answered), ""))
+	alice.expect("200")
+	carol.respond(carol.expect("BYE"), "200 OK", "")
+	w.isOver()
+	r := w.lastCall()
+	if r.To.Address != "/private/carol" || r.To.SubscriberID != w.subscribers["carol"] || r.Answered.IsZero() ||
+		r.Document().Dialed != "bob" && r.Document().Dialed != "/private/bob" {
+		t.Errorf("the record is %+v, want a call to bob that carol answered", r)
+	}
+}
+
+// TestForwardNoAnswer forwards a call that nobody answers in time, and one to a subscriber who is offline.
+func TestForwardNoAnswer(t *testing.T) {
+	w := newWorld(t)
+	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
+	w.forwarding("bob", "", "/private/carol", 5)
+	r := alice.calling("bob")
+	bob.respond(bob.expect("INVITE"), "180 Ringing", "")
+	invite := carol.expect("INVITE")
+	bob.canceled()
+	carol.refuses(invite, "480 Temporarily Unavailable")
+	alice.send(alice.acknowledge(r, alice.expect("480")))
+	w.isOver()
+
+	w.subscriber("dave")
+	w.forwarding("dave", "", "/private/carol", 0)
+	alice.calling("dave")
+	carol.respond(carol.expect("INVITE"), "200 OK", carol.offer("sendrecv"))
+	alice.expect("200")
+}
+
+// TestForwardEnds shows that forwards in circles end, as do those to addresses that are unknown or
+// cannot ring. The caller learns why the last callee did not take the call.
+func TestForwardEnds(t *testing.T) {
+	w := newWorld(t)
+	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
+	w.forwarding("bob", "/private/carol", "", 0)
+	for _, tt := range []struct{ to, refusal string }{
+		{"/private/bob", "forward_loop"}, {"/private/carol", "forward_loop"}, {"/private/nobody", "forward_unknown"},
+		{"/public/standup", "forward_not_possible"}, {"", ""},
+	} {
+		if tt.refusal == "forward_not_possible" {
+			must[fabric.Resource](t)(w.fabric.Resources.Create(t.Context(), w.project,
+				w.fabric.Resources.Kinds().ByType("video_room"),
+				map[string]json.RawMessage{"name": quoted("standup")}))
+		}
+		w.forwarding("carol", tt.to, "", 0)
+		r := alice.calling("bob")
+		bob.refuses(bob.expect("INVITE"), "486 Busy Here")
+		carol.refuses(carol.expect("INVITE"), "486 Busy Here")
+		alice.send(alice.acknowledge(r, alice.expect("486")))
+		w.isOver()
+		if r := w.lastCall(); r.Cause.Text != "USER_BUSY" || r.Refusal != tt.refusal || r.To.Address != "/private/bob" {
+			t.Errorf("forwarded to %q, the call ended with %s, %q, want USER_BUSY, %q", tt.to, r.Cause.Text,
+				r.Refusal, tt.refusal)
+		}
+	}
+}
+
+// TestForwardFan shows that the routes of one call are bounded, although each of many groups forwards
+// to two others.
+func TestForwardFan(t *testing.T) {
+	w := newWorld(t)
+	kind := w.fabric.Resources.Kinds().ByType(fabric.RingGroupKind)
+	for i := range 40 {
+		forward := func(n int) json.RawMessage { return quoted("/public/g" + strconv.Itoa(n)) }
+		must[fabric.Resource](t)(w.fabric.Resources.Create(t.Context(), w.project, kind,
+			map[string]json.RawMessage{"name": quoted("g" + strconv.Itoa(i)),
+				"members":      json.RawMessage(`["/private/bob"]`),
+				"forward_busy": forward(2*i + 1), "forward_no_answer": forward(2*i + 2)}))
+	}
+	bob, alice := w.registered("bob"), w.newPhone("alice")
+	r, m := alice.dial("g0")
+	if m.kind() != "180" {
+		t.Fatalf("calling a group returned\n%s\nwant 180", m)
+	}
+	rung := 0
+	for m := bob.next(deadline); m.kind() == "INVITE"; m = bob.next(silence) {
+		rung++
+		bob.refuses(m, "486 Busy Here")
+	}
+	alice.send(alice.acknowledge(r, alice.expect("486")))
+	if rung < 3 || rung > 10 {
+		t.Errorf("bob's phone rang %d times, want some, and at most 10", rung)
+	}
+}
+
+// TestForwardToNumber shows that a forward to a phone number follows the project's rules, and counts as
+// a call of the subscriber who forwards it.
+func TestForwardToNumber(t *testing.T) {
+	w := newWorld(t)
+	carrier, id := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
+	alice := w.newPhone("alice")
+	for _, tt := range []struct {
+		name     string
+		rule     fabric.OutboundCalls
+		prefixes fabric.Prefixes
+		number   string
+		refusal  string
+	}{
+		{"off", fabric.OutboundOff, "+49", "+4930123456", fabric.ReasonOff},
+		{"another prefix", fabric.OutboundOn, "+43", "+4930123456", fabric.ReasonPrefix},
+		{"premium rate", fabric.OutboundOn, "+49", "+49900123456", fabric.ReasonExpensive},
+		{"premium rate with 00", fabric.OutboundOn, "+49", "0049 900 123456", fabric.ReasonExpensive},
+		{"no gateway", fabric.OutboundOn, "+44", "+442079460000", fabric.ReasonNoGateway},
+	} {
+		w.permit(tt.rule, tt.prefixes)
+		w.forwarding("bob", "", tt.number, 0)
+		r, m := alice.dial("bob")
+		alice.send(alice.acknowledge(r, m))
+		w.isOver()
+		if last := w.lastCall(); m.kind() != "480" || last.Refusal != tt.refusal || last.Gateway != "" {
+			t.Errorf("%s: the call ended with %s and %q, want 480 and %q", tt.name, m.kind(), last.Refusal, tt.refusal)
+		}
+	}
+
+	w.permit(fabric.OutboundOn, "+49")
+	w.forwarding("bob", "", "+4930123456", 0)
+	for i := range 2 {
+		caller := w.registered("caller-" + strconv.Itoa(i))
+		caller.calling("bob")
+		invite := carrier.expect("INVITE")
+		carrier.respond(invite, "200 OK", carrier.offer("sendrecv"))
+		carrier.expect("ACK")
+		caller.expect("200")
+	}
+	if r := w.lastCall(); r.Gateway != id || r.Payer != w.subscribers["bob"] || r.To.Address != "+4930123456" {
+		t.Errorf("the record is %+v, want a call through %s that counts for bob", r, id)
+	}
+
+	// Two calls at a time are bob's limit. The caller's own limit is not affected.
+	third := w.registered("third")
+	r, m := third.dial("bob")
+	third.send(third.acknowledge(r, m))
+	eventually(t, "the call to end", func() bool { return w.lastCall().State == "ended" })
+	if last := w.lastCall(); last.Refusal != "too_many_calls_of_caller" || last.Gateway != "" {
+		t.Errorf("the third call ended with %s and %q, want too_many_calls_of_caller", m.kind(), last.Refusal)
+	}
+	third.calling("+4930777777")
+	carrier.expect("INVITE")
+}
+
+// TestDisabledForwards shows that calls of a disabled subscriber are not forwarded.
+func TestDisabledForwards(t *testing.T) {
+	w := newWorld(t)
+	w.registered("carol")
+	w.forwarding("bob", "", "/private/carol", 0)
+	disabled := true
+	must[fabric.Subscriber](t)(w.fabric.Subscribers.Update(t.Context(), w.project, w.subscribers["bob"],
+		fabric.SubscriberInput{Disabled: &disabled}))
+	if _, m := w.newPhone("alice").dial("bob"); !strings.HasPrefix(m.kind(), "4") {
+		t.Errorf("calling a disabled subscriber returned %s, want a refusal", m.kind())
+	}
+}
+
+// TestRingGroup rings two subscribers and a phone number at the same time. A refusal by one leaves the
+// others ringing, and the first answer ends the others.
+func TestRingGroup(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(nil)
+	w.permit(fabric.OutboundOn, "+49")
+	group := w.group("", "", "/private/bob", "/private/carol", "+4930123456", "/private/bob")
+	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
+	alice.calling("sales")
+	atBob, atCarol, outside := bob.expect("INVITE"), carol.expect("INVITE"), carrier.expect("INVITE")
+	if r := w.lastCall(); r.Payer != group || r.Lines != 1 || r.Gateway == "" {
+		t.Errorf("while it rings, the record is %+v, want a call with one line that counts for the group", r)
+	}
+
+	bob.refuses(atBob, "603 Decline")
+	carol.respond(atCarol, "200 OK", carol.offer("sendrecv"))
+	carol.expect("ACK")
+	carrier.respond(outside, "180 Ringing", "")
+	if reason := carrier.canceled().header("Reason"); len(reason) != 1 || !strings.Contains(reason[0], "elsewhere") {
+		t.Errorf("the gateway's CANCEL has the reason %q, want \"Call completed elsewhere\"", reason)
+	}
+	answered := alice.expect("200")
+	hear(t, alice, alice.mediaOf(answered), carol, "hello carol")
+	r := w.lastCall()
+	if r.To.Address != "/private/carol" || r.Gateway != "" || r.Payer != "" {
+		t.Errorf("the record is %+v, want a call to carol outside the gateway", r)
+	}
+}
+
+// TestRingGroupRefuses shows the causes of calls to a group that nobody takes, and that numbers which
+// the project's rules forbid do not ring.
+func TestRingGroupRefuses(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(nil)
+	w.group("", "", "/private/bob", "/private/carol", "+4930123456")
+	bob, alice := w.registered("bob"), w.newPhone("alice")
+	for _, tt := range []struct{ status, want, cause string }{
+		{"486 Busy Here", "486", "USER_BUSY"}, {"480 Temporarily Unavailable", "480", "NO_ANSWER"},
+	} {
+		r := alice.calling("sales")
+		bob.refuses(bob.expect("INVITE"), tt.status)
+		alice.send(alice.acknowledge(r, alice.expect(tt.want)))
+		w.isOver()
+		if last := w.lastCall(); last.Cause.Text != tt.cause || last.Refusal != fabric.ReasonOff {
+			t.Errorf("the call ended with %s and %q, want %s and %q", last.Cause.Text, last.Refusal, tt.cause,
+				fabric.ReasonOff)
+		}
+	}
+	if m := carrier.next(silence); m != "" {
+		t.Errorf("the gateway got\n%s\nwant nothing", m)
+	}
+}
+
+// TestRingGroupForwards forwards a call that no member answers to a phone number, and shows that all
+// lines of a group count.
+func TestRingGroupForwards(t *testing.T) {
+	w := newWorld(t)
+	carrier, _ := w.newCarrier(nil)
+	w.permit(fabric.OutboundOn, "+49")
+	w.group("", "/private/carol", "+4930123456", "+4930123457")
+	carol, alice := w.registered("carol"), w.newPhone("alice")
+	alice.calling("sales")
+	first, second := carrier.expect("INVITE"), carrier.expect("INVITE")
+	if last := w.lastCall(); last.Lines != 2 {
+		t.Errorf("the record has %d lines, want 2", last.Lines)
+	}
+
+	w.newPhone("bob").calling("sales") // both lines of the group are taken
+	carol.expect("INVITE")
+	for _, invite := range []message{first, second} {
+		carrier.reply(invite, "480 Temporarily Unavailable", "")
+		carrier.expect("ACK")
+	}
+	carol.respond(carol.expect("INVITE"), "200 OK", carol.offer("sendrecv"))
+	carol.expect("ACK")
+	alice.expect("200")
+}

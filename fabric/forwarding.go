@@ -1,0 +1,142 @@
+package fabric
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/fabric/kinds"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// RingGroupKind is the type of the resources that are ring groups.
+const RingGroupKind = "ring_group"
+
+// A Forwarding decides where calls go that a callee does not take. The zero value forwards none.
+type Forwarding struct {
+	// Busy and NoAnswer are addresses, such as /private/bob, or phone numbers in E.164 format; ""
+	// forwards no calls. Busy is for a callee that rejects the call or is in too many others, NoAnswer
+	// for one that does not answer within RingSeconds, or is offline.
+	Busy, NoAnswer string
+	RingSeconds    int // 0 means DefaultRingSeconds
+}
+
+// The values of RingSeconds.
+const (
+	LeastRingSeconds   = 5
+	MostRingSeconds    = 60
+	DefaultRingSeconds = 20
+)
+
+// A RingGroup rings all of its members at the same time.
+type RingGroup struct {
+	Members []string // addresses and phone numbers, as in Forwarding
+	Forwarding
+}
+
+// RingGroupOf returns the ring group that a resource describes.
+func RingGroupOf(r Resource) (g RingGroup) {
+	_ = json.Unmarshal(r.Fields["members"], &g.Members) // the schema ensures the types
+	_ = json.Unmarshal(r.Fields["ring_seconds"], &g.RingSeconds)
+	for i, m := range g.Members {
+		g.Members[i] = targetOf(m)
+	}
+	g.Busy, g.NoAnswer = targetOf(r.Fields.Text("forward_busy")), targetOf(r.Fields.Text("forward_no_answer"))
+	return g
+}
+
+// ParseTarget returns an address or a phone number to which calls can be forwarded, in the form that
+// [Forwarding] has. ok is false for any other text.
+func ParseTarget(text string) (target string, ok bool) {
+	text = strings.TrimSpace(text)
+	if number, ok := ParseNumber(text); ok {
+		return number, true
+	}
+	where, name, found := strings.Cut(strings.TrimPrefix(text, "/"), "/")
+	ok = found && strings.HasPrefix(text, "/") && where != "" && name != "" && !strings.ContainsAny(name, "/?#") &&
+		checkText("", text) == nil
+	if !ok {
+		return "", false
+	}
+	return text, true
+}
+
+// checkTarget returns an error unless text is empty or can be parsed as a target.
+func checkTarget(param, text string) error {
+	if _, ok := ParseTarget(text); ok || strings.TrimSpace(text) == "" {
+		return nil
+	}
+	return problem.BadParam(param, "%s must be an address such as /private/bob or a phone number such as +4930123456",
+		param)
+}
+
+// targetOf returns the target that a checked text names, or "".
+func targetOf(text string) string {
+	target, _ := ParseTarget(text)
+	return target
+}
+
+// checkRingGroup checks the rules that the schema of ring groups cannot express.
+func checkRingGroup(v kinds.Values) error {
+	errs := []error{checkTarget("forward_busy", v.Text("forward_busy")),
+		checkTarget("forward_no_answer", v.Text("forward_no_answer"))}
+	switch g := RingGroupOf(Resource{Fields: v}); {
+	case v["members"] != nil && len(g.Members) == 0:
+		errs = append(errs, problem.BadParam("members", "members must have at least one member"))
+	case slices.Contains(g.Members, ""):
+		errs = append(errs, problem.BadParam("members",
+			"members must be addresses such as /private/bob or phone numbers such as +4930123456"))
+	}
+	return errors.Join(errs...)
+}
+
+// check returns everything that is wrong with the forwarding of an input.
+func (in ForwardingInput) check() error {
+	var errs []error
+	for param, text := range map[string]*string{"forward_busy": in.Busy, "forward_no_answer": in.NoAnswer} {
+		if text != nil {
+			errs = append(errs, checkTarget(param, *text))
+		}
+	}
+	if n := in.RingSeconds; n != nil && *n != 0 && (*n < LeastRingSeconds || *n > MostRingSeconds) {
+		errs = append(errs, problem.BadParam("ring_seconds", "ring_seconds must be 0 or from %d to %d",
+			LeastRingSeconds, MostRingSeconds))
+	}
+	return errors.Join(errs...)
+}
+
+// A ForwardingInput holds the fields of a Forwarding to set; nil fields are left unchanged.
+type ForwardingInput struct {
+	Busy, NoAnswer *string
+	RingSeconds    *int
+}
+
+// apply sets the fields of f that the input has.
+func (in ForwardingInput) apply(f *Forwarding) {
+	if in.Busy != nil {
+		f.Busy = targetOf(*in.Busy)
+	}
+	if in.NoAnswer != nil {
+		f.NoAnswer = targetOf(*in.NoAnswer)
+	}
+	if in.RingSeconds != nil {
+		f.RingSeconds = *in.RingSeconds
+	}
+}
+
+// change returns the input with its targets as they are stored. It leaves out those that f already has.
+func (in ForwardingInput) change(f Forwarding) (c ForwardingInput) {
+	to := f
+	in.apply(&to)
+	if to.Busy != f.Busy {
+		c.Busy = &to.Busy
+	}
+	if to.NoAnswer != f.NoAnswer {
+		c.NoAnswer = &to.NoAnswer
+	}
+	if to.RingSeconds != f.RingSeconds {
+		c.RingSeconds = &to.RingSeconds
+	}
+	return c
+}
