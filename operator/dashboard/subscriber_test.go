@@ -144,6 +144,33 @@ func TestExportAndErase(t *testing.T) {
 	}
 }
 
+// TestSubscriberForwarding shows that the form sets where a subscriber's calls go, and that the page
+// shows it.
+func TestSubscriberForwarding(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := w.ada(t, b)
+	sent := url.Values{"email": {"ada@example.com"}, "forward_busy": {"/private/bob"},
+		"forward_no_answer": {"0049 30 123456"}, "ring_seconds": {"15"}}
+	b.post(one+"/edit", one+"/edit", sent).leadsTo(t, one+"?done=changed")
+	if got := between(b.get(one).body, `id="forwarding">`, "</dd>"); !strings.Contains(got, "/private/bob") ||
+		!strings.Contains(got, "4930123456") {
+		t.Errorf("the page of the subscriber shows %q, want /private/bob and 4930123456", got)
+	}
+	s, err := w.fabric.Subscribers.Find(t.Context(), w.one.ID, one[strings.LastIndex(one, "/")+1:])
+	if err != nil || s.Forwarding.RingSeconds != 15 {
+		t.Errorf("after the change the subscriber is %+v, %v", s, err)
+	}
+
+	for name, value := range map[string]string{"forward_busy": "bob", "ring_seconds": "soon"} {
+		wrong := url.Values{"email": {"ada@example.com"}, name: {value}}
+		if a := b.post(one+"/edit", one+"/edit", wrong); a.StatusCode != http.StatusUnprocessableEntity ||
+			!strings.Contains(a.body, `id="f-`+name+`-fault"`) {
+			t.Errorf("saving the %s %q returned %s", name, value, a.Status)
+		}
+	}
+}
+
 // TestSubscriberRecordCalls shows that the form sets whether a subscriber's calls are recorded, and
 // says that the law may require consent.
 func TestSubscriberRecordCalls(t *testing.T) {

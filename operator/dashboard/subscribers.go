@@ -84,6 +84,7 @@ type subscriberPage struct {
 	Apps       []fabric.Consent
 	Snippets   []snippet
 	Recording  choice
+	Forwarding fabric.Forwarding
 	MayInvite  bool
 	Online     bool
 	MayChange  bool
@@ -124,8 +125,8 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items,
 		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
 		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled,
-		Recording: findChoice(recordSettings, string(s.RecordCalls)),
-		Snippets:  a.subscriberSnippets(v, s, addresses.Items),
+		Recording: findChoice(recordSettings, string(s.RecordCalls)), Forwarding: s.Forwarding,
+		Snippets: a.subscriberSnippets(v, s, addresses.Items),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {
 		return err
