@@ -24,7 +24,9 @@ func TestRefusalFlood(t *testing.T) {
 	refuse := func(err error) {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		v := newVisit(r)
-		Refuse(context.WithValue(v, struct{}{}, 1), err)
+		ctx, cancel := context.WithCancel(v) // handlers derive their own contexts
+		Refuse(ctx, err)
+		cancel()
 		l.write(r.WithContext(v), &recorder{status: http.StatusUnauthorized}, v, 0)
 	}
 	for range refusalBurst + 7 {

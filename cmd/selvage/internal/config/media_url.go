@@ -78,7 +78,7 @@ func (u mediaURL) Bucket() (b Bucket, err error) {
 	}
 	prefix := strings.Trim(p.Path, "/")
 	if prefix != "" && path.Clean(prefix) != prefix {
-		return b, errors.New("needs a prefix without . and ..")
+		return b, errors.New("needs a prefix without . and .. in it")
 	}
 	return Bucket{url.URL{Scheme: e.Scheme, Host: e.Host}, p.Host, prefix, query.Get("region")}, nil
 }
