@@ -57,6 +57,7 @@ func TestExpensiveRanges(t *testing.T) {
 			}
 		}
 	}
+
 	for place, number := range map[string]string{
 		"Reading": "+441181234567", "Middelburg": "+31118123456", "Arkansas": "+15015550100", "Oregon": "+15415550100",
 		"North Dakota": "+17015550100", "Mississippi": "+16015550100", "Berlin": "+4930123456", "Vienna": "+4315123456",
