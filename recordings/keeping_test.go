@@ -16,6 +16,7 @@ import (
 // add ingests a file as the recording of a call.
 func (w *world) add(t *testing.T, call string, m recordings.MarkInput) recordings.Recording {
 	t.Helper()
+	w.now = w.now.Add(time.Second) // ids of the same time have no order
 	rec, _, err := w.ingest(t, "canonical_44.wav", recordings.Description{
 		Metadata: recordings.Metadata{CallSid: call}})
 	if err != nil {
