@@ -64,6 +64,9 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 			rec.ErrorCode = about.ErrorCode
 		}
 		rec.Callback = about.Callback.withDefaults()
+		if err := r.share(ctx, rec); err != nil {
+			return false, err
+		}
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
 		kept, added, err = r.store.AddRecording(
 			ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid, about.Late})
@@ -79,6 +82,20 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 			"Idempotency-Key was used before for a different file: SHA-256 was %s, now %s", kept.SHA256, rec.SHA256)
 	}
 	return kept, added, nil
+}
+
+// share lets the storage keep the bytes of an upload once if another recording of the project has the
+// same ones. Projects never share, because the project of a recording could then be noticed by others.
+func (r *Recordings) share(ctx context.Context, rec Recording) error {
+	sharer, ok := r.media.(Sharer)
+	if !ok {
+		return nil
+	}
+	key, err := r.store.FindMedia(ctx, rec.ProjectID, rec.SHA256, rec.Bytes)
+	if err != nil || key == "" {
+		return err
+	}
+	return sharer.Share(key, rec.MediaKey)
 }
 
 func (r *Recordings) begin(projectID string) (Recording, error) {

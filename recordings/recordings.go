@@ -167,6 +167,9 @@ type Store interface {
 	// MediaInUse returns the MediaKeys from first to last, both inclusive, of recordings that are
 	// not deleted.
 	MediaInUse(ctx context.Context, first, last string) ([]string, error)
+	// FindMedia returns the MediaKey of a recording of the project that is not deleted, whose file has
+	// this size and SHA-256 in hex; "" if there is none.
+	FindMedia(ctx context.Context, projectID, sha256 string, bytes int64) (key string, err error)
 	// RecordRate returns a project's price per minute, in millionths of its currency. If the
 	// project is unknown, it returns problem.NotFound.
 	RecordRate(ctx context.Context, projectID string) (int64, error)
@@ -202,6 +205,14 @@ type Arrival struct {
 type File = interface {
 	io.Writer
 	io.ReaderAt
+}
+
+// A Sharer is a [Media] that can store the same bytes once for several keys.
+type Sharer interface {
+	// Share may only be called within commit of a Put with the key to. If the bytes of the key from
+	// are the same, both keys have them afterwards, and they are stored once. Removing one key does
+	// not affect the other. If the key from is unknown, or has other bytes, Share changes nothing.
+	Share(from, to string) error
 }
 
 // Media stores immutable bytes under a key, the MediaKey of their recording. Its methods are safe

@@ -168,6 +168,21 @@ func (s *Recordings) MediaInUse(ctx context.Context, first, last string) ([]stri
 		first, last)
 }
 
+// FindMedia returns the key of the media of the oldest recording in a project whose file has this size
+// and digest, or "".
+func (s *Recordings) FindMedia(ctx context.Context, projectID, sha256 string, bytes int64) (key string, err error) {
+	err = s.read().Row(ctx, `SELECT COALESCE(media_key, id) FROM recordings
+		WHERE project_id = $1 AND sha256 = $2 AND bytes = $3 AND deleted = 0 ORDER BY id LIMIT 1`,
+		projectID, sha256, bytes).Scan(&key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding media: %w", err)
+	}
+	return key, nil
+}
+
 // RecordRate returns a project's price per recorded minute.
 func (s *Recordings) RecordRate(ctx context.Context, projectID string) (rate int64, err error) {
 	err = s.read().Row(ctx, `SELECT record_rate FROM projects WHERE id = $1`, projectID).Scan(&rate)
