@@ -67,7 +67,14 @@ func main() {
 	pinned := pin()
 	p := &harness.Program{Name: "bench"}
 	defer p.End()
-	s := settings{*length, *repeat, pattern, *json, *profiles, *compare}
+	s := settings{
+		length:   *length,
+		repeat:   *repeat,
+		only:     pattern,
+		json:     *json,
+		profiles: *profiles,
+		compare:  *compare,
+	}
 	if s.compare != "" {
 		byTurns(p, s, pinned, os.Stdout)
 		return

@@ -46,7 +46,7 @@ func (w *world) newBank(p *harness.Program) bank {
 	}
 	c := w.NewClient(p, "web", "--first-party", "--profile", "fapi2", "--auth-method", "private_key_jwt",
 		"--jwks", file, "--id-token-alg", "ES256", "--access-token", "jwt")
-	return bank{c, signer, harness.NewHolder(p, w.Issuer())}
+	return bank{Client: c, signer: signer, holder: harness.NewHolder(p, w.Issuer())}
 }
 
 // prove returns the header with a DPoP proof.

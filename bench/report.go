@@ -65,8 +65,19 @@ func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 		m.p50, m.p99 = paced.p50, paced.p99
 	}
 
-	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, here, m.cpu / here.Floor,
-		here.there(m.cpu, op.work), op.goal, m.rate, m.p50, m.p99, op.pace})
+	r.Figures = append(r.Figures, row{
+		Name:        op.name,
+		Connections: op.connections,
+		CPU:         m.cpu,
+		Machine:     here,
+		Floors:      m.cpu / here.Floor,
+		There:       here.there(m.cpu, op.work),
+		Goal:        op.goal,
+		Rate:        m.rate,
+		P50:         m.p50,
+		P99:         m.p99,
+		Pace:        op.pace,
+	})
 }
 
 // print prints the tables of the report.

@@ -93,7 +93,7 @@ func (c *Calls) join(n Nodes) {
 			e := b.Event
 			e.Leg, e.MemberID = to.Leg, to.Member
 			e.Inbound, e.Created = to.Inbound, to.Created
-			c.deliver(from, delivery{to.To, to.Holder, e})
+			c.deliver(from, delivery{To: to.To, Holder: to.Holder, Event: e})
 		}
 	}))
 	n.Handle(pingMessage, func(context.Context, string, json.RawMessage) (any, error) { return struct{}{}, nil })
@@ -107,7 +107,12 @@ func (c *Calls) deliver(from string, d delivery) {
 	if d.Event.Kind == HungUp {
 		c.remote.forget(d.Event.Leg, d.Holder)
 	} else {
-		c.remote.add(d.Event.Leg, remoteLeg{from, d.To, d.Holder, d.Event.Project})
+		c.remote.add(d.Event.Leg, remoteLeg{
+			node:    from,
+			socket:  d.To,
+			holder:  d.Holder,
+			project: d.Event.Project,
+		})
 	}
 	c.clients.Tell(d.To, d.Event)
 }
@@ -122,8 +127,14 @@ func (c *Calls) tellAll(legs []*leg, e Event) {
 		if node == "" || node == c.node || c.nodes == nil {
 			l.tell(e)
 		} else if !l.call.taken {
-			elsewhere[node] = append(elsewhere[node], recipient{l.client.Socket, l.holder, l.id, l.member.ID,
-				l.inbound, l.call.record.Created})
+			elsewhere[node] = append(elsewhere[node], recipient{
+				To:      l.client.Socket,
+				Holder:  l.holder,
+				Leg:     l.id,
+				Member:  l.member.ID,
+				Inbound: l.inbound,
+				Created: l.call.record.Created,
+			})
 		}
 	}
 
@@ -170,7 +181,7 @@ func (c *Calls) tell(to Socket, holder string, e Event) {
 	case to.Node == c.node || to.Node == "":
 		c.clients.Tell(to, e)
 	case c.nodes != nil:
-		c.nodes.Send(to.Node, eventMessage, delivery{to, holder, e})
+		c.nodes.Send(to.Node, eventMessage, delivery{To: to, Holder: holder, Event: e})
 	}
 }
 
@@ -233,7 +244,12 @@ func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
 		c.remote.forget(cmd.Leg, holder)
 		return
 	}
-	c.remote.add(cmd.Leg, remoteLeg{node, client.Socket, holder, client.Token.ProjectID})
+	c.remote.add(cmd.Leg, remoteLeg{
+		node:    node,
+		socket:  client.Socket,
+		holder:  holder,
+		project: client.Token.ProjectID,
+	})
 }
 
 // owners returns the nodes that may have the leg of a command. A client that reconnects after a

@@ -55,7 +55,13 @@ type RecordedCall struct {
 }
 
 // Recorded identifies the call or room session.
-func (c RecordedCall) Recorded() Recorded { return Recorded{c.Project, c.CallID, c.RoomSession} }
+func (c RecordedCall) Recorded() Recorded {
+	return Recorded{
+		Project:     c.Project,
+		CallID:      c.CallID,
+		RoomSession: c.RoomSession,
+	}
+}
 
 // A Recording is a recording in progress. Its methods return immediately and are safe for
 // concurrent use. After Stop, and while the recording is paused, packets are ignored.

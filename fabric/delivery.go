@@ -106,7 +106,7 @@ func (ws *Webhooks) Test(ctx context.Context, projectID, id string) (Delivery, e
 		ID   string `json:"id"`
 		Type string `json:"type"`
 		URL  string `json:"url"`
-	}{w.ID, "webhook", w.URL}
+	}{ID: w.ID, Type: "webhook", URL: w.URL}
 	e, err := NewEvent(WebhookTest, w.ProjectID, w.ID, ws.now(), data)
 	if err != nil {
 		return Delivery{}, err

@@ -95,7 +95,7 @@ func NewEvent(name EventName, projectID, subject string, at time.Time, data any)
 		CreatedAt string    `json:"created_at"`
 		ProjectID string    `json:"project_id"`
 		Data      any       `json:"data"`
-	}{e.ID, e.Name, at.UTC().Format(exactly), e.ProjectID, data})
+	}{ID: e.ID, Event: e.Name, CreatedAt: at.UTC().Format(exactly), ProjectID: e.ProjectID, Data: data})
 	e.Body = bytes.TrimSpace(body.Bytes())
 	return e, err
 }

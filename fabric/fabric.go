@@ -140,24 +140,49 @@ func wire(c *core) *Fabric {
 	f.APIKeys = &APIKeys{core: c, store: s.APIKeys}
 	f.Audit = &Audit{c, s.Audit}
 	f.Addresses = &Addresses{c, s.Addresses}
-	f.Subscribers = &Subscribers{c, s.Subscribers, f.Projects, f.Addresses, apps}
-	f.Logins = &Logins{c, s.Logins, f.Subscribers}
-	f.Devices = &Devices{c, s.Devices, f.Subscribers}
-	f.Presence = &Presences{c, s.Presence, f.Subscribers}
+	f.Subscribers = &Subscribers{
+		core:         c,
+		store:        s.Subscribers,
+		projects:     f.Projects,
+		addresses:    f.Addresses,
+		applications: apps,
+	}
+	f.Logins = &Logins{core: c, store: s.Logins, subscribers: f.Subscribers}
+	f.Devices = &Devices{core: c, store: s.Devices, subscribers: f.Subscribers}
+	f.Presence = &Presences{core: c, store: s.Presence, subscribers: f.Subscribers}
 
 	f.IngestKeys = &IngestKeys{c, s.IngestKeys}
 	f.RegistrationTokens = &RegistrationTokens{c, s.RegistrationTokens}
-	f.EmbedKeys = &EmbedKeys{c, s.EmbedKeys, f.Addresses}
-	f.Tokens = &Tokens{c, s.Tokens, newSealers(c.c.Ring, c.c.Host), f.Subscribers, f.Addresses, f.EmbedKeys, apps}
+	f.EmbedKeys = &EmbedKeys{core: c, store: s.EmbedKeys, addresses: f.Addresses}
+	f.Tokens = &Tokens{
+		core:         c,
+		store:        s.Tokens,
+		sealers:      newSealers(c.c.Ring, c.c.Host),
+		subscribers:  f.Subscribers,
+		addresses:    f.Addresses,
+		embedKeys:    f.EmbedKeys,
+		applications: apps,
+	}
 
-	f.Resources = &Resources{c, s.Resources, f.Subscribers, f.Addresses}
+	f.Resources = &Resources{
+		core:        c,
+		store:       s.Resources,
+		subscribers: f.Subscribers,
+		addresses:   f.Addresses,
+	}
 	f.Endpoints = &Endpoints{c, s.Endpoints}
-	f.SIP = &SIP{c, s.SIP, f.Resources, f.Subscribers, f.Endpoints}
-	f.Routes = &Routes{c, s.Routes, f.Resources, f.Addresses, f.SIP}
+	f.SIP = &SIP{
+		core:        c,
+		store:       s.SIP,
+		resources:   f.Resources,
+		subscribers: f.Subscribers,
+		endpoints:   f.Endpoints,
+	}
+	f.Routes = &Routes{core: c, store: s.Routes, resources: f.Resources, addresses: f.Addresses, sip: f.SIP}
 	f.Gateways = &Gateways{c, s.Gateways}
-	f.PhoneNumbers = &PhoneNumbers{c, s.PhoneNumbers, f.Addresses}
+	f.PhoneNumbers = &PhoneNumbers{core: c, store: s.PhoneNumbers, addresses: f.Addresses}
 	f.Webhooks = &Webhooks{c, s.Webhooks}
-	f.Deliveries = &Deliveries{c, s.Deliveries, f.Webhooks, apps}
+	f.Deliveries = &Deliveries{core: c, store: s.Deliveries, webhooks: f.Webhooks, applications: apps}
 	return f
 }
 

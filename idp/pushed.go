@@ -66,7 +66,7 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 	// The parameters are parsed again when the browser opens the request, since the client may have
 	// changed by then. Credentials and unknown parameters are not stored.
 	maps.DeleteFunc(v, func(name string, _ []string) bool { return !slices.Contains(requestParams, name) })
-	value, err := json.Marshal(pushedRequest{c.ID, v, src.signed})
+	value, err := json.Marshal(pushedRequest{ClientID: c.ID, Params: v, Signed: src.signed})
 	if err != nil {
 		return "", 0, fmt.Errorf("writing pushed request: %w", err)
 	}

@@ -241,7 +241,7 @@ func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	if !ok || json.Unmarshal(payload, &c) != nil || c.Issuer != ts.Issuer || c.Subject == "" || c.Expires == 0 {
 		return IDHint{}, false
 	}
-	return IDHint{c.Subject, c.Audience, c.SessionID}, true
+	return IDHint{Subject: c.Subject, ClientID: c.Audience, SessionID: c.SessionID}, true
 }
 
 // Open checks an access token of this issuer, sealed or JWT, and returns its content. If the token

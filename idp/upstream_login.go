@@ -245,7 +245,7 @@ func (us *Upstreams) Remember(ctx context.Context, u Upstream, s Login, idToken 
 	if !u.Logout {
 		return nil
 	}
-	value, err := json.Marshal(upstreamSession{u.ID, u.ProjectID, idToken})
+	value, err := json.Marshal(upstreamSession{UpstreamID: u.ID, ProjectID: u.ProjectID, IDToken: idToken})
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func newRoot(master []byte, leaked bool) (root, error) {
 		return root{}, fmt.Errorf("deriving key: %w", err)
 	}
 	shared, err := newVault(key)
-	return root{master, leaked, ring, shared}, err
+	return root{key: master, leaked: leaked, master: ring, shared: shared}, err
 }
 
 // FindMasters returns the master keys of the installation in store. candidates are the keys that this
@@ -168,7 +168,7 @@ func (r *Ring) Replace(ctx context.Context, next []byte, leaked bool) (p Replace
 		if err != nil {
 			return p, err
 		}
-		p.Ring = append(p.Ring, Resealed{rec.Kid, rec.Sealed, sealed})
+		p.Ring = append(p.Ring, Resealed{Kid: rec.Kid, Old: rec.Sealed, New: sealed})
 	}
 	return p, nil
 }

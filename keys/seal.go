@@ -238,7 +238,7 @@ func (s *Sealer) end(now *ends, kid string) (*end, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding header: %w", err)
 	}
-	e := &end{kid, base64.RawURLEncoding.EncodeToString(head), aead}
+	e := &end{kid: kid, head: base64.RawURLEncoding.EncodeToString(head), aead: aead}
 	now.byKid.Store(kid, e)
 	return e, nil
 }

@@ -91,5 +91,5 @@ func (r *Ring) Status() Status {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Status{r.synced, errors.Join(r.cut, s.err(), r.stuck), since}
+	return Status{Synced: r.synced, Err: errors.Join(r.cut, s.err(), r.stuck), Since: since}
 }

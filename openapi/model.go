@@ -84,7 +84,11 @@ func (d *Document) Groups() []Group {
 	for _, g := range get(d.root, "x-tagGroups").Content {
 		group := Group{Name: value(g, "name")}
 		for _, name := range words(get(g, "tags")) {
-			group.Tags = append(group.Tags, Tag{name, about[name], byTag[name]})
+			group.Tags = append(group.Tags, Tag{
+				Name:        name,
+				Description: about[name],
+				Operations:  byTag[name],
+			})
 		}
 		all = append(all, group)
 	}
@@ -121,8 +125,12 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 		for _, p := range params.Content {
 			p = d.resolve(p)
 			op.Parameters = append(op.Parameters, Parameter{
-				value(p, "name"), value(p, "in"), value(p, "description"), value(p, "required") == "true",
-				value(p, "example"), d.schema(get(p, "schema"), 0),
+				Name:        value(p, "name"),
+				In:          value(p, "in"),
+				Description: value(p, "description"),
+				Required:    value(p, "required") == "true",
+				Example:     value(p, "example"),
+				Schema:      d.schema(get(p, "schema"), 0),
 			})
 		}
 	}
@@ -131,7 +139,12 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 	eachMember(get(n, "responses"), func(status string, r *yaml.Node) {
 		found := d.resolve(r)
 		op.Responses = append(op.Responses,
-			Response{status, value(found, "description"), found != r, d.bodies(found)})
+			Response{
+				Status:      status,
+				Description: value(found, "description"),
+				Shared:      found != r,
+				Bodies:      d.bodies(found),
+			})
 	})
 
 	slices.SortStableFunc(op.Responses, func(a, b Response) int { return strings.Compare(a.Status, b.Status) })

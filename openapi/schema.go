@@ -46,7 +46,11 @@ func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
 
 	required := words(get(inner, "required"))
 	eachMember(get(inner, "properties"), func(name string, p *yaml.Node) {
-		s.Properties = append(s.Properties, Property{name, slices.Contains(required, name), d.schema(p, depth+1)})
+		s.Properties = append(s.Properties, Property{
+			Name:     name,
+			Required: slices.Contains(required, name),
+			Schema:   d.schema(p, depth+1),
+		})
 	})
 	return s
 }

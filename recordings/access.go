@@ -79,7 +79,13 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 	if a.Actor == Anyone {
 		a.Address = networkOf(a.Address)
 	}
-	key := accessKey{a.RecordingID, a.Actor, a.Address, a.Format, a.Hour()}
+	key := accessKey{
+		recordingID: a.RecordingID,
+		actor:       a.Actor,
+		address:     a.Address,
+		format:      a.Format,
+		hour:        a.Hour(),
+	}
 
 	full := false
 	r.accesses.mu.Lock()

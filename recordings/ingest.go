@@ -69,7 +69,13 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		}
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
 		kept, added, err = r.store.AddRecording(
-			ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid, about.Late})
+			ctx, rec, Arrival{
+				Identity:      about.identity(rec.SHA256),
+				SubscriberIDs: subscribers,
+				Given:         about.Metadata,
+				Sid:           about.Sid,
+				Late:          about.Late,
+			})
 		return added, err
 	}
 

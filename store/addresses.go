@@ -16,8 +16,10 @@ import (
 const reachable = `hidden = 0`
 
 var addressTable = table[fabric.Address]{
-	"addresses", "address", `id, project_id, resource_id, type, context, name, display_name, channels, created`,
-	func(a *fabric.Address) []any {
+	name:    "addresses",
+	thing:   "address",
+	columns: `id, project_id, resource_id, type, context, name, display_name, channels, created`,
+	fields: func(a *fabric.Address) []any {
 		return []any{&a.ID, &a.ProjectID, &a.ResourceID, &a.Type, &a.Context, &a.Name, &a.DisplayName,
 			&a.Channels, &a.Created}
 	},

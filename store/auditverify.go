@@ -25,15 +25,19 @@ func scanEvent(row scanner) (e audit.Event, err error) {
 }
 
 var headTable = table[audit.Head]{
-	"audit_heads", "end of an audit lane", `lane, seq, hash, mac, pruned_seq, pruned_hash, pruned_mac, generation`,
-	func(h *audit.Head) []any {
+	name:    "audit_heads",
+	thing:   "end of an audit lane",
+	columns: `lane, seq, hash, mac, pruned_seq, pruned_hash, pruned_mac, generation`,
+	fields: func(h *audit.Head) []any {
 		return []any{&h.Lane, &h.Seq, &h.Hash, &h.Mac, &h.PrunedSeq, &h.PrunedHash, &h.PrunedMac, &h.Generation}
 	},
 }
 
 var spanTable = table[audit.Span]{
-	"audit_spans", "part of an audit lane", `lane, generation, seq, hash, mac`,
-	func(s *audit.Span) []any { return []any{&s.Lane, &s.Generation, &s.Seq, &s.Hash, &s.Mac} },
+	name:    "audit_spans",
+	thing:   "part of an audit lane",
+	columns: `lane, generation, seq, hash, mac`,
+	fields:  func(s *audit.Span) []any { return []any{&s.Lane, &s.Generation, &s.Seq, &s.Hash, &s.Mac} },
 }
 
 // auditSpans returns the parts of all lanes that were written under earlier master keys.

@@ -38,9 +38,11 @@ var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{o
 var callbacksOf = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id")
 
 var callbackTable = table[recordings.Delivery]{
-	"callback_deliveries", "delivery", `id, project_id, sid, event, url, method, fields, state, created, due, attempts,
+	name:  "callback_deliveries",
+	thing: "delivery",
+	columns: `id, project_id, sid, event, url, method, fields, state, created, due, attempts,
 	status, error, ended`,
-	func(d *recordings.Delivery) []any {
+	fields: func(d *recordings.Delivery) []any {
 		return []any{&d.ID, &d.ProjectID, &d.Sid, &d.Event, &d.URL, &d.Method, &d.Fields, &d.State, &d.Created, &d.Due,
 			&d.Attempts, &d.Status, &d.Error, &d.Ended}
 	},

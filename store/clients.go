@@ -31,10 +31,12 @@ var (
 )
 
 var clientTable = table[idp.Client]{
-	"clients", "client", `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
+	name:  "clients",
+	thing: "client",
+	columns: `id, project_id, name, type, profile, auth_method, secret_hash, first_party, pkce_optional,
 	redirect_uris, logout_uris, grants, scopes, access_token, id_token_alg, metadata, created, updated,
 	secret_made, old_secret_hash, old_secret_until, old_secret_used, logo, registered_by, registration_hash`,
-	func(c *idp.Client) []any {
+	fields: func(c *idp.Client) []any {
 		return []any{&c.ID, &c.ProjectID, &c.Name, &c.Type, &c.Profile, &c.AuthMethod, &c.SecretHash, &c.FirstParty,
 			&c.PKCEOptional, (*array)(&c.RedirectURIs), (*array)(&c.LogoutURIs), &c.Grants, &c.Scopes, &c.AccessToken,
 			&c.IDTokenAlg, asJSON{v: &c.Metadata}, &c.Created, &c.Updated,

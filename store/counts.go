@@ -59,7 +59,7 @@ func (t *tally) note(e audit.Event, now time.Time) {
 		if t.active == nil {
 			t.active = make(map[activeKey]bool)
 		}
-		t.active[activeKey{e.ProjectID, e.Target.ID, dayOf(now)}] = true
+		t.active[activeKey{project: e.ProjectID, subscriber: e.Target.ID, day: dayOf(now)}] = true
 	}
 }
 
@@ -69,7 +69,7 @@ func (t *tally) add(projectID string, of fabric.Counted, now time.Time) {
 	if t.counts == nil {
 		t.counts = make(map[countKey]int64)
 	}
-	t.counts[countKey{projectID, dayOf(now), of}]++
+	t.counts[countKey{project: projectID, day: dayOf(now), of: of}]++
 }
 
 // take returns the counts, and begins again from zero.
@@ -156,9 +156,9 @@ func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[
 			}
 			return err
 		}
-		sums[countKey{k.project, k.day, fabric.CountedActive}]++
+		sums[countKey{project: k.project, day: k.day, of: fabric.CountedActive}]++
 		if monthOf(k.day) > month {
-			sums[countKey{k.project, k.day, fabric.CountedMonthly}]++
+			sums[countKey{project: k.project, day: k.day, of: fabric.CountedMonthly}]++
 		}
 	}
 	return nil

@@ -11,8 +11,10 @@ import (
 )
 
 var deviceTable = table[fabric.Device]{
-	"devices", "device", `id, project_id, subscriber_id, type, name, token_hash, sealed, created`,
-	func(d *fabric.Device) []any {
+	name:    "devices",
+	thing:   "device",
+	columns: `id, project_id, subscriber_id, type, name, token_hash, sealed, created`,
+	fields: func(d *fabric.Device) []any {
 		return []any{&d.ID, &d.ProjectID, &d.SubscriberID, &d.Type, &d.Name, &d.TokenHash, &d.Sealed, &d.Created}
 	},
 }

@@ -74,9 +74,11 @@ func (t tx) factorsOf(ctx context.Context, o factor.Owner) (set factor.Set, err 
 }
 
 var passkeyTable = table[factor.Passkey]{
-	"passkeys", "passkey", `id, owner_kind, owner_id, credential, name, record, count, synced, backed_up,
+	name:  "passkeys",
+	thing: "passkey",
+	columns: `id, owner_kind, owner_id, credential, name, record, count, synced, backed_up,
 	created, used`,
-	func(p *factor.Passkey) []any {
+	fields: func(p *factor.Passkey) []any {
 		return []any{&p.ID, &p.Owner.Kind, &p.Owner.ID, &p.Credential, &p.Name, &p.Record, &p.Count, &p.Synced,
 			&p.BackedUp, &p.Created, &p.Used}
 	},
@@ -161,8 +163,10 @@ func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o
 }
 
 var totpTable = table[factor.TOTP]{
-	"totps", "authenticator app", `id, owner_kind, owner_id, sealed, step, created, used`,
-	func(a *factor.TOTP) []any {
+	name:    "totps",
+	thing:   "authenticator app",
+	columns: `id, owner_kind, owner_id, sealed, step, created, used`,
+	fields: func(a *factor.TOTP) []any {
 		return []any{&a.ID, &a.Owner.Kind, &a.Owner.ID, &a.Sealed, &a.Step, &a.Created, &a.Used}
 	},
 }

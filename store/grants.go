@@ -17,9 +17,11 @@ import (
 type Grants struct{ *core }
 
 var grantTable = table[idp.Grant]{
-	"grants", "grant", `id, project_id, client_id, subscriber_id, session_id, scope, auth_time, amr, refresh_hash,
+	name:  "grants",
+	thing: "grant",
+	columns: `id, project_id, client_id, subscriber_id, session_id, scope, auth_time, amr, refresh_hash,
 	created, idle_until, expires, revoked, seed, rotated, claims, resources, jkt`,
-	func(g *idp.Grant) []any {
+	fields: func(g *idp.Grant) []any {
 		return []any{&g.ID, &g.ProjectID, &g.ClientID, &g.SubscriberID, &g.SessionID, &g.Scope, &g.AuthTime, &g.AMR,
 			&g.RefreshHash, &g.Created, &g.IdleUntil, &g.Expires, &g.Revoked, &g.Seed, &g.Rotated, grantClaims{g},
 			&g.Resources, &g.Binding}
@@ -44,8 +46,10 @@ func (c grantClaims) value() (any, error) {
 }
 
 var codeTable = table[idp.RedeemedCode]{
-	"redeemed_codes", "code", `hash, grant_id, client_id, expires`,
-	func(c *idp.RedeemedCode) []any { return []any{&c.Hash, &c.GrantID, &c.ClientID, &c.Expires} },
+	name:    "redeemed_codes",
+	thing:   "code",
+	columns: `hash, grant_id, client_id, expires`,
+	fields:  func(c *idp.RedeemedCode) []any { return []any{&c.Hash, &c.GrantID, &c.ClientID, &c.Expires} },
 }
 
 // RedeemCode inserts the hash of a code, and its grant. If the hash is already stored, the error is

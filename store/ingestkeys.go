@@ -11,8 +11,10 @@ import (
 )
 
 var ingestKeyTable = table[fabric.IngestKey]{
-	"ingest_keys", "ingest key", `id, project_id, name, prefix, hash, created, expires, revoked, last_used`,
-	func(k *fabric.IngestKey) []any {
+	name:    "ingest_keys",
+	thing:   "ingest key",
+	columns: `id, project_id, name, prefix, hash, created, expires, revoked, last_used`,
+	fields: func(k *fabric.IngestKey) []any {
 		return []any{&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &k.Created, &k.Expires, &k.Revoked, &k.LastUsed}
 	},
 }

@@ -18,9 +18,11 @@ import (
 type Keys struct{ *core }
 
 var apiKeyTable = table[fabric.APIKey]{
-	"api_keys", "API key", `id, project_id, name, prefix, hash, scopes, created, expires, revoked, last_used,
+	name:  "api_keys",
+	thing: "API key",
+	columns: `id, project_id, name, prefix, hash, scopes, created, expires, revoked, last_used,
 	rotated, old_hash, old_until, old_used`,
-	func(k *fabric.APIKey) []any {
+	fields: func(k *fabric.APIKey) []any {
 		return []any{&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, listOf(&k.Scopes), &k.Created, &k.Expires,
 			&k.Revoked, &k.LastUsed, &k.Rotated, &k.OldHash, &k.OldUntil, &k.OldUsed}
 	},
@@ -169,8 +171,10 @@ func (s *Keys) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) e
 }
 
 var embedKeyTable = table[fabric.EmbedKey]{
-	"embed_keys", "embed key", `id, project_id, address_id, name, prefix, hash, created, revoked`,
-	func(k *fabric.EmbedKey) []any {
+	name:    "embed_keys",
+	thing:   "embed key",
+	columns: `id, project_id, address_id, name, prefix, hash, created, revoked`,
+	fields: func(k *fabric.EmbedKey) []any {
 		return []any{&k.ID, &k.ProjectID, &k.AddressID, &k.Name, &k.Prefix, &k.Hash, &k.Created, &k.Revoked}
 	},
 }
@@ -206,8 +210,10 @@ func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocatio
 }
 
 var signingKeyTable = table[fabric.SigningKey]{
-	"signing_keys", "signing key", `id, project_id, sealed, created, starts`,
-	func(k *fabric.SigningKey) []any { return []any{&k.ID, &k.ProjectID, &k.Sealed, &k.Created, &k.Starts} },
+	name:    "signing_keys",
+	thing:   "signing key",
+	columns: `id, project_id, sealed, created, starts`,
+	fields:  func(k *fabric.SigningKey) []any { return []any{&k.ID, &k.ProjectID, &k.Sealed, &k.Created, &k.Starts} },
 }
 
 // CreateSigningKey inserts a key. If several callers insert the same key, the unique index lets one

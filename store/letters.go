@@ -16,9 +16,11 @@ type Letters struct{ *core }
 var _ mail.Queue = (*Store)(nil)
 
 var letterTable = table[mail.Letter]{
-	"mails", "mail", `id, project_id, subscriber_id, kind, recipient, facts, state, created, due, attempts,
+	name:  "mails",
+	thing: "mail",
+	columns: `id, project_id, subscriber_id, kind, recipient, facts, state, created, due, attempts,
 	error, ended`,
-	func(l *mail.Letter) []any {
+	fields: func(l *mail.Letter) []any {
 		return []any{&l.ID, &l.ProjectID, &l.SubscriberID, &l.Kind, &l.To, asJSON{v: &l.Facts}, &l.State, &l.Created,
 			&l.Due, &l.Attempts, &l.Error, &l.Ended}
 	},

@@ -16,8 +16,10 @@ import (
 type Links struct{ *core }
 
 var linkTable = table[idp.Link]{
-	"mail_links", "link", `hash, purpose, project_id, subscriber_id, email, inviter, request, created, expires`,
-	func(l *idp.Link) []any {
+	name:    "mail_links",
+	thing:   "link",
+	columns: `hash, purpose, project_id, subscriber_id, email, inviter, request, created, expires`,
+	fields: func(l *idp.Link) []any {
 		return []any{&l.Hash, &l.Purpose, &l.ProjectID, nullableOf(&l.SubscriberID), &l.Email, &l.Inviter, &l.Request,
 			&l.Created, &l.Expires}
 	},

@@ -21,9 +21,11 @@ import (
 type Logins struct{ *core }
 
 var loginTable = table[idp.Login]{
-	"login_sessions", "session", `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires,
+	name:  "login_sessions",
+	thing: "session",
+	columns: `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires,
 	ended, mark`,
-	func(l *idp.Login) []any {
+	fields: func(l *idp.Login) []any {
 		return []any{&l.ID, &l.ProjectID, &l.SubscriberID, &l.AuthTime, &l.AMR, &l.UserAgent, &l.Address, &l.Expires,
 			&l.Ended, &l.Mark}
 	},

@@ -59,9 +59,11 @@ func (t tx) queueLogouts(ctx context.Context, column, value string, ended time.T
 }
 
 var logoutTable = table[fabric.Logout]{
-	"logout_deliveries", "logout", `session_id, client_id, subscriber_id, state, created, due, attempts, status,
+	name:  "logout_deliveries",
+	thing: "logout",
+	columns: `session_id, client_id, subscriber_id, state, created, due, attempts, status,
 	error, ended`,
-	func(l *fabric.Logout) []any {
+	fields: func(l *fabric.Logout) []any {
 		return []any{&l.LoginID, &l.ClientID, &l.SubscriberID, &l.State, &l.Created, &l.Due, &l.Attempts, &l.Status,
 			&l.Error, &l.Ended}
 	},

@@ -13,8 +13,10 @@ import (
 )
 
 var masterTable = table[keys.MasterRecord]{
-	"master_keys", "master key", `generation, fingerprint, sealed, leaked, replaced, resealed`,
-	func(m *keys.MasterRecord) []any {
+	name:    "master_keys",
+	thing:   "master key",
+	columns: `generation, fingerprint, sealed, leaked, replaced, resealed`,
+	fields: func(m *keys.MasterRecord) []any {
 		return []any{&m.Generation, &m.Fingerprint, &m.Sealed, &m.Leaked, &m.Replaced, &m.Resealed}
 	},
 }

@@ -29,23 +29,29 @@ const (
 func messaging() audit.Event { return audit.None("messages between subscribers") }
 
 var conversationTable = table[chat.Conversation]{
-	"conversations", "conversation", `id, project_id, pair, room, created, last_id, last_at`,
-	func(k *chat.Conversation) []any {
+	name:    "conversations",
+	thing:   "conversation",
+	columns: `id, project_id, pair, room, created, last_id, last_at`,
+	fields: func(k *chat.Conversation) []any {
 		return []any{&k.ID, &k.ProjectID, &k.Key, &k.Room, &k.Created, &k.LastID, &k.LastAt}
 	},
 }
 
 var conversationMemberTable = table[chat.Member]{
-	"conversation_members", "member", `conversation_id, member_id, subscriber_id, address_id, peer, joined`,
-	func(m *chat.Member) []any {
+	name:    "conversation_members",
+	thing:   "member",
+	columns: `conversation_id, member_id, subscriber_id, address_id, peer, joined`,
+	fields: func(m *chat.Member) []any {
 		return []any{&m.ConversationID, &m.ID, nullableOf(&m.SubscriberID), &m.AddressID, &m.Peer, &m.Joined}
 	},
 }
 
 var messageTable = table[chat.Message]{
-	"messages", "message", `id, project_id, conversation_id, room, from_member, from_address, from_name,
+	name:  "messages",
+	thing: "message",
+	columns: `id, project_id, conversation_id, room, from_member, from_address, from_name,
 		to_member, to_address, text, send_key, created`,
-	func(m *chat.Message) []any {
+	fields: func(m *chat.Message) []any {
 		return []any{&m.ID, &m.ProjectID, &m.ConversationID, &m.Room, &m.From.MemberID, &m.From.AddressID, &m.From.Name,
 			&m.To.MemberID, &m.To.AddressID, &m.Text, &m.Key, &m.Created}
 	},

@@ -12,10 +12,12 @@ import (
 
 // numberTable joins numbers with the resources that take their calls.
 var numberTable = table[fabric.PhoneNumber]{
-	"phone_numbers", "phone number", `id, project_id, number, created, COALESCE((SELECT resource_id FROM phone_routes
+	name:  "phone_numbers",
+	thing: "phone number",
+	columns: `id, project_id, number, created, COALESCE((SELECT resource_id FROM phone_routes
 		WHERE phone_routes.project_id = phone_numbers.project_id AND phone_routes.id = phone_numbers.id
 			AND handler = 'calling'), '')`,
-	func(n *fabric.PhoneNumber) []any {
+	fields: func(n *fabric.PhoneNumber) []any {
 		return []any{&n.ID, &n.ProjectID, &n.Number, &n.Created, &n.ResourceID}
 	},
 }

@@ -13,8 +13,10 @@ import (
 )
 
 var operatorLinkTable = table[operator.Link]{
-	"operator_links", "link", `id, hash, operator_id, email, project_id, role, made_by, created, expires, used`,
-	func(l *operator.Link) []any {
+	name:    "operator_links",
+	thing:   "link",
+	columns: `id, hash, operator_id, email, project_id, role, made_by, created, expires, used`,
+	fields: func(l *operator.Link) []any {
 		return []any{&l.ID, &l.Hash, nullableOf(&l.OperatorID), &l.Email, nullableOf(&l.Role.ProjectID), &l.Role.Role,
 			&l.MadeBy, &l.Created, &l.Expires, &l.Used}
 	},

@@ -15,9 +15,11 @@ import (
 )
 
 var operatorLoginTable = table[operator.Session]{
-	"operator_sessions", "session", `id, operator_id, browser, proven, amr, began, fresh, seen, expires, ended,
+	name:  "operator_sessions",
+	thing: "session",
+	columns: `id, operator_id, browser, proven, amr, began, fresh, seen, expires, ended,
 	user_agent, address`,
-	func(l *operator.Session) []any {
+	fields: func(l *operator.Session) []any {
 		return []any{&l.ID, &l.OperatorID, &l.Browser, &l.Proven, &l.AMR, &l.Began, &l.Fresh, &l.Seen, &l.Expires,
 			&l.Ended, &l.UserAgent, &l.Address}
 	},

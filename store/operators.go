@@ -20,8 +20,10 @@ type Operators struct{ *core }
 var _ operator.Store = (*Store)(nil)
 
 var operatorTable = table[operator.Operator]{
-	"operators", "operator", `id, email, name, password_hash, disabled, created, updated`,
-	func(o *operator.Operator) []any {
+	name:    "operators",
+	thing:   "operator",
+	columns: `id, email, name, password_hash, disabled, created, updated`,
+	fields: func(o *operator.Operator) []any {
 		return []any{&o.ID, &o.Email, &o.Name, &o.PasswordHash, &o.Disabled, &o.Created, &o.Updated}
 	},
 }

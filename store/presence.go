@@ -16,8 +16,10 @@ import (
 type Presence struct{ *core }
 
 var presenceTable = table[fabric.ReportedPresence]{
-	"presences", "presence", `subscriber_id, project_id, online, version`,
-	func(t *fabric.ReportedPresence) []any {
+	name:    "presences",
+	thing:   "presence",
+	columns: `subscriber_id, project_id, online, version`,
+	fields: func(t *fabric.ReportedPresence) []any {
 		return []any{&t.SubscriberID, &t.ProjectID, &t.Online, &t.Version}
 	},
 }

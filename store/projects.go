@@ -20,9 +20,11 @@ import (
 type Projects struct{ *core }
 
 var projectTable = table[fabric.Project]{
-	"projects", "project", `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
+	name:  "projects",
+	thing: "project",
+	columns: `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
 	logo, terms_uri, policy_uri, record_calls, client_registration, outbound_calls, outbound_prefixes`,
-	func(p *fabric.Project) []any {
+	fields: func(p *fabric.Project) []any {
 		return []any{&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
 			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy, &p.RecordCalls,
 			&p.ClientRegistration, &p.OutboundCalls, &p.OutboundPrefixes}

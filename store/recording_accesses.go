@@ -10,8 +10,10 @@ import (
 )
 
 var accessTable = table[recordings.Access]{
-	"recording_accesses", "access", `id, recording_id, actor, address, format, requests, bytes, first, last`,
-	func(a *recordings.Access) []any {
+	name:    "recording_accesses",
+	thing:   "access",
+	columns: `id, recording_id, actor, address, format, requests, bytes, first, last`,
+	fields: func(a *recordings.Access) []any {
 		return []any{&a.ID, &a.RecordingID, &a.Actor, &a.Address, &a.Format, &a.Requests, &a.Bytes, &a.First, &a.Last}
 	},
 }

@@ -13,8 +13,10 @@ import (
 )
 
 var ruleTable = table[recordings.Rule]{
-	"retention_rules", "retention rule", `id, project_id, tag, subscriber_id, days, created`,
-	func(u *recordings.Rule) []any {
+	name:    "retention_rules",
+	thing:   "retention rule",
+	columns: `id, project_id, tag, subscriber_id, days, created`,
+	fields: func(u *recordings.Rule) []any {
 		return []any{&u.ID, &u.ProjectID, &u.Tag, &u.SubscriberID, &u.Days, &u.Created}
 	},
 }

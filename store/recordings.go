@@ -19,11 +19,13 @@ type Recordings struct{ *core }
 var _ recordings.Store = (*Store)(nil)
 
 var recordingTable = table[recordings.Recording]{
-	"recordings", "recording", `id, media_key, sid, project_id, call_sid, conference_sid, from_address, to_address,
+	name:  "recordings",
+	thing: "recording",
+	columns: `id, media_key, sid, project_id, call_sid, conference_sid, from_address, to_address,
 	direction, source, track, start_time, status, error_code, codec, sample_rate, channels, bits, frames, bytes,
 	sha256, repairs, price, levels, waits, trim, pause_behavior, callback_url, callback_events, callback_method,
 	from_tail, to_tail, hold, tags, created, updated, deleted`,
-	func(r *recordings.Recording) []any {
+	fields: func(r *recordings.Recording) []any {
 		return []any{&r.ID, mediaKey{r}, &r.Sid, &r.ProjectID, nullableOf(&r.CallSid), nullableOf(&r.ConferenceSid),
 			&r.From, &r.To, &r.Direction, &r.Source, &r.Track, &r.StartTime, &r.Status, &r.ErrorCode, &r.Codec,
 			&r.SampleRate, &r.Channels, &r.Bits, &r.Frames, &r.Bytes, &r.SHA256, (*lines)(&r.Repairs), &r.Price,

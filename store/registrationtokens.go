@@ -13,9 +13,10 @@ import (
 )
 
 var registrationTokenTable = table[fabric.RegistrationToken]{
-	"registration_tokens", "registration token",
-	`id, project_id, name, prefix, hash, created, expires, revoked, max_uses, uses`,
-	func(k *fabric.RegistrationToken) []any {
+	name:    "registration_tokens",
+	thing:   "registration token",
+	columns: `id, project_id, name, prefix, hash, created, expires, revoked, max_uses, uses`,
+	fields: func(k *fabric.RegistrationToken) []any {
 		return []any{&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &k.Created, &k.Expires, &k.Revoked,
 			&k.MaxUses, &k.Uses}
 	},

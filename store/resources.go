@@ -17,8 +17,10 @@ import (
 type Resources struct{ *core }
 
 var resourceTable = table[fabric.Resource]{
-	"resources", "resource", `id, project_id, type, display_name, name_digest, fields, secrets, created, updated`,
-	func(r *fabric.Resource) []any {
+	name:    "resources",
+	thing:   "resource",
+	columns: `id, project_id, type, display_name, name_digest, fields, secrets, created, updated`,
+	fields: func(r *fabric.Resource) []any {
 		return []any{&r.ID, &r.ProjectID, &r.Type, &r.DisplayName, nullableOf(&r.NameDigest), asJSON{v: &r.Fields},
 			&r.Secrets, &r.Created, &r.Updated}
 	},
@@ -245,8 +247,10 @@ func (s *Resources) FindThings(ctx context.Context, projectID string, ids []stri
 }
 
 var versionTable = table[fabric.Version]{
-	"resource_versions", "version", `id, project_id, resource_id, number, document_version, fields, created`,
-	func(v *fabric.Version) []any {
+	name:    "resource_versions",
+	thing:   "version",
+	columns: `id, project_id, resource_id, number, document_version, fields, created`,
+	fields: func(v *fabric.Version) []any {
 		return []any{&v.ID, &v.ProjectID, &v.ResourceID, &v.Number, &v.DocumentVersion, asJSON{v: &v.Fields},
 			&v.Created}
 	},

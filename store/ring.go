@@ -17,8 +17,10 @@ type Ring struct{ *core }
 var _ keys.Store = (*Store)(nil)
 
 var ringTable = table[keys.Record]{
-	"ring", "ring key", `kid, use, state, sealed, created, activated, retired`,
-	func(r *keys.Record) []any {
+	name:    "ring",
+	thing:   "ring key",
+	columns: `kid, use, state, sealed, created, activated, retired`,
+	fields: func(r *keys.Record) []any {
 		return []any{&r.Kid, &r.Use, &r.State, &r.Sealed, &r.Created, &r.Activated, &r.Retired}
 	},
 }

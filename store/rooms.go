@@ -20,9 +20,10 @@ type Rooms struct{ *core }
 var _ calls.RoomStore = (*Rooms)(nil)
 
 var roomTable = table[calls.RoomSession]{
-	"room_sessions", "room session",
-	`id, project_id, room_id, address, name, node, most, locked, recorded, started, ended, asked`,
-	func(s *calls.RoomSession) []any {
+	name:    "room_sessions",
+	thing:   "room session",
+	columns: `id, project_id, room_id, address, name, node, most, locked, recorded, started, ended, asked`,
+	fields: func(s *calls.RoomSession) []any {
 		return []any{&s.ID, &s.ProjectID, &s.RoomID, &s.Address, &s.Name, &s.Node, &s.Most, &s.Locked, &s.Recorded,
 			&s.Started, &s.Ended,
 			(*ending)(&s.Ending)}

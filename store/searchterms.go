@@ -95,7 +95,7 @@ func (b searchTerm) matches(s fabric.Subscriber) bool {
 func termsOf(text string, words bool) (all []searchTerm) {
 	for _, c := range searchKeys {
 		for _, spelling := range c.spellings(text) {
-			all = append(all, searchTerm{c, spelling, words})
+			all = append(all, searchTerm{searchKey: c, text: spelling, words: words})
 		}
 	}
 	return all

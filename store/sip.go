@@ -12,8 +12,10 @@ import (
 )
 
 var sipAddressTable = table[fabric.SIPAddress]{
-	"sip_addresses", "SIP address", `id, project_id, resource_id, fields, secrets, created, updated`,
-	func(a *fabric.SIPAddress) []any {
+	name:    "sip_addresses",
+	thing:   "SIP address",
+	columns: `id, project_id, resource_id, fields, secrets, created, updated`,
+	fields: func(a *fabric.SIPAddress) []any {
 		return []any{&a.ID, &a.ProjectID, &a.ResourceID, asJSON{v: &a.Fields}, &a.Secrets, &a.Created, &a.Updated}
 	},
 }
@@ -91,8 +93,10 @@ func (s *Resources) DeleteSIPAddress(ctx context.Context, projectID, id string) 
 }
 
 var sipCredentialTable = table[fabric.SIPCredential]{
-	"sip_credentials", "SIP credentials", `id, project_id, subscriber_id, fields, secrets, created, updated`,
-	func(c *fabric.SIPCredential) []any {
+	name:    "sip_credentials",
+	thing:   "SIP credentials",
+	columns: `id, project_id, subscriber_id, fields, secrets, created, updated`,
+	fields: func(c *fabric.SIPCredential) []any {
 		return []any{&c.ID, &c.ProjectID, &c.SubscriberID, asJSON{v: &c.Fields}, &c.Secrets, &c.Created, &c.Updated}
 	},
 }

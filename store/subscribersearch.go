@@ -30,7 +30,7 @@ func (s *Subscribers) SearchSubscribers(
 	if len(text) > maxSought {
 		return p, nil
 	}
-	f := finder{s.read(), projectID, newSearch(text)}
+	f := finder{tx: s.read(), project: projectID, search: newSearch(text)}
 	start, err := f.startAt(ctx, q.From)
 	if err != nil {
 		return p, err

@@ -15,17 +15,21 @@ import (
 type Upstreams struct{ *core }
 
 var upstreamTable = table[idp.Upstream]{
-	"upstreams", "upstream provider", `id, project_id, name, issuer, client_id, secret, settings, enabled,
+	name:  "upstreams",
+	thing: "upstream provider",
+	columns: `id, project_id, name, issuer, client_id, secret, settings, enabled,
 	created, updated`,
-	func(u *idp.Upstream) []any {
+	fields: func(u *idp.Upstream) []any {
 		return []any{&u.ID, &u.ProjectID, &u.Name, &u.Issuer, &u.ClientID, &u.Secret,
 			asJSON{v: &u.UpstreamSettings}, &u.Enabled, &u.Created, &u.Updated}
 	},
 }
 
 var upstreamLinkTable = table[idp.UpstreamLink]{
-	"upstream_links", "link", `id, upstream_id, project_id, subscriber_id, issuer, subject, created`,
-	func(l *idp.UpstreamLink) []any {
+	name:    "upstream_links",
+	thing:   "link",
+	columns: `id, upstream_id, project_id, subscriber_id, issuer, subject, created`,
+	fields: func(l *idp.UpstreamLink) []any {
 		return []any{&l.ID, &l.UpstreamID, &l.ProjectID, &l.SubscriberID, &l.Issuer, &l.Subject, &l.Created}
 	},
 }

@@ -19,8 +19,10 @@ import (
 type Webhooks struct{ *core }
 
 var webhookTable = table[fabric.Webhook]{
-	"webhooks", "webhook", `id, project_id, url, name, events, enabled, created, updated, failures, rests`,
-	func(w *fabric.Webhook) []any {
+	name:    "webhooks",
+	thing:   "webhook",
+	columns: `id, project_id, url, name, events, enabled, created, updated, failures, rests`,
+	fields: func(w *fabric.Webhook) []any {
 		return []any{&w.ID, &w.ProjectID, &w.URL, &w.Name, (*eventNames)(&w.Events), &w.Enabled, &w.Created, &w.Updated,
 			&w.Failures, (*rest)(&w.Rests)}
 	},
@@ -170,9 +172,11 @@ var webhookQueue = strings.NewReplacer("{receivers}", "webhooks", "{on}", "enabl
 	"{event}", "event", "{subject}", "subject", "{body}", "body")
 
 var deliveryTable = table[fabric.Delivery]{
-	"webhook_deliveries", "delivery", `id, webhook_id, event, subject, body, state, created, queued, due,
+	name:  "webhook_deliveries",
+	thing: "delivery",
+	columns: `id, webhook_id, event, subject, body, state, created, queued, due,
 	attempts, status, error, ended`,
-	func(d *fabric.Delivery) []any {
+	fields: func(d *fabric.Delivery) []any {
 		return []any{&d.ID, &d.WebhookID, &d.Event, &d.Subject, &d.Body, &d.State, &d.Created, &d.Queued, &d.Due,
 			&d.Attempts, &d.Status, &d.Error, &d.Ended}
 	},

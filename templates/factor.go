@@ -64,7 +64,7 @@ func NewAppForm(secret, qr, url, fault string) AppForm {
 	for len(secret) > 4 {
 		groups, secret = append(groups, secret[:4]), secret[4:]
 	}
-	return AppForm{strings.Join(append(groups, secret), " "), qr, url, fault}
+	return AppForm{Secret: strings.Join(append(groups, secret), " "), QR: qr, URL: url, Error: fault}
 }
 
 // RecoveryCodes shows new recovery codes, once.

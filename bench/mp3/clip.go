@@ -29,7 +29,7 @@ func (c *clip) ReadFrames(dst []int16, at int64) (int, error) {
 
 // fromFloats returns a clip of samples between -1 and 1.
 func fromFloats(rate int, x []float64) *clip {
-	c := &clip{rate, 1, make([]int16, len(x))}
+	c := &clip{rate: rate, channels: 1, samples: make([]int16, len(x))}
 	for i, v := range x {
 		c.samples[i] = int16(max(-32768, min(32767, v*32767)))
 	}

@@ -69,7 +69,7 @@ func ffmpeg(rate, channels int, input ...string) (*clip, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ffmpeg: %w: %s", err, stderr.String())
 	}
-	c := &clip{rate, channels, make([]int16, len(out)/2)}
+	c := &clip{rate: rate, channels: channels, samples: make([]int16, len(out)/2)}
 	_, err = binary.Decode(out, binary.LittleEndian, c.samples)
 	return c, err
 }

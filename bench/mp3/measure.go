@@ -15,7 +15,11 @@ type figure struct {
 func measure(original, decoded *clip) figure {
 	x, y := floats(original), floats(decoded)
 	y = append(y, make([]float64, max(0, len(x)-len(y)))...)[:len(x)]
-	return figure{segmental(x, y, original.rate/50), ratio(x, y), distance(x, y, original.rate)}
+	return figure{
+		segmental: segmental(x, y, original.rate/50),
+		overall:   ratio(x, y),
+		spectral:  distance(x, y, original.rate),
+	}
 }
 
 func floats(c *clip) []float64 {

@@ -64,7 +64,7 @@ type guesser struct {
 
 func (w *world) guesser() *guesser {
 	b := w.client.Browser()
-	return &guesser{w, b, b.Open(w.p, w.client.NewFlow("openid").URL())}
+	return &guesser{w: w, b: b, page: b.Open(w.p, w.client.NewFlow("openid").URL())}
 }
 
 // try submits the form and returns how long the response took.

@@ -155,7 +155,7 @@ func newCut(s wav.Source, from, to int64) (wav.Source, error) {
 		}
 		at += int64(n)
 	}
-	return &cut{s, from, to}, nil
+	return &cut{Source: s, from: from, to: to}, nil
 }
 
 // Frames implements [wav.Source].

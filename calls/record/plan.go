@@ -103,7 +103,11 @@ func (p *plan) measure(s *surveyor) {
 	p.frames = p.toFrames(s.end.Microseconds())
 	var end int64
 	for _, span := range s.spans {
-		now := pause{p.toFrames(span.from.Microseconds()), p.toFrames(span.to.Microseconds()), span.skip}
+		now := pause{
+			from: p.toFrames(span.from.Microseconds()),
+			to:   p.toFrames(span.to.Microseconds()),
+			skip: span.skip,
+		}
 		now.from = max(now.from, end) // entries of several goroutines may be out of order
 		if end = max(now.to, now.from); end == now.from {
 			continue

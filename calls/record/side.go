@@ -112,7 +112,11 @@ func (l *sideReader) receive() error {
 	if n := len(l.free); n > 0 {
 		payload, l.free = l.free[n-1][:0], l.free[:n-1]
 	}
-	l.queue = slices.Insert(l.queue, i, packet{at, e.codec, append(payload, e.payload...)})
+	l.queue = slices.Insert(l.queue, i, packet{
+		place:   at,
+		codec:   e.codec,
+		payload: append(payload, e.payload...),
+	})
 	return nil
 }
 

@@ -76,7 +76,7 @@ func (t *tracker) place(e *entry) (p place, ok bool) {
 		seq, rtp = 0, 0
 		t.started = true
 	} else if seq <= t.seq {
-		return place{t.segments - 1, seq, rtp, e.at}, true
+		return place{segment: t.segments - 1, seq: seq, rtp: rtp, arrived: e.at}, true
 	} else {
 		t.leapt = abs(t.drift(e, rtp)) > leap
 	}
@@ -84,7 +84,7 @@ func (t *tracker) place(e *entry) (p place, ok bool) {
 	t.before = t.rtp
 	t.seq, t.rtp, t.arrived = seq, rtp, e.at
 	t.seqRaw, t.rtpRaw = e.seq, e.rtp
-	return place{t.segments - 1, seq, rtp, e.at}, true
+	return place{segment: t.segments - 1, seq: seq, rtp: rtp, arrived: e.at}, true
 }
 
 // continues reports whether a packet belongs to the current segment.

@@ -103,7 +103,7 @@ func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort
 	if g.Transport == "udp" {
 		return flow{udp: s.c.UDP, remote: at}, nil
 	}
-	key := trunk{at, g.Transport, g.Host}
+	key := trunk{at: at, transport: g.Transport, host: g.Host}
 	s.mu.Lock()
 	t := s.trunks[key]
 	s.mu.Unlock()

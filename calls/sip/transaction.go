@@ -29,7 +29,7 @@ func keyOf(r *sip.Request, f flow) serverKey {
 	if r.Method == sip.ACK || r.Method == sip.CANCEL {
 		method = string(sip.INVITE)
 	}
-	return serverKey{branch, r.Via().SentBy(), method, f.source()}
+	return serverKey{branch: branch, sender: r.Via().SentBy(), method: method, source: f.source()}
 }
 
 // A serverTx is the transaction of a received request. It keeps the last response, to answer

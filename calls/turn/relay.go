@@ -40,7 +40,12 @@ func (r relays) AllocatePacketConn(c turn.AllocateListenerConfig) (net.PacketCon
 	}
 	port := socket.LocalAddr().(*net.UDPAddr).AddrPort().Port()
 	shown := net.UDPAddrFromAddrPort(netip.AddrPortFrom(r.config.Own[own].Addr(), port))
-	return &relay{socket, r.Server, r.config.Own[own], rate.NewLimiter(bytesPerSecond, burst)}, shown, nil
+	return &relay{
+		UDPConn: socket,
+		server:  r.Server,
+		own:     r.config.Own[own],
+		sent:    rate.NewLimiter(bytesPerSecond, burst),
+	}, shown, nil
 }
 
 var errNoTCP = errors.New("media is relayed by UDP alone")

@@ -47,7 +47,7 @@ func show(e calls.Event) (kind string, content any) {
 	case calls.Answered:
 		return vertoRequest("verto.answer", mediaJSON{CallID: e.Leg})
 	case calls.HungUp:
-		return vertoRequest("verto.bye", byeJSON{e.Leg, e.Cause.Text, e.Cause.Code})
+		return vertoRequest("verto.bye", byeJSON{CallID: e.Leg, Cause: e.Cause.Text, Code: e.Cause.Code})
 	case calls.StateChanged:
 		return "call.state", showState(e)
 	case calls.Lost:
@@ -82,7 +82,7 @@ func vertoRequest(method string, params any) (kind string, content any) {
 		ID      string `json:"id"`
 		Method  string `json:"method"`
 		Params  any    `json:"params"`
-	}{"2.0", uuid.NewString(), method, params}
+	}{Version: "2.0", ID: uuid.NewString(), Method: method, Params: params}
 }
 
 type inviteJSON struct {
@@ -158,7 +158,15 @@ type joinedJSON struct {
 }
 
 func showJoined(e calls.Event) joinedJSON {
-	return joinedJSON{refOf(e), e.Leg, e.Leg, e.MemberID, e.Node, e.Capabilities, showRoom(e)}
+	return joinedJSON{
+		roomRef:      refOf(e),
+		CallID:       e.Leg,
+		OriginCallID: e.Leg,
+		MemberID:     e.MemberID,
+		NodeID:       e.Node,
+		Capabilities: e.Capabilities,
+		Session:      showRoom(e),
+	}
 }
 
 type leftJSON struct {

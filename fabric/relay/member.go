@@ -52,7 +52,7 @@ func listLayouts(context.Context, *socket, json.RawMessage) (any, error) {
 		Code    string   `json:"code"`
 		Message string   `json:"message"`
 		Layouts []string `json:"layouts"`
-	}{"200", "OK", []string{layoutName}}, nil
+	}{Code: "200", Message: "OK", Layouts: []string{layoutName}}, nil
 }
 
 // memberMethod serves a call.* method.
@@ -83,6 +83,10 @@ func memberMethod(op calls.Op) method {
 			Code    string        `json:"code"`
 			Message string        `json:"message"`
 			Members []*memberJSON `json:"members"`
-		}{"200", "OK", showMembers(reply.Room.Members, roomRef{reply.Room.ID, reply.Room.Session}, reply.Node)}, nil
+		}{
+			Code:    "200",
+			Message: "OK",
+			Members: showMembers(reply.Room.Members, roomRef{reply.Room.ID, reply.Room.Session}, reply.Node),
+		}, nil
 	}
 }

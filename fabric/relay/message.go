@@ -115,7 +115,7 @@ func request(id, method string, params any) []byte {
 		ID      string `json:"id"`
 		Method  string `json:"method"`
 		Params  any    `json:"params"`
-	}{"2.0", id, method, params})
+	}{Version: "2.0", ID: id, Method: method, Params: params})
 }
 
 // response encodes a response: the fault if there is one, otherwise the result.
@@ -131,7 +131,7 @@ func response(id json.RawMessage, result any, f *fault) []byte {
 		ID      json.RawMessage `json:"id"`
 		Result  any             `json:"result,omitempty"`
 		Error   *fault          `json:"error,omitempty"`
-	}{"2.0", id, result, f})
+	}{Version: "2.0", ID: id, Result: result, Error: f})
 }
 
 func encode(v any) []byte {

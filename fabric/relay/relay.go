@@ -121,7 +121,7 @@ type Stats struct {
 func (r *Relay) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return Stats{len(r.sockets), int(r.connected.Load()), int(r.online.Load())}
+	return Stats{Sockets: len(r.sockets), Connected: int(r.connected.Load()), Online: int(r.online.Load())}
 }
 
 // Wanted reports whether a request asks for a WebSocket (RFC 6455, section 4.1).

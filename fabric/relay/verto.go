@@ -105,7 +105,12 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 
 // vertoReply returns the result of webrtc.verto, with the outcome on the node that has the call.
 func vertoReply(in vertoParams, node string, o vertoOutcome) vertoResult {
-	return vertoResult{"200", "OK", node, &vertoAnswer{"2.0", in.Message.ID, o}}
+	return vertoResult{
+		Code:    "200",
+		Message: "OK",
+		NodeID:  node,
+		Result:  &vertoAnswer{Version: "2.0", ID: in.Message.ID, Result: o},
+	}
 }
 
 // refusalCode returns the code with which an SDK rejects the promise of start().

@@ -33,11 +33,18 @@ type deviceSummary struct {
 }
 
 func showDevice(d fabric.Device) deviceResponse {
-	return deviceResponse{d.ID, d.Type, d.Token, d.Name, iso(d.Created), d.PushKey}
+	return deviceResponse{
+		ID:         d.ID,
+		Type:       d.Type,
+		Token:      d.Token,
+		Name:       d.Name,
+		Registered: iso(d.Created),
+		PushKey:    d.PushKey,
+	}
 }
 
 func summarizeDevice(d fabric.Device) deviceSummary {
-	return deviceSummary{d.ID, d.Type, d.Name, iso(d.Created)}
+	return deviceSummary{ID: d.ID, Type: d.Type, Name: d.Name, Registered: iso(d.Created)}
 }
 
 // deviceAPI serves the devices of subscribers, to themselves and to their project.

@@ -34,8 +34,14 @@ func showLogin(l fabric.Login) loginResponse {
 		IPAddress: l.Address, UserAgent: l.UserAgent, Grants: make([]grantResponse, len(l.Grants)),
 	}
 	for i, g := range l.Grants {
-		body.Grants[i] = grantResponse{g.ClientID, g.ClientName, append([]string{}, g.Scope...),
-			iso(g.Created), iso(g.Expires), isoOrNull(g.Revoked)}
+		body.Grants[i] = grantResponse{
+			ClientID:   g.ClientID,
+			ClientName: g.ClientName,
+			Scope:      append([]string{}, g.Scope...),
+			CreatedAt:  iso(g.Created),
+			ExpiresAt:  iso(g.Expires),
+			RevokedAt:  isoOrNull(g.Revoked),
+		}
 	}
 	return body
 }
@@ -48,7 +54,12 @@ type consentResponse struct {
 }
 
 func showConsent(c fabric.Consent) consentResponse {
-	return consentResponse{c.ClientID, c.ClientName, append([]string{}, c.Scope...), iso(c.Updated)}
+	return consentResponse{
+		ClientID:   c.ClientID,
+		ClientName: c.ClientName,
+		Scope:      append([]string{}, c.Scope...),
+		UpdatedAt:  iso(c.Updated),
+	}
 }
 
 // loginAPI serves a subscriber's logins and consents.

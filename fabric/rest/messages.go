@@ -114,7 +114,11 @@ func (a chatAPI) join(w http.ResponseWriter, r *http.Request, t fabric.Token) er
 		return err
 	}
 	return web.JSON(w, http.StatusOK,
-		joinedResponse{joined.Peer, joined.GroupID, conversationTable{ConversationID: joined.Peer}})
+		joinedResponse{
+			ConversationID: joined.Peer,
+			GroupID:        joined.GroupID,
+			Table:          conversationTable{ConversationID: joined.Peer},
+		})
 }
 
 // messages serves GET /api/fabric/conversations/{id}/messages, newest first.

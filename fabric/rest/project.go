@@ -86,9 +86,20 @@ type projectResponse struct {
 }
 
 func (p projectAPI) show(of fabric.Project) projectResponse {
-	return projectResponse{of.ID, of.Name, of.Color, logoURL(p.issuer, of.Logo), of.Terms, of.Privacy,
-		of.RecordCalls, of.ClientRegistration, of.OutboundCalls,
-		append([]string{}, of.OutboundPrefixes.List()...), iso(of.Created), iso(of.Updated)}
+	return projectResponse{
+		ID:          of.ID,
+		Name:        of.Name,
+		Color:       of.Color,
+		LogoURL:     logoURL(p.issuer, of.Logo),
+		TermsURI:    of.Terms,
+		PolicyURI:   of.Privacy,
+		RecordCalls: of.RecordCalls,
+		Clients:     of.ClientRegistration,
+		Outbound:    of.OutboundCalls,
+		Prefixes:    append([]string{}, of.OutboundPrefixes.List()...),
+		CreatedAt:   iso(of.Created),
+		UpdatedAt:   iso(of.Updated),
+	}
 }
 
 // find serves GET /api/project.

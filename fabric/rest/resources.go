@@ -123,15 +123,22 @@ func (a kindAPI) routes(by *credentials) []route {
 	}
 
 	if k.Create == "" {
-		all = append(all, route{"POST", base, by.project(created(a.create, a.show))})
+		all = append(all, route{method: "POST", path: base, handler: by.project(created(a.create, a.show))})
 	}
 	if k.Versions {
 		versions := resources + k.Under() + "/{id}/versions"
-		all = append(all, route{"GET", versions, by.project(respondPage(a.listVersions, showListedVersion))},
-			route{"POST", versions, by.project(created(a.deploy, showDeployedVersion))})
+		list := respondPage(a.listVersions, showListedVersion)
+		deploy := created(a.deploy, showDeployedVersion)
+		all = append(all,
+			route{method: "GET", path: versions, handler: by.project(list)},
+			route{method: "POST", path: versions, handler: by.project(deploy)})
 	}
 	if k.Under() != k.Path {
-		all = append(all, route{"GET", resources + k.Under() + "/{id}/addresses", by.project(a.listPart)})
+		all = append(all, route{
+			method:  "GET",
+			path:    resources + k.Under() + "/{id}/addresses",
+			handler: by.project(a.listPart),
+		})
 	}
 
 	return all

@@ -66,8 +66,8 @@ func New(c Config) *API {
 		c.Log = slog.Default()
 	}
 
-	by := &credentials{c.Fabric, c.Access, c.Admit, c.Confirm}
-	return &API{by, routes(c, by), c.Log}
+	by := &credentials{fabric: c.Fabric, access: c.Access, admit: c.Admit, confirm: c.Confirm}
+	return &API{credentials: by, routes: routes(c, by), log: c.Log}
 }
 
 type route struct {
@@ -95,7 +95,7 @@ func routes(c Config, by *credentials) []route {
 		resources.routes(by),
 		roomAPI{c.Rooms}.routes(by),
 		sipAPI{f}.routes(by),
-		subscriberAPI{f, f.Subscribers, by}.routes(),
+		subscriberAPI{fabric: f, subscribers: f.Subscribers, by: by}.routes(),
 		tokenAPI{f.Tokens, by}.routes(),
 		upstreamAPI{c.Clients.Upstreams}.routes(by),
 		webhookAPI{f.Webhooks, f.Deliveries}.routes(by),

@@ -199,7 +199,15 @@ type factorResponse struct {
 }
 
 func showFactor(f factor.Factor) factorResponse {
-	return factorResponse{f.ID, f.Type, f.Name, f.BackedUp, f.Left, iso(f.Created), isoOrNull(f.Used)}
+	return factorResponse{
+		ID:        f.ID,
+		Type:      f.Type,
+		Name:      f.Name,
+		BackedUp:  f.BackedUp,
+		Left:      f.Left,
+		CreatedAt: iso(f.Created),
+		UsedAt:    isoOrNull(f.Used),
+	}
 }
 
 // listFactors serves GET /api/fabric/resources/subscribers/{id}/factors.
@@ -249,7 +257,7 @@ type presenceResponse struct {
 }
 
 func showPresence(p fabric.Presence) presenceResponse {
-	return presenceResponse{p.Online(), isoOrNull(p.Since), p.Sockets}
+	return presenceResponse{Online: p.Online(), Since: isoOrNull(p.Since), Sockets: p.Sockets}
 }
 
 // presence serves GET /api/fabric/resources/subscribers/{id}/presence.

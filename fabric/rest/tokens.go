@@ -119,7 +119,11 @@ func (a tokenAPI) createForSubscriber(r *http.Request, by fabric.Issuer) (body s
 	if err != nil {
 		return body, a.by.refused(r, by, err)
 	}
-	return subscriberTokenResponse{tokens.SubscriberID, tokens.Access, tokens.Refresh}, nil
+	return subscriberTokenResponse{
+		SubscriberID: tokens.SubscriberID,
+		Token:        tokens.Access,
+		RefreshToken: tokens.Refresh,
+	}, nil
 }
 
 // refresh serves POST /api/fabric/subscribers/tokens/refresh.

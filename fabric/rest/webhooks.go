@@ -124,7 +124,7 @@ type nextSigningKey struct {
 func showSigningKeys(k fabric.SigningKeys) signingKeyResponse {
 	body := signingKeyResponse{ID: k.Current.ID, Key: k.CurrentSecret, CreatedAt: iso(k.Current.Created)}
 	if k.Next != nil {
-		body.Next = &nextSigningKey{k.Next.ID, k.NextSecret, iso(k.Next.Starts)}
+		body.Next = &nextSigningKey{ID: k.Next.ID, Key: k.NextSecret, StartsAt: iso(k.Next.Starts)}
 	}
 	return body
 }

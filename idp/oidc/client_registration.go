@@ -153,7 +153,7 @@ func readRegistration(r *http.Request) (in registrationRequest, err error) {
 	more, moreErr := web.FromMembers[idp.Metadata](members)
 	subject, subjectErr := web.FromMembers[idp.CertificateSubject](members)
 	basic.Metadata, basic.CertificateSubject = more, subject
-	in = registrationRequest{own.ID, own.Secret, basic}
+	in = registrationRequest{ClientID: own.ID, ClientSecret: own.Secret, ClientMetadata: basic}
 	if in.JWKS != nil {
 		var compact bytes.Buffer
 		_ = json.Compact(&compact, in.JWKS) // the members are valid JSON

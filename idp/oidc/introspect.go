@@ -57,7 +57,7 @@ func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.
 		Audience string        `json:"aud"`
 		IssuedAt int64         `json:"iat"`
 		About    introspection `json:"token_introspection"`
-	}{s.Issuer, c.ID, s.Now().Unix(), answer})
+	}{Issuer: s.Issuer, Audience: c.ID, IssuedAt: s.Now().Unix(), About: answer})
 	if err != nil {
 		op.WriteError(w, r, s.status(r.Context(), err), nil)
 		return

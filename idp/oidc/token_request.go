@@ -117,24 +117,35 @@ type refusal struct {
 func (f *refusal) problem() error { return problem.New(problem.Malformed, f.code, "%s", f.text) }
 
 func invalidRequest(text string) *refusal {
-	return &refusal{http.StatusBadRequest, "invalid_request", text}
+	return &refusal{status: http.StatusBadRequest, code: "invalid_request", text: text}
 }
 
 // readForm reads the form in the body of r, or the JSON that mobile-legacy clients send.
 func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 	if web.Encoded(r) {
-		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "compressed bodies are not supported"}
+		return nil, &refusal{
+			status: http.StatusUnsupportedMediaType,
+			code:   "invalid_request",
+			text:   "compressed bodies are not supported",
+		}
 	}
 	body, err := readBody(r)
 	if err != nil {
 		return nil, invalidRequest("the body is incomplete")
 	}
 	if len(body) > maxTokenBody {
-		return nil, &refusal{http.StatusRequestEntityTooLarge, "invalid_request", "the body is too large"}
+		return nil, &refusal{
+			status: http.StatusRequestEntityTooLarge,
+			code:   "invalid_request",
+			text:   "the body is too large",
+		}
 	}
 
-	unsupported := &refusal{http.StatusUnsupportedMediaType, "invalid_request",
-		"the body must be application/x-www-form-urlencoded"}
+	unsupported := &refusal{
+		status: http.StatusUnsupportedMediaType,
+		code:   "invalid_request",
+		text:   "the body must be application/x-www-form-urlencoded",
+	}
 	kind := r.Header.Get("Content-Type")
 	if kind != formType {
 		var params map[string]string
@@ -242,7 +253,11 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	if len(headers) == 0 {
 		proven := form.Has("client_secret") || web.Certificates(r) != nil
 		if !form.Has("client_id") || r.URL.Path == introspectPath && !proven {
-			return nil, &refusal{http.StatusUnauthorized, "invalid_client", "the client does not authenticate"}
+			return nil, &refusal{
+				status: http.StatusUnauthorized,
+				code:   "invalid_client",
+				text:   "the client does not authenticate",
+			}
 		}
 		return cc, nil
 	}
@@ -253,8 +268,11 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 		secret, err = url.QueryUnescape(secret)
 	}
 	if !ok || err != nil || name == "" {
-		return nil, &refusal{http.StatusUnauthorized, "invalid_client",
-			"the Authorization header has no valid Basic credentials"}
+		return nil, &refusal{
+			status: http.StatusUnauthorized,
+			code:   "invalid_client",
+			text:   "the Authorization header has no valid Basic credentials",
+		}
 	}
 
 	if cc.ClientSecret != "" {
@@ -272,10 +290,17 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 func checkAssertionForm(form url.Values) *refusal {
 	switch {
 	case form.Get("client_assertion_type") != idp.AssertionType:
-		return &refusal{http.StatusUnauthorized, "invalid_client",
-			"client_assertion_type must be " + idp.AssertionType}
+		return &refusal{
+			status: http.StatusUnauthorized,
+			code:   "invalid_client",
+			text:   "client_assertion_type must be " + idp.AssertionType,
+		}
 	case form.Get("client_assertion") == "":
-		return &refusal{http.StatusUnauthorized, "invalid_client", "client_assertion is missing"}
+		return &refusal{
+			status: http.StatusUnauthorized,
+			code:   "invalid_client",
+			text:   "client_assertion is missing",
+		}
 	}
 	return nil
 }

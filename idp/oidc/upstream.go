@@ -106,7 +106,7 @@ func (si *signIn) finishUpstream(w http.ResponseWriter, r *http.Request) error {
 		return si.upstreamFault(w, r, c, req, u, err)
 	}
 	s, err := si.Upstreams.LogIn(r.Context(), u, id, si.visitor(r))
-	return si.enterUpstream(w, r, c, req, u, upstreamLogin{s, idToken, err})
+	return si.enterUpstream(w, r, c, req, u, upstreamLogin{login: s, idToken: idToken, err: err})
 }
 
 // errOtherProvider is the error for a response whose state is of an attempt at another provider.

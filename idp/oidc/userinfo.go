@@ -73,7 +73,7 @@ func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userC
 		Issuer   string `json:"iss"`
 		Audience string `json:"aud"`
 		userClaims
-	}{u.Issuer, c.ID, claims})
+	}{Issuer: u.Issuer, Audience: c.ID, userClaims: claims})
 	if err != nil {
 		return err
 	}

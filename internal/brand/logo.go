@@ -265,5 +265,10 @@ func ParseLogo(name string) (s ShownLogo, ok bool) {
 		return s, false
 	}
 	scale := min(1, wide/2/float64(w), high/2/float64(h))
-	return ShownLogo{name, max(1, int(float64(w)*scale)), max(1, int(float64(h)*scale)), m[3]}, true
+	return ShownLogo{
+		Name:  name,
+		Wide:  max(1, int(float64(w)*scale)),
+		High:  max(1, int(float64(h)*scale)),
+		Plate: m[3],
+	}, true
 }

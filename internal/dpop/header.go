@@ -84,7 +84,7 @@ func parse(proof string, accepted []jose.SignatureAlgorithm) (h header, c claims
 		return h, c, fmt.Errorf("computing thumbprint: %w", err)
 	}
 	alg := jose.SignatureAlgorithm(head.Algorithm)
-	return header{alg, key.Key, base64.RawURLEncoding.EncodeToString(sum)}, c, nil
+	return header{alg: alg, key: key.Key, thumbprint: base64.RawURLEncoding.EncodeToString(sum)}, c, nil
 }
 
 // open verifies the signature of a proof that has this header, and returns its claims.

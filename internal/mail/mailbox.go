@@ -56,7 +56,14 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	if err := b.put(ctx, key, m); err != nil {
 		return err
 	}
-	if err := b.list(ctx, Item{m.ID, key.ID, m.Kind, m.To, m.Subject, b.Now()}); err != nil {
+	if err := b.list(ctx, Item{
+		ID:      m.ID,
+		Key:     key.ID,
+		Kind:    m.Kind,
+		To:      m.To,
+		Subject: m.Subject,
+		Arrived: b.Now(),
+	}); err != nil {
 		return err
 	}
 

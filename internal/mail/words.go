@@ -23,7 +23,14 @@ type tongue struct {
 }
 
 // inEnglish is used for languages without a translation.
-var inEnglish = tongue{"en", english, changes, others, signed, "If the button does not work, open this address:"}
+var inEnglish = tongue{
+	tag:     "en",
+	words:   english,
+	changes: changes,
+	others:  others,
+	signed:  signed,
+	broken:  "If the button does not work, open this address:",
+}
 
 // tongueOf returns the tongue for a language tag, regardless of the region.
 func tongueOf(tag string) tongue {

@@ -32,7 +32,7 @@ func OpenBreached(name string) (*Breached, error) {
 		return nil, errors.Join(fmt.Errorf("opening breached passwords: %w", err), file.Close())
 	}
 
-	b := &Breached{file, info.Size(), file.Close}
+	b := &Breached{file: file, size: info.Size(), end: file.Close}
 	if err := b.look(); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading breached passwords in %s: %w", name, err), file.Close())
 	}

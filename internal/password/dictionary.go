@@ -33,7 +33,7 @@ func newDictionary(lists map[string][]string) dictionary {
 	var all dictionary
 	for list, words := range lists {
 		for i, word := range words {
-			all = append(all, entry{strings.ToLower(word), list, i + 1})
+			all = append(all, entry{word: strings.ToLower(word), list: list, rank: i + 1})
 		}
 	}
 	slices.SortFunc(all, func(a, b entry) int {

@@ -96,9 +96,9 @@ func readArgon(text string) (hash, error) {
 	if err != nil {
 		return hash{}, err
 	}
-	cost := params{uint32(memory), uint32(passes), uint8(lanes)}
+	cost := params{memory: uint32(memory), time: uint32(passes), threads: uint8(lanes)}
 	derive := func(password []byte) ([]byte, error) { return cost.derive(password, salt, len(want)), nil }
-	return hash{derive, want, cost, cost.work()}, nil
+	return hash{derive: derive, want: want, cost: cost, work: cost.work()}, nil
 }
 
 // parameters parses NAME=NUMBER pairs that are separated by commas. The names must be in the order

@@ -35,13 +35,18 @@ func readBcrypt(text string) (hash, error) {
 			cost, maxBcrypt)
 	}
 	right := []byte{1}
-	return hash{func(password []byte) ([]byte, error) {
-		wrong := bcrypt.CompareHashAndPassword([]byte(text), password)
-		if len(password) > 72 || wrong != nil {
-			return []byte{0}, nil
-		}
-		return right, nil
-	}, right, params{}, work{"bcrypt", 1 << cost}}, nil
+	return hash{
+		derive: func(password []byte) ([]byte, error) {
+			wrong := bcrypt.CompareHashAndPassword([]byte(text), password)
+			if len(password) > 72 || wrong != nil {
+				return []byte{0}, nil
+			}
+			return right, nil
+		},
+		want: right,
+		cost: params{},
+		work: work{"bcrypt", 1 << cost},
+	}, nil
 }
 
 // readScryptPHC reads $scrypt$ln=15,r=8,p=1$salt$key, the form that PHC specifies and passlib
@@ -115,9 +120,14 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	if n < 2 || n&(n-1) != 0 {
 		return hash{}, errors.New("its N is not a power of two")
 	}
-	return hash{padded(func(password []byte) ([]byte, error) {
-		return scrypt.Key(password, salt, n, r, p, len(want))
-	}), want, params{}, work{"scrypt", n * r * p}}, nil
+	return hash{
+		derive: padded(func(password []byte) ([]byte, error) {
+			return scrypt.Key(password, salt, n, r, p, len(want))
+		}),
+		want: want,
+		cost: params{},
+		work: work{"scrypt", n * r * p},
+	}, nil
 }
 
 // readPBKDF2Modular reads two forms. The first is $pbkdf2-sha256$29000$salt$key, from passlib,
@@ -197,9 +207,14 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 		return hash{}, fmt.Errorf("it is too expensive to check: it has %d PBKDF2 rounds, and at most %d are allowed",
 			n, maxPBKDF2)
 	}
-	return hash{padded(func(password []byte) ([]byte, error) {
-		return pbkdf2.Key(of, string(password), salt, n, len(want))
-	}), want, params{}, work{"pbkdf2-" + digest, n * blocks(len(want), of().Size())}}, nil
+	return hash{
+		derive: padded(func(password []byte) ([]byte, error) {
+			return pbkdf2.Key(of, string(password), salt, n, len(want))
+		}),
+		want: want,
+		cost: params{},
+		work: work{"pbkdf2-" + digest, n * blocks(len(want), of().Size())},
+	}, nil
 }
 
 // blocks returns how many digest-sized blocks make up a key. PBKDF2 runs all rounds for each block.

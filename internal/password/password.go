@@ -64,14 +64,18 @@ func New(parallel int) *Hasher {
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
 	}
-	return &Hasher{cost: params{memoryKiB, passes, lanes}, sem: make(chan struct{}, parallel), pace: newPace()}
+	return &Hasher{cost: params{
+		memory:  memoryKiB,
+		time:    passes,
+		threads: lanes,
+	}, sem: make(chan struct{}, parallel), pace: newPace()}
 }
 
 // Weak returns a Hasher for tests that are not about passwords. Its hashes cost almost nothing and
 // give no protection. Only tests may call it.
 func Weak(parallel int) *Hasher {
 	h := New(parallel)
-	h.cost = params{8, 1, 1}
+	h.cost = params{memory: 8, time: 1, threads: 1}
 	return h
 }
 

@@ -79,7 +79,7 @@ type Rating struct {
 // rate rates the first maxRated bytes of a password.
 func rate(password string, known []string) Rating {
 	guess, steps := estimate(password, known)
-	return Rating{guess.Score, advice(guess), steps}
+	return Rating{Score: guess.Score, Advice: advice(guess), steps: steps}
 }
 
 // estimate returns the cheapest way to guess the beginning of a password, and how many steps the

@@ -56,7 +56,11 @@ var boards = sync.OnceValue(func() (all []board) {
 			of = "qwerty" // as in the library
 		}
 		stats := adjacency.GraphMap[of]
-		all = append(all, board{graph, float64(len(stats.Graph)), stats.CalculateAvgDegree()})
+		all = append(all, board{
+			Graph:  graph,
+			keys:   float64(len(stats.Graph)),
+			degree: stats.CalculateAvgDegree(),
+		})
 	}
 	return all
 })

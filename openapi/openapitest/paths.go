@@ -20,7 +20,7 @@ type path struct {
 func (d *Document) findPaths() {
 	for name, item := range d.Paths.Map() {
 		for _, prefix := range Prefixes(item) {
-			d.paths = append(d.paths, path{name, strings.Split(prefix+name, "/"), item})
+			d.paths = append(d.paths, path{name: name, steps: strings.Split(prefix+name, "/"), item: item})
 		}
 	}
 	slices.SortFunc(d.paths, func(a, b path) int { return strings.Compare(a.rank(), b.rank()) })

@@ -60,7 +60,11 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 		return err
 	}
 	for _, s := range sessions {
-		p.Sessions = append(p.Sessions, sessionRow{s, device(s.UserAgent), s.ID == v.session.ID})
+		p.Sessions = append(p.Sessions, sessionRow{
+			Session: s,
+			Device:  device(s.UserAgent),
+			Here:    s.ID == v.session.ID,
+		})
 	}
 	return a.page(v, status, "My account", "account", p)
 }

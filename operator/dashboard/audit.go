@@ -27,8 +27,15 @@ type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before 
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
-	f = auditFilter{cmp.Or(text("q"), text("account")), text("action"), text("outcome"), text("actor"), text("target"),
-		text("after"), text("before")}
+	f = auditFilter{
+		Account: cmp.Or(text("q"), text("account")),
+		Action:  text("action"),
+		Outcome: text("outcome"),
+		Actor:   text("actor"),
+		Target:  text("target"),
+		After:   text("after"),
+		Before:  text("before"),
+	}
 	ask = audit.Filter{ProjectID: v.project.ID, Action: f.Action, Actor: f.Actor, Target: f.Target}
 	if f.Outcome == string(audit.Done) || f.Outcome == string(audit.Refused) {
 		ask.Outcome = audit.Outcome(f.Outcome)

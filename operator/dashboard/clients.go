@@ -33,8 +33,13 @@ type clientRow struct {
 }
 
 func (v *visit) clientRow(c idp.Client) clientRow {
-	row := clientRow{c, cmp.Or(c.Name, c.ID), v.base() + "/clients/" + c.ID,
-		findChoice(typeTitles, string(c.Type)).Title, ""}
+	row := clientRow{
+		Client: c,
+		Title:  cmp.Or(c.Name, c.ID),
+		URL:    v.base() + "/clients/" + c.ID,
+		Kind:   findChoice(typeTitles, string(c.Type)).Title,
+		Origin: "",
+	}
 	switch c.RegisteredBy {
 	case "":
 	case idp.RegisteredOpenly:
@@ -82,8 +87,19 @@ func (a *clientPages) clientPage(v *visit, c idp.Client, secret string, wrong []
 		MayChange    bool
 		Faults       []string
 		Snippets     []snippet
-	}{v.clientRow(c), v.base(), secret, a.AuthURL + "/", a.tryURL(c), c.SecretHash != "", c.OldAt(v.now),
-		v.mayIn(operator.Write), wrong, a.clientSnippets(c)}
+	}{
+		Client:    v.clientRow(c),
+		Base:      v.base(),
+		Secret:    secret,
+		Issuer:    a.AuthURL + "/",
+		Try:       a.tryURL(c),
+		HasSecret: c.SecretHash != "",
+		Old:       c.OldAt(v.now),
+		MayChange: v.mayIn(operator.Write),
+		Faults:    wrong,
+		Snippets:  a.clientSnippets(c),
+	}
+
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity

@@ -69,7 +69,13 @@ func (a *webhookPages) webhookPage(v *visit, w fabric.Webhook, wrong []string) e
 		Finder  finder
 		Faults  []string
 		Dead    bool // a delivery on this page was given up
-	}{listOf(v, found, v.deliveryRow), v.webhookRow(w), f, wrong, false}
+	}{
+		list:    listOf(v, found, v.deliveryRow),
+		Webhook: v.webhookRow(w),
+		Finder:  f,
+		Faults:  wrong,
+		Dead:    false,
+	}
 	for _, d := range found.Items {
 		p.Dead = p.Dead || d.State == fabric.Dead
 	}
@@ -96,7 +102,12 @@ func (a *webhookPages) showDelivery(v *visit) error {
 		Webhook   webhookRow
 		Body      string
 		MayChange bool
-	}{v.deliveryRow(d), v.webhookRow(w), string(d.Body), v.mayIn(operator.Write)}
+	}{
+		Delivery:  v.deliveryRow(d),
+		Webhook:   v.webhookRow(w),
+		Body:      string(d.Body),
+		MayChange: v.mayIn(operator.Write),
+	}
 	var body bytes.Buffer
 	if json.Indent(&body, d.Body, "", "  ") == nil {
 		p.Body = body.String()

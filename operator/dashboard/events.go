@@ -109,7 +109,7 @@ func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity,
 	names := make(map[key]string)
 	return func(e audit.Event, kind, id string) (found entity, err error) {
 		found = entity{Kind: a.kindOf(kind), ID: id}
-		of := key{e.ProjectID, kind, id}
+		of := key{project: e.ProjectID, kind: kind, id: id}
 		name, ok := names[of]
 		if !ok {
 			if name, err = a.nameOf(v, e.ProjectID, kind, id); err != nil {

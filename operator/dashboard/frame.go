@@ -90,7 +90,13 @@ type navLink struct {
 func linksOf(all []route) (links []navLink) {
 	for _, rt := range all {
 		if _, path, _ := strings.Cut(rt.pattern, " "); rt.nav != "" {
-			links = append(links, navLink{rt.nav, path, rt.group, rt.may, strings.Contains(path, "{project}")})
+			links = append(links, navLink{
+				title:     rt.nav,
+				path:      path,
+				group:     rt.group,
+				may:       rt.may,
+				inProject: strings.Contains(path, "{project}"),
+			})
 		}
 	}
 	slices.SortStableFunc(links, func(x, y navLink) int {

@@ -20,7 +20,7 @@ type ingestKeyRow struct {
 }
 
 func (v *visit) ingestKeyRow(k fabric.IngestKey) ingestKeyRow {
-	row := ingestKeyRow{k, cmp.Or(k.Name, k.Prefix+"…"), status{"good", "Active"}}
+	row := ingestKeyRow{IngestKey: k, Title: cmp.Or(k.Name, k.Prefix+"…"), Status: status{"good", "Active"}}
 	switch {
 	case !k.Revoked.IsZero():
 		row.Status = status{"bad", "Revoked"}

@@ -164,7 +164,7 @@ func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInf
 // add adds a fact, unless text is empty.
 func (i *tokenInfo) add(name, text, url string) {
 	if text != "" {
-		i.Facts = append(i.Facts, tokenFact{name, text, url})
+		i.Facts = append(i.Facts, tokenFact{Name: name, Text: text, URL: url})
 	}
 }
 

@@ -128,8 +128,16 @@ func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []str
 		TwoSecrets        bool
 		MayChange         bool
 		Faults            []string
-	}{row, v.base(), secret, a.PublicURL, v.project.ID, row.Status.Word == "Two secrets",
-		v.mayIn(operator.Write) && k.Revoked.IsZero(), wrong}
+	}{
+		Key:        row,
+		Base:       v.base(),
+		Secret:     secret,
+		API:        a.PublicURL,
+		Project:    v.project.ID,
+		TwoSecrets: row.Status.Word == "Two secrets",
+		MayChange:  v.mayIn(operator.Write) && k.Revoked.IsZero(),
+		Faults:     wrong,
+	}
 	code := http.StatusOK
 	if wrong != nil {
 		code = http.StatusUnprocessableEntity

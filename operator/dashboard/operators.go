@@ -94,7 +94,12 @@ var aboutRoles = map[operator.Role]string{
 func roleChoices(chosen string) (all []choice) {
 	for _, r := range operator.Roles() {
 		title := strings.ToUpper(string(r[:1])) + string(r[1:])
-		all = append(all, choice{string(r), title, aboutRoles[r], string(r) == chosen})
+		all = append(all, choice{
+			Value:  string(r),
+			Title:  title,
+			Why:    aboutRoles[r],
+			Chosen: string(r) == chosen,
+		})
 	}
 	return all
 }
@@ -103,7 +108,7 @@ func (a *operatorPages) projectChoices(v *visit, chosen string) ([]choice, error
 	projects, err := a.projectsOf(v)
 	all := []choice{{"", "Every project and the installation", "", chosen == ""}}
 	for _, p := range projects {
-		all = append(all, choice{p.ID, p.Name, "", p.ID == chosen})
+		all = append(all, choice{Value: p.ID, Title: p.Name, Why: "", Chosen: p.ID == chosen})
 	}
 	return all, err
 }

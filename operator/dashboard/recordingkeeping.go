@@ -68,7 +68,7 @@ func (a *recordingPages) accessesOf(v *visit, sid string) (rows []accessRow, err
 		if who == recordings.Anyone {
 			who = "anyone with the link"
 		}
-		rows = append(rows, accessRow{c, who, formatSize(c.Bytes)})
+		rows = append(rows, accessRow{Access: c, Who: who, Size: formatSize(c.Bytes)})
 	}
 	return rows, err
 }

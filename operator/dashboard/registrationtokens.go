@@ -22,7 +22,11 @@ type registrationTokenRow struct {
 }
 
 func (v *visit) registrationTokenRow(k fabric.RegistrationToken) registrationTokenRow {
-	row := registrationTokenRow{k, cmp.Or(k.Name, k.Prefix+"…"), status{"good", "Active"}}
+	row := registrationTokenRow{
+		RegistrationToken: k,
+		Title:             cmp.Or(k.Name, k.Prefix+"…"),
+		Status:            status{"good", "Active"},
+	}
 	switch {
 	case !k.Revoked.IsZero():
 		row.Status = status{"bad", "Revoked"}

@@ -36,7 +36,10 @@ func (a *resourcePages) listResources(v *visit) error {
 		list[resourceRow]
 		Kinds []choice
 		Kind  string
-	}{listOf(v, found, func(r fabric.Resource) resourceRow { return a.resourceRow(v, r) }), nil, kind}
+	}{
+		list: listOf(v, found, func(r fabric.Resource) resourceRow { return a.resourceRow(v, r) }),
+		Kind: kind,
+	}
 	for _, k := range a.Fabric.Resources.Kinds().All() {
 		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: kindTitle(k), Chosen: k.Path == kind})
 	}
@@ -88,7 +91,13 @@ func kindTitle(k *kinds.Kind) string {
 }
 
 func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
-	row := resourceRow{r.ID, r.DisplayName, v.thingURL(r.Type, r.ID), strings.ReplaceAll(r.Type, "_", " "), r.Created}
+	row := resourceRow{
+		ID:      r.ID,
+		Title:   r.DisplayName,
+		URL:     v.thingURL(r.Type, r.ID),
+		Kind:    strings.ReplaceAll(r.Type, "_", " "),
+		Created: r.Created,
+	}
 	if row.Title == "" {
 		row.Title = r.ID
 	}
@@ -124,7 +133,7 @@ type addressRow struct {
 }
 
 func (v *visit) addressRow(a fabric.Address) addressRow {
-	return addressRow{a, strings.Join(a.Channels, ", "), v.thingURL(a.Type, a.ResourceID)}
+	return addressRow{Address: a, Has: strings.Join(a.Channels, ", "), Of: v.thingURL(a.Type, a.ResourceID)}
 }
 
 // thingURL returns the URL of the page of a resource or subscriber.

@@ -64,8 +64,11 @@ func (a *roomPages) showRoom(v *visit) error {
 			p.Past = append(p.Past, row)
 			continue
 		}
-		p.Members = append(p.Members, memberRow{row, r.CallerControls&calls.AudioMuted != 0,
-			r.CallerControls&calls.OnHold != 0})
+		p.Members = append(p.Members, memberRow{
+			callRow: row,
+			Muted:   r.CallerControls&calls.AudioMuted != 0,
+			Held:    r.CallerControls&calls.OnHold != 0,
+		})
 	}
 
 	if p.Recordings, err = a.recordingsOfRoom(v, s); err != nil {

@@ -48,31 +48,39 @@ var navGroups = []navGroup{noGroup, people, calling, recorded, access, look, pro
 func routes(c Config, s *site) []route {
 	t := &trail{site: s, Clients: c.Clients, Calls: c.Calls, Audit: c.Audit}
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
-	ofCalls := &callPages{s, t, c.Calls, c.Recordings}
+	ofCalls := &callPages{site: s, trail: t, Calls: c.Calls, Recordings: c.Recordings}
 
 	return slices.Concat(
-		(&projectPages{s, t, c.Clients, c.Recordings, c.Health, c.Counts, c.Installation}).routes(),
+		(&projectPages{
+			site:         s,
+			trail:        t,
+			Clients:      c.Clients,
+			Recordings:   c.Recordings,
+			Health:       c.Health,
+			Counts:       c.Counts,
+			Installation: c.Installation,
+		}).routes(),
 		(&searchPages{s, c}).routes(),
 		(&resourcePages{s}).routes(),
 		(&subscriberPages{s, c.Clients}).routes(),
 		ofCalls.routes(),
 		(&roomPages{ofCalls, c.Rooms}).routes(),
-		(&recordingPages{s, c.Recordings, c.Calls}).routes(),
-		(&recordingPages{s, c.Recordings, c.Calls}).keepingRoutes(),
+		(&recordingPages{site: s, Recordings: c.Recordings, Calls: c.Calls}).routes(),
+		(&recordingPages{site: s, Recordings: c.Recordings, Calls: c.Calls}).keepingRoutes(),
 		(&tokenPages{s, c.Clients}).routes(),
 		(&keyPages{s}).routes(),
 		(&ingestKeyPages{s}).routes(),
 		clients.routes(),
 		(&registrationTokenPages{s}).routes(),
 		(&upstreamPages{s, c.Clients.Upstreams}).routes(),
-		(&brandPages{s, clients, c.Clients}).routes(),
+		(&brandPages{site: s, clients: clients, Clients: c.Clients}).routes(),
 		(&rulePages{s}).routes(),
 		(&webhookPages{s}).routes(),
-		(&operatorPages{s, t, c.Clients, c.SecretsShown}).routes(),
+		(&operatorPages{site: s, trail: t, Clients: c.Clients, SecretsShown: c.SecretsShown}).routes(),
 		(&mailPages{s, c.Installation}).routes(),
 		(&kindPages{s}).routes(),
 		(&settingsPages{s, c.Installation}).routes(),
-		(&auditPages{s, t, c.Clients}).routes(),
+		(&auditPages{site: s, trail: t, Clients: c.Clients}).routes(),
 		(&accountPages{s, factors}).routes(),
 		(&loginPages{s, factors}).routes(),
 		factors.routes(),

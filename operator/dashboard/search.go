@@ -134,14 +134,22 @@ func (a *searchPages) resourceWithID(ctx context.Context, v *visit, id string) (
 		return hit{}, err
 	}
 	if t.Resource != nil {
-		return hit{t.Resource.DisplayName, "Resource", v.thingURL(t.Resource.Type, id)}, nil
+		return hit{
+			Title: t.Resource.DisplayName,
+			Note:  "Resource",
+			URL:   v.thingURL(t.Resource.Type, id),
+		}, nil
 	}
-	return hit{v.subscriberRow(*t.Subscriber).Title, "Subscriber", v.thingURL(subscriberType, id)}, nil
+	return hit{
+		Title: v.subscriberRow(*t.Subscriber).Title,
+		Note:  "Subscriber",
+		URL:   v.thingURL(subscriberType, id),
+	}, nil
 }
 
 func (a *searchPages) addressWithID(ctx context.Context, v *visit, id string) (hit, error) {
 	one, err := a.site.Fabric.Addresses.Find(ctx, fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}, id)
-	return hit{one.Path(), "Address", v.thingURL(one.Type, one.ResourceID)}, err
+	return hit{Title: one.Path(), Note: "Address", URL: v.thingURL(one.Type, one.ResourceID)}, err
 }
 
 func (a *searchPages) clientWithID(ctx context.Context, v *visit, id string) (hit, error) {
@@ -149,18 +157,18 @@ func (a *searchPages) clientWithID(ctx context.Context, v *visit, id string) (hi
 	if err == nil && c.ProjectID != v.project.ID {
 		err = problem.NoSuch("client")
 	}
-	return hit{c.Name, "OAuth client", v.base() + "/clients/" + id}, err
+	return hit{Title: c.Name, Note: "OAuth client", URL: v.base() + "/clients/" + id}, err
 }
 
 func (a *searchPages) keyWithID(ctx context.Context, v *visit, id string) (hit, error) {
 	k, err := a.site.Fabric.APIKeys.Find(ctx, v.project.ID, id)
-	return hit{k.Name, "API key", v.base() + "/keys/" + id}, err
+	return hit{Title: k.Name, Note: "API key", URL: v.base() + "/keys/" + id}, err
 }
 
 func (a *searchPages) webhookWithID(ctx context.Context, v *visit, id string) (hit, error) {
 	w, err := a.site.Fabric.Webhooks.Find(ctx, v.project.ID, id)
 	row := v.webhookRow(w)
-	return hit{row.Title, "Webhook", row.Path}, err
+	return hit{Title: row.Title, Note: "Webhook", URL: row.Path}, err
 }
 
 func (a *searchPages) findWebhooks(v *visit, query string) (hitGroup, error) {
@@ -168,7 +176,7 @@ func (a *searchPages) findWebhooks(v *visit, query string) (hitGroup, error) {
 	g := hitGroup{Title: "Webhooks"}
 	for _, w := range found.Items {
 		if row := v.webhookRow(w); matches(w.Name+" "+w.URL, query) {
-			g.Hits = append(g.Hits, hit{row.Title, row.Host, row.Path})
+			g.Hits = append(g.Hits, hit{Title: row.Title, Note: row.Host, URL: row.Path})
 		}
 	}
 	return g, err
@@ -179,7 +187,11 @@ func (a *searchPages) callWithID(ctx context.Context, v *visit, id string) (hit,
 		return hit{}, nil
 	}
 	r, err := a.Calls.Find(ctx, v.project.ID, "", id)
-	return hit{between(nameOfParty(r.From), nameOfParty(r.To)), "Call", v.base() + "/calls/" + r.ID}, err
+	return hit{
+		Title: between(nameOfParty(r.From), nameOfParty(r.To)),
+		Note:  "Call",
+		URL:   v.base() + "/calls/" + r.ID,
+	}, err
 }
 
 // findSubscribers finds subscribers by the beginning of an email, a reference or a name.
@@ -188,7 +200,7 @@ func (a *searchPages) findSubscribers(v *visit, query string) (hitGroup, error) 
 	g := hitGroup{Title: "Subscribers"}
 	for _, s := range found.Items {
 		row := v.subscriberRow(s)
-		g.Hits = append(g.Hits, hit{row.Title, s.FullName(), row.URL})
+		g.Hits = append(g.Hits, hit{Title: row.Title, Note: s.FullName(), URL: row.URL})
 	}
 	return g, err
 }
@@ -198,7 +210,11 @@ func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
 	g := hitGroup{Title: "Resources"}
 	add := func(one fabric.Address) {
 		if one.Type != subscriberType {
-			g.Hits = append(g.Hits, hit{one.DisplayName, one.Path(), v.thingURL(one.Type, one.ResourceID)})
+			g.Hits = append(g.Hits, hit{
+				Title: one.DisplayName,
+				Note:  one.Path(),
+				URL:   v.thingURL(one.Type, one.ResourceID),
+			})
 		}
 	}
 	if strings.HasPrefix(query, "/") {
@@ -235,7 +251,7 @@ func (a *searchPages) findKeys(v *visit, query string) (hitGroup, error) {
 	g := hitGroup{Title: "API keys"}
 	for _, k := range found.Items {
 		if matches(k.Name, query) || k.Prefix != "" && strings.HasPrefix(query, k.Prefix) {
-			g.Hits = append(g.Hits, hit{k.Name, k.Prefix, v.base() + "/keys/" + k.ID})
+			g.Hits = append(g.Hits, hit{Title: k.Name, Note: k.Prefix, URL: v.base() + "/keys/" + k.ID})
 		}
 	}
 	return g, err
@@ -271,5 +287,5 @@ func (v *visit) recordingHit(r recordings.Recording) hit {
 	if row.Who == "" {
 		return hit{Title: row.Title, URL: row.URL}
 	}
-	return hit{row.Who, row.Title, row.URL}
+	return hit{Title: row.Who, Note: row.Title, URL: row.URL}
 }

@@ -27,7 +27,12 @@ type subscriberRow struct {
 
 func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 	title := cmp.Or(s.Email, s.Reference, s.ID)
-	row := subscriberRow{s, title, v.base() + "/subscribers/" + s.ID, status{"good", "Active"}}
+	row := subscriberRow{
+		Subscriber: s,
+		Title:      title,
+		URL:        v.base() + "/subscribers/" + s.ID,
+		Status:     status{"good", "Active"},
+	}
 	switch {
 	case s.Disabled:
 		row.Status = status{"bad", "Disabled"}
@@ -133,7 +138,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 	}
 
 	for _, l := range logins.Items {
-		row := loginRow{l, device(l.UserAgent), status{"good", "Signed in"}}
+		row := loginRow{Login: l, Device: device(l.UserAgent), Status: status{"good", "Signed in"}}
 		switch {
 		case !l.Ended.IsZero():
 			row.Status = status{"", "Ended"}

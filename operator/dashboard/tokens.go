@@ -59,7 +59,12 @@ func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong []fa
 		row.Address = cmp.Or(paths[k.AddressID], k.AddressID)
 		return row
 	})
-	return a.page(v, code, "Tokens", "tokens", tokensPage{rows, tokenKinds, found, wrong})
+	return a.page(v, code, "Tokens", "tokens", tokensPage{
+		list:   rows,
+		Kinds:  tokenKinds,
+		Found:  found,
+		Faults: wrong,
+	})
 }
 
 // pathsOf returns the paths of the addresses that the embed keys are for, by address id.

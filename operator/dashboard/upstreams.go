@@ -25,7 +25,7 @@ type upstreamRow struct {
 }
 
 func (v *visit) upstreamRow(u idp.Upstream) upstreamRow {
-	row := upstreamRow{u, v.base() + "/upstreams/" + u.ID, status{"good", "Active"}}
+	row := upstreamRow{Upstream: u, URL: v.base() + "/upstreams/" + u.ID, Status: status{"good", "Active"}}
 	if !u.Enabled {
 		row.Status = status{"", "Hidden"}
 	}

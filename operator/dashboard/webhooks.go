@@ -201,7 +201,11 @@ func (a *webhookPages) showSigningKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	return a.page(v, http.StatusOK, "Signing key", "signing_key", signingKeyPage{keys, v.base(), nil})
+	return a.page(v, http.StatusOK, "Signing key", "signing_key", signingKeyPage{
+		SigningKeys: keys,
+		Base:        v.base(),
+		Faults:      nil,
+	})
 }
 
 // rotateSigningKey serves POST /dashboard/projects/{project}/signing-key/rotate.
@@ -240,7 +244,11 @@ func (a *site) webhookAttention(v *visit) (all []attention, err error) {
 	}
 	for _, w := range hooks.Items {
 		if row := v.webhookRow(w); w.Enabled && w.Failures > 0 {
-			all = append(all, attention{status{"bad", "Webhook fails"}, row.Title, row.Path})
+			all = append(all, attention{
+				Status: status{"bad", "Webhook fails"},
+				Text:   row.Title,
+				URL:    row.Path,
+			})
 		}
 	}
 	return all, nil

@@ -71,7 +71,13 @@ func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
 	if added {
 		status = http.StatusCreated
 	}
-	return web.JSON(w, status, ingested{rec.Sid, rec.Status, rec.Duration().Seconds(), rec.Bytes, rec.SHA256})
+	return web.JSON(w, status, ingested{
+		Sid:      rec.Sid,
+		Status:   rec.Status,
+		Duration: rec.Duration().Seconds(),
+		Bytes:    rec.Bytes,
+		SHA256:   rec.SHA256,
+	})
 }
 
 // checkIngested returns an error if a description has a property that only an API key may set. An

@@ -77,7 +77,12 @@ func (d ms) block(dst []int16, src []byte) {
 		if int(predictor) >= len(msCoefficients) {
 			predictor = 0
 		}
-		d.channels[c] = msChannel{msCoefficients[predictor], head(0, c), head(1, c), head(2, c)}
+		d.channels[c] = msChannel{
+			coefficients: msCoefficients[predictor],
+			step:         head(0, c),
+			last:         head(1, c),
+			before:       head(2, c),
+		}
 		dst[c], dst[n+c] = int16(head(2, c)), int16(head(1, c))
 	}
 

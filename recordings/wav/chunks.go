@@ -240,7 +240,7 @@ func (p *parser) onlyChunks(offset int64) (bool, error) {
 // afterData checks the rest of the file, after the audio. If the rest does not consist of whole
 // chunks, or the size in the RIFF header is wrong, afterData records a repair.
 func (p *parser) afterData() error {
-	audio := chunk{"data", p.facts.Offset, p.facts.Length}
+	audio := chunk{id: "data", offset: p.facts.Offset, size: p.facts.Length}
 	last := audio
 	c, ok, err := p.after(audio)
 	for ; ok && err == nil && c.end() <= p.size; c, ok, err = p.after(c) {

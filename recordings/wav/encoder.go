@@ -20,7 +20,7 @@ func NewEncoder(codec string) (*Encoder, error) {
 		return &Encoder{perByte: 1, encode: looked(aLawCodes())}, nil
 	case "g722":
 		e := &g722Encoder{low: g722Band{step: 32}, high: g722Band{step: 8}}
-		return &Encoder{2, e.encode, e}, nil
+		return &Encoder{perByte: 2, encode: e.encode, state: e}, nil
 	}
 	return nil, fmt.Errorf("%w: encoding %s", ErrCodec, codec)
 }

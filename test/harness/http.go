@@ -170,7 +170,12 @@ func try(c *http.Client, method, target string, opts ...Option) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{resp.StatusCode, resp.Header, body, method + " " + req.URL.Path}, nil
+	return Answer{
+		Status: resp.StatusCode,
+		Header: resp.Header,
+		Body:   body,
+		what:   method + " " + req.URL.Path,
+	}, nil
 }
 
 // Want ends the test unless the answer has one of the statuses.

@@ -27,7 +27,7 @@ func NewHolder(t T, issuer string) Holder {
 	if err != nil {
 		t.Fatalf("making a DPoP proof: %v", err)
 	}
-	return Holder{t, strings.TrimSuffix(issuer, "/"), key}
+	return Holder{t: t, issuer: strings.TrimSuffix(issuer, "/"), key: key}
 }
 
 // Proof returns the header with a proof for a request, with an access token unless token is "".

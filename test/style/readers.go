@@ -62,7 +62,11 @@ func parseForms(text string) (all []form) {
 func checkLine(path string, line int, text string) (found []finding) {
 	for _, f := range forms {
 		if hit := f.expression.FindString(text); hit != "" {
-			found = append(found, finding{path, line, fmt.Sprintf("%q: write %s", strings.TrimSpace(hit), f.instead)})
+			found = append(found, finding{
+				path:    path,
+				line:    line,
+				message: fmt.Sprintf("%q: write %s", strings.TrimSpace(hit), f.instead),
+			})
 		}
 	}
 	return found
@@ -119,8 +123,11 @@ func checkGo(path string, src []byte) ([]finding, error) {
 			}
 		case *ast.AssignStmt:
 			if len(n.Rhs) > maxAssigned {
-				found = append(found, finding{path, line,
-					fmt.Sprintf("%d values assigned at once: at most %d", len(n.Rhs), maxAssigned)})
+				found = append(found, finding{
+					path:    path,
+					line:    line,
+					message: fmt.Sprintf("%d values assigned at once: at most %d", len(n.Rhs), maxAssigned),
+				})
 			}
 		case *ast.FuncDecl:
 			found = append(found, checkParagraphs(path, src, files, n)...)
@@ -135,7 +142,11 @@ func checkWidth(path string, src []byte) (found []finding) {
 	for i, line := range bytes.Split(src, []byte("\n")) {
 		tabs := bytes.Count(line, []byte("\t"))
 		if columns := utf8.RuneCount(line) + tabs*(tabWidth-1); columns > maxColumns {
-			found = append(found, finding{path, i + 1, fmt.Sprintf("%d columns: at most %d", columns, maxColumns)})
+			found = append(found, finding{
+				path:    path,
+				line:    i + 1,
+				message: fmt.Sprintf("%d columns: at most %d", columns, maxColumns),
+			})
 		}
 	}
 	return found

@@ -37,7 +37,11 @@ func (s *Store) Stats() []Count {
 	all := make([]Count, 0, backends*results)
 	for b := range s.counts {
 		for r := range s.counts[b] {
-			all = append(all, Count{backendNames[b], resultNames[r], s.counts[b][r].Load()})
+			all = append(all, Count{
+				Backend: backendNames[b],
+				Result:  resultNames[r],
+				N:       s.counts[b][r].Load(),
+			})
 		}
 	}
 	return all

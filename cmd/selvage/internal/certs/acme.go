@@ -84,7 +84,7 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 	// The manager also renews certificates, once it has loaded or obtained them.
 	a.manager = &autocert.Manager{
 		Prompt:     autocert.AcceptTOS,
-		Cache:      cache{c.Store, c.Sealer, c.Log},
+		Cache:      cache{rows: c.Store, seal: c.Sealer, log: c.Log},
 		HostPolicy: func(_ context.Context, host string) error { return a.allow(host) },
 		Email:      c.Email,
 		Client: &acme.Client{

@@ -21,7 +21,15 @@ var addressView = cli.View[fabric.Address]{
 			Address     string   `json:"address"`
 			DisplayName string   `json:"display_name"`
 			CreatedAt   cli.Time `json:"created_at"`
-		}{a.ID, a.ProjectID, a.ResourceID, a.Type, a.Path(), a.DisplayName, cli.UTC(a.Created)}
+		}{
+			ID:          a.ID,
+			ProjectID:   a.ProjectID,
+			ResourceID:  a.ResourceID,
+			Type:        a.Type,
+			Address:     a.Path(),
+			DisplayName: a.DisplayName,
+			CreatedAt:   cli.UTC(a.Created),
+		}
 	},
 	Facts: []cli.Fact[fabric.Address]{
 		{Name: "ID", Value: func(a fabric.Address) string { return a.ID }},

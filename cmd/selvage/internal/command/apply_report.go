@@ -50,7 +50,13 @@ func (r *applyReport) saveSecret(s declared.Done) error {
 	if r.secrets == nil || s.Secret == "" {
 		return nil
 	}
-	line, err := json.Marshal(savedSecret{s.Project, s.Kind, s.Name, s.ID, s.Secret})
+	line, err := json.Marshal(savedSecret{
+		Project: s.Project,
+		Kind:    s.Kind,
+		Name:    s.Name,
+		ID:      s.ID,
+		Secret:  s.Secret,
+	})
 	if err != nil {
 		return err
 	}
@@ -78,7 +84,16 @@ func (r *applyReport) add(s declared.Done) {
 	switch r.c.Output {
 	case "json":
 		r.changes = append(r.changes,
-			appliedStep{s.Action, s.Kind, s.Project, s.Name, s.ID, s.Address, s.Changes, s.Secret})
+			appliedStep{
+				Action:  s.Action,
+				Kind:    s.Kind,
+				Project: s.Project,
+				Name:    s.Name,
+				ID:      s.ID,
+				Address: s.Address,
+				Changes: s.Changes,
+				Secret:  s.Secret,
+			})
 	case "id":
 		r.printID(s)
 	default:

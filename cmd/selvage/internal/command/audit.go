@@ -38,8 +38,21 @@ type eventJSON struct {
 
 func newEventJSON(e audit.Event) eventJSON {
 	return eventJSON{
-		e.ID, e.At.UTC(), e.ProjectID, e.Action, e.Outcome, e.Actor.Kind, e.Actor.ID, e.Target.Kind,
-		e.Target.ID, e.Address, e.RequestID, e.Detail, e.Lane, e.Seq, e.Hash,
+		ID:         e.ID,
+		At:         e.At.UTC(),
+		ProjectID:  e.ProjectID,
+		Action:     e.Action,
+		Outcome:    e.Outcome,
+		ActorKind:  e.Actor.Kind,
+		ActorID:    e.Actor.ID,
+		TargetKind: e.Target.Kind,
+		TargetID:   e.Target.ID,
+		Address:    e.Address,
+		RequestID:  e.RequestID,
+		Detail:     e.Detail,
+		Lane:       e.Lane,
+		Seq:        e.Seq,
+		Hash:       e.Hash,
 	}
 }
 

@@ -90,7 +90,7 @@ func parseEnd(text string) (auditEnd, error) {
 	if laneErr != nil || seqErr != nil {
 		return auditEnd{}, invalid
 	}
-	return auditEnd{lane, seq, parts[2]}, nil
+	return auditEnd{Lane: lane, Seq: seq, Hash: parts[2]}, nil
 }
 
 // An auditSum is the combined result of verifying all lanes, as it is printed in JSON.
@@ -115,7 +115,7 @@ func sumAudit(r store.AuditReport) auditSum {
 			last = l.Last
 		}
 		if at := l.At(); at.Seq > 0 {
-			s.Ends = append(s.Ends, auditEnd{at.Lane, at.Seq, at.Hash})
+			s.Ends = append(s.Ends, auditEnd{Lane: at.Lane, Seq: at.Seq, Hash: at.Hash})
 		}
 	}
 	s.First, s.Last = cli.UTC(first), cli.UTC(last)

@@ -66,7 +66,7 @@ var backupView = cli.View[backup.Report]{
 			backup.Summary
 			Tables []backup.Sum `json:"tables"`
 			Media  backup.Media `json:"media"`
-		}{r.Summary, r.Manifest.Tables, r.Manifest.Media}
+		}{Summary: r.Summary, Tables: r.Manifest.Tables, Media: r.Manifest.Media}
 	},
 	Facts: []cli.Fact[backup.Report]{
 		{Name: "Backup", Value: func(r backup.Report) string { return r.Name }},

@@ -39,8 +39,14 @@ var caView = cli.View[localCA]{
 			ExpiresAt   cli.Time `json:"expires_at"`
 			Names       []string `json:"names"`
 			Stores      []any    `json:"stores"`
-		}{a.file, a.Certificate().Subject.CommonName, a.fingerprint(), cli.UTC(a.Certificate().NotAfter),
-			a.Names(), a.stores()}
+		}{
+			File:        a.file,
+			Subject:     a.Certificate().Subject.CommonName,
+			Fingerprint: a.fingerprint(),
+			ExpiresAt:   cli.UTC(a.Certificate().NotAfter),
+			Names:       a.Names(),
+			Stores:      a.stores(),
+		}
 	},
 	Facts: []cli.Fact[localCA]{
 		{Name: "File", Value: func(a localCA) string { return a.file }},
@@ -82,7 +88,7 @@ var placeView = cli.View[truststore.Place]{
 			Path  string           `json:"path"`
 			State truststore.State `json:"state"`
 			Error string           `json:"error,omitempty"`
-		}{p.Kind, p.Path, p.State, ""}
+		}{Store: p.Kind, Path: p.Path, State: p.State, Error: ""}
 		if p.Err != nil {
 			object.Error = p.Err.Error()
 		}

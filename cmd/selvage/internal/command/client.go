@@ -50,10 +50,29 @@ var clientView = cli.View[client]{
 			OldUntil     cli.Time `json:"old_secret_until,omitempty"`
 			OldUsedAt    cli.Time `json:"old_secret_used_at,omitempty"`
 		}{
-			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c),
-			c.RedirectURIs, c.LogoutURIs, append([]string{}, c.Grants...), append([]string{}, c.Scopes...),
-			c.AccessToken, string(c.IDTokenAlg), c.Metadata, c.RegisteredBy, c.Logo,
-			cli.UTC(c.Created), cli.UTC(c.Updated), cli.UTC(c.SecretMade), cli.UTC(c.Old.Until), cli.UTC(c.Old.Used),
+			ClientID:     c.ID,
+			ClientSecret: c.secret,
+			Type:         c.Type,
+			ProjectID:    c.ProjectID,
+			Name:         c.Name,
+			Profile:      c.Profile,
+			AuthMethod:   c.AuthMethod,
+			FirstParty:   c.FirstParty,
+			PKCE:         pkce(c),
+			RedirectURIs: c.RedirectURIs,
+			LogoutURIs:   c.LogoutURIs,
+			Grants:       append([]string{}, c.Grants...),
+			Scopes:       append([]string{}, c.Scopes...),
+			AccessToken:  c.AccessToken,
+			IDTokenAlg:   string(c.IDTokenAlg),
+			Metadata:     c.Metadata,
+			RegisteredBy: c.RegisteredBy,
+			Logo:         c.Logo,
+			CreatedAt:    cli.UTC(c.Created),
+			UpdatedAt:    cli.UTC(c.Updated),
+			SecretMade:   cli.UTC(c.SecretMade),
+			OldUntil:     cli.UTC(c.Old.Until),
+			OldUsedAt:    cli.UTC(c.Old.Used),
 		}
 	},
 	Facts: []cli.Fact[client]{

@@ -18,7 +18,12 @@ var logoutView = cli.View[fabric.Logout]{
 			ClientID     string `json:"client_id"`
 			SubscriberID string `json:"subscriber_id"`
 			deliveryJSON
-		}{l.LoginID, l.ClientID, l.SubscriberID, newDeliveryJSON(l.Progress)}
+		}{
+			SID:          l.LoginID,
+			ClientID:     l.ClientID,
+			SubscriberID: l.SubscriberID,
+			deliveryJSON: newDeliveryJSON(l.Progress),
+		}
 	},
 	Facts: []cli.Fact[fabric.Logout]{
 		{Name: "Session", Value: func(l fabric.Logout) string { return l.LoginID }},

@@ -35,8 +35,18 @@ var registrationTokenView = cli.View[registrationToken]{
 			CreatedAt cli.Time `json:"created_at"`
 			ExpiresAt cli.Time `json:"expires_at,omitempty"`
 			RevokedAt cli.Time `json:"revoked_at,omitempty"`
-		}{k.ID, k.ProjectID, k.secret, k.Name, k.Prefix, k.MaxUses, k.Uses, cli.UTC(k.Created),
-			cli.UTC(k.Expires), cli.UTC(k.Revoked)}
+		}{
+			ID:        k.ID,
+			ProjectID: k.ProjectID,
+			Token:     k.secret,
+			Name:      k.Name,
+			Prefix:    k.Prefix,
+			MaxUses:   k.MaxUses,
+			Uses:      k.Uses,
+			CreatedAt: cli.UTC(k.Created),
+			ExpiresAt: cli.UTC(k.Expires),
+			RevokedAt: cli.UTC(k.Revoked),
+		}
 	},
 	Facts: []cli.Fact[registrationToken]{
 		{Name: "ID", Value: func(k registrationToken) string { return k.ID }},

@@ -42,7 +42,7 @@ var settingView = cli.View[setting]{
 			Key   string `json:"key"`
 			Value string `json:"value"`
 			From  string `json:"from"`
-		}{s.key, s.value, s.from}
+		}{Key: s.key, Value: s.value, From: s.from}
 	},
 	Facts: []cli.Fact[setting]{
 		{Name: "Key", Value: func(s setting) string { return s.key }},
@@ -58,7 +58,7 @@ func (c *commands) showConfig(cmd *cobra.Command, _ []string) error {
 	}
 	var all []setting
 	for _, s := range config.Settings() {
-		shown := setting{s.Path, s.Show(conf), cmp.Or(from[s.Path], "default")}
+		shown := setting{key: s.Path, value: s.Show(conf), from: cmp.Or(from[s.Path], "default")}
 		if s.Secret && shown.value != "" {
 			shown.value = "(secret)"
 		}

@@ -31,8 +31,18 @@ var ingestKeyView = cli.View[ingestKey]{
 			ExpiresAt  cli.Time `json:"expires_at,omitempty"`
 			LastUsedAt cli.Time `json:"last_used_at,omitempty"`
 			RevokedAt  cli.Time `json:"revoked_at,omitempty"`
-		}{k.ID, k.ProjectID, k.secret, k.url, k.Name, k.Prefix, cli.UTC(k.Created), cli.UTC(k.Expires),
-			cli.UTC(k.LastUsed), cli.UTC(k.Revoked)}
+		}{
+			ID:         k.ID,
+			ProjectID:  k.ProjectID,
+			Key:        k.secret,
+			URL:        k.url,
+			Name:       k.Name,
+			Prefix:     k.Prefix,
+			CreatedAt:  cli.UTC(k.Created),
+			ExpiresAt:  cli.UTC(k.Expires),
+			LastUsedAt: cli.UTC(k.LastUsed),
+			RevokedAt:  cli.UTC(k.Revoked),
+		}
 	},
 	Facts: []cli.Fact[ingestKey]{
 		{Name: "ID", Value: func(k ingestKey) string { return k.ID }},
@@ -60,7 +70,7 @@ func (c *commands) ingestKeyCommand() *cobra.Command {
 func createIngestKey(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (ingestKey, error) {
 	name, _ := cmd.Flags().GetString("name")
 	k, secret, err := a.Fabric.IngestKeys.Create(ctx, p.ID, name, nil)
-	return ingestKey{k, secret, a.Where.Public + "/ingest/" + secret + "/"}, err
+	return ingestKey{IngestKey: k, secret: secret, url: a.Where.Public + "/ingest/" + secret + "/"}, err
 }
 
 func listIngestKeys(ctx context.Context, a *app, cmd *cobra.Command) ([]ingestKey, error) {

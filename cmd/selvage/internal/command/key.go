@@ -41,8 +41,19 @@ var keyView = cli.View[apiKey]{
 			OldUntil   cli.Time       `json:"old_until,omitempty"`
 			OldUsedAt  cli.Time       `json:"old_used_at,omitempty"`
 		}{
-			k.ID, k.ProjectID, k.secret, k.Name, k.Prefix, k.Scopes, cli.UTC(k.Created), cli.UTC(k.Expires),
-			cli.UTC(k.LastUsed), cli.UTC(k.Revoked), cli.UTC(k.Rotated), cli.UTC(k.OldUntil), cli.UTC(k.OldUsed),
+			ID:         k.ID,
+			ProjectID:  k.ProjectID,
+			Key:        k.secret,
+			Name:       k.Name,
+			Prefix:     k.Prefix,
+			Scopes:     k.Scopes,
+			CreatedAt:  cli.UTC(k.Created),
+			ExpiresAt:  cli.UTC(k.Expires),
+			LastUsedAt: cli.UTC(k.LastUsed),
+			RevokedAt:  cli.UTC(k.Revoked),
+			RotatedAt:  cli.UTC(k.Rotated),
+			OldUntil:   cli.UTC(k.OldUntil),
+			OldUsedAt:  cli.UTC(k.OldUsed),
 		}
 	},
 	Facts: []cli.Fact[apiKey]{

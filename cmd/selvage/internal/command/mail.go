@@ -29,8 +29,19 @@ var mailView = cli.View[mail.Letter]{
 			CreatedAt    cli.Time   `json:"created_at"`
 			NextAt       cli.Time   `json:"next_attempt_at,omitempty"`
 			EndedAt      cli.Time   `json:"ended_at,omitempty"`
-		}{l.ID, l.ProjectID, l.SubscriberID, l.Kind, l.To, l.State, l.Attempts, l.Error, cli.UTC(l.Created),
-			cli.UTC(l.Due), cli.UTC(l.Ended)}
+		}{
+			ID:           l.ID,
+			ProjectID:    l.ProjectID,
+			SubscriberID: l.SubscriberID,
+			Kind:         l.Kind,
+			To:           l.To,
+			State:        l.State,
+			Attempts:     l.Attempts,
+			Error:        l.Error,
+			CreatedAt:    cli.UTC(l.Created),
+			NextAt:       cli.UTC(l.Due),
+			EndedAt:      cli.UTC(l.Ended),
+		}
 	},
 	Facts: []cli.Fact[mail.Letter]{
 		{Name: "ID", Value: func(l mail.Letter) string { return l.ID }},

@@ -22,7 +22,13 @@ var masterView = cli.View[keys.MasterRecord]{
 			Leaked      bool     `json:"leaked"`
 			ReplacedAt  cli.Time `json:"replaced_at,omitempty"`
 			ResealedAt  cli.Time `json:"resealed_at,omitempty"`
-		}{m.Generation, m.Fingerprint, m.Leaked, cli.UTC(m.Replaced), cli.UTC(m.Resealed)}
+		}{
+			Generation:  m.Generation,
+			Fingerprint: m.Fingerprint,
+			Leaked:      m.Leaked,
+			ReplacedAt:  cli.UTC(m.Replaced),
+			ResealedAt:  cli.UTC(m.Resealed),
+		}
 	},
 	Facts: []cli.Fact[keys.MasterRecord]{
 		{Name: "Fingerprint", Value: func(m keys.MasterRecord) string { return m.Fingerprint }},

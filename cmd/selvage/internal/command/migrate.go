@@ -38,7 +38,7 @@ var schemaView = cli.View[schema]{
 			Current int64  `json:"current"`
 			Known   int64  `json:"known"`
 			Before  string `json:"copy_of_before,omitempty"`
-		}{s.current, s.known, s.previous}
+		}{Current: s.current, Known: s.known, Before: s.previous}
 	},
 	Facts: []cli.Fact[schema]{
 		{Name: "Database", Value: func(s schema) string { return s.database }},

@@ -20,7 +20,7 @@ var copyView = cli.View[backups.Copied]{
 			Rows    int64        `json:"rows"`
 			Changed int          `json:"changed"`
 			Tables  []backup.Sum `json:"tables"`
-		}{r.Rows, r.Changed, r.Tables}
+		}{Rows: r.Rows, Changed: r.Changed, Tables: r.Tables}
 	},
 	Facts: []cli.Fact[backups.Copied]{
 		{Name: "Rows", Value: func(r backups.Copied) string {

@@ -20,7 +20,14 @@ var downgradeView = cli.View[store.Downgrade]{
 			Until    cli.Time `json:"copy_until,omitempty"`
 			Lost     int      `json:"lost"`
 			Breaking []string `json:"breaking"`
-		}{d.Current, d.Schema, d.Copy, cli.UTC(d.Until), d.Lost, append([]string{}, d.Breaking...)}
+		}{
+			Current:  d.Current,
+			Schema:   d.Schema,
+			Copy:     d.Copy,
+			Until:    cli.UTC(d.Until),
+			Lost:     d.Lost,
+			Breaking: append([]string{}, d.Breaking...),
+		}
 	},
 	Facts: []cli.Fact[store.Downgrade]{
 		{Name: "Schema", Value: func(d store.Downgrade) string { return strconv.FormatInt(d.Current, 10) }},

@@ -20,7 +20,13 @@ var numberView = cli.View[fabric.PhoneNumber]{
 			Number     string   `json:"number"`
 			ResourceID string   `json:"calling_handler_resource_id,omitempty"`
 			CreatedAt  cli.Time `json:"created_at"`
-		}{n.ID, n.ProjectID, n.Number, n.ResourceID, cli.UTC(n.Created)}
+		}{
+			ID:         n.ID,
+			ProjectID:  n.ProjectID,
+			Number:     n.Number,
+			ResourceID: n.ResourceID,
+			CreatedAt:  cli.UTC(n.Created),
+		}
 	},
 	Facts: []cli.Fact[fabric.PhoneNumber]{
 		{Name: "ID", Value: func(n fabric.PhoneNumber) string { return n.ID }},

@@ -34,7 +34,16 @@ var operatorView = cli.View[operator.Operator]{
 			Disabled    bool     `json:"disabled"`
 			CreatedAt   cli.Time `json:"created_at"`
 			UpdatedAt   cli.Time `json:"updated_at"`
-		}{o.ID, o.Email, o.Name, roles, o.PasswordHash != "", o.Disabled, cli.UTC(o.Created), cli.UTC(o.Updated)}
+		}{
+			ID:          o.ID,
+			Email:       o.Email,
+			Name:        o.Name,
+			Roles:       roles,
+			HasPassword: o.PasswordHash != "",
+			Disabled:    o.Disabled,
+			CreatedAt:   cli.UTC(o.Created),
+			UpdatedAt:   cli.UTC(o.Updated),
+		}
 	},
 	Facts: []cli.Fact[operator.Operator]{
 		{Name: "ID", Value: func(o operator.Operator) string { return o.ID }},

@@ -25,7 +25,7 @@ var setupLinkView = cli.View[setupLink]{
 			URL       string    `json:"url"`
 			Email     string    `json:"email,omitempty"`
 			ExpiresAt time.Time `json:"expires_at"`
-		}{l.url, l.Email, l.Expires}
+		}{URL: l.url, Email: l.Email, ExpiresAt: l.Expires}
 	},
 	Facts: []cli.Fact[setupLink]{
 		{Name: "Link", Value: func(l setupLink) string { return l.url }},
@@ -74,7 +74,15 @@ var invitationView = cli.View[operator.Link]{
 			By        string        `json:"by"`
 			CreatedAt cli.Time      `json:"created_at"`
 			ExpiresAt cli.Time      `json:"expires_at"`
-		}{l.ID, l.Email, l.Role.Role, l.Role.ProjectID, invitedBy(l), cli.UTC(l.Created), cli.UTC(l.Expires)}
+		}{
+			ID:        l.ID,
+			Email:     l.Email,
+			Role:      l.Role.Role,
+			ProjectID: l.Role.ProjectID,
+			By:        invitedBy(l),
+			CreatedAt: cli.UTC(l.Created),
+			ExpiresAt: cli.UTC(l.Expires),
+		}
 	},
 	Facts: []cli.Fact[operator.Link]{
 		{Name: "ID", Value: func(l operator.Link) string { return l.ID }},

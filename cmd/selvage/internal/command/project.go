@@ -33,11 +33,24 @@ var projectView = cli.View[fabric.Project]{
 			Privacy    string   `json:"policy_uri,omitempty"`
 			CreatedAt  cli.Time `json:"created_at"`
 			UpdatedAt  cli.Time `json:"updated_at"`
-		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration),
-			string(p.RecordCalls), string(p.ClientRegistration),
-			string(p.OutboundCalls), append([]string{}, p.OutboundPrefixes.List()...),
-			p.Color, p.Logo, p.Terms, p.Privacy,
-			cli.UTC(p.Created), cli.UTC(p.Updated)}
+		}{
+			ID:         p.ID,
+			Name:       p.Name,
+			RecordRate: p.RecordRate,
+			MediaAuth:  p.MediaAuth,
+			Factor:     p.RequireFactor,
+			Registers:  string(p.Registration),
+			Records:    string(p.RecordCalls),
+			Clients:    string(p.ClientRegistration),
+			Outbound:   string(p.OutboundCalls),
+			Prefixes:   append([]string{}, p.OutboundPrefixes.List()...),
+			Color:      p.Color,
+			Logo:       p.Logo,
+			Terms:      p.Terms,
+			Privacy:    p.Privacy,
+			CreatedAt:  cli.UTC(p.Created),
+			UpdatedAt:  cli.UTC(p.Updated),
+		}
 	},
 	Facts: []cli.Fact[fabric.Project]{
 		{Name: "ID", Value: func(p fabric.Project) string { return p.ID }},

@@ -46,10 +46,28 @@ var recordingView = cli.View[recordings.Recording]{
 			StartTime     cli.Time          `json:"start_time,omitempty"`
 			CreatedAt     cli.Time          `json:"created_at"`
 		}{
-			r.Sid, r.ProjectID, r.CallSid, r.ConferenceSid, r.From, r.To, r.Direction, r.Source, r.Track,
-			r.Status, r.Duration().Seconds(),
-			r.Codec, r.SampleRate, r.Channels, r.Bytes, r.SHA256, r.Repairs, r.Levels, r.Tags, r.Hold,
-			cli.UTC(r.StartTime), cli.UTC(r.Created),
+			Sid:           r.Sid,
+			ProjectID:     r.ProjectID,
+			CallSid:       r.CallSid,
+			ConferenceSid: r.ConferenceSid,
+			From:          r.From,
+			To:            r.To,
+			Direction:     r.Direction,
+			Source:        r.Source,
+			Track:         r.Track,
+			Status:        r.Status,
+			Duration:      r.Duration().Seconds(),
+			Codec:         r.Codec,
+			SampleRate:    r.SampleRate,
+			Channels:      r.Channels,
+			Bytes:         r.Bytes,
+			SHA256:        r.SHA256,
+			Repairs:       r.Repairs,
+			Levels:        r.Levels,
+			Tags:          r.Tags,
+			Hold:          r.Hold,
+			StartTime:     cli.UTC(r.StartTime),
+			CreatedAt:     cli.UTC(r.Created),
 		}
 	},
 	Facts: []cli.Fact[recordings.Recording]{

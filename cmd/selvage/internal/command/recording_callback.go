@@ -20,7 +20,14 @@ var callbackView = cli.View[recordings.Delivery]{
 			URL         string            `json:"url"`
 			Method      string            `json:"method"`
 			deliveryJSON
-		}{d.ID, d.Sid, d.Event, d.URL, d.Method, newDeliveryJSON(d.Progress)}
+		}{
+			ID:           d.ID,
+			RecordingID:  d.Sid,
+			Event:        d.Event,
+			URL:          d.URL,
+			Method:       d.Method,
+			deliveryJSON: newDeliveryJSON(d.Progress),
+		}
 	},
 	Facts: []cli.Fact[recordings.Delivery]{
 		{Name: "ID", Value: func(d recordings.Delivery) string { return d.ID }},

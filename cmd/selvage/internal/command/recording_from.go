@@ -118,7 +118,7 @@ func (j *journal) add(path string, size int64, modified time.Time, sid string) e
 	if j == nil {
 		return nil
 	}
-	line, err := json.Marshal(entry{path, size, modified, sid})
+	line, err := json.Marshal(entry{Path: path, Bytes: size, Modified: modified, Sid: sid})
 	if err != nil {
 		return fmt.Errorf("writing the journal: %w", err)
 	}

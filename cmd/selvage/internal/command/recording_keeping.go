@@ -121,7 +121,7 @@ func (c recordingCommands) printBulk(sum recordings.BulkResult, err error) error
 			Bytes   int64 `json:"bytes"`
 			Changed int64 `json:"changed"`
 			Refused int64 `json:"refused"`
-		}{sum.Matched, sum.Bytes, sum.Changed, sum.Refused})
+		}{Matched: sum.Matched, Bytes: sum.Bytes, Changed: sum.Changed, Refused: sum.Refused})
 	}
 	_, err = fmt.Fprintf(c.Stdout, "matched %d (%s), changed %d, refused %d\n",
 		sum.Matched, formatBytes(sum.Bytes), sum.Changed, sum.Refused)
@@ -139,7 +139,15 @@ var accessView = cli.View[recordings.Access]{
 			Bytes    int64             `json:"bytes"`
 			FirstAt  cli.Time          `json:"first_at"`
 			LastAt   cli.Time          `json:"last_at"`
-		}{a.Actor, a.Address, a.Format, a.Requests, a.Bytes, cli.UTC(a.First), cli.UTC(a.Last)}
+		}{
+			Actor:    a.Actor,
+			Address:  a.Address,
+			Format:   a.Format,
+			Requests: a.Requests,
+			Bytes:    a.Bytes,
+			FirstAt:  cli.UTC(a.First),
+			LastAt:   cli.UTC(a.Last),
+		}
 	},
 	Facts: []cli.Fact[recordings.Access]{
 		{Name: "Last", Value: func(a recordings.Access) string { return cli.FormatTime(a.Last) }},
@@ -177,7 +185,14 @@ var usageView = cli.View[recordings.Usage]{
 			Bytes      int64   `json:"bytes"`
 			Stored     int64   `json:"stored_bytes"`
 			Price      float64 `json:"price"`
-		}{u.Day.Format(time.DateOnly), u.Recordings, u.Seconds, u.Bytes, u.Stored, float64(u.Price) / 1e6}
+		}{
+			Day:        u.Day.Format(time.DateOnly),
+			Recordings: u.Recordings,
+			Seconds:    u.Seconds,
+			Bytes:      u.Bytes,
+			Stored:     u.Stored,
+			Price:      float64(u.Price) / 1e6,
+		}
 	},
 	Facts: []cli.Fact[recordings.Usage]{
 		{Name: "Day", Value: func(u recordings.Usage) string { return u.Day.Format(time.DateOnly) }},

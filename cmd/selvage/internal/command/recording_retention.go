@@ -22,7 +22,14 @@ var ruleView = cli.View[recordings.Rule]{
 			SubscriberID string   `json:"subscriber_id,omitempty"`
 			Days         int      `json:"days"`
 			CreatedAt    cli.Time `json:"created_at"`
-		}{u.ID, u.ProjectID, u.Tag, u.SubscriberID, u.Days, cli.UTC(u.Created)}
+		}{
+			ID:           u.ID,
+			ProjectID:    u.ProjectID,
+			Tag:          u.Tag,
+			SubscriberID: u.SubscriberID,
+			Days:         u.Days,
+			CreatedAt:    cli.UTC(u.Created),
+		}
 	},
 	Facts: []cli.Fact[recordings.Rule]{
 		{Name: "ID", Value: func(u recordings.Rule) string { return u.ID }},

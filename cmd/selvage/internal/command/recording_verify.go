@@ -83,7 +83,7 @@ func (c recordingCommands) verifyRecording(
 			Sid    string `json:"sid"`
 			SHA256 string `json:"sha256"`
 			Damage string `json:"damage"`
-		}{r.Sid, r.SHA256, damage})
+		}{Sid: r.Sid, SHA256: r.SHA256, Damage: damage})
 	case "id":
 		_, err = fmt.Fprintln(c.Stdout, r.Sid)
 	default:

@@ -17,7 +17,7 @@ var passwordView = cli.View[fabric.SIPAccount]{
 			ID       string `json:"id"`
 			Username string `json:"username"`
 			Password string `json:"password"`
-		}{a.ID, a.Username(), a.Password}
+		}{ID: a.ID, Username: a.Username(), Password: a.Password}
 	},
 	Facts: []cli.Fact[fabric.SIPAccount]{
 		{Name: "ID", Value: func(a fabric.SIPAccount) string { return a.ID }},

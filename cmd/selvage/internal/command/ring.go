@@ -23,7 +23,14 @@ var ringView = cli.View[keys.Record]{
 			CreatedAt   cli.Time   `json:"created_at"`
 			ActivatedAt cli.Time   `json:"activated_at,omitempty"`
 			RetiredAt   cli.Time   `json:"retired_at,omitempty"`
-		}{r.Kid, r.Use, r.State, cli.UTC(r.Created), cli.UTC(r.Activated), cli.UTC(r.Retired)}
+		}{
+			Kid:         r.Kid,
+			Use:         r.Use,
+			State:       r.State,
+			CreatedAt:   cli.UTC(r.Created),
+			ActivatedAt: cli.UTC(r.Activated),
+			RetiredAt:   cli.UTC(r.Retired),
+		}
 	},
 	Facts: []cli.Fact[keys.Record]{
 		{Name: "Kid", Value: func(r keys.Record) string { return r.Kid }},

@@ -29,8 +29,14 @@ var loginView = cli.View[fabric.Login]{
 	JSON: func(l fabric.Login) any {
 		grants := make([]grantJSON, len(l.Grants))
 		for i, g := range l.Grants {
-			grants[i] = grantJSON{g.ClientID, g.ClientName, g.Scope, cli.UTC(g.Created), cli.UTC(g.Expires),
-				cli.UTC(g.Revoked)}
+			grants[i] = grantJSON{
+				ClientID:  g.ClientID,
+				Client:    g.ClientName,
+				Scope:     g.Scope,
+				CreatedAt: cli.UTC(g.Created),
+				ExpiresAt: cli.UTC(g.Expires),
+				RevokedAt: cli.UTC(g.Revoked),
+			}
 		}
 		return struct {
 			SID       string      `json:"sid"`
@@ -40,7 +46,15 @@ var loginView = cli.View[fabric.Login]{
 			ExpiresAt cli.Time    `json:"expires_at"`
 			EndedAt   cli.Time    `json:"ended_at,omitempty"`
 			Grants    []grantJSON `json:"grants"`
-		}{l.ID, cli.UTC(l.Began), l.Address, l.UserAgent, cli.UTC(l.Expires), cli.UTC(l.Ended), grants}
+		}{
+			SID:       l.ID,
+			AuthTime:  cli.UTC(l.Began),
+			Address:   l.Address,
+			UserAgent: l.UserAgent,
+			ExpiresAt: cli.UTC(l.Expires),
+			EndedAt:   cli.UTC(l.Ended),
+			Grants:    grants,
+		}
 	},
 	Facts: []cli.Fact[fabric.Login]{
 		{Name: "Sid", Value: func(l fabric.Login) string { return l.ID }},
@@ -71,7 +85,12 @@ var consentView = cli.View[fabric.Consent]{
 			Client    string   `json:"client_name"`
 			Scope     []string `json:"scope"`
 			UpdatedAt cli.Time `json:"updated_at"`
-		}{o.ClientID, o.ClientName, append([]string{}, o.Scope...), cli.UTC(o.Updated)}
+		}{
+			ClientID:  o.ClientID,
+			Client:    o.ClientName,
+			Scope:     append([]string{}, o.Scope...),
+			UpdatedAt: cli.UTC(o.Updated),
+		}
 	},
 	Facts: []cli.Fact[fabric.Consent]{
 		{Name: "Client ID", Value: func(o fabric.Consent) string { return o.ClientID }},
@@ -92,7 +111,15 @@ var familyView = cli.View[fabric.Family]{
 			Refreshes   int64    `json:"refreshes"`
 			ExpiresAt   cli.Time `json:"expires_at"`
 			Revoked     bool     `json:"revoked"`
-		}{f.ID, f.ClientID, cli.UTC(f.Created), cli.UTC(f.Used), f.Refreshes, cli.UTC(f.Expires), f.Revoked}
+		}{
+			ID:          f.ID,
+			ClientID:    f.ClientID,
+			CreatedAt:   cli.UTC(f.Created),
+			RefreshedAt: cli.UTC(f.Used),
+			Refreshes:   f.Refreshes,
+			ExpiresAt:   cli.UTC(f.Expires),
+			Revoked:     f.Revoked,
+		}
 	},
 	Facts: []cli.Fact[fabric.Family]{
 		{Name: "ID", Value: func(f fabric.Family) string { return f.ID }},
@@ -116,7 +143,15 @@ var factorView = cli.View[factor.Factor]{
 			Left      int      `json:"left"`
 			CreatedAt cli.Time `json:"created_at"`
 			UsedAt    cli.Time `json:"used_at,omitempty"`
-		}{f.ID, f.Type, f.Name, f.BackedUp, f.Left, cli.UTC(f.Created), cli.UTC(f.Used)}
+		}{
+			ID:        f.ID,
+			Type:      f.Type,
+			Name:      f.Name,
+			BackedUp:  f.BackedUp,
+			Left:      f.Left,
+			CreatedAt: cli.UTC(f.Created),
+			UsedAt:    cli.UTC(f.Used),
+		}
 	},
 	Facts: []cli.Fact[factor.Factor]{
 		{Name: "ID", Value: func(f factor.Factor) string { return f.ID }},

@@ -129,7 +129,7 @@ func newSubscriberImport(to *fabric.Subscribers, projectID string, file io.Reade
 	r := csv.NewReader(file)
 	r.ReuseRecord, r.TrimLeadingSpace = true, true
 	columns, err := importColumns(r)
-	return &subscriberImport{to, projectID, r, columns}, err
+	return &subscriberImport{subscribers: to, projectID: projectID, csv: r, columns: columns}, err
 }
 
 // next imports one line and returns its outcome. It returns io.EOF after the last line. After any

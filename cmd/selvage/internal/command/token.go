@@ -22,7 +22,7 @@ var tokensView = cli.View[fabric.TokenPair]{
 			SubscriberID string `json:"subscriber_id,omitempty"`
 			Token        string `json:"token"`
 			RefreshToken string `json:"refresh_token,omitempty"`
-		}{t.SubscriberID, t.Access, t.Refresh}
+		}{SubscriberID: t.SubscriberID, Token: t.Access, RefreshToken: t.Refresh}
 	},
 	Facts: []cli.Fact[fabric.TokenPair]{
 		{Name: "Subscriber", Value: func(t fabric.TokenPair) string { return t.SubscriberID }},
@@ -55,9 +55,19 @@ var inspectionView = cli.View[inspected]{
 			IssuedAt   cli.Time `json:"issued_at"`
 			ExpiresAt  cli.Time `json:"expires_at"`
 		}{
-			t.state, t.Kind, t.ID, t.Issuer, t.ProjectID, t.SubscriberID, t.ClientID, t.SessionID,
-			cli.Join(t.Scope), claimOf(t), t.AddressIDs,
-			cli.UTC(t.IssuedAt), cli.UTC(t.ExpiresAt),
+			State:        t.state,
+			Kind:         t.Kind,
+			ID:           t.ID,
+			Issuer:       t.Issuer,
+			ProjectID:    t.ProjectID,
+			SubscriberID: t.SubscriberID,
+			ClientID:     t.ClientID,
+			SessionID:    t.SessionID,
+			Scope:        cli.Join(t.Scope),
+			Claim:        claimOf(t),
+			AddressIDs:   t.AddressIDs,
+			IssuedAt:     cli.UTC(t.IssuedAt),
+			ExpiresAt:    cli.UTC(t.ExpiresAt),
 		}
 	},
 	Facts: []cli.Fact[inspected]{

@@ -30,7 +30,16 @@ var embedView = cli.View[embedKey]{
 			Prefix    string   `json:"prefix"`
 			CreatedAt cli.Time `json:"created_at"`
 			RevokedAt cli.Time `json:"revoked_at,omitempty"`
-		}{k.ID, k.ProjectID, k.AddressID, k.secret, k.Name, k.Prefix, cli.UTC(k.Created), cli.UTC(k.Revoked)}
+		}{
+			ID:        k.ID,
+			ProjectID: k.ProjectID,
+			AddressID: k.AddressID,
+			Token:     k.secret,
+			Name:      k.Name,
+			Prefix:    k.Prefix,
+			CreatedAt: cli.UTC(k.Created),
+			RevokedAt: cli.UTC(k.Revoked),
+		}
 	},
 	Facts: []cli.Fact[embedKey]{
 		{Name: "ID", Value: func(k embedKey) string { return k.ID }},

@@ -30,8 +30,21 @@ var upstreamView = cli.View[idp.Upstream]{
 			Logout    bool              `json:"logout"`
 			CreatedAt cli.Time          `json:"created_at"`
 			UpdatedAt cli.Time          `json:"updated_at"`
-		}{u.ID, u.ProjectID, u.Name, u.Issuer, u.ClientID, u.Secret != "", u.Enabled, u.AllScopes(), u.Claims, u.SignUp,
-			u.Logout, cli.UTC(u.Created), cli.UTC(u.Updated)}
+		}{
+			ID:        u.ID,
+			ProjectID: u.ProjectID,
+			Name:      u.Name,
+			Issuer:    u.Issuer,
+			ClientID:  u.ClientID,
+			HasSecret: u.Secret != "",
+			Enabled:   u.Enabled,
+			Scopes:    u.AllScopes(),
+			Claims:    u.Claims,
+			SignUp:    u.SignUp,
+			Logout:    u.Logout,
+			CreatedAt: cli.UTC(u.Created),
+			UpdatedAt: cli.UTC(u.Updated),
+		}
 	},
 	Facts: []cli.Fact[idp.Upstream]{
 		{Name: "ID", Value: func(u idp.Upstream) string { return u.ID }},

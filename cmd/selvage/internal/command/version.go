@@ -48,8 +48,13 @@ type versionJSON struct {
 
 func (c *commands) versionCommand() *cobra.Command {
 	return cli.Command("version", "Print the version and how it was built", func(*cobra.Command, []string) error {
-		v := versionJSON{c.build.version(), c.build.Commit, c.build.Date, runtime.Version(),
-			runtime.GOOS + "/" + runtime.GOARCH}
+		v := versionJSON{
+			Version: c.build.version(),
+			Commit:  c.build.Commit,
+			Date:    c.build.Date,
+			Go:      runtime.Version(),
+			System:  runtime.GOOS + "/" + runtime.GOARCH,
+		}
 		switch c.Output {
 		case "id":
 			_, err := fmt.Fprintln(c.Stdout, v.Version)

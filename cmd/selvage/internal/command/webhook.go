@@ -23,8 +23,18 @@ var webhookView = cli.View[fabric.Webhook]{
 			RestingUntil cli.Time           `json:"resting_until,omitempty"`
 			CreatedAt    cli.Time           `json:"created_at"`
 			UpdatedAt    cli.Time           `json:"updated_at"`
-		}{w.ID, w.ProjectID, w.URL, w.Name, w.Events, w.Enabled, w.Failures, cli.UTC(w.Rests),
-			cli.UTC(w.Created), cli.UTC(w.Updated)}
+		}{
+			ID:           w.ID,
+			ProjectID:    w.ProjectID,
+			URL:          w.URL,
+			Name:         w.Name,
+			Events:       w.Events,
+			Enabled:      w.Enabled,
+			Failures:     w.Failures,
+			RestingUntil: cli.UTC(w.Rests),
+			CreatedAt:    cli.UTC(w.Created),
+			UpdatedAt:    cli.UTC(w.Updated),
+		}
 	},
 	Facts: []cli.Fact[fabric.Webhook]{
 		{Name: "ID", Value: func(w fabric.Webhook) string { return w.ID }},

@@ -22,7 +22,13 @@ var deliveryView = cli.View[fabric.Delivery]{
 			Event      fabric.EventName `json:"event"`
 			ResourceID string           `json:"resource_id"`
 			deliveryJSON
-		}{d.ID, d.WebhookID, d.Event, d.Subject, newDeliveryJSON(d.Progress)}
+		}{
+			ID:           d.ID,
+			WebhookID:    d.WebhookID,
+			Event:        d.Event,
+			ResourceID:   d.Subject,
+			deliveryJSON: newDeliveryJSON(d.Progress),
+		}
 	},
 	Facts: []cli.Fact[fabric.Delivery]{
 		{Name: "ID", Value: func(d fabric.Delivery) string { return d.ID }},
@@ -48,7 +54,15 @@ type deliveryJSON struct {
 }
 
 func newDeliveryJSON(p fabric.Progress) deliveryJSON {
-	return deliveryJSON{p.State, p.Attempts, p.Status, p.Error, cli.UTC(p.Created), cli.UTC(p.Due), cli.UTC(p.Ended)}
+	return deliveryJSON{
+		State:         p.State,
+		Attempts:      p.Attempts,
+		Status:        p.Status,
+		Error:         p.Error,
+		CreatedAt:     cli.UTC(p.Created),
+		NextAttemptAt: cli.UTC(p.Due),
+		EndedAt:       cli.UTC(p.Ended),
+	}
 }
 
 // lastAnswer returns the status of the receiver's last response, or the error if there was none.

@@ -25,7 +25,7 @@ var signingKeyView = cli.View[fabric.SigningKeys]{
 			Next      *next    `json:"next,omitempty"`
 		}{ID: k.Current.ID, ProjectID: k.Current.ProjectID, Key: k.CurrentSecret, CreatedAt: cli.UTC(k.Current.Created)}
 		if k.Next != nil {
-			object.Next = &next{k.Next.ID, k.NextSecret, cli.UTC(k.Next.Starts)}
+			object.Next = &next{ID: k.Next.ID, Key: k.NextSecret, StartsAt: cli.UTC(k.Next.Starts)}
 		}
 		return object
 	},

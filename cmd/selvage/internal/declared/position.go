@@ -21,12 +21,12 @@ func (p place) at(n *yaml.Node, member string) place {
 	if p.path != "" && member != "" {
 		member = "." + member
 	}
-	return place{p.file, p.path + member, n}
+	return place{file: p.file, path: p.path + member, node: n}
 }
 
 // index returns the place of a list item.
 func (p place) index(n *yaml.Node, i int) place {
-	return place{p.file, fmt.Sprintf("%s[%d]", p.path, i), n}
+	return place{file: p.file, path: fmt.Sprintf("%s[%d]", p.path, i), node: n}
 }
 
 // String formats a place as file:line:column: path, as far as these are known.

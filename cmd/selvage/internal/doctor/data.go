@@ -17,8 +17,8 @@ import (
 // dataChecks returns the checks of the data and media directories. The space and filesystem
 // of the media directory are checked only if it is on another device.
 func (e *Examination) dataChecks() []check {
-	data, media := folder{e, "the data directory", e.Config.Data},
-		folder{e, "the media directory", e.Config.MediaDir()}
+	data, media := folder{Examination: e, name: "the data directory", path: e.Config.Data},
+		folder{Examination: e, name: "the media directory", path: e.Config.MediaDir()}
 	all := []check{
 		{"Data", "directory", e.dataDirectory},
 		{"Data", "files", func(context.Context) []Finding { return e.files(data.path) }},
@@ -34,7 +34,15 @@ func (e *Examination) dataChecks() []check {
 
 	all = append(all, check{"Media", "directory", e.mediaDirectory}, check{"Media", "writing", media.writing})
 	if !sameDevice(data.path, media.path) {
-		all = append(all, check{"Media", "space", media.space}, check{"Media", "filesystem", media.filesystem})
+		all = append(all, check{
+			group: "Media",
+			name:  "space",
+			look:  media.space,
+		}, check{
+			group: "Media",
+			name:  "filesystem",
+			look:  media.filesystem,
+		})
 	}
 	return all
 }

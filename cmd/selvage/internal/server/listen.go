@@ -237,8 +237,13 @@ func (s *server) start(h http.Handler) {
 	}
 
 	if s.ports.ops != nil {
-		s.ops = newServer(ops{s.app.Config, s.metrics, &dependencies{log: s.log, all: s.app.needs()},
-			&s.stopping, s.config.Version}.Handler(), s.log)
+		s.ops = newServer(ops{
+			config:   s.app.Config,
+			metrics:  s.metrics,
+			needs:    &dependencies{log: s.log, all: s.app.needs()},
+			stopping: &s.stopping,
+			version:  s.config.Version,
+		}.Handler(), s.log)
 		s.servers = append(s.servers, s.ops)
 		go func() { s.failed <- s.ops.Serve(s.ports.ops) }()
 	}
@@ -261,7 +266,7 @@ func openPorts(ctx context.Context, c Config, log *slog.Logger) (p ports, err er
 	conf := c.Config
 	var errs []error
 	open := func(address config.HostPort, flag string, yields bool) net.Listener {
-		l, err := listen(ctx, wanted{address, flag, yields}, log)
+		l, err := listen(ctx, wanted{address: address, flag: flag, yields: yields}, log)
 		errs = append(errs, err)
 		return l
 	}

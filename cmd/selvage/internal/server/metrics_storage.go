@@ -20,7 +20,11 @@ type databaseMetric struct {
 }
 
 func newDatabaseMetric(name, help string, kind prometheus.ValueType, read func(database.Stats) float64) databaseMetric {
-	return databaseMetric{prometheus.NewDesc("selvage_database_"+name, help, []string{"holds"}, nil), kind, read}
+	return databaseMetric{
+		desc: prometheus.NewDesc("selvage_database_"+name, help, []string{"holds"}, nil),
+		kind: kind,
+		read: read,
+	}
 }
 
 var databaseMetrics = []databaseMetric{

@@ -103,7 +103,11 @@ type readiness struct {
 // ready serves GET /readyz, which reports whether this server can take requests. It fails as soon
 // as the server begins to stop.
 func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
-	a, status := readiness{"ready", make(map[string]string), o.version}, http.StatusOK
+	a, status := readiness{
+		Status:  "ready",
+		Checks:  make(map[string]string),
+		Version: o.version,
+	}, http.StatusOK
 	for name, said := range o.needs.check() {
 		a.Checks[name] = said.String()
 		if said.err != nil {

@@ -37,7 +37,12 @@ func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	out := bufio.NewWriter(w)
 	e := &exporter{c: c, enc: json.NewEncoder(out), sum: Summary{make(map[string]int), make(map[string]int)}}
 	e.enc.SetEscapeHTML(false)
-	if err := e.enc.Encode(Header{Format, Version, c.Now.UTC(), c.Version}); err != nil {
+	if err := e.enc.Encode(Header{
+		Kind:    Format,
+		Version: Version,
+		Created: c.Now.UTC(),
+		By:      c.Version,
+	}); err != nil {
 		return e.sum, fmt.Errorf("writing export: %w", err)
 	}
 
@@ -93,8 +98,17 @@ func (e *exporter) keys(ctx context.Context, p fabric.Project) error {
 		if k.OldHash != "" && k.OldUntil.After(e.c.Now) {
 			e.sum.Left["previous secret of an API key"]++
 		}
-		return e.write(kindKey, Key{kindKey, k.ID, p.ID, k.Name, k.Prefix, k.Hash, fabricScopes(k.Scopes),
-			k.Expires, k.Created})
+		return e.write(kindKey, Key{
+			Kind:      kindKey,
+			ID:        k.ID,
+			ProjectID: p.ID,
+			Name:      k.Name,
+			Prefix:    k.Prefix,
+			Hash:      k.Hash,
+			Scopes:    fabricScopes(k.Scopes),
+			Expires:   k.Expires,
+			Created:   k.Created,
+		})
 	})
 }
 
@@ -179,8 +193,16 @@ func (e *exporter) resource(ctx context.Context, r fabric.Resource) error {
 	if r.Secrets != "" {
 		e.sum.Left["secrets of a "+r.Type]++
 	}
-	return e.write(kindResource, Resource{kindResource, r.ID, r.ProjectID, r.Type, r.Fields, r.Secrets != "",
-		address, r.Created})
+	return e.write(kindResource, Resource{
+		Kind:      kindResource,
+		ID:        r.ID,
+		ProjectID: r.ProjectID,
+		Type:      r.Type,
+		Fields:    r.Fields,
+		Secrets:   r.Secrets != "",
+		Address:   address,
+		Created:   r.Created,
+	})
 }
 
 // address returns the name of a subscriber's or resource's first address.

@@ -76,7 +76,11 @@ func (d database) list(ctx context.Context) (all []named, err error) {
 		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 			if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
 				servers, _, _ := strings.Cut(flags, ",")
-				all = append(all, named{cert, nickname, strings.Contains(servers, "C")})
+				all = append(all, named{
+					Certificate: cert,
+					nickname:    nickname,
+					trusted:     strings.Contains(servers, "C"),
+				})
 			}
 		}
 	}

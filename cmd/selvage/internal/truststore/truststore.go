@@ -105,7 +105,7 @@ func (s *Stores) wants(k Kind, there bool) bool {
 func (s *Stores) addDatabases(who account, k Kind, dirs []string) {
 	for _, dir := range dirs {
 		if s.wants(k, true) {
-			s.all = append(s.all, database{s.c, who, k, dir})
+			s.all = append(s.all, database{c: s.c, who: who, kind: k, dir: dir})
 		}
 	}
 }
@@ -127,13 +127,21 @@ func (s *Stores) Install(ctx context.Context) []Place {
 
 	if slices.Contains(s.c.Kinds, Firefox) &&
 		!slices.ContainsFunc(places, func(p Place) bool { return p.Kind == Firefox }) {
-		places = append(places, Place{Firefox, "", Absent,
-			errors.New("this account has no Firefox profile: start Firefox once, and try again")})
+		places = append(places, Place{
+			Kind:  Firefox,
+			Path:  "",
+			State: Absent,
+			Err:   errors.New("this account has no Firefox profile: start Firefox once, and try again"),
+		})
 	}
 
 	if len(places) == 0 {
-		places = append(places, Place{"", "", Absent,
-			errors.New("no certificate store found, neither a Debian-style system store nor a browser's")})
+		places = append(places, Place{
+			Kind:  "",
+			Path:  "",
+			State: Absent,
+			Err:   errors.New("no certificate store found, neither a Debian-style system store nor a browser's"),
+		})
 	}
 	return places
 }
