@@ -103,7 +103,8 @@ func (h *holder) addRinging(l *leg, n int) {
 		if h.ringingBy == nil {
 			h.ringingBy = make(map[string]int)
 		}
-		if h.ringingBy[caller.id] += n; h.ringingBy[caller.id] == 0 {
+		h.ringingBy[caller.id] += n
+		if h.ringingBy[caller.id] == 0 {
 			delete(h.ringingBy, caller.id)
 		}
 	}

@@ -132,7 +132,8 @@ func (c *Calls) gatewayFor(
 		return g, "", err
 	}
 	if to.AddressID == "" {
-		if reason = p.MayCall(to.Address); reason != "" {
+		reason = p.MayCall(to.Address)
+		if reason != "" {
 			return g, reason, nil
 		}
 		g, err = c.fabric.Gateways.FindFor(ctx, p.ID, to.Address)

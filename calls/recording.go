@@ -155,7 +155,8 @@ func (r *recordings) apply(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if running[w.Sid] = rec; w.Paused {
+		running[w.Sid] = rec
+		if w.Paused {
 			rec.Pause(w.Skip)
 		} else {
 			rec.Resume()

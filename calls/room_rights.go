@@ -136,13 +136,13 @@ func (k *call) muteByManager(muted bool) {
 	k.in.choose()
 }
 
-// mostVolume is the largest volume that a client can set. The smallest is -mostVolume.
-const mostVolume = 50
+// maxVolume is the largest volume that a client can set. The smallest is -maxVolume.
+const maxVolume = 50
 
 // setVolume sets how loud the leg is, or how loud it hears the others. It returns the names of the
 // changed fields.
 func (l *leg) setVolume(cmd Command) []string {
-	volume := min(max(cmd.Volume, -mostVolume), mostVolume)
+	volume := min(max(cmd.Volume, -maxVolume), maxVolume)
 	names := []string{"input_volume"}
 	if cmd.Op == SetMicrophone {
 		l.member.InputVolume = volume

@@ -25,7 +25,8 @@ func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 	if err != nil || !o.calls.peers.isLost(ctx, s.Node) {
 		return err
 	}
-	if _, err = o.take(ctx, s); errors.Is(err, ErrTaken) {
+	_, err = o.take(ctx, s)
+	if errors.Is(err, ErrTaken) {
 		return nil
 	}
 	return err

@@ -157,7 +157,8 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 		maps.DeleteFunc(told, func(node string, _ bool) bool { return legs[node] == nil })
 		for node, its := range legs {
 			before := told[node]
-			if told[node] = c.peers.isLost(ctx, node); before || !told[node] {
+			told[node] = c.peers.isLost(ctx, node)
+			if before || !told[node] {
 				continue
 			}
 			for leg, a := range its {
@@ -172,8 +173,8 @@ func (c *Calls) tellLost(to Socket, holder, project, leg string) {
 	c.tell(to, holder, Event{Kind: Lost, Project: project, Leg: leg, Node: c.node, At: time.Now()})
 }
 
-// mostLost is how many of a client's calls are checked when it reconnects, newest first.
-const mostLost = 20
+// maxLost is how many of a client's calls are checked when it reconnects, newest first.
+const maxLost = 20
 
 // findLost sends [Lost] to a client whose socket was reopened, once for each of its legs whose
 // node is lost.
@@ -184,7 +185,7 @@ func (c *Calls) findLost(client Client) {
 	if client.Token.Kind == fabric.SAT {
 		its = Filter{State: InCall, SubscriberID: client.Token.SubscriberID}
 	}
-	running, err := c.store.ListCalls(ctx, client.Token.ProjectID, its, page.Query{Size: mostLost})
+	running, err := c.store.ListCalls(ctx, client.Token.ProjectID, its, page.Query{Size: maxLost})
 	if err != nil {
 		c.log.Error("finding the lost calls of a client", "error", err)
 		return

@@ -127,7 +127,8 @@ func (m *Message) Place(last Conversation) {
 	if m.Created.Before(last.LastAt) {
 		m.Created = last.LastAt
 	}
-	if m.ID = idAt(m.Created); m.ID <= last.LastID {
+	m.ID = idAt(m.Created)
+	if m.ID <= last.LastID {
 		m.ID = successor(last.LastID)
 	}
 }

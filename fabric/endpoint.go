@@ -67,7 +67,7 @@ func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a S
 // accounts returns the accounts of SIP endpoints with a username. Endpoints without a password are
 // left out.
 func (es *Endpoints) accounts(ctx context.Context, username string) (all []SIPAccount, err error) {
-	found, err := es.store.NamedEndpoints(ctx, username, mostNamesakes)
+	found, err := es.store.NamedEndpoints(ctx, username, maxNamesakes)
 	if err != nil {
 		return nil, err
 	}

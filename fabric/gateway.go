@@ -141,7 +141,8 @@ func checkGateway(v kinds.Values) error {
 			"caller_id", "caller_id must be a number such as +4930123456, or a user name"))
 	}
 	var registers bool
-	if _ = json.Unmarshal(v["register"], &registers); registers && v.Text("username") == "" {
+	_ = json.Unmarshal(v["register"], &registers)
+	if registers && v.Text("username") == "" {
 		errs = append(errs, problem.BadParam("username", "username is needed to register at the gateway"))
 	}
 

@@ -81,8 +81,8 @@ func checkShown(param, text string) error {
 	return nil
 }
 
-// mostMarks is the most marks on one letter (UTS 39, section 5.4).
-const mostMarks = 4
+// maxMarks is the most marks on one letter (UTS 39, section 5.4).
+const maxMarks = 4
 
 // hidden are the invisible characters, and the characters that no font has.
 var hidden = []*unicode.RangeTable{
@@ -99,7 +99,7 @@ func isShown(text []rune) bool {
 		if !unicode.Is(unicode.Mn, r) {
 			marks = 0
 		}
-		if marks > mostMarks || r == brailleBlank || unicode.In(r, hidden...) && !joins(text, i) {
+		if marks > maxMarks || r == brailleBlank || unicode.In(r, hidden...) && !joins(text, i) {
 			return false
 		}
 	}

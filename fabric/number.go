@@ -42,7 +42,7 @@ type PhoneNumber struct {
 // The bounds of the number of digits in a phone number (ITU-T E.164).
 const (
 	fewestDigits = 7
-	mostDigits   = 15
+	maxDigits    = 15
 )
 
 // ParseNumber returns a phone number in E.164 format. The text begins with + or 00, and may contain
@@ -51,7 +51,8 @@ const (
 func ParseNumber(text string) (number string, ok bool) {
 	digits, found := strings.CutPrefix(text, "+")
 	if !found {
-		if digits, found = strings.CutPrefix(text, "00"); !found {
+		digits, found = strings.CutPrefix(text, "00")
+		if !found {
 			return "", false
 		}
 	}
@@ -67,7 +68,7 @@ func ParseNumber(text string) (number string, ok bool) {
 	}
 	number = b.String()
 	n := len(number) - 1
-	return number, n >= fewestDigits && n <= mostDigits && number[1] != '0'
+	return number, n >= fewestDigits && n <= maxDigits && number[1] != '0'
 }
 
 // Create adds a phone number to a project.

@@ -54,7 +54,7 @@ func (c ProjectChange) checkOutbound() error {
 // isPrefix reports whether p is the beginning of a phone number with at least one digit.
 func isPrefix(p string) bool {
 	digits, ok := strings.CutPrefix(p, "+")
-	return ok && digits != "" && len(digits) <= mostDigits && digits[0] != '0' &&
+	return ok && digits != "" && len(digits) <= maxDigits && digits[0] != '0' &&
 		strings.Trim(digits, "0123456789") == ""
 }
 

@@ -199,7 +199,8 @@ func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (
 	}
 	err = ps.attend(ctx, t, func(a *attendance, now time.Time) error {
 		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == lost })
-		if online = i >= 0; online {
+		online = i >= 0
+		if online {
 			a.Sockets[i].ID, a.Sockets[i].Node, a.Sockets[i].Until = socket, ps.c.Node, onlineUntil(t, now)
 		}
 		return nil

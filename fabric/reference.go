@@ -19,7 +19,8 @@ func (ss *Subscribers) findOrCreate(
 		s, err = ss.findByReference(ctx, projectID, in.Reference)
 	}
 	if errors.Is(err, problem.NotFound) {
-		if s, err = ss.createByReference(ctx, projectID, in); !errors.Is(err, problem.Conflict) {
+		s, err = ss.createByReference(ctx, projectID, in)
+		if !errors.Is(err, problem.Conflict) {
 			return s, err
 		}
 		s, err = ss.findByReference(ctx, projectID, in.Reference)

@@ -8,9 +8,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// mostNamesakes limits how many credentials with the same username, each of another project, are
+// maxNamesakes limits how many credentials with the same username, each of another project, are
 // tried for a phone.
-const mostNamesakes = 8
+const maxNamesakes = 8
 
 // A SIPAccount is a set of SIP credentials with the password that a phone has to prove.
 type SIPAccount struct {
@@ -31,7 +31,7 @@ func (c SIPCredential) Ciphers() []string { return ciphersOf(c.Fields) }
 // unique among those of a project's subscribers and among its endpoints, so there may be several: the
 // password decides which account a phone has. Accounts of disabled subscribers are left out.
 func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAccount, err error) {
-	found, err := sip.store.NamedSIPCredentials(ctx, username, mostNamesakes)
+	found, err := sip.store.NamedSIPCredentials(ctx, username, maxNamesakes)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,8 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	c.Letters = c.notices(s, now, entered, audit.From(ctx))
 	end := c.ends(s, now, entered)
 	defer ss.caches.forget()
-	if s, err = ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
+	s, err = ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end)
+	if err != nil || end == nil {
 		return s, err
 	}
 

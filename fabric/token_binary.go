@@ -160,7 +160,8 @@ type claimsReader struct {
 }
 
 func (r *claimsReader) take(n uint64) []byte {
-	if r.bad = r.bad || n > uint64(len(r.rest)); r.bad {
+	r.bad = r.bad || n > uint64(len(r.rest))
+	if r.bad {
 		return nil
 	}
 	b := r.rest[:n]
@@ -199,7 +200,8 @@ func (r *claimsReader) text() string {
 // byte.
 func (r *claimsReader) list() (all []string) {
 	n := r.size()
-	if r.bad = r.bad || n > uint64(len(r.rest)); r.bad {
+	r.bad = r.bad || n > uint64(len(r.rest))
+	if r.bad {
 		return nil
 	}
 	for range n {

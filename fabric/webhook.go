@@ -249,7 +249,8 @@ func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error)
 	if s.Current == nil {
 		return s, errors.New("no signing key is active yet")
 	}
-	if s.CurrentSecret, err = ws.openSigningKey(*s.Current); err == nil && s.Next != nil {
+	s.CurrentSecret, err = ws.openSigningKey(*s.Current)
+	if err == nil && s.Next != nil {
 		s.NextSecret, err = ws.openSigningKey(*s.Next)
 	}
 

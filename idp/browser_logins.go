@@ -19,7 +19,8 @@ const none = "-"
 func ParseBrowserLogins(text string) BrowserLogins {
 	l := BrowserLogins{}
 	for id := range strings.FieldsSeq(text) {
-		if l = append(l, id); len(l) > MaxLogins {
+		l = append(l, id)
+		if len(l) > MaxLogins {
 			break
 		}
 	}

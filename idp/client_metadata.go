@@ -105,7 +105,8 @@ func (m ClientMetadata) describe(c *Client) error {
 	c.Name, c.Metadata = m.Name, m.Metadata
 	c.RedirectURIs, c.LogoutURIs = m.RedirectURIs, m.LogoutURIs
 	c.Scopes = m.scopes(c.Scopes, bad)
-	if c.IDTokenAlg = m.IDTokenAlg; c.IDTokenAlg == "" {
+	c.IDTokenAlg = m.IDTokenAlg
+	if c.IDTokenAlg == "" {
 		c.IDTokenAlg = c.Profile.idTokenAlg()
 	}
 	return errors.Join(errs...)

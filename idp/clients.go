@@ -138,10 +138,12 @@ func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) 
 			return err
 		}
 
-		if c.Updated = cs.Now(); !c.Updated.After(before) {
+		c.Updated = cs.Now()
+		if !c.Updated.After(before) {
 			c.Updated = before.Add(time.Microsecond)
 		}
-		if err = cs.store.ReplaceClient(ctx, c, before); tries == 5 || !errors.Is(err, problem.Conflict) {
+		err = cs.store.ReplaceClient(ctx, c, before)
+		if tries == 5 || !errors.Is(err, problem.Conflict) {
 			return err
 		}
 	}

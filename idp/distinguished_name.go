@@ -63,7 +63,8 @@ func splitDN(text string, separator byte) (parts []string) {
 func parseAttribute(text string) (a attribute, err error) {
 	kind, value, ok := strings.Cut(text, "=")
 	kind = strings.TrimSpace(kind)
-	if a.oid = attributeTypes[strings.ToUpper(kind)]; a.oid == "" {
+	a.oid = attributeTypes[strings.ToUpper(kind)]
+	if a.oid == "" {
 		a.oid = kind
 	}
 	if !ok || !isOID(a.oid) {

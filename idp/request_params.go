@@ -74,7 +74,8 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		return a, err
 	}
 
-	if a.JKT = v.Get("dpop_jkt"); a.JKT != "" && !challengeSyntax.MatchString(a.JKT) {
+	a.JKT = v.Get("dpop_jkt")
+	if a.JKT != "" && !challengeSyntax.MatchString(a.JKT) {
 		return a, oauth("invalid_request", "dpop_jkt must be the 43 characters of a base64url SHA-256 (RFC 7638)")
 	}
 

@@ -253,7 +253,8 @@ func (us *Upstreams) seal(u *Upstream, secret *string) (err error) {
 	if secret == nil {
 		return nil
 	}
-	if u.Secret = ""; *secret == "" {
+	u.Secret = ""
+	if *secret == "" {
 		return nil
 	}
 	if u.Secret, err = us.Ring.SealSecret(UpstreamSecretName(u.ID), []byte(*secret)); err != nil {
@@ -300,7 +301,8 @@ func (us *Upstreams) Update(ctx context.Context, projectID, id string, in Upstre
 		if err := us.seal(&u, in.Secret); err != nil {
 			return u, err
 		}
-		if u.Updated = us.Now(); !u.Updated.After(before) {
+		u.Updated = us.Now()
+		if !u.Updated.After(before) {
 			u.Updated = before.Add(time.Microsecond)
 		}
 		err = us.store.UpdateUpstream(ctx, u, before)

@@ -143,7 +143,8 @@ func Open(ctx context.Context, c Config) (*Ring, error) {
 		if err = r.latest.Load().usable(); err != nil {
 			return nil, err
 		}
-		if err = r.complete(ctx); !errors.Is(err, problem.Conflict) {
+		err = r.complete(ctx)
+		if !errors.Is(err, problem.Conflict) {
 			break
 		}
 	}

@@ -82,7 +82,8 @@ func (r *Ring) Retire(ctx context.Context, kid string) (err error) {
 		if err = r.Sync(ctx); err != nil {
 			return err
 		}
-		if err = r.revoke(ctx, kid); !errors.Is(err, problem.Conflict) {
+		err = r.revoke(ctx, kid)
+		if !errors.Is(err, problem.Conflict) {
 			return err
 		}
 	}

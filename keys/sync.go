@@ -42,7 +42,8 @@ func (r *Ring) sync(ctx context.Context) error {
 	}
 
 	for !r.latest.CompareAndSwap(old, s) {
-		if old = r.latest.Load(); old.version > version {
+		old = r.latest.Load()
+		if old.version > version {
 			return nil // a later version has been read in the meantime
 		}
 	}

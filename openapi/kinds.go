@@ -236,7 +236,8 @@ func object(before, members []*yaml.Node, required []string) *yaml.Node {
 		put(properties, m.Content[0].Value, plain(m.Content[1]))
 	}
 	o := mapping("type", "object")
-	if always = append(always, required...); len(always) > 0 {
+	always = append(always, required...)
+	if len(always) > 0 {
 		put(o, "required", texts(always...))
 	}
 	put(o, "properties", properties)

@@ -141,7 +141,8 @@ func (d *Document) example(n *yaml.Node, depth int) *yaml.Node {
 func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 	t := value(n, "type")
 	if types := words(get(n, "type")); len(types) > 0 {
-		if t = types[0]; slices.Contains(types, "null") {
+		t = types[0]
+		if slices.Contains(types, "null") {
 			t = "null"
 		}
 	}

@@ -44,11 +44,13 @@ func (r *Recordings) Change(ctx context.Context, b Bulk) (sum BulkResult, err er
 			return sum, err
 		}
 		for _, rec := range found.Items {
-			if sum.Matched, sum.Bytes = sum.Matched+1, sum.Bytes+rec.Bytes; sum.Matched <= maxBulk {
+			sum.Matched, sum.Bytes = sum.Matched+1, sum.Bytes+rec.Bytes
+			if sum.Matched <= maxBulk {
 				sids = append(sids, rec.Sid)
 			}
 		}
-		if q.From = found.Next; q.From == "" {
+		q.From = found.Next
+		if q.From == "" {
 			break
 		}
 	}

@@ -60,7 +60,8 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 
 	// Complete the recording only after write, because its price depends on the duration.
 	commit := func() (_ bool, err error) {
-		if rec.Status, rec.ErrorCode = heard(rec); rec.Status == Completed {
+		rec.Status, rec.ErrorCode = heard(rec)
+		if rec.Status == Completed {
 			rec.ErrorCode = about.ErrorCode
 		}
 		rec.Callback = about.Callback.withDefaults()
@@ -211,7 +212,8 @@ type source struct {
 
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
-	if s.left -= int64(n); s.left < 0 {
+	s.left -= int64(n)
+	if s.left < 0 {
 		return 0, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than this server accepts")
 	}
 	if err == nil || errors.Is(err, io.EOF) || problem.First(err) != nil {

@@ -220,7 +220,8 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 			return problem.New(problem.Invalid, CodeNotInCall,
 				"the recording is %s and can no longer be %s", rec.Status, to)
 		}
-		if rec.Status = to; to == Paused {
+		rec.Status = to
+		if to == Paused {
 			rec.PauseBehavior = pauseBehavior
 			if pauseBehavior == "" {
 				rec.PauseBehavior = PauseBehaviors[0]
@@ -243,7 +244,8 @@ func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Rec
 		if err := change(&rec); err != nil {
 			return Recording{}, err
 		}
-		if rec.Updated = r.now().Truncate(time.Microsecond); !rec.Updated.After(old) {
+		rec.Updated = r.now().Truncate(time.Microsecond)
+		if !rec.Updated.After(old) {
 			rec.Updated = old.Add(time.Microsecond) // each change must have a different time
 		}
 

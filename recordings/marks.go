@@ -79,7 +79,8 @@ func (in MarkInput) apply(m *Marks) error {
 	tags = slices.Concat(tags, in.Tag)
 	tags = slices.DeleteFunc(tags, func(tag string) bool { return slices.Contains(in.Untag, tag) })
 	slices.Sort(tags)
-	if tags = slices.Compact(tags); len(tags) > maxTags {
+	tags = slices.Compact(tags)
+	if len(tags) > maxTags {
 		return problem.BadParam("tags", "a recording can have at most %d tags", maxTags)
 	}
 	m.Tags = tags

@@ -124,7 +124,8 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 		return notConverted(rec, w.Format, err)
 	}
 	n.Whole = false
-	if n.Tag += "-pcm" + viewVersion; mixed {
+	n.Tag += "-pcm" + viewVersion
+	if mixed {
 		source, n.Tag = wav.Mix(source), n.Tag+"-mix"
 	} else if w.Leg > 0 && rec.Channels > 1 {
 		source, n.Tag = wav.Leg(source, w.Leg), fmt.Sprint(n.Tag, "-leg", w.Leg)

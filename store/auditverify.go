@@ -88,7 +88,8 @@ func (s *Audit) rekeyed(ctx context.Context, key *audit.Key) bool {
 }
 
 func (s *Audit) verifyAudit(ctx context.Context) (r AuditReport, key *audit.Key, err error) {
-	if key = s.auditKey.Load(); key == nil {
+	key = s.auditKey.Load()
+	if key == nil {
 		return r, nil, errors.New("verifying audit trail: there is no key")
 	}
 	spans, err := s.read().auditSpans(ctx)
@@ -128,7 +129,8 @@ func (s *Audit) verifyLane(
 	ctx context.Context, key *audit.Key, head audit.Head, spans []audit.Span,
 ) (v *audit.Verifier, broken, err error) {
 	for {
-		if v, broken = key.Verify(head, spans...); broken == nil {
+		v, broken = key.Verify(head, spans...)
+		if broken == nil {
 			broken, err = s.verifyEvents(ctx, v, head)
 		}
 		if broken == nil || err != nil {

@@ -140,7 +140,8 @@ func (s *Callbacks) RedeliverDeadCallbacks(
 		if err != nil {
 			return err
 		}
-		if n = int(count); n == 0 {
+		n = int(count)
+		if n == 0 {
 			t.event.Drop()
 			return nil
 		}

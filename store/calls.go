@@ -130,7 +130,8 @@ func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {
 	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET caller_controls = $3, callee_controls = $4
 			WHERE id = $1 AND node = $2 AND ended = 0`, r.Key, r.Node, int64(r.CallerControls), int64(r.CalleeControls))
-		if err = requireRow(res, err, "call"); errors.Is(err, problem.NotFound) {
+		err = requireRow(res, err, "call")
+		if errors.Is(err, problem.NotFound) {
 			return calls.ErrTaken
 		}
 		return err
@@ -159,7 +160,8 @@ func (s *Calls) TakeCall(ctx context.Context, r calls.Record, node string) error
 	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET node = $3 WHERE id = $1 AND node = $2 AND ended = 0 AND state = $4`,
 			r.Key, r.Node, node, string(calls.InCall))
-		if err = requireRow(res, err, "call"); errors.Is(err, problem.NotFound) {
+		err = requireRow(res, err, "call")
+		if errors.Is(err, problem.NotFound) {
 			return calls.ErrTaken
 		}
 		return err

@@ -74,7 +74,8 @@ func (w *rowWriter) delete(ctx context.Context, row Row) error {
 }
 
 func (w *rowWriter) add(ctx context.Context, s statement) error {
-	if w.pending = append(w.pending, s); len(w.pending) < fillBatch {
+	w.pending = append(w.pending, s)
+	if len(w.pending) < fillBatch {
 		return nil
 	}
 	return w.flush(ctx)

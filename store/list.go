@@ -27,18 +27,26 @@ type listing[T any] struct {
 	id      func(T) string
 }
 
+// A direction is that in which the rows of a list are read.
+type direction bool
+
+const (
+	forward  direction = false
+	backward direction = true
+)
+
 // page returns one page of the listing. It uses one query for the rows, and another one for the
 // beginning of the previous page.
 func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
-	forward := l
-	if forward.until, err = l.end(ctx, t, false); err != nil {
+	rows := l
+	if rows.until, err = l.end(ctx, t, forward); err != nil {
 		return p, err
 	}
-	if p.Items, err = l.rows(ctx, t, forward.query(q.Size+1, false)); err != nil {
+	if p.Items, err = l.rows(ctx, t, rows.query(q.Size+1, forward)); err != nil {
 		return p, err
 	}
 
-	p.Next = idOf(forward.until)
+	p.Next = idOf(rows.until)
 	if len(p.Items) > q.Size {
 		p.Items, p.Next = p.Items[:q.Size], l.id(p.Items[q.Size])
 	}
@@ -54,12 +62,13 @@ func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T
 func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err error) {
 	ids := l
 	ids.columns = l.key[len(l.key)-1]
-	if ids.until, err = l.end(ctx, t, true); err != nil {
+	if ids.until, err = l.end(ctx, t, backward); err != nil {
 		return "", err
 	}
-	q := ids.query(n, true)
+	q := ids.query(n, backward)
 	found, err := gather(ctx, t, "listing "+l.thing, scanID, q.sql, q.args...)
-	if id = idOf(ids.until); len(found) == n || id == "" && len(found) > 0 {
+	id = idOf(ids.until)
+	if len(found) == n || id == "" && len(found) > 0 {
 		id = found[len(found)-1]
 	}
 	return id, err
@@ -71,12 +80,12 @@ const maxChecked = 5000
 
 // end returns the key of the row before which a page with checks must stop, counted from the start.
 // It is nil if fewer rows are left.
-func (l listing[T]) end(ctx context.Context, t tx, backward bool) ([]any, error) {
+func (l listing[T]) end(ctx context.Context, t tx, dir direction) ([]any, error) {
 	if len(l.checks) == 0 {
 		return nil, nil
 	}
 	l.checks, l.columns = nil, strings.Join(l.key, ", ")
-	q := l.query(1, backward)
+	q := l.query(1, dir)
 	found, err := gather(ctx, t, "listing "+l.thing, l.scanKey, q.sql+fmt.Sprintf(" OFFSET %d", maxChecked), q.args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -121,8 +130,8 @@ func (s span) startAt(id string) []any {
 }
 
 // bound adds the limits of the span on those sides that start and until do not limit.
-func (l listing[T]) bound(w *where, backward bool) {
-	up := l.desc == backward // the direction of reading
+func (l listing[T]) bound(w *where, dir direction) {
+	up := l.desc == (dir == backward) // the direction of reading
 	above := l.start != nil && up || l.until != nil && !up
 	below := l.start != nil && !up || l.until != nil && up
 	if l.within.low != "" && !above {
@@ -138,15 +147,14 @@ type query struct {
 	args []any
 }
 
-// query returns the query for the rows from the start on or, if backward is set, for the rows
-// before it.
-func (l listing[T]) query(limit int, backward bool) query {
+// query returns the query for the rows from the start on or, backward, for the rows before it.
+func (l listing[T]) query(limit int, dir direction) query {
 	w := where{slices.Clone(l.where.conditions), slices.Clone(l.where.args)}
-	l.bound(&w, backward)
+	l.bound(&w, dir)
 	for _, c := range l.checks {
 		w.check(c)
 	}
-	from, stop, direction := l.comparisons(backward)
+	from, stop, sort := l.comparisons(dir)
 	if l.start != nil {
 		w.compare(l.key, from, l.start)
 	}
@@ -154,7 +162,7 @@ func (l listing[T]) query(limit int, backward bool) query {
 		w.compare(l.key, stop, l.until)
 	}
 	w.args = append(w.args, limit)
-	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(l.key, direction+", "), direction, len(w.args))
+	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(l.key, sort+", "), sort, len(w.args))
 
 	if len(l.ways) == 0 {
 		return query{l.selection(w) + end, w.args}
@@ -171,13 +179,13 @@ func (l listing[T]) query(limit int, backward bool) query {
 
 // comparisons returns how to compare the keys of the wanted rows with start and until, and the
 // direction of reading.
-func (l listing[T]) comparisons(backward bool) (from, stop, direction string) {
+func (l listing[T]) comparisons(dir direction) (from, stop, sort string) {
 	switch {
-	case l.desc && backward:
+	case l.desc && dir == backward:
 		return ">", "<", " ASC"
 	case l.desc:
 		return "<=", ">", " DESC"
-	case backward:
+	case dir == backward:
 		return "<", ">", " DESC"
 	}
 	return ">=", "<", " ASC"

@@ -34,7 +34,8 @@ func eraseMessages(ctx context.Context, t tx, projectID, id string, e *fabric.Er
 	e.Deleted["messages"] = n
 	res, err = t.Exec(ctx, `UPDATE messages SET to_member = '' WHERE project_id = $1 AND to_member = $2
 		AND to_member <> ''`, projectID, id)
-	if n, err = countChanged(res, err, "messages"); n > 0 {
+	n, err = countChanged(res, err, "messages")
+	if n > 0 {
 		e.Anonymised["messages"] = n
 	}
 	return err

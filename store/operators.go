@@ -177,7 +177,8 @@ func (s *Operators) UpdateOperator(
 		}
 
 		// If the operator may no longer create invitations, those already created become invalid.
-		if o, err = findOperator(ctx, t, `o.id = $1`, id); err != nil || o.Check(operator.KeepOperators, "") == nil {
+		o, err = findOperator(ctx, t, `o.id = $1`, id)
+		if err != nil || o.Check(operator.KeepOperators, "") == nil {
 			return o, err
 		}
 		return o, endLinksOf(ctx, t, o.Email, at)

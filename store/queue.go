@@ -129,7 +129,8 @@ func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time
 			return fmt.Errorf("queueing dead letters: %w", err)
 		}
 
-		if n = int(count); n == 0 {
+		n = int(count)
+		if n == 0 {
 			t.event.Drop()
 		} else if err := t.placeReceiver(ctx, q, receiverID); err != nil {
 			return err

@@ -48,7 +48,8 @@ func (s *Recordings) addRecording(
 	}
 
 	err = s.change(ctx, audit.Of(action, r.ProjectID, "recording", r.ID), func(t tx) error {
-		if kept, added, err = t.settleRecording(ctx, r, a); err != nil || !added {
+		kept, added, err = t.settleRecording(ctx, r, a)
+		if err != nil || !added {
 			t.event.Drop()
 			return err
 		}

@@ -104,8 +104,8 @@ func testRecordingPlans(t *testing.T, c Config) {
 	filled(t, c, s, `ANALYZE`)
 	for name, f := range filters("p") {
 		for _, from := range []string{"", "01900000-0000-7000-8000-100000005001"} {
-			for _, backward := range []bool{false, true} {
-				if from == "" && backward {
+			for _, dir := range []direction{forward, backward} {
+				if from == "" && dir == backward {
 					continue
 				}
 
@@ -113,7 +113,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				q := recordingListing(f, from, tails).query(51, backward)
+				q := recordingListing(f, from, tails).query(51, dir)
 				for _, bound := range []string{`[ (]id\)? <`, `[ (]id\)? >`, `call_sid <`, `call_sid >`} {
 					if n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1)); n >
 						max(1, len(recordingListing(f, from, tails).ways)) {

@@ -55,7 +55,8 @@ func (s *Rooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
 	return s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET most = $3, locked = $4, recorded = $5
 			WHERE id = $1 AND node = $2 AND ended = 0`, r.ID, r.Node, r.Most, flag(r.Locked), flag(r.Recorded))
-		if err = requireRow(res, err, "room session"); errors.Is(err, problem.NotFound) {
+		err = requireRow(res, err, "room session")
+		if errors.Is(err, problem.NotFound) {
 			return calls.ErrTaken
 		}
 		return err
@@ -69,7 +70,8 @@ func (s *Rooms) TakeRoom(ctx context.Context, r calls.RoomSession, node string) 
 	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET node = $3 WHERE id = $1 AND node = $2 AND ended = 0`,
 			r.ID, r.Node, node)
-		if err = requireRow(res, err, "room session"); errors.Is(err, problem.NotFound) {
+		err = requireRow(res, err, "room session")
+		if errors.Is(err, problem.NotFound) {
 			return calls.ErrTaken
 		}
 		if err != nil {

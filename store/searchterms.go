@@ -64,7 +64,8 @@ func lastWord(name string) string {
 func spellings(text string) []string {
 	before := ' '
 	title := strings.Map(func(r rune) rune {
-		if r = unicode.ToLower(r); before == ' ' {
+		r = unicode.ToLower(r)
+		if before == ' ' {
 			before = r
 			return unicode.ToUpper(r)
 		}

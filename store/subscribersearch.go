@@ -36,7 +36,7 @@ func (s *Subscribers) SearchSubscribers(
 		return p, err
 	}
 
-	found, more, err := f.walk(ctx, start, q.Size+1, false)
+	found, more, err := f.walk(ctx, start, q.Size+1, forward)
 	if err != nil {
 		return p, err
 	}
@@ -51,7 +51,7 @@ func (s *Subscribers) SearchSubscribers(
 		return p, nil
 	}
 
-	before, more, err := f.walk(ctx, start, q.Size, true)
+	before, more, err := f.walk(ctx, start, q.Size, backward)
 	if more == nil && len(before) > 0 {
 		more = &before[len(before)-1]
 	}
@@ -100,47 +100,46 @@ const (
 	readBatch = 200 // rows read per query
 )
 
-// walk returns the first n matches from a row on. If backward is set, it returns the nearest n
-// matches before the row. If walk stops because it has read maxRead rows, more is the row at which
-// to resume. This is the first row that it has not read or, if backward is set, the last row that
-// it has read.
+// walk returns the first n matches from a row on or, backward, the nearest n matches before the row.
+// If walk stops because it has read maxRead rows, more is the row at which to resume: forward, the
+// first row that it has not read; backward, the last row that it has read.
 func (f finder) walk(
-	ctx context.Context, from *foundSubscriber, n int, backward bool,
+	ctx context.Context, from *foundSubscriber, n int, dir direction,
 ) (found []foundSubscriber, more *foundSubscriber, err error) {
 	left := maxRead
-	for one, err := range f.rowsOfTerms(ctx, from, n, backward) {
+	for one, err := range f.rowsOfTerms(ctx, from, n, dir) {
 		if err != nil {
 			return nil, nil, err
 		}
-		if left == 0 && !backward {
+		if left == 0 && dir == forward {
 			return found, &one, nil
 		}
 		left--
 		if f.isFirst(one.term, one.Subscriber) {
 			found = append(found, one)
 		}
-		if len(found) == n || left == 0 && backward {
+		if len(found) == n || left == 0 && dir == backward {
 			return found, &one, nil
 		}
 	}
 	return found, nil, nil
 }
 
-// rowsOfTerms iterates over the rows of one term after another. It begins at the row from or, if
-// backward is set, before this row. n is how many rows are usually enough.
+// rowsOfTerms iterates over the rows of one term after another. It begins at the row from or,
+// backward, before this row. n is how many rows are usually enough.
 func (f finder) rowsOfTerms(
-	ctx context.Context, from *foundSubscriber, n int, backward bool,
+	ctx context.Context, from *foundSubscriber, n int, dir direction,
 ) iter.Seq2[foundSubscriber, error] {
 	return func(yield func(foundSubscriber, error) bool) {
 		term, step := 0, 1
 		if from != nil {
 			term = from.term
 		}
-		if backward {
+		if dir == backward {
 			step = -1
 		}
 		for ; term >= 0 && term < len(f.terms); term += step {
-			for one, err := range f.rowsOfTerm(ctx, term, from, n, backward) {
+			for one, err := range f.rowsOfTerm(ctx, term, from, n, dir) {
 				if !yield(one, err) || err != nil {
 					return
 				}
@@ -151,13 +150,13 @@ func (f finder) rowsOfTerms(
 }
 
 // rowsOfTerm is like rowsOfTerms, for a single term. It reads rows in batches. A batch begins with
-// the last row of the previous one or, if backward is set, with the row after that.
+// the last row of the previous one or, backward, with the row after that.
 func (f finder) rowsOfTerm(
-	ctx context.Context, term int, from *foundSubscriber, n int, backward bool,
+	ctx context.Context, term int, from *foundSubscriber, n int, dir direction,
 ) iter.Seq2[foundSubscriber, error] {
 	return func(yield func(foundSubscriber, error) bool) {
 		for size := min(n+1, readBatch); ; size = readBatch {
-			rows, err := f.read(ctx, term, from, size, backward)
+			rows, err := f.read(ctx, term, from, size, dir)
 			if err != nil {
 				yield(foundSubscriber{}, err)
 				return
@@ -166,7 +165,7 @@ func (f finder) rowsOfTerm(
 			if full {
 				from = &foundSubscriber{rows[size-1], term}
 			}
-			if full && !backward {
+			if full && dir == forward {
 				rows = rows[:size-1]
 			}
 			for _, sub := range rows {
@@ -182,21 +181,20 @@ func (f finder) rowsOfTerm(
 }
 
 // read returns rows of one term in the order of its index. It begins at the row from or, if from is
-// nil, at the first row. If backward is set, it reads in the opposite direction, and leaves out the
-// row from.
+// nil, at the first row. Backward, it leaves out the row from.
 //
 // Rows that have the same value as from need their own query. The reason is that no index can be
 // searched by two columns if the first one is an expression.
 func (f finder) read(
-	ctx context.Context, term int, from *foundSubscriber, n int, backward bool,
+	ctx context.Context, term int, from *foundSubscriber, n int, dir direction,
 ) (rows []fabric.Subscriber, err error) {
-	b := f.terms[term]
-	low, high, above := b.text, b.text+last, ">="
-	unique := len(b.order) == 1
+	by := f.terms[term]
+	low, high, above := by.text, by.text+last, ">="
+	unique := len(by.order) == 1
 	if from != nil {
-		at := b.of(from.Subscriber)
+		at := by.of(from.Subscriber)
 		switch {
-		case backward:
+		case dir == backward:
 			high = at
 		case unique:
 			low = at
@@ -204,50 +202,50 @@ func (f finder) read(
 			low, above = at, ">"
 		}
 		if !unique {
-			rows, err = f.rowsWithValue(ctx, b, at, from.ID, n, backward)
+			rows, err = f.rowsWithValue(ctx, by, at, from.ID, n, dir)
 			if err != nil || len(rows) == n {
 				return rows, err
 			}
 		}
 	}
 
-	others := f.where(b)
-	others.and(b.value+` `+above+` $%d`, low)
-	others.and(b.value+` < $%d`, high)
-	more, err := f.rows(ctx, others, b.order, n-len(rows), backward)
+	others := f.where(by)
+	others.and(by.value+` `+above+` $%d`, low)
+	others.and(by.value+` < $%d`, high)
+	more, err := f.rows(ctx, others, by.order, n-len(rows), dir)
 	return slices.Concat(rows, more), err
 }
 
-// rowsWithValue returns those rows of a term that have the given value, from an id on or, if
-// backward is set, before it.
+// rowsWithValue returns those rows of a term that have the given value, from an id on or, backward,
+// before it.
 func (f finder) rowsWithValue(
-	ctx context.Context, b searchTerm, value, id string, n int, backward bool,
+	ctx context.Context, by searchTerm, value, id string, n int, dir direction,
 ) ([]fabric.Subscriber, error) {
-	same := f.where(b)
-	same.and(b.value+` = $%d`, value)
-	if backward {
+	same := f.where(by)
+	same.and(by.value+` = $%d`, value)
+	if dir == backward {
 		same.and(`id < $%d`, id)
 	} else {
 		same.and(`id >= $%d`, id)
 	}
-	return f.rows(ctx, same, []string{"id"}, n, backward)
+	return f.rows(ctx, same, []string{"id"}, n, dir)
 }
 
 // where returns the conditions that the index of a term requires.
-func (f finder) where(b searchTerm) (w where) {
+func (f finder) where(by searchTerm) (w where) {
 	w.and(`project_id = $%d`, f.project)
-	if b.condition != "" {
-		w.always(b.condition)
+	if by.condition != "" {
+		w.always(by.condition)
 	}
 	return w
 }
 
-func (f finder) rows(ctx context.Context, w where, order []string, n int, backward bool) ([]fabric.Subscriber, error) {
-	direction := " ASC"
-	if backward {
-		direction = " DESC"
+func (f finder) rows(ctx context.Context, w where, order []string, n int, dir direction) ([]fabric.Subscriber, error) {
+	sort := " ASC"
+	if dir == backward {
+		sort = " DESC"
 	}
 	w.args = append(w.args, n)
 	return subscriberTable.gather(ctx, f.tx, `WHERE `+w.String()+` ORDER BY `+
-		strings.Join(order, direction+", ")+direction+` LIMIT $`+strconv.Itoa(len(w.args)), w.args...)
+		strings.Join(order, sort+", ")+sort+` LIMIT $`+strconv.Itoa(len(w.args)), w.args...)
 }

@@ -54,7 +54,8 @@ func watch(viewers []*leg, source *leg) {
 			continue
 		}
 		changed[l.watches], changed[source] = true, true
-		if l.watches = source; source != nil {
+		l.watches = source
+		if source != nil {
 			source.watched = append(source.watched, l)
 		}
 	}
@@ -161,7 +162,8 @@ func (s *section) limitBitrate(from *section, p *rtcp.ReceiverEstimatedMaximumBi
 			lowest, usable = min(lowest, e.bitrate), true
 		}
 	}
-	if p.Bitrate = lowest; !usable {
+	p.Bitrate = lowest
+	if !usable {
 		p.Bitrate = minBitrate
 	}
 }

@@ -32,7 +32,8 @@ func (e *Engine) listen(cfg Config) error {
 
 	e.host = host
 	for range tries {
-		if err = e.open(net.JoinHostPort(host, port), cfg); err == nil || port != "0" {
+		err = e.open(net.JoinHostPort(host, port), cfg)
+		if err == nil || port != "0" {
 			break
 		}
 	}

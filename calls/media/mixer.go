@@ -207,7 +207,8 @@ func (m *mixer) play(v *voice, now time.Time) {
 	if !v.ready(now) {
 		return
 	}
-	if v.shared = v.shared || v.sharesStream(); v.shared {
+	v.shared = v.shared || v.sharesStream()
+	if v.shared {
 		v.say(m.worker, &m.common, now)
 		return
 	}
@@ -246,7 +247,8 @@ func newChime(pitches ...float64) []int16 {
 func (m *mixer) Chime(rising bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.chime = fallingChime; rising {
+	m.chime = fallingChime
+	if rising {
 		m.chime = risingChime
 	}
 }

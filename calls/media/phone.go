@@ -42,14 +42,14 @@ type trial struct{ sent atomic.Int64 }
 
 // The most packets of a trial, which are five seconds of audio, and which of the further ones is sent.
 const (
-	mostOnTrial  = 250
+	maxOnTrial   = 250
 	everyOnTrial = 50
 )
 
 // allow counts a packet, and reports whether it may be sent.
 func (t *trial) allow() bool {
 	n := t.sent.Add(1)
-	return n <= mostOnTrial || n%everyOnTrial == 0
+	return n <= maxOnTrial || n%everyOnTrial == 0
 }
 
 // openPhonePort opens a port for a phone.

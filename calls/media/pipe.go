@@ -84,7 +84,8 @@ func (p *pipe) SetReadDeadline(t time.Time) error {
 	if past == p.past {
 		return nil
 	}
-	if p.past = past; past {
+	p.past = past
+	if past {
 		close(p.expired)
 	} else {
 		p.expired = make(chan struct{})

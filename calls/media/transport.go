@@ -159,7 +159,8 @@ func (t *transport) setRemote(s *sdp.Section) {
 		return
 	}
 	t.mu.Lock()
-	if t.remote = s.Fingerprint; t.remoteAt.IsZero() {
+	t.remote = s.Fingerprint
+	if t.remoteAt.IsZero() {
 		t.remoteAt = time.Now()
 	}
 	t.ours.clientUfrag, t.ours.clientKey = s.Ufrag, stun.NewShortTermIntegrity(s.Password)

@@ -81,7 +81,8 @@ func (m *mixer) ReadFrames(dst []int16, at int64) (n int, err error) {
 func (m *mixer) readSome(dst []int16) (n int, err error) {
 	want, inside := int64(mixed), false
 	if len(m.pauses) > 0 {
-		if inside = m.now >= m.pauses[0].from; inside {
+		inside = m.now >= m.pauses[0].from
+		if inside {
 			want = min(want, m.pauses[0].to-m.now)
 		} else {
 			want = min(want, m.pauses[0].from-m.now)

@@ -109,10 +109,12 @@ func (p *plan) measure(s *surveyor) {
 			skip: span.skip,
 		}
 		now.from = max(now.from, end) // entries of several goroutines may be out of order
-		if end = max(now.to, now.from); end == now.from {
+		end = max(now.to, now.from)
+		if end == now.from {
 			continue
 		}
-		if p.pauses = append(p.pauses, now); span.skip {
+		p.pauses = append(p.pauses, now)
+		if span.skip {
 			p.frames -= now.to - now.from
 		}
 	}

@@ -192,16 +192,16 @@ func (s *Spools) Interrupt(ctx context.Context, of calls.Recorded) (recorded boo
 func (s *Spools) recordingsOf(ctx context.Context, of calls.Recorded) ([]recordings.Recording, error) {
 	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: of.Project}, CallSid: of.CallID,
 		ConferenceSid: of.RoomSession}
-	found, err := s.recordings.List(ctx, filter, page.Query{Size: mostPerCall})
+	found, err := s.recordings.List(ctx, filter, page.Query{Size: maxPerCall})
 	if err != nil {
 		return nil, fmt.Errorf("listing the recordings of a call: %w", err)
 	}
 	return found.Items, nil
 }
 
-// mostPerCall is how many of a call's recordings are examined, newest first. Only one per track can
+// maxPerCall is how many of a call's recordings are examined, newest first. Only one per track can
 // be in progress at a time.
-const mostPerCall = 100
+const maxPerCall = 100
 
 // has reports whether this process is making the recording.
 func (s *Spools) has(sid string) bool {

@@ -66,7 +66,8 @@ func (s *Spools) render(ctx context.Context, file *os.File) error {
 	if err != nil {
 		return fmt.Errorf("finding the recording: %w", err)
 	}
-	if err = s.ingest(ctx, file, rec); errors.Is(err, problem.Invalid) {
+	err = s.ingest(ctx, file, rec)
+	if errors.Is(err, problem.Invalid) {
 		// It may have been deleted or completed in the meantime.
 		now, lost := s.find(ctx, c)
 		if errors.Is(lost, problem.NotFound) || lost == nil && !isMissing(now) {

@@ -72,7 +72,8 @@ func (s *Section) setTransport(name, value string) error {
 			return invalid("a=fingerprint is malformed")
 		}
 		// A section may have several fingerprints. All clients support sha-256.
-		if hash = strings.ToLower(hash); s.Fingerprint.Hash != "sha-256" || hash == "sha-256" {
+		hash = strings.ToLower(hash)
+		if s.Fingerprint.Hash != "sha-256" || hash == "sha-256" {
 			s.Fingerprint = Fingerprint{hash, strings.ToUpper(digits)}
 		}
 	}

@@ -173,7 +173,8 @@ func (s *Section) events(clock int) (best Codec, ok bool) {
 			continue
 		}
 		best = Codec{Type: c.Type, Name: Events, Clock: c.Clock, Parameters: "0-15"}
-		if ok = true; c.Clock == clock {
+		ok = true
+		if c.Clock == clock {
 			break
 		}
 	}

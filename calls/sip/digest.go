@@ -73,7 +73,8 @@ func parseDigest(header string) (c credentials, ok bool) {
 		}
 		rest = next
 	}
-	if c.algorithm = strings.ToUpper(c.algorithm); c.algorithm == "" {
+	c.algorithm = strings.ToUpper(c.algorithm)
+	if c.algorithm == "" {
 		c.algorithm = "MD5" // RFC 7616, section 3.4
 	}
 	return c, true

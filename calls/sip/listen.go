@@ -264,7 +264,8 @@ func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
 			continue
 		}
 
-		if head = append(head, line...); len(head) > maxHead {
+		head = append(head, line...)
+		if len(head) > maxHead {
 			return nil, errTooLong
 		}
 		if blank {

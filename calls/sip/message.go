@@ -322,7 +322,8 @@ func isSDP(m sip.Message) bool {
 func requires(r *sip.Request) string {
 	for _, h := range r.GetHeaders("require") {
 		for name := range strings.SplitSeq(h.Value(), ",") {
-			if name = strings.TrimSpace(name); name != "" {
+			name = strings.TrimSpace(name)
+			if name != "" {
 				return name
 			}
 		}

@@ -66,7 +66,8 @@ func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
 // outside or must not be accepted. The INVITE is then treated like one from an unknown phone.
 func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
 	if len(r.GetHeaders("authorization")) == 0 {
-		if c, ok, err = s.fromGateway(ctx, r, f); ok || err != nil {
+		c, ok, err = s.fromGateway(ctx, r, f)
+		if ok || err != nil {
 			return c, ok, err
 		}
 	}

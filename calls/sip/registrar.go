@@ -26,9 +26,9 @@ const (
 
 	// The registrations that wait for a response at a time, and those of one project: gateways that do
 	// not respond must not keep other projects from registering. And how many a project may have.
-	mostAtRegister = 64
-	mostOfProject  = 4
-	mostRegistered = 100
+	maxAtRegister = 64
+	maxOfProject  = 4
+	maxRegistered = 100
 )
 
 // An enrollment is what the server knows about its registration at a gateway. Server.mu guards it.
@@ -86,7 +86,7 @@ func (s *Server) readGateways(ctx context.Context) error {
 			continue
 		}
 		wanted[g.ProjectID]++
-		if wanted[g.ProjectID] <= mostRegistered && s.isRegistrar(ctx, g) {
+		if wanted[g.ProjectID] <= maxRegistered && s.isRegistrar(ctx, g) {
 			s.registerAt(ctx, g, waiting)
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Server) registerAt(ctx context.Context, g fabric.Gateway, waiting map[s
 			updated: g.Updated}
 		s.registrations[g.ID] = r
 	}
-	due := !r.pending && !now.Before(r.next) && waiting[""] < mostAtRegister && waiting[g.ProjectID] < mostOfProject
+	due := !r.pending && !now.Before(r.next) && waiting[""] < maxAtRegister && waiting[g.ProjectID] < maxOfProject
 	r.pending = r.pending || due
 	s.mu.Unlock()
 	if !due {

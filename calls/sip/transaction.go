@@ -209,7 +209,8 @@ func (t *clientTx) tick() {
 		if t.flow.udp != nil && !t.provisional {
 			t.flow.write(t.bytes)
 		}
-		if t.pause *= 2; !t.request.IsInvite() {
+		t.pause *= 2
+		if !t.request.IsInvite() {
 			t.pause = min(t.pause, timerT2)
 		}
 		t.timer = t.server.after(t.pause, t.tick)

@@ -13,23 +13,25 @@ import (
 	"github.com/pion/turn/v5"
 )
 
-// checkFor limits how long a check may take.
-const checkFor = 10 * time.Second
+// checkTimeout is the longest time that a check may take.
+const checkTimeout = 10 * time.Second
 
-// Check returns an error unless a client that connects to the server's URL can get an allocation
-// and send from it to the media port.
+// Check connects to the server's URL as a client, allocates an address and asks for permission to
+// send from there to the media port. It returns the error of the first step that fails.
 func (s *Server) Check(ctx context.Context) error {
 	if len(s.config.Own) == 0 {
 		return errors.New("this node has no media address for UDP")
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkFor)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	username, password := s.credentials("check", time.Now().Add(checkFor))
-	c := turn.ClientConfig{Username: username, Password: password, Realm: realm}
-	if c.RequestedAddressFamily = turn.RequestedAddressFamilyIPv4; s.config.Own[0].Addr().Is6() {
-		c.RequestedAddressFamily = turn.RequestedAddressFamilyIPv6
+	username, password := s.credentials("check", time.Now().Add(checkTimeout))
+	family := turn.RequestedAddressFamilyIPv4
+	if s.config.Own[0].Addr().Is6() {
+		family = turn.RequestedAddressFamilyIPv6
 	}
-	client, end, err := connect(ctx, s.config.URL, s.config.Roots, c)
+	client, end, err := connect(ctx, s.config.URL, s.config.Roots, turn.ClientConfig{
+		Username: username, Password: password, Realm: realm, RequestedAddressFamily: family,
+	})
 	if err != nil {
 		return err
 	}
@@ -46,8 +48,8 @@ func (s *Server) Check(ctx context.Context) error {
 	return nil
 }
 
-// Reach returns an error unless a server answers at a TURN URL. If roots is nil, the system's are
-// used.
+// Reach sends a request to the server at a TURN URL. It returns an error if the server does not
+// answer. If roots is nil, the system's are used.
 func Reach(ctx context.Context, url string, roots *x509.CertPool) error {
 	client, end, err := connect(ctx, url, roots, turn.ClientConfig{})
 	if err != nil {
@@ -71,9 +73,11 @@ func connect(
 	closeConn := func() { _ = conn.Close() } // nothing is left to send
 	stop := context.AfterFunc(ctx, closeConn)
 
-	at := conn.RemoteAddr().String()
-	c.Conn, c.LoggerFactory = turn.NewSTUNConn(conn), quiet{}
-	c.STUNServerAddr, c.TURNServerAddr = at, at
+	c.Conn = turn.NewSTUNConn(conn)
+	c.LoggerFactory = quiet{}
+	c.STUNServerAddr = conn.RemoteAddr().String()
+	c.TURNServerAddr = c.STUNServerAddr
+
 	if client, err = turn.NewClient(&c); err == nil {
 		err = client.Listen()
 	}

@@ -146,7 +146,8 @@ func (v vertoParams) command() (cmd calls.Command, o vertoOutcome, ok bool) {
 	case "verto.subscribe":
 		cmd.Op, text = calls.Subscribe, "OK"
 	case "verto.modify":
-		if cmd.Op, ok = modifications[p.Action]; ok {
+		cmd.Op, ok = modifications[p.Action]
+		if ok {
 			text = "OK"
 		}
 	}

@@ -65,7 +65,8 @@ func (a auditAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer)
 			continue
 		}
 		var err error
-		if *at, err = time.Parse(time.RFC3339, text); err != nil || at.Year() < 1970 || at.Year() > 9999 {
+		*at, err = time.Parse(time.RFC3339, text)
+		if err != nil || at.Year() < 1970 || at.Year() > 9999 {
 			errs = append(errs, problem.BadParam(name, "%s must be a time such as 2030-01-31T12:00:00Z", name))
 		}
 	}

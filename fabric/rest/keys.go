@@ -23,7 +23,8 @@ type keyRequest struct {
 // input converts the request to an APIKeyInput. err joins the errors for all invalid members.
 func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error) {
 	var errs []error
-	if out.Name = in.Name; in.Name != nil && strings.TrimSpace(*in.Name) == "" {
+	out.Name = in.Name
+	if in.Name != nil && strings.TrimSpace(*in.Name) == "" {
 		errs = append(errs, problem.Missing("name"))
 	}
 	if in.Permissions != nil {

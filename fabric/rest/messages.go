@@ -39,7 +39,8 @@ type joinRequest struct {
 
 // conversation returns the name of the conversation.
 func (in joinRequest) conversation() (name string, err error) {
-	if name = in.ConversationID; name != "" {
+	name = in.ConversationID
+	if name != "" {
 		return name, nil
 	}
 	for _, id := range in.Addresses {

@@ -254,7 +254,8 @@ func (si *signIn) chooseAccount(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	if req.Chosen = s.ID; req.Satisfied(s, si.Now()) || !req.Means(s) {
+	req.Chosen = s.ID
+	if req.Satisfied(s, si.Now()) || !req.Means(s) {
 		return si.flow.afterLogin(w, r, c, req, s)
 	}
 

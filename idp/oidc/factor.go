@@ -73,7 +73,8 @@ func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client
 		return st, true, nil
 	}
 
-	if st.has, err = fp.Logins.FactorsOf(r.Context(), st.req.Proof.SubscriberID); err != nil || !st.has.Any() {
+	st.has, err = fp.Logins.FactorsOf(r.Context(), st.req.Proof.SubscriberID)
+	if err != nil || !st.has.Any() {
 		return st, err == nil, err
 	}
 	st.has.Passkeys = st.has.Passkeys && fp.Factors.Passkeys()

@@ -134,7 +134,8 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 		req.hint, clientID = hint, hint.ClientID
 	}
 	if clientID != "" {
-		if req.client, err = lo.Clients.Find(r.Context(), clientID); errors.Is(err, problem.NotFound) {
+		req.client, err = lo.Clients.Find(r.Context(), clientID)
+		if errors.Is(err, problem.NotFound) {
 			return req, badLogout(badLogoutApp, noClient)
 		} else if err != nil {
 			return req, err
@@ -182,7 +183,8 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 		if err != nil {
 			return err
 		}
-		if page.Cancel = "/"; projectID != "" {
+		page.Cancel = "/"
+		if projectID != "" {
 			page.Cancel = accountURL(projectID)
 		}
 	}

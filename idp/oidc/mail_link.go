@@ -151,7 +151,8 @@ func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.L
 	if err != nil {
 		return err
 	}
-	if page.Button = button; button == nil {
+	page.Button = button
+	if button == nil {
 		page.Text = append(page.Text, lp.words(r).Say("reset.to-app"))
 		page.Account = accountLink(lp.words(r), l.ProjectID)
 	}

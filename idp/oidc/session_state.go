@@ -51,7 +51,8 @@ func (pg *pages) browserState(b *web.Browser) string {
 // writeBrowserState returns the state of a browser, and sets the cookie with it unless the browser
 // already has it.
 func (pg *pages) writeBrowserState(w http.ResponseWriter, r *http.Request, b *web.Browser) (state string) {
-	if state = pg.browserState(b); pg.cookies.BrowserState(r) != state {
+	state = pg.browserState(b)
+	if pg.cookies.BrowserState(r) != state {
 		pg.cookies.SetBrowserState(w, r, state)
 	}
 	return state

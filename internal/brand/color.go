@@ -38,7 +38,8 @@ func (c Color) String() string {
 // luminance returns the relative luminance as defined in WCAG 2.2.
 func (c Color) luminance() float64 {
 	part := func(v float64) float64 {
-		if v /= 255; v <= 0.04045 {
+		v /= 255
+		if v <= 0.04045 {
 			return v / 12.92
 		}
 		return math.Pow((v+0.055)/1.055, 2.4)

@@ -220,7 +220,8 @@ func (r *serverRows) explained(err error) error {
 	if err == nil {
 		return nil
 	}
-	if err = r.conn.check(err); r.pool != nil {
+	err = r.conn.check(err)
+	if r.pool != nil {
 		return explain(err)
 	}
 	return err

@@ -179,7 +179,8 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 	for i, c := range batch {
 		if c.once {
 			// If the file failed, SQLite may have rolled back the whole batch.
-			if errs[i] = safely(c.do, w.statementTx()); isOutage(errs[i]) {
+			errs[i] = safely(c.do, w.statementTx())
+			if isOutage(errs[i]) {
 				return nil, false, errs[i]
 			}
 		} else if errs[i], err = run(c); err != nil {
@@ -212,7 +213,8 @@ func (w *writer) nested(c change) (refused, fatal error) {
 	}
 
 	before := w.memory
-	if refused = safely(c.do, w.tx()); refused != nil {
+	refused = safely(c.do, w.tx())
+	if refused != nil {
 		w.memory = before
 		if err := w.exec(`ROLLBACK TO change`); err != nil {
 			return nil, fmt.Errorf("undoing a change: %w", errors.Join(refused, err))

@@ -41,7 +41,8 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 
 // isPublic reports whether an address belongs to the internet.
 func isPublic(ip netip.Addr) bool {
-	if ip = ip.Unmap(); !ip.IsValid() || ip.Zone() != "" {
+	ip = ip.Unmap()
+	if !ip.IsValid() || ip.Zone() != "" {
 		return false
 	}
 	if ip.Is6() {

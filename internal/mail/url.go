@@ -49,7 +49,8 @@ func ParseURL(raw string) (Server, error) {
 		s.Port = 465
 	}
 	if p := u.Port(); p != "" {
-		if s.Port, err = strconv.Atoi(p); err != nil || s.Port < 1 || s.Port > 65535 {
+		s.Port, err = strconv.Atoi(p)
+		if err != nil || s.Port < 1 || s.Port > 65535 {
 			return s, fmt.Errorf("needs a port from 1 to 65535")
 		}
 	}

@@ -101,7 +101,8 @@ func (c Cookies) BrowserState(r *http.Request) string { return c.read(r, stateCo
 // SetBrowserState sets the state of a browser's logins, which must reveal nothing about them.
 func (c Cookies) SetBrowserState(w http.ResponseWriter, r *http.Request, value string) {
 	ck := c.make(r, stateCookie, value)
-	if ck.HttpOnly = false; ck.Secure {
+	ck.HttpOnly = false
+	if ck.Secure {
 		ck.SameSite = http.SameSiteNoneMode
 	}
 	http.SetCookie(w, ck)

@@ -229,7 +229,8 @@ func form(r *http.Request, kind string, most int64) (url.Values, error) {
 
 	err := r.ParseForm()
 	if err == nil {
-		if err = r.ParseMultipartForm(most); errors.Is(err, http.ErrNotMultipart) {
+		err = r.ParseMultipartForm(most)
+		if errors.Is(err, http.ErrNotMultipart) {
 			err = nil
 		}
 	}

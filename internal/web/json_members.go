@@ -40,7 +40,8 @@ func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 		}
 		members[name] = body[at:end:end]
 
-		if at = nextToken(body, end); body[at] == ',' {
+		at = nextToken(body, end)
+		if body[at] == ',' {
 			at = nextToken(body, at+1)
 		}
 	}

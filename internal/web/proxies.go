@@ -73,7 +73,8 @@ func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 		if !ok {
 			break // unknown or obfuscated: use the address of the hop that reported it
 		}
-		if client = at; !p.trusts(at) {
+		client = at
+		if !p.trusts(at) {
 			break
 		}
 	}

@@ -159,7 +159,8 @@ func (w *Words) Say(key string, values ...any) string {
 func (w *Words) HTML(key string, values ...any) template.HTML {
 	escaped := make([]any, len(values))
 	for i, v := range values {
-		if escaped[i] = v; i%2 == 1 {
+		escaped[i] = v
+		if i%2 == 1 {
 			escaped[i] = html.EscapeString(fmt.Sprint(v))
 		}
 	}

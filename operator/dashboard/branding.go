@@ -205,7 +205,8 @@ func (a *brandPages) saveBranding(v *visit) error {
 	p := v.project
 	change := fabric.ProjectChange{Name: text("name", p.Name), Color: text("color", p.Color),
 		Terms: text("tos_uri", p.Terms), Privacy: text("policy_uri", p.Privacy)}
-	if wrong = errors.Join(wrong, change.Check(), err); wrong != nil {
+	wrong = errors.Join(wrong, change.Check(), err)
+	if wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, nil, uploaded, wrong)
 	}
 	if _, err := a.Fabric.Projects.Update(v.r.Context(), p.ID, change); err != nil {
@@ -229,7 +230,8 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	uploaded, isGiven, err := v.typedLogo()
 
 	v.form.Set("color", colorOf(v.form))
-	if wrong = errors.Join(wrong, err); wrong == nil {
+	wrong = errors.Join(wrong, err)
+	if wrong == nil {
 		wrong = a.Clients.Clients.Change(v.r.Context(), c.ID, func(now *idp.Client) {
 			for name, member := range map[string]struct{ kept, now *string }{
 				"name": {&c.Name, &now.Name}, "color": {&c.BrandColor, &now.BrandColor},

@@ -117,7 +117,8 @@ func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity,
 			}
 			names[of] = name
 		}
-		if found.Name = name; name != "" {
+		found.Name = name
+		if name != "" {
 			found.URL = a.urlOf(v, e.ProjectID, kind, id)
 		}
 		return found, nil

@@ -297,7 +297,8 @@ func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 		return v.redirect(factorPath(p.Next))
 	}
 	var ok bool
-	if p.Faults, ok = wrongCode(err); ok {
+	p.Faults, ok = wrongCode(err)
+	if ok {
 		return a.enrolPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {

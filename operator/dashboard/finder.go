@@ -108,7 +108,8 @@ func writeCSV[T any](
 			_ = out.Write(audit.Neutral(line(one)))
 		}
 		out.Flush()
-		if n += len(found.Items); out.Error() != nil || found.Next == "" || n >= maxExported {
+		n += len(found.Items)
+		if out.Error() != nil || found.Next == "" || n >= maxExported {
 			return nil
 		}
 		if found, err = list(page.Query{Size: page.MaxSize, From: found.Next}); err != nil {

@@ -58,7 +58,8 @@ func (a *ingestKeyPages) createIngestKey(v *visit) error {
 	p := ingestKeysPage{Name: v.form.Get("name")}
 	_, secret, err := a.Fabric.IngestKeys.Create(v.r.Context(), v.project.ID, p.Name, nil)
 	var wrong bool
-	if p.Faults, wrong = describeFaults(err); wrong {
+	p.Faults, wrong = describeFaults(err)
+	if wrong {
 		return a.ingestKeysPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {

@@ -76,7 +76,8 @@ func (a *operatorPages) invite(v *visit) error {
 	}
 	_, token, err := a.Operators.Invite(v.r.Context(), p.Email, m, v.operator.Email)
 	var ok bool
-	if p.Faults, ok = describeFaults(err); ok {
+	p.Faults, ok = describeFaults(err)
+	if ok {
 		return a.inviteForm(v, http.StatusUnprocessableEntity, p, m)
 	}
 	if err != nil {

@@ -100,7 +100,8 @@ func (a *keyPages) createKey(v *visit) error {
 	}
 
 	k, secret, err := a.Fabric.APIKeys.Create(v.r.Context(), v.project.ID, in, nil)
-	if p.Faults, ok = describeFaults(err); ok {
+	p.Faults, ok = describeFaults(err)
+	if ok {
 		return a.keyForm(v, http.StatusUnprocessableEntity, p, v.form["scope"])
 	}
 	if err != nil {

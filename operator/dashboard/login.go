@@ -217,7 +217,8 @@ func (a *loginPages) setUp(v *visit) error {
 	}
 	p.Name = name
 	o, err := a.Operators.Use(v.r.Context(), p.Token, operator.Input{Email: &email, Name: &name, Password: &secret})
-	if p.Faults, _ = describeFaults(err); p.Faults != nil {
+	p.Faults, _ = describeFaults(err)
+	if p.Faults != nil {
 		return a.page(v, http.StatusUnprocessableEntity, "Set up", "setup", p)
 	}
 	if errors.Is(err, problem.NotFound) { // somebody else has used the link in the meantime
@@ -287,7 +288,8 @@ func nextOf(r *http.Request) string {
 	if r.Method != http.MethodGet {
 		path = refererPath(r)
 	}
-	if path = ownPath(path); path == "" || path == Prefix {
+	path = ownPath(path)
+	if path == "" || path == Prefix {
 		return ""
 	}
 	return "?" + nextQuery(path)

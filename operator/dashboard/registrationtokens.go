@@ -73,7 +73,8 @@ func (a *registrationTokenPages) createRegistrationToken(v *visit) error {
 	p := registrationTokensPage{Name: v.form.Get("name"), Uses: v.form.Get("uses"), Expires: v.form.Get("expires")}
 	secret, err := a.newRegistrationToken(v, p)
 	var wrong bool
-	if p.Faults, wrong = describeFaults(err); wrong {
+	p.Faults, wrong = describeFaults(err)
+	if wrong {
 		return a.registrationTokensPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {

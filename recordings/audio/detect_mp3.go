@@ -139,11 +139,13 @@ func (m *mp3) findFrame(start int64, search bool) (mp3Frame, int64) {
 func (m *mp3) chains(f mp3Frame, at int64, n int) bool {
 	next := f
 	for i := 1; i < n; i++ {
-		if at += int64(next.length); at == m.size && i >= 2 {
+		at += int64(next.length)
+		if at == m.size && i >= 2 {
 			return true
 		}
 		var ok bool
-		if next, ok = m.frame(at); !ok || !next.like(f) {
+		next, ok = m.frame(at)
+		if !ok || !next.like(f) {
 			return false
 		}
 	}
@@ -156,7 +158,8 @@ func (m *mp3) count(first mp3Frame, at int64) (frames, junk int64) {
 	for at < m.size && junk <= m.size/mp3MaxJunk {
 		f, ok := m.frame(at)
 		if ok && f.like(first) && (at+int64(f.length) >= m.size || junk == 0 || m.chains(f, at, 2)) {
-			if at += int64(f.length); at <= m.size {
+			at += int64(f.length)
+			if at <= m.size {
 				frames++
 			}
 			continue
@@ -226,7 +229,8 @@ func (m *mp3) frame(at int64) (f mp3Frame, ok bool) {
 	}
 
 	f.length = f.samples/8*bits*1000/f.rate + int(b[2]>>1&1)
-	if f.channels = 2; b[3]>>6 == 3 {
+	f.channels = 2
+	if b[3]>>6 == 3 {
 		f.channels = 1
 	}
 	return f, true

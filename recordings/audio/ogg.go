@@ -73,7 +73,8 @@ func oggFormat(f *wav.Facts, packet []byte) (skip int64, err error) {
 // none.
 func lastGranule(tail []byte, serial uint32) int64 {
 	for at := len(tail); ; {
-		if at = bytes.LastIndex(tail[:at], []byte("OggS\x00")); at < 0 {
+		at = bytes.LastIndex(tail[:at], []byte("OggS\x00"))
+		if at < 0 {
 			return -1
 		}
 		page := tail[at:]

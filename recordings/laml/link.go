@@ -123,7 +123,8 @@ func (a *API) mayFetch(
 	r *http.Request, sid string, formats ...recordings.Format,
 ) (o recordings.Owner, auth recordings.MediaAuth, err error) {
 	o.ProjectID = r.PathValue("AccountSid")
-	if auth, err = a.recordings.MediaAuth(r.Context(), o.ProjectID); err != nil || auth == recordings.Public {
+	auth, err = a.recordings.MediaAuth(r.Context(), o.ProjectID)
+	if err != nil || auth == recordings.Public {
 		return o, auth, err
 	}
 

@@ -158,14 +158,16 @@ func parsePageQuery(r *http.Request, filters []string) (pageQuery, url.Values, e
 func (q *pageQuery) paging(values url.Values) (err error) {
 	q.query.Size = page.DefaultSize
 	if size := values.Get("PageSize"); size != "" {
-		if q.query.Size, err = strconv.Atoi(size); err != nil || q.query.Size < 1 {
+		q.query.Size, err = strconv.Atoi(size)
+		if err != nil || q.query.Size < 1 {
 			return problem.BadParam("PageSize", "PageSize must be an integer from 1 to %d", page.MaxSize)
 		}
 		q.query.Size = min(q.query.Size, page.MaxSize)
 	}
 
 	if number := values.Get("Page"); number != "" {
-		if q.page, err = strconv.Atoi(number); err != nil || q.page < 0 {
+		q.page, err = strconv.Atoi(number)
+		if err != nil || q.page < 0 {
 			return problem.BadParam("Page", "Page must be an integer from 0")
 		}
 	}
@@ -291,7 +293,8 @@ func (q *listQuery) lasting(values url.Values) error {
 
 // marked parses the tag by which to filter, and whether to list only recordings on hold.
 func (q *listQuery) marked(values url.Values) error {
-	if q.filter.Tag = values.Get(tagged); q.filter.Tag != "" {
+	q.filter.Tag = values.Get(tagged)
+	if q.filter.Tag != "" {
 		if err := recordings.CheckTag(tagged, q.filter.Tag); err != nil {
 			return err
 		}
@@ -306,7 +309,8 @@ func (q *listQuery) flagged(values url.Values) error {
 		return nil
 	}
 	var ok bool
-	if q.filter.Flag, ok = levels.FlagOf(name); !ok {
+	q.filter.Flag, ok = levels.FlagOf(name)
+	if !ok {
 		return problem.BadParam(flagged, "%s must be one of %s", flagged, strings.Join(levels.FlagNames(), ", "))
 	}
 	return nil

@@ -167,7 +167,8 @@ func (f *form) next() (file *multipart.Part, err error) {
 
 		f.fields.Add(part.FormName(), string(value))
 		f.parts++
-		if f.bytes += len(part.FormName()) + len(value); f.bytes >= maxFields || f.parts > maxParts {
+		f.bytes += len(part.FormName()) + len(value)
+		if f.bytes >= maxFields || f.parts > maxParts {
 			return nil, problem.New(problem.TooLarge, "request_too_large",
 				"the fields of the form are too many or too large")
 		}

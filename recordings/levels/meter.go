@@ -66,7 +66,8 @@ func (m *meter) add(samples []int16) {
 		}
 		samples = samples[len(run):]
 		m.frames += n
-		if m.outline.left -= n; m.outline.left == 0 {
+		m.outline.left -= n
+		if m.outline.left == 0 {
 			m.endPixel()
 		}
 		if m.frames == m.slot.ends {

@@ -54,7 +54,8 @@ func ReadSidecar(text []byte, d *recordings.Description) error {
 		}
 	}
 	if d.CallSid == "" && d.ConferenceSid == "" {
-		if d.CallSid = of("call"); d.CallSid == "" {
+		d.CallSid = of("call")
+		if d.CallSid == "" {
 			d.ConferenceSid = of("conference")
 		}
 	}

@@ -74,17 +74,20 @@ func (s selection) filter(projectID string) (recordings.Filter, error) {
 		CallSid: s.CallID, ConferenceSid: s.ConferenceID, Party: s.Party, Direction: s.Direction,
 		DurationFrom: inSeconds(s.Longer), DurationBefore: inSeconds(s.Shorter),
 	}
+
 	var errs []error
 	if s.Tag != "" {
 		errs = append(errs, recordings.CheckTag("filter", s.Tag))
 	}
 	if s.Flag != "" {
 		var ok bool
-		if f.Flag, ok = levels.FlagOf(s.Flag); !ok {
+		f.Flag, ok = levels.FlagOf(s.Flag)
+		if !ok {
 			errs = append(errs, problem.BadParam("filter",
 				"flag must be one of %s", strings.Join(levels.FlagNames(), ", ")))
 		}
 	}
+
 	var err error
 	if f.CreatedFrom, err = parseTime("created_from", s.CreatedFrom); err != nil {
 		errs = append(errs, err)

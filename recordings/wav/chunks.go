@@ -230,7 +230,8 @@ func (p *parser) onlyChunks(offset int64) (bool, error) {
 	end := offset
 	c, ok, err := p.chunkAt(offset)
 	for ; ok && err == nil; c, ok, err = p.chunkAt(end) {
-		if end = c.end() + c.size%2; c.end() > p.size {
+		end = c.end() + c.size%2
+		if c.end() > p.size {
 			return false, nil
 		}
 	}

@@ -167,7 +167,8 @@ func (f *Format) adpcm() error {
 	if f.Bits != 4 {
 		return broken("it claims ADPCM samples of %d bits", f.Bits)
 	}
-	if f.BlockFrames = f.inBlock(f.BlockAlign); f.BlockFrames <= 2 {
+	f.BlockFrames = f.inBlock(f.BlockAlign)
+	if f.BlockFrames <= 2 {
 		return broken("it claims ADPCM blocks of %d bytes", f.BlockAlign)
 	}
 	return nil

@@ -123,7 +123,8 @@ func (g *g722) join(dst []int16) {
 func (b *g722Band) scale(change, most int32, shift int32) {
 	b.log = min(max(b.log*127>>7+change, 0), most)
 	step := g722Inverse[b.log>>6&31]
-	if shift -= b.log >> 11; shift < 0 {
+	shift -= b.log >> 11
+	if shift < 0 {
 		step <<= -shift
 	} else {
 		step >>= shift

@@ -61,7 +61,8 @@ func (m *marks) passed(n int64) {
 	if m.next != (m.count()+1)*m.step || m.next >= m.blocks {
 		return
 	}
-	if m.states = m.decoder.save(m.states); m.count() == maxMarks {
+	m.states = m.decoder.save(m.states)
+	if m.count() == maxMarks {
 		m.thin()
 	}
 }

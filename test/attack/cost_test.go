@@ -64,9 +64,9 @@ func processOf(t *testing.T, s *harness.Server) (p process) {
 
 // The constants bound what one hostile request may cost.
 const (
-	mostCPU  = 50 * time.Millisecond
-	mostHeap = 5 << 20
-	mostMore = 20 * time.Millisecond
+	maxCPU  = 50 * time.Millisecond
+	maxHeap = 5 << 20
+	maxMore = 20 * time.Millisecond
 )
 
 // TestI17HostileRequests sends requests that are designed to be costly. Each costs less than 50 ms
@@ -176,14 +176,14 @@ func TestI17HostileRequests(t *testing.T) {
 		return cost
 	}
 	check := func(name string, r request, most time.Duration) {
-		if cost := least(name, r, most); cost.cpu >= most || cost.heap >= mostHeap {
+		if cost := least(name, r, most); cost.cpu >= most || cost.heap >= maxHeap {
 			t.Errorf("%s costs %v of processor time and %d bytes, want less than %v and %d", name, cost.cpu,
-				cost.heap, most, mostHeap)
+				cost.heap, most, maxHeap)
 		}
 	}
 
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		check(name, requests[name], mostCPU)
+		check(name, requests[name], maxCPU)
 	}
 
 	subscriber := func(password string) request {
@@ -191,7 +191,7 @@ func TestI17HostileRequests(t *testing.T) {
 			jsonBody(`{"email":"x@example.com","password":"` + password + `"}`)}
 	}
 	ordinary := least("an ordinary password", subscriber("fathom lantern quarry"), 0)
-	check("a password of signs", subscriber("4@8({[<369&#!1/|0$5+7%24@8({[<36"), ordinary.cpu+mostMore)
+	check("a password of signs", subscriber("4@8({[<369&#!1/|0$5+7%24@8({[<36"), ordinary.cpu+maxMore)
 	_ = w.Flush() // to a buffer
 	t.Logf("the cost of each request, with that of measuring it:%s", table.String())
 }
@@ -208,7 +208,7 @@ func leastCost(t *testing.T, s *harness.Server, most time.Duration, request func
 		}
 		cost := processOf(t, s).since(before)
 		least = process{min(least.cpu, cost.cpu), min(least.heap, cost.heap)}
-		if least.cpu < most && least.heap < mostHeap {
+		if least.cpu < most && least.heap < maxHeap {
 			break
 		}
 	}

@@ -71,7 +71,8 @@ func makeBeginning(t T) *beginning {
 		}
 		content, readErr := os.ReadFile(filepath.Join(s.Data, e.Name()))
 
-		if b.files[e.Name()] = content; readErr != nil {
+		b.files[e.Name()] = content
+		if readErr != nil {
 			err = readErr
 		}
 	}

@@ -42,7 +42,8 @@ func WithinASecond(t T, what string, refused func() error) {
 		return refused()
 	})
 
-	if took -= pollEvery; took > revocationBound {
+	took -= pollEvery
+	if took > revocationBound {
 		t.Errorf("%s: refused only after %v, want %v", what, took, revocationBound)
 	}
 }

@@ -130,7 +130,8 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 	s.lives(ttl)
 
 	swap := func() (found bool, err error) {
-		if _, found, err = s.kept(ctx, key); found && err == nil {
+		_, found, err = s.kept(ctx, key)
+		if found && err == nil {
 			err = s.swapKept(ctx, key, old, new, ttl)
 		}
 		return found, err

@@ -35,7 +35,8 @@ func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found 
 // takeKept takes an entry from the fallback and marks it as deleted there.
 func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	for {
-		if value, found, err = s.kept(ctx, key); !found || err != nil {
+		value, found, err = s.kept(ctx, key)
+		if !found || err != nil {
 			return nil, found, err
 		}
 

@@ -72,7 +72,8 @@ func parse(raw string) (l location, err error) {
 		plain = scheme
 	}
 
-	if l.mode, known = modes[plain]; !ok || !known {
+	l.mode, known = modes[plain]
+	if !ok || !known {
 		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, " +
 			"with rediss instead of redis for TLS")
 	}
@@ -95,11 +96,13 @@ func (l *location) parseCredentials(raw string) (err error) {
 		raw = raw[:max(i, 0)]
 		if i < 0 { // redis-sentinel://MASTER:PASSWORD@…
 			var password string
-			if name, password, _ = strings.Cut(name, ":"); password != "" {
+			name, password, _ = strings.Cut(name, ":")
+			if password != "" {
 				raw = ":" + password
 			}
 		}
-		if l.master, err = url.PathUnescape(name); err != nil || l.master == "" {
+		l.master, err = url.PathUnescape(name)
+		if err != nil || l.master == "" {
 			return fmt.Errorf("the Redis URL lacks the master's name in the Sentinels: "+
 				"%s://MASTER@HOST:26379%s", l.scheme, encode)
 		}

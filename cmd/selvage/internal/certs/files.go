@@ -132,7 +132,8 @@ func (f *Files) Run(ctx context.Context) {
 
 		// Reload only files that have stopped changing and differ from those read last.
 		last := seen
-		if seen = f.stamp(); seen != last || seen == f.lastLoaded() {
+		seen = f.stamp()
+		if seen != last || seen == f.lastLoaded() {
 			continue
 		}
 

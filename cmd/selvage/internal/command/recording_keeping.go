@@ -82,7 +82,8 @@ func (c recordingCommands) changeRecordings(ctx context.Context, a *app, cmd *co
 	}
 	b := recordings.Bulk{Mark: in, DryRun: true, Expect: -1}
 	dry, _ := cmd.Flags().GetBool("dry-run")
-	if b.Delete, _ = cmd.Flags().GetBool("delete"); b.Delete == any {
+	b.Delete, _ = cmd.Flags().GetBool("delete")
+	if b.Delete == any {
 		return cli.Usagef("needs either --delete or a mark, such as --add-tag")
 	}
 	p, err := a.project(ctx, cmd)

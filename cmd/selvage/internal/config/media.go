@@ -39,7 +39,8 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 		return nil, nil, nil // DNS is unavailable: the server chooses
 	}
 	for _, ip := range found {
-		if ip = ip.Unmap(); hasAddress(ip) {
+		ip = ip.Unmap()
+		if hasAddress(ip) {
 			all = append(all, ip)
 		} else {
 			elsewhere = append(elsewhere, ip)

@@ -110,7 +110,8 @@ func (r *ageRecipients) UnmarshalText(text []byte) error {
 func split(text string) []string {
 	var parts []string
 	for _, part := range strings.Split(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
+		part = strings.TrimSpace(part)
+		if part != "" {
 			parts = append(parts, part)
 		}
 	}

@@ -38,7 +38,8 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 		types = append(types, one.Type)
 	}
 
-	if r.kind = d.c.Fabric.Resources.Kinds().ByType(k.Value); r.kind == nil {
+	r.kind = d.c.Fabric.Resources.Kinds().ByType(k.Value)
+	if r.kind == nil {
 		near := d.c.Suggest(k.Value, types)
 		if near == "" {
 			near = "; known are " + joinSorted(types)

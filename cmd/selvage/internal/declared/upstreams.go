@@ -68,13 +68,15 @@ func (d *Declarer) listUpstreams(ctx context.Context, projectID string) (all []u
 
 // settle normalizes the claims to the form in which listUpstreams returns them.
 func (u *upstream) settle() error {
-	if u.Upstream.Claims = nil; len(u.Claims) == 0 {
+	u.Upstream.Claims = nil
+	if len(u.Claims) == 0 {
 		return nil
 	}
 	if json.Unmarshal(u.Claims, &u.Upstream.Claims) != nil {
 		return problem.BadParam("claims", "needs the claims by field, such as {email: mail}")
 	}
-	if u.Claims = nil; len(u.Upstream.Claims) > 0 {
+	u.Claims = nil
+	if len(u.Upstream.Claims) > 0 {
 		u.Claims, _ = json.Marshal(u.Upstream.Claims) // a map of strings always encodes
 	}
 	return nil

@@ -84,7 +84,8 @@ func curl(op openapi.Operation) string {
 
 	if len(op.Bodies) > 0 {
 		sent := send(op.Bodies[0])
-		if line = append(line, sent...); len(sent) == 0 {
+		line = append(line, sent...)
+		if len(sent) == 0 {
 			line[0] = strings.Replace(line[0], "curl -sS", "curl -sS -X "+op.Method, 1)
 		}
 	}

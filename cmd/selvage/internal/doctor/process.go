@@ -47,7 +47,8 @@ func isDir(path string) bool {
 func (e *Examination) openFiles(context.Context) []Finding {
 	const remedy = "set LimitNOFILE=65536 in the unit, or run `ulimit -n 65536` before the start"
 	most, whose := uint64(0), "a server started by this account"
-	if most = limitOf(e.running.PID); e.alive && most > 0 {
+	most = limitOf(e.running.PID)
+	if e.alive && most > 0 {
 		whose = "the running server"
 	} else {
 		var limit syscall.Rlimit

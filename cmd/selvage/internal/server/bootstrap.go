@@ -26,7 +26,8 @@ func (a *App) inviteOwner(ctx context.Context) (link string, err error) {
 	if !a.serves(config.Dashboard) {
 		return "", nil
 	}
-	if link, err = a.setupLink(ctx); err != nil || link == "" {
+	link, err = a.setupLink(ctx)
+	if err != nil || link == "" {
 		return "", err
 	}
 	return link, datadir.Replace(filepath.Join(a.Config.Data, setupFile), []byte(link+"\n"), 0o600)

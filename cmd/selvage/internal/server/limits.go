@@ -38,25 +38,36 @@ func rates(c config.Config) limit.Rates {
 // outboundLimits returns the caps on calls through SIP gateways.
 func outboundLimits(c config.Config) calls.OutboundLimits {
 	l := c.Limits
-	n := func(limit int) int { // 0 means none in the configuration, and the default in package calls
-		if limit == 0 {
-			return -1
-		}
-		return limit
-	}
 	return calls.OutboundLimits{
-		Running: n(int(l.OutboundCalls)), ProjectRunning: n(int(l.OutboundCallsPerProject)),
-		Hourly: n(int(l.OutboundHourly)), ProjectHourly: n(int(l.OutboundHourlyPerProject)),
-		Daily:        time.Duration(n(int(l.OutboundMinutes))) * time.Minute,
-		ProjectDaily: time.Duration(n(int(l.OutboundMinutesPerProject))) * time.Minute,
-		Longest:      time.Duration(n(int(l.OutboundLongest))) * time.Minute,
+		Running:        outboundCount(int(l.OutboundCalls)),
+		ProjectRunning: outboundCount(int(l.OutboundCallsPerProject)),
+		Hourly:         outboundCount(int(l.OutboundHourly)),
+		ProjectHourly:  outboundCount(int(l.OutboundHourlyPerProject)),
+		Daily:          outboundMinutes(int(l.OutboundMinutes)),
+		ProjectDaily:   outboundMinutes(int(l.OutboundMinutesPerProject)),
+		Longest:        outboundMinutes(int(l.OutboundLongest)),
 	}
 }
 
-// loginRate allows n passwords immediately, and one and a half times as many per hour after that.
-// With the default of 10, these are at most 25 within any hour, and then one every four minutes.
-func loginRate(n int) session.Rate {
-	return session.Rate{Burst: n, Every: limit.Of(n, 40*time.Minute).Every}
+// outboundCount converts a number in the configuration, where 0 means unlimited, to one of package
+// calls, where -1 does and 0 means the default.
+func outboundCount(limit int) int {
+	if limit == 0 {
+		return -1
+	}
+	return limit
+}
+
+// outboundMinutes is like outboundCount, for a number of minutes.
+func outboundMinutes(limit int) time.Duration {
+	return time.Duration(outboundCount(limit)) * time.Minute
+}
+
+// loginRate returns a rate that allows this many wrong passwords immediately, and then one and a
+// half times as many per hour. With the default of 10, these are at most 25 within any hour: ten, and
+// one every four minutes.
+func loginRate(passwords int) session.Rate {
+	return session.Rate{Burst: passwords, Every: limit.Of(passwords, 40*time.Minute).Every}
 }
 
 // admit counts a request of an authenticated caller against its limits. who identifies the API
@@ -83,10 +94,11 @@ func (a *App) admitMessage(ctx context.Context, sender, embedKey string) error {
 	return err
 }
 
-// miss counts a request for media before it is known whether the media exists. found undoes the
-// count.
-func (a *App) miss(r *http.Request) (found func(), err error) {
-	from := web.Network(r)
-	return func() { a.limits.Unpass(limit.MediaMissesPerNetwork, from) },
-		a.limits.Pass(r.Context(), limit.MediaMissesPerNetwork, from)
+// countMediaMiss counts a request for media as a miss of its network, before it is known whether the
+// media exists. If it does, the caller calls found, which undoes the count.
+func (a *App) countMediaMiss(r *http.Request) (found func(), err error) {
+	network := web.Network(r)
+	err = a.limits.Pass(r.Context(), limit.MediaMissesPerNetwork, network)
+	found = func() { a.limits.Unpass(limit.MediaMissesPerNetwork, network) }
+	return found, err
 }

@@ -88,7 +88,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		}
 		api := laml.New(laml.Config{
 			Recordings: a.Recordings, Calls: a.CallRecords, Credentials: a.recordingsCaller, IngestKey: a.ingestKey,
-			Miss: a.miss, PublicURL: a.Where.Public,
+			Miss: a.countMediaMiss, PublicURL: a.Where.Public,
 			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Redirect: a.newRedirect(),
 			Log: log,
 		})

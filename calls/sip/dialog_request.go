@@ -1,0 +1,149 @@
+package sip
+
+import (
+	"strings"
+
+	"github.com/emiago/sipgo/sip"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// handleACK handles an ACK, which gets no response.
+func (s *Server) handleACK(r *sip.Request, f flow) {
+	if t := s.find(r, f); t != nil {
+		t.acknowledge()
+	}
+	if d := s.dialogOf(r, f); d != nil {
+		d.mu.Lock()
+		first, later := d.received, d.reTx
+		d.mu.Unlock()
+		for _, t := range []*serverTx{first, later} {
+			if t != nil {
+				t.acknowledge()
+			}
+		}
+	}
+}
+
+// handleInDialog handles a request within a dialog (RFC 3261, section 12.2.2).
+func (s *Server) handleInDialog(r *sip.Request, f flow) {
+	d := s.dialogOf(r, f)
+	if t := s.find(r, f); t != nil {
+		t.repeat()
+		return
+	}
+	if d == nil {
+		s.rejectUnknown(r, f)
+		return
+	}
+	t, fresh := s.serve(r, f)
+	if t == nil || !fresh {
+		return
+	}
+	if !d.advance(r.CSeq().SeqNo) {
+		t.respond(response(r, 500, "Request Out of Order", nil), nil)
+		return
+	}
+
+	switch r.Method {
+	case sip.INVITE, sip.UPDATE:
+		d.update(r, t)
+	case sip.BYE:
+		t.respond(response(r, 200, "OK", nil), nil)
+		d.byPhone()
+	case sip.INFO:
+		d.info(r, t)
+	case sip.OPTIONS:
+		t.respond(response(r, 200, "OK", nil, allow), nil)
+	default:
+		t.respond(response(r, 405, "Method Not Allowed", nil, allow), nil)
+	}
+}
+
+// advance reports whether a request with the sequence number seq is newer than all earlier ones.
+func (d *dialog) advance(seq uint32) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if seq <= d.theirSeq {
+		return false
+	}
+	d.theirSeq = seq
+	return true
+}
+
+// byPhone ends the call after the phone has sent a BYE.
+func (d *dialog) byPhone() {
+	if d.finish() {
+		d.hangUp(calls.Hangup, calls.NormalClearing)
+	}
+}
+
+// update handles a re-INVITE or an UPDATE, with which a phone holds or resumes the call, or moves
+// to another port.
+func (d *dialog) update(r *sip.Request, t *serverTx) {
+	if r.Method == sip.INVITE {
+		d.mu.Lock()
+		d.reTx = t
+		d.mu.Unlock()
+	}
+	contact := d.server.contactFor(d.flow)
+	switch {
+	case !d.updates.Allow(): // RFC 3261, section 14.2
+		t.respond(response(r, 500, "Too Many Updates", nil, sip.NewHeader("Retry-After", "1")), nil)
+		return
+	case r.Method == sip.UPDATE && len(r.Body()) == 0: // only renews the session (RFC 4028)
+		t.respond(response(r, 200, "OK", nil, contact), nil)
+		return
+	case !isSDP(r):
+		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
+		return
+	}
+
+	reply, err := d.do(calls.Command{Op: calls.Update, SDP: string(r.Body())})
+	if err != nil || reply.SDP == "" {
+		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
+		return
+	}
+	if c := contactOf(r); c != nil {
+		d.mu.Lock()
+		d.remote = c.Address
+		d.mu.Unlock()
+	}
+	t.respond(response(r, 200, "OK", []byte(reply.SDP), contact, allow), nil)
+}
+
+// info handles a digit that a phone sends in an INFO instead of over RTP.
+func (d *dialog) info(r *sip.Request, t *serverTx) {
+	digit := infoDigit(r)
+	if digit == "" {
+		t.respond(response(r, 415, "Unsupported Media Type", nil,
+			sip.NewHeader("Accept", "application/dtmf-relay, application/dtmf")), nil)
+		return
+	}
+	if _, err := d.do(calls.Command{Op: calls.Digits, Digits: digit}); err != nil {
+		t.respond(response(r, 400, "Bad Request", nil), nil)
+		return
+	}
+	t.respond(response(r, 200, "OK", nil), nil)
+}
+
+// infoDigit returns the digit in an INFO: "Signal=5" in application/dtmf-relay, or "5" in
+// application/dtmf.
+func infoDigit(r *sip.Request) string {
+	h := r.GetHeader("content-type")
+	if h == nil || len(r.Body()) > maxField {
+		return ""
+	}
+	switch strings.ToLower(strings.TrimSpace(h.Value())) {
+	case "application/dtmf":
+		return strings.TrimSpace(string(r.Body()))
+	case "application/dtmf-relay":
+		for line := range strings.Lines(string(r.Body())) {
+			name, value, _ := strings.Cut(line, "=")
+			if strings.EqualFold(strings.TrimSpace(name), "Signal") {
+				return strings.TrimSpace(value)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,140 @@
+package idp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// An IDHint is the content of an id_token_hint. Its login may have ended long ago. Subject and
+// SessionID are the client's names: [Subjects.SubscriberOf] returns the subscriber, and
+// [Subjects.SessionOf] the login.
+type IDHint struct{ Subject, ClientID, SessionID string }
+
+// OpenIDHint reads an ID token issued here, and verifies everything except its expiry (OpenID
+// Connect RP-Initiated Logout, section 2).
+func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
+	payload, ok := ts.Ring.VerifyJWS(token, typID)
+	var c idClaims
+	if !ok || json.Unmarshal(payload, &c) != nil || c.Issuer != ts.Issuer || c.Subject == "" || c.Expires == 0 {
+		return IDHint{}, false
+	}
+	return IDHint{Subject: c.Subject, ClientID: c.Audience, SessionID: c.SessionID}, true
+}
+
+// Open checks an access token of this issuer, sealed or JWT, and returns its content. If the token
+// is invalid or is for another audience, Open returns problem.Unauthenticated.
+func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
+	t, audience, err := ts.Inspect(ctx, raw)
+	if err == nil && audience != ts.Issuer {
+		return fabric.Token{}, problem.NoCredentials().Because("the token is for another resource")
+	}
+	return t, err
+}
+
+// OpenForUserinfo is like Open, but also accepts tokens that open only userinfo.
+func (ts *Tokens) OpenForUserinfo(ctx context.Context, raw string) (fabric.Token, error) {
+	t, audience, err := ts.Inspect(ctx, raw)
+	if err == nil && audience != ts.Issuer && audience != ts.userinfoURL() {
+		return fabric.Token{}, problem.NoCredentials().Because("the token is for another resource")
+	}
+	return t, err
+}
+
+// Inspect is like Open, but accepts a token for any of the client's resources, and also returns the
+// audience. It is for callers that describe or revoke the token, and do not grant access.
+func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
+	if strings.Contains(raw, "..") { // a JWE without an encrypted key
+		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
+		return t, ts.Issuer, err
+	}
+
+	payload, ok := ts.Ring.VerifyJWS(raw, typAccess)
+	var c accessClaims
+	if !ok || json.Unmarshal(payload, &c) != nil {
+		return t, "", problem.NoCredentials().Because("no key of this server signed the token")
+	}
+	t, err = ts.readAccess(ctx, c)
+	if err != nil || c.Audience == ts.Issuer || c.Audience == ts.userinfoURL() {
+		return t, c.Audience, err
+	}
+
+	client, err := ts.Client(ctx, t)
+	if err == nil && !slices.Contains(client.Resources, c.Audience) {
+		err = problem.NoCredentials().Because("the token is for a resource that the client does not have")
+	}
+	return t, c.Audience, err
+}
+
+// readAccess checks the claims of a JWT access token, except for whether this server is the
+// audience.
+func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
+	now := ts.Now()
+	t := fabric.Token{
+		Kind: fabric.Access, ID: c.ID, Issuer: c.Issuer, ProjectID: c.ProjectID, SubscriberID: c.Subject,
+		ClientID:  c.ClientID,
+		SessionID: c.SessionID, GrantID: c.GrantID, Scope: strings.Fields(c.Scope), Claims: c.Claims,
+		IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0), Binding: c.Confirmation.Binding(),
+	}
+
+	if c.GrantID == "" && c.Subject == c.ClientID {
+		t.Kind, t.SubscriberID = fabric.Service, ""
+	}
+	if _, ok := pairwiseSubject(c.Subject); ok {
+		client, err := ts.Client(ctx, t)
+		if err != nil {
+			return fabric.Token{}, err
+		}
+		t.SubscriberID = ts.subjects.SubscriberOf(client, c.Subject)
+		t.SessionID = ts.subjects.SessionOf(client, c.SessionID)
+	}
+
+	whole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" && c.IssuedAt > 0
+	timely := now.Before(t.ExpiresAt) && !t.IssuedAt.After(now.Add(skew)) && c.NotBefore <= now.Add(skew).Unix()
+	if c.Issuer != ts.Issuer || c.Audience == "" || !whole || !timely {
+		return fabric.Token{}, problem.NoCredentials().Because(
+			"the token is incomplete or expired, or another issuer made it")
+	}
+	// iat has a resolution of seconds. A revocation of the subscriber revokes the tokens issued
+	// before it, but must not affect the token of a new login in the same second. Older tokens from
+	// that second become invalid with their login.
+	check := t
+	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
+	return t, ts.Fabric.Tokens.Check(ctx, check)
+}
+
+// Client returns the client that a token was issued to.
+func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
+	c, err := ts.clients.Find(ctx, t.ClientID)
+	if errors.Is(err, problem.NotFound) {
+		return c, problem.NoCredentials().Because("the client of the token was deleted")
+	}
+	return c, err
+}
+
+// revoke revokes a single access token.
+func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
+	return ts.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID,
+		Until: t.ExpiresAt, Expires: t.ExpiresAt})
+}
+
+// Subscriber returns the subscriber of a token. If the subscriber is disabled by now, it returns
+// problem.Unauthenticated.
+func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
+	sub, err := ts.Fabric.Subscribers.Recent(ctx, t.ProjectID, t.SubscriberID)
+	if err != nil {
+		return sub, fmt.Errorf("finding subscriber: %w", err)
+	}
+	if sub.Disabled {
+		return sub, problem.NoCredentials().Because("the subscriber is disabled")
+	}
+	return sub, nil
+}
