@@ -37,7 +37,7 @@ const stockSteps = [
     id: "certificate",
     title: "Certificate",
     text: "That SDK speaks HTTPS and WSS only. Does this browser trust the server's certificate there?",
-    button: "Look",
+    button: "Check it",
     free: true, // needs no login
     async run() {
       const address = `https://fabric.${fabricHost.slice(fabricHost.indexOf(".") + 1)}`;
