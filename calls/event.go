@@ -17,6 +17,8 @@ type Socket struct {
 	Endpoint bool `json:"e,omitempty"` // the phone registers as a SIP endpoint
 
 	SRTP SRTP `json:"s,omitzero"` // of the phone; see Terms
+
+	Credential string `json:"k,omitempty"` // id of the phone's SIP credentials; "" for gateways and outside callers
 }
 
 // An EventKind names what happened.

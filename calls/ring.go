@@ -103,6 +103,8 @@ func (k *call) ringSocket(s Socket, to Party) {
 		token.Kind, token.ID = fabric.Guest, k.route.gateway.ID
 	case s.Endpoint:
 		token.Kind, token.ID = fabric.Guest, to.EndpointID
+	default:
+		token.ID = s.Credential // "" for browsers
 	}
 	l := k.newLeg(newID(), Client{Token: token, Socket: s}, to, true)
 	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, termsFor(s))

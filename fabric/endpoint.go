@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 // EndpointKind is the type of the resources that are SIP endpoints.
@@ -29,11 +30,12 @@ type EndpointStore interface {
 	NamedEndpoints(ctx context.Context, username string, most int) ([]Resource, error)
 	// SetEndpointPassword writes the sealed password of a SIP endpoint. It returns problem.Conflict if
 	// the endpoint was changed since old, the time of the change that the caller has read.
-	SetEndpointPassword(ctx context.Context, r Resource, old time.Time) error
+	SetEndpointPassword(ctx context.Context, r Resource, old time.Time, end revocation.Revocation) error
 }
 
 // NewPassword makes a password for the phones of a SIP endpoint, and returns the account with it. The
-// password is stored sealed and is not shown again. An earlier password is no longer valid.
+// password is stored sealed and is not shown again. An earlier password is no longer valid, and the calls
+// of phones that have it end.
 func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a SIPAccount, err error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -59,9 +61,12 @@ func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a S
 		old := r.Updated
 		r.Updated = later(es.now(), old.Add(time.Microsecond))
 		a = SIPAccount{credentialOf(r), password}
-		return es.store.SetEndpointPassword(ctx, r, old)
+		return es.store.SetEndpointPassword(ctx, r, old, ended(revocation.Token, r.ID, r.Updated))
 	})
-	return a, err
+	if err != nil {
+		return a, err
+	}
+	return a, es.c.Revocations.Sync(ctx)
 }
 
 // accounts returns the accounts of SIP endpoints with a username. Endpoints without a password are

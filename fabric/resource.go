@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 // Resources manages everything that can be called, except subscribers.
@@ -34,7 +35,7 @@ type ResourceStore interface {
 	UpdateResource(ctx context.Context, r Resource, old time.Time, tell Teller) error
 	// DeleteResource also deletes the resource's addresses. It returns problem.Conflict if the
 	// resource is assigned as a handler. It calls tell with the deleted resource.
-	DeleteResource(ctx context.Context, projectID, typ, id string, tell Teller) error
+	DeleteResource(ctx context.Context, projectID, typ, id string, end revocation.Revocation, tell Teller) error
 	// FindThings returns the resources and subscribers with these ids, in the order of ids. Missing
 	// ones are skipped.
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
@@ -283,11 +284,18 @@ func (rs *Resources) Delete(ctx context.Context, projectID string, k *kinds.Kind
 
 func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) error {
 	defer rs.caches.forget()
-	err := rs.store.DeleteResource(ctx, projectID, typ, id, rs.event(ResourceDeleted, rs.now()))
-	if errors.Is(err, problem.Conflict) {
-		return errAssigned()
+	var end revocation.Revocation
+	if typ == EndpointKind || typ == GatewayKind {
+		end = gone(revocation.Token, id, rs.now()) // the id of the tokens that stand for its phones
 	}
-	return err
+	err := rs.store.DeleteResource(ctx, projectID, typ, id, end, rs.event(ResourceDeleted, rs.now()))
+	switch {
+	case errors.Is(err, problem.Conflict):
+		return errAssigned()
+	case err != nil || end.ID == "":
+		return err
+	}
+	return rs.c.Revocations.Sync(ctx)
 }
 
 // FindThing returns the resource or subscriber with an id.

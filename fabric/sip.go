@@ -13,6 +13,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 // SIP manages SIP addresses and the SIP credentials of subscribers' phones.
@@ -46,8 +47,8 @@ type SIPStore interface {
 	// project, oldest first.
 	NamedSIPCredentials(ctx context.Context, username string, most int) ([]SIPCredential, error)
 	// UpdateSIPCredential is like UpdateSIPAddress, with "username" instead of "name".
-	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time) error
-	DeleteSIPCredential(ctx context.Context, subscriberID, id string) error
+	UpdateSIPCredential(ctx context.Context, c SIPCredential, old time.Time, end revocation.Revocation) error
+	DeleteSIPCredential(ctx context.Context, subscriberID string, end revocation.Revocation) error
 }
 
 // A SIPAddress is the address at which SIP systems reach a resource or subscriber.
@@ -285,7 +286,8 @@ func (sip *SIP) ListCredentials(
 	return sip.store.ListSIPCredentials(ctx, s.ID, q)
 }
 
-// UpdateCredential changes the members that were sent and leaves the others unchanged.
+// UpdateCredential changes the members that were sent and leaves the others unchanged. A new password ends the
+// calls of phones with the old one.
 func (sip *SIP) UpdateCredential(
 	ctx context.Context, projectID, subscriberID, id string, sent map[string]json.RawMessage,
 ) (c SIPCredential, err error) {
@@ -293,7 +295,7 @@ func (sip *SIP) UpdateCredential(
 		if c, err = sip.FindCredential(ctx, projectID, subscriberID, id); err != nil {
 			return err
 		}
-		old, username := c.Updated, c.Username()
+		old, username, secrets := c.Updated, c.Username(), c.Secrets
 		c.Fields, err = sip.c.Kinds.Part("sip_credential").Change(c.Fields, sent)
 		if c.Username() != username {
 			err = joinName(err, "username", c.Username())
@@ -305,16 +307,27 @@ func (sip *SIP) UpdateCredential(
 			return err
 		}
 		c.Updated = later(sip.now(), old.Add(time.Microsecond))
-		return sip.store.UpdateSIPCredential(ctx, c, old)
+
+		end := revocation.Revocation{}
+		if c.Secrets != secrets {
+			end = ended(revocation.Token, c.ID, c.Updated)
+		}
+		return sip.store.UpdateSIPCredential(ctx, c, old, end)
 	})
-	return c, err
+	if err != nil {
+		return c, err
+	}
+	return c, sip.c.Revocations.Sync(ctx)
 }
 
-// DeleteCredential deletes credentials of a subscriber.
+// DeleteCredential deletes credentials of a subscriber, and ends the calls of their phones.
 func (sip *SIP) DeleteCredential(ctx context.Context, projectID, subscriberID, id string) error {
 	c, err := sip.FindCredential(ctx, projectID, subscriberID, id)
 	if err != nil {
 		return err
 	}
-	return sip.store.DeleteSIPCredential(ctx, c.SubscriberID, c.ID)
+	if err := sip.store.DeleteSIPCredential(ctx, c.SubscriberID, gone(revocation.Token, c.ID, sip.now())); err != nil {
+		return err
+	}
+	return sip.c.Revocations.Sync(ctx)
 }

@@ -411,7 +411,7 @@ func testAssignAgainstDelete(t *testing.T, c Config) {
 		}[round%3]
 		var assigned, deleted error
 		together(func() { assigned = assign.do() }, func() {
-			deleted = s.DeleteResource(ctx, "p", "swml_script", target.ID, nil)
+			deleted = s.DeleteResource(ctx, "p", "swml_script", target.ID, revocation.Revocation{}, nil)
 		})
 		expect(t, assign.name, assigned, problem.NotFound)
 		expect(t, "DeleteResource", deleted, problem.Conflict)

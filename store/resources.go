@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 // Resources holds resources and their addresses, routes and versions.
@@ -87,14 +88,19 @@ func (s *Resources) NamedEndpoints(ctx context.Context, username string, most in
 }
 
 // SetEndpointPassword writes the sealed password of a SIP endpoint, unless the endpoint was changed
-// after the time old.
-func (s *Resources) SetEndpointPassword(ctx context.Context, r fabric.Resource, old time.Time) error {
+// after the time old. end ends the calls of phones with an earlier password.
+func (s *Resources) SetEndpointPassword(
+	ctx context.Context, r fabric.Resource, old time.Time, end revocation.Revocation,
+) error {
 	e := audit.Of("sip_endpoint.password_made", r.ProjectID, r.Type, r.ID).With("name", r.DisplayName)
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE resources SET secrets = $4, updated = $5
 			WHERE id = $1 AND project_id = $2 AND updated = $3`,
 			r.ID, r.ProjectID, micros(old), r.Secrets, micros(r.Updated))
-		return requireUnchanged(res, err, "SIP endpoint")
+		if err := requireUnchanged(res, err, "SIP endpoint"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, s.ending(end))
 	})
 }
 
@@ -162,10 +168,10 @@ const countRoutes = `SELECT (SELECT count(*) FROM phone_routes WHERE resource_id
 	(SELECT count(*) FROM sip_addresses WHERE resource_id = $1) +
 	(SELECT count(*) FROM resources WHERE handler_id = $1)`
 
-// DeleteResource deletes a resource and its addresses, and queues its event. If the resource
-// handles calls, the error is [problem.Conflict].
+// DeleteResource deletes a resource and its addresses, and queues its event. end ends the calls of its
+// phones; a zero value ends nothing. If the resource handles calls, the error is [problem.Conflict].
 func (s *Resources) DeleteResource(
-	ctx context.Context, projectID, typ, id string, tell fabric.Teller,
+	ctx context.Context, projectID, typ, id string, end revocation.Revocation, tell fabric.Teller,
 ) error {
 	return s.change(ctx, audit.Of("resource.deleted", projectID, typ, id), func(t tx) error {
 		var webhooks int
@@ -187,7 +193,10 @@ func (s *Resources) DeleteResource(
 		if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, id); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)
 		}
-		return queueEventOf(ctx, t, webhooks, r, tell)
+		if err := queueEventOf(ctx, t, webhooks, r, tell); err != nil || end.ID == "" {
+			return err
+		}
+		return t.revoke(ctx, s.ending(end))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
 var sipAddressTable = table[fabric.SIPAddress]{
@@ -145,8 +146,11 @@ func (s *Resources) NamedSIPCredentials(
 	return sipCredentialTable.gather(ctx, s.read(), `WHERE username = $1 ORDER BY id LIMIT $2`, username, most)
 }
 
-// UpdateSIPCredential writes credentials, unless they were changed after the time old.
-func (s *Resources) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential, old time.Time) error {
+// UpdateSIPCredential writes credentials, unless they were changed after the time old. end ends the calls
+// of phones with an earlier password; a zero value ends nothing.
+func (s *Resources) UpdateSIPCredential(
+	ctx context.Context, c fabric.SIPCredential, old time.Time, end revocation.Revocation,
+) error {
 	fields, err := jsonText(c.Fields)
 	if err != nil {
 		return err
@@ -158,17 +162,24 @@ func (s *Resources) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredent
 		if isUnique(err) {
 			return usernameTaken()
 		}
-		return requireUnchanged(res, err, "SIP credentials")
+		if err := requireUnchanged(res, err, "SIP credentials"); err != nil || end.ID == "" {
+			return err
+		}
+		return t.revoke(ctx, s.ending(end))
 	})
 }
 
-// DeleteSIPCredential deletes one of a subscriber's credentials.
-func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID, id string) error {
-	e := audit.Of("sip_credential.deleted", "", "sip_credential", id).With("subscriber", subscriberID)
+// DeleteSIPCredential deletes the credentials of a subscriber that end names, and ends the calls of their
+// phones.
+func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID string, end revocation.Revocation) error {
+	e := audit.Of("sip_credential.deleted", "", "sip_credential", end.ID).With("subscriber", subscriberID)
 	return s.once(ctx, e, func(t tx) error {
 		err := t.Row(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`,
-			subscriberID, id).Scan(&t.event.ProjectID)
-		return checkRow(err, "SIP credentials")
+			subscriberID, end.ID).Scan(&t.event.ProjectID)
+		if err := checkRow(err, "SIP credentials"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, s.ending(end))
 	})
 }
 

@@ -78,7 +78,7 @@ func change(t *testing.T, s *store.Store, p fabric.Project) {
 
 	r.Updated = old.Add(time.Second)
 	err = errors.Join(err, s.UpdateResource(ctx, r, old, tell(fabric.ResourceUpdated)),
-		s.DeleteResource(ctx, p.ID, r.Type, r.ID, tell(fabric.ResourceDeleted)))
+		s.DeleteResource(ctx, p.ID, r.Type, r.ID, revocation.Revocation{}, tell(fabric.ResourceDeleted)))
 	if err != nil {
 		t.Fatal(err)
 	}

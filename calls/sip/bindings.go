@@ -108,7 +108,8 @@ func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []cal
 			node = s.c.Node // this process may have started after the registration
 		}
 		all = append(all, calls.Phone{Codecs: codecsOf(c), Socket: calls.Socket{Node: node, ID: socketID(owner, b.ID),
-			Phone: b.Remote.Addr(), Endpoint: c.EndpointID != "", SRTP: srtpOf(c.MustEncrypt(), c.Ciphers())}})
+			Phone: b.Remote.Addr(), Endpoint: c.EndpointID != "", Credential: c.ID,
+			SRTP: srtpOf(c.MustEncrypt(), c.Ciphers())}})
 	}
 	return all, nil
 }

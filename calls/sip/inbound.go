@@ -137,7 +137,7 @@ func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
 		return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.Guest, ID: c.EndpointID,
 			ProjectID: c.ProjectID, IssuedAt: time.Now()}}
 	}
-	return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.SAT, ProjectID: c.ProjectID,
+	return calls.Client{Socket: at, Token: fabric.Token{Kind: fabric.SAT, ID: c.ID, ProjectID: c.ProjectID,
 		SubscriberID: c.SubscriberID, IssuedAt: time.Now()}}
 }
 

@@ -13,7 +13,7 @@ import (
 // ring sends the invitation e to a phone.
 func (s *Server) ring(to calls.Socket, e calls.Event) {
 	owner, _, _ := cutSocket(to.ID)
-	c := fabric.SIPCredential{ProjectID: e.Project, SubscriberID: owner}
+	c := fabric.SIPCredential{ID: to.Credential, ProjectID: e.Project, SubscriberID: owner}
 	if to.Endpoint {
 		c.SubscriberID, c.EndpointID = "", owner
 	}

@@ -190,10 +190,11 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 			sip.NewHeader("Min-Expires", strconv.Itoa(int(minExpiry.Seconds()))))
 	}
 
+	secret := session.Digest(c.Secrets)
 	reg, err := s.changeRegister(ctx, c, func(reg *register) error {
-		if wildcard {
-			reg.Bindings = slices.DeleteFunc(reg.Bindings, func(b binding) bool { return b.Credential == c.ID })
-		}
+		reg.Bindings = slices.DeleteFunc(reg.Bindings, func(b binding) bool {
+			return b.Credential == c.ID && (wildcard || b.Secret != secret) // made with an earlier password
+		})
 		for _, contact := range contacts {
 			if err := reg.bind(s.binding(r, f, c, contact), contact.expires); err != nil {
 				return err

@@ -1,0 +1,110 @@
+package sip_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// inCall makes a phone call the echo, and returns the 200.
+func (p *phone) inCall() message {
+	p.t.Helper()
+	_, m := p.dial("echo")
+	if m.kind() != "200" {
+		p.t.Fatalf("calling echo returned\n%s\nwant 200", m)
+	}
+	ack := p.inDialog("ACK", m)
+	ack.seq = p.seq
+	p.send(p.write(ack, ""))
+	return m
+}
+
+// isHungUp waits for the BYE that ends a call because credentials have ended.
+func (p *phone) isHungUp() {
+	p.t.Helper()
+	bye := p.expect("BYE")
+	if reason := bye.header("Reason"); len(reason) != 1 || !strings.Contains(reason[0], "TOKEN_REVOKED") {
+		p.t.Errorf("the BYE has the reason %q, want TOKEN_REVOKED", reason)
+	}
+	p.respond(bye, "200 OK", "")
+}
+
+// watched starts the checks of running calls.
+func (w *world) watched() *world {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.calls.Run(ctx) }()
+	w.t.Cleanup(func() { cancel(); <-ended })
+	return w
+}
+
+// TestEndedEndpoint shows that a new password of a SIP endpoint, and its deletion, end the calls of its
+// phones: of one that called, and of one that was called.
+func TestEndedEndpoint(t *testing.T) {
+	w := newWorld(t).watched()
+	r, desk := w.endpoint("desk", "")
+	desk.inCall()
+	must[fabric.SIPAccount](t)(w.fabric.Endpoints.NewPassword(t.Context(), w.project, r.ID))
+	desk.isHungUp()
+	w.isOver()
+
+	r, hall := w.endpoint("hall", "")
+	hall.register()
+	alice := w.newPhone("alice")
+	alice.dial("hall")
+	hall.respond(hall.expect("INVITE"), "200 OK", hall.offer("sendrecv"))
+	hall.expect("ACK")
+	alice.expect("200")
+	if err := w.fabric.Resources.Delete(t.Context(), w.project, w.endpointKind(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	hall.isHungUp()
+	alice.respond(alice.expect("BYE"), "200 OK", "")
+	w.isOver()
+}
+
+// TestEndedCredentialsInCall is the same for the credentials of a subscriber. Other changes, and those of
+// other credentials, end no call, and a phone with the new password may call.
+func TestEndedCredentialsInCall(t *testing.T) {
+	w := newWorld(t).watched()
+	subscriber, credential := w.subscriber("carol")
+	change := func(id string, values map[string]json.RawMessage) {
+		t.Helper()
+		must[fabric.SIPCredential](t)(w.fabric.SIP.UpdateCredential(t.Context(), w.project, subscriber, id, values))
+	}
+	other := must[fabric.SIPCredential](t)(w.fabric.SIP.CreateCredential(t.Context(), w.project, subscriber,
+		map[string]json.RawMessage{"username": quoted("carol-2"), "password": quoted("secret-carol-2")}))
+	p, bob := w.newPhone("carol"), w.newPhone("bob")
+	m := p.inCall()
+	bob.inCall()
+	change(credential, map[string]json.RawMessage{"caller_id": quoted("Carol")})
+	change(other.ID, map[string]json.RawMessage{"password": quoted("another")})
+	hear(t, p, p.mediaOf(m), p, "still here")
+
+	change(credential, map[string]json.RawMessage{"password": quoted("another")})
+	p.isHungUp()
+	p.password = "another"
+	p.inCall()
+	if err := w.fabric.SIP.DeleteCredential(t.Context(), w.project, subscriber, credential); err != nil {
+		t.Fatal(err)
+	}
+	p.isHungUp()
+	eventually(t, "all calls except that of bob to end", func() bool { return w.calls.Stats().Calls == 1 })
+}
+
+// TestEndedRegistration shows that a registration with an earlier password is no longer listed.
+func TestEndedRegistration(t *testing.T) {
+	w := newWorld(t)
+	subscriber, credential := w.subscriber("carol")
+	w.newPhone("carol").register()
+	must[fabric.SIPCredential](t)(w.fabric.SIP.UpdateCredential(t.Context(), w.project, subscriber, credential,
+		map[string]json.RawMessage{"password": quoted("another")}))
+	p := w.newPhone("carol")
+	p.password, p.callID = "another", "again"
+	if m := p.register(); len(m.header("Contact")) != 1 {
+		t.Errorf("after a change of the password, the contacts are %q, want only the new one", m.header("Contact"))
+	}
+}
