@@ -252,6 +252,9 @@ type Store interface {
 	SaveOutbound(ctx context.Context, r Record, admit func(Usage) error) error
 	// OutboundUsage returns the usage of the payer and the project of a call.
 	OutboundUsage(ctx context.Context, projectID, id string) (Usage, error)
+	// SaveRecorded writes only whether the call is being recorded, and its first recording. If the
+	// call has ended, nothing is written. If another node has taken it, the error is ErrTaken.
+	SaveRecorded(ctx context.Context, r Record) error
 	// SaveControls writes only the controls of both sides. It returns ErrTaken if the call has
 	// ended, or another node has taken it.
 	SaveControls(ctx context.Context, r Record) error

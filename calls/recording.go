@@ -303,7 +303,10 @@ func (k *call) saveRecorded(listening bool) error {
 	if k.record == was {
 		return nil
 	}
-	return k.save()
+
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	return k.calls.store.SaveRecorded(ctx, k.record) // not SaveCall, which would repeat the webhook event
 }
 
 // taps pass packets to several recordings.

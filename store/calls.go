@@ -124,6 +124,20 @@ func answeredBy(column string) string {
 		THEN excluded.` + column + ` ELSE calls.` + column + ` END`
 }
 
+// SaveRecorded writes whether a call is being recorded, and its first recording. If the call has ended,
+// nothing is written. If another node has taken over the call, the error is [calls.ErrTaken].
+func (s *Calls) SaveRecorded(ctx context.Context, r calls.Record) error {
+	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE calls SET recording_sid = $3, recorded = $4
+			WHERE id = $1 AND node = $2 AND ended = 0`, r.Key, r.Node, r.RecordingSid, flag(r.Recorded))
+		err = requireRow(res, err, "call")
+		if errors.Is(err, problem.NotFound) {
+			return unsavedCall(ctx, t, r)
+		}
+		return err
+	})
+}
+
 // SaveControls writes the controls of both sides of a call. If the call has ended, or another node
 // has taken it over, the error is [calls.ErrTaken].
 func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {

@@ -233,6 +233,45 @@ func testDeleteProjectWithCalls(t *testing.T, c Config) {
 	}
 }
 
+// TestRecordedCallEvents shows that a recording that begins or ends during a call repeats no event.
+func TestRecordedCallEvents(t *testing.T) { EachDatabase(t, testRecordedCallEvents) }
+
+func testRecordedCallEvents(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	now := time.Now().UTC().Truncate(time.Second)
+	w := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://example.com/", Enabled: true,
+		Events: []fabric.EventName{fabric.AnyEvent}, Created: now, Updated: now}
+	if err := s.CreateWebhook(t.Context(), w, 50); err != nil {
+		t.Fatal(err)
+	}
+
+	r := callAt("p", now)
+	r.State, r.Answered = calls.InCall, now.Add(time.Second)
+	saveCalls(t, s, r)
+	for _, r.Recorded = range []bool{true, false} {
+		r.RecordingSid = newID()
+		if err := s.SaveRecorded(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	saveCalls(t, s, ended(r, calls.NormalClearing, true))
+	if err := s.SaveRecorded(t.Context(), r); err != nil {
+		t.Errorf("SaveRecorded of a call that has ended = %v, want nil", err)
+	}
+
+	sent, err := s.ListDeliveries(t.Context(), w.ID, "", page.Query{Size: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []fabric.EventName
+	for _, d := range slices.Backward(sent.Items) {
+		names = append(names, d.Event)
+	}
+	if want := []fabric.EventName{fabric.CallAnswered, fabric.CallEnded}; !slices.Equal(names, want) {
+		t.Errorf("the events are %v, want %v", names, want)
+	}
+}
+
 func TestTakeCall(t *testing.T) { EachDatabase(t, testTakeCall) }
 
 func testTakeCall(t *testing.T, c Config) {
@@ -241,7 +280,9 @@ func testTakeCall(t *testing.T, c Config) {
 	r.State, r.Answered, r.CalleeLeg = calls.InCall, r.Created.Add(time.Second), newID()
 	saveCalls(t, s, r)
 	r.Recorded = true
-	saveCalls(t, s, r)
+	if err := s.SaveRecorded(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
 	for _, leg := range []string{r.ID, r.CalleeLeg} {
 		if found, err := s.FindLeg(t.Context(), "p", leg); err != nil || found.ID != r.ID {
 			t.Errorf("FindLeg = %v, %v, want the call", found.ID, err)
