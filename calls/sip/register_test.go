@@ -198,7 +198,8 @@ func TestMalformedUsername(t *testing.T) {
 // does not get the phone's calls.
 func TestTakenConnection(t *testing.T) {
 	w := newWorld(t)
-	conn := must[net.Conn](t)(net.Dial("tcp", w.udp.String()))
+	own := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)} // no other process takes its ports meanwhile
+	conn := must[net.Conn](t)((&net.Dialer{LocalAddr: own}).Dial("tcp", w.udp.String()))
 	p := w.newPhone("bob")
 	p.conn = conn
 	p.register()
