@@ -42,15 +42,9 @@ type provider struct {
 // that need a session.
 func (v provider) measured(p *harness.Program) []operation {
 	v.cookies = v.signIn(p)
-	tokens, err := v.tokensOf(peerWeb, peerWebSecret)
-	if err != nil {
-		p.Fatalf("%s: %v", v.host, err)
-	}
-
 	service := func(id string) []byte {
 		return v.post(v.token, "grant_type=client_credentials", basic(id, peerServiceSecret))
 	}
-	who := url.Values{"token": {tokens.AccessToken}}.Encode()
 	one := func(name string, request []byte, parts ...string) operation {
 		return operation{name: name, address: v.host, connections: 8, task: func(int) task {
 			return once(request, 200, parts...)
@@ -63,11 +57,27 @@ func (v provider) measured(p *harness.Program) []operation {
 		}
 	}
 	refresh := func(int) task { return v.refreshChain(p) }
+
+	// with returns an operation with a new token for each measurement, because a store in memory may
+	// drop old ones.
+	with := func(name string, ask func(token string) []byte, part string) operation {
+		return operation{name: name, address: v.host, connections: 8, task: func(int) task {
+			tokens, err := v.tokensOf(peerWeb, peerWebSecret)
+			if err != nil {
+				p.Fatalf("%s: %v", v.host, err)
+			}
+			return once(ask(tokens.AccessToken), 200, part)
+		}}
+	}
 	return []operation{
 		one("client_credentials, sealed", service(peerService), `"access_token"`),
 		one("client_credentials, JWT ES256", service(peerSigned), `"access_token":"ey`),
-		one("introspection", v.post(v.introspect, who, basic(peerWeb, peerWebSecret)), `"active":true`),
-		one("userinfo", v.get(v.userinfo, "Authorization: Bearer "+tokens.AccessToken), `"sub"`),
+		with("introspection", func(token string) []byte {
+			return v.post(v.introspect, url.Values{"token": {token}}.Encode(), basic(peerWeb, peerWebSecret))
+		}, `"active":true`),
+		with("userinfo", func(token string) []byte {
+			return v.get(v.userinfo, "Authorization: Bearer "+token)
+		}, `"sub"`),
 		one("JWKS", v.get(v.jwks), `"keys"`),
 		one("discovery", v.get("/.well-known/openid-configuration"), v.host),
 		{name: "code flow, no password", address: v.host, connections: 8, task: flow},

@@ -4,6 +4,23 @@
 import { generateKeyPairSync } from 'node:crypto'
 import Provider from 'oidc-provider'
 
+// Keeps everything in one map. The provider's own adapter would drop all but the latest thousand entries, the
+// session of the benchmark among them.
+const entries = new Map()
+class Adapter {
+  constructor(kind) { this.kind = kind }
+  key(id) { return `${this.kind}:${id}` }
+  async upsert(id, payload) {
+    entries.set(this.key(id), payload)
+    if (payload.uid) entries.set(this.key(`uid:${payload.uid}`), payload)
+  }
+  async find(id) { return entries.get(this.key(id)) }
+  async findByUid(uid) { return entries.get(this.key(`uid:${uid}`)) }
+  async consume(id) { entries.get(this.key(id)).consumed = Math.floor(Date.now() / 1000) }
+  async destroy(id) { entries.delete(this.key(id)) }
+  async revokeByGrantId() {}
+}
+
 const [hostname, port] = process.argv[2].split(':')
 const redirect_uris = ['http://localhost/callback']
 const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
@@ -12,6 +29,7 @@ const service = { client_secret: 'verysecret', grant_types: ['client_credentials
   response_types: [], ...es256 }
 
 const provider = new Provider(`http://${hostname}:${port}`, {
+  adapter: Adapter,
   jwks: { keys: [{ ...key, use: 'sig', alg: 'ES256', kid: 'bench' }] },
   cookies: { keys: ['bench'] },
   clients: [
