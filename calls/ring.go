@@ -149,7 +149,7 @@ func (k *call) lose(l *leg, c Cause, told bool) {
 }
 
 // forwardOrEnd tries the next route after one whose targets did not take the call, for the given cause.
-// If there is none, the call ends.
+// After the last route, the call ends.
 func (k *call) forwardOrEnd(c Cause) {
 	if c == (Cause{}) {
 		c = CallRejected // a rule forbids all targets

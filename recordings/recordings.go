@@ -168,7 +168,7 @@ type Store interface {
 	// not deleted.
 	MediaInUse(ctx context.Context, first, last string) ([]string, error)
 	// FindMedia returns the MediaKey of a recording of the project that is not deleted, whose file has
-	// this size and SHA-256 in hex; "" if there is none.
+	// this size and SHA-256 in hex. If no recording has such a file, FindMedia returns "".
 	FindMedia(ctx context.Context, projectID, sha256 string, bytes int64) (key string, err error)
 	// RecordRate returns a project's price per minute, in millionths of its currency. If the
 	// project is unknown, it returns problem.NotFound.

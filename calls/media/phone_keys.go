@@ -94,7 +94,7 @@ func (t *transport) setRemoteKey(s *sdp.Section) {
 }
 
 // chooseKeys returns the keys of both sides for the first of our suites that a phone's description has. ok
-// is false if there is none, or if the phone sends our own key back.
+// is false if the description has none of them, or if the phone sends our own key back.
 func chooseKeys(keys []sdp.Crypto, s *sdp.Section) (ours, theirs sdp.Crypto, ok bool) {
 	for _, ours := range keys {
 		if c, found := s.FindCrypto([]string{ours.Suite}); found && c.Key != ours.Key {

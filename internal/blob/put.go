@@ -10,12 +10,7 @@ import (
 	"syscall"
 )
 
-// Put stores a new blob under a key that was never used before. It calls write, which fills the
-// file and returns the parts by name. When the bytes and the file names are synced to disk, Put
-// calls commit, which creates the row that owns them.
-//
-// If write fails, or commit returns false without an error, Put deletes the files. If commit fails,
-// its row may or may not exist, so Put leaves the files to Sweep.
+// Put implements [Store]. The bytes and the file names are synced to disk before commit is called.
 func (d *Dir) Put(
 	key string,
 	write func(f File) (parts map[string][]byte, err error),
