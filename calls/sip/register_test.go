@@ -212,11 +212,7 @@ func TestTakenConnection(t *testing.T) {
 	thief.conn = must[net.Conn](t)((&net.Dialer{LocalAddr: at}).Dial("tcp", w.udp.String()))
 	eventually(t, "the other connection", func() bool { return w.server.Stats().Streams == 1 })
 	alice := w.newPhone("alice")
-	_, m := alice.dial("bob")
-	for m.kind() == "180" {
-		m = alice.next(deadline)
-	}
-	if m.kind() != "480" {
+	if m := alice.dialed("bob"); m.kind() != "480" {
 		t.Errorf("calling a phone whose connection has ended returned\n%s\nwant 480", m)
 	}
 	if m := thief.next(silence); m != "" {

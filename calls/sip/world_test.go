@@ -382,6 +382,16 @@ func (p *phone) dial(to string) (request, message) {
 	return r, m
 }
 
+// dialed calls an address, and returns the answer after the ringing.
+func (p *phone) dialed(to string) message {
+	p.t.Helper()
+	_, m := p.dial(to)
+	for m.kind() == "180" {
+		m = p.next(deadline)
+	}
+	return m
+}
+
 // inDialog returns a request within a call. answered is the 200 that accepted the call.
 func (p *phone) inDialog(method string, answered message) request {
 	r := request{method: method, uri: "sip:selvage@" + p.udp.String(), to: answered.header("To")[0], from: "inv"}

@@ -388,16 +388,23 @@ func TestUpstreamMixUp(t *testing.T) {
 	}
 }
 
-// TestUpstreamMaxAge shows that an app's max_age and prompt=login count at the provider, too: the login there
-// must be as recent. A provider that does not say when it was is trusted.
-func TestUpstreamMaxAge(t *testing.T) {
-	fg := newForger(t)
+// federateWith returns a project in which anyone may sign up with the provider fg.
+func federateWith(t *testing.T, fg *forger) federation {
+	t.Helper()
 	yes, none, me := true, "", "me"
 	f := federate(t, func(in *idp.UpstreamInput) {
 		in.SignUp, in.Issuer = &yes, &fg.url
 		in.ClientID, in.Secret = &me, &none
 	})
 	f.openRegistration()
+	return f
+}
+
+// TestUpstreamMaxAge shows that an app's max_age and prompt=login count at the provider, too: the login there
+// must be as recent. A provider that does not say when it was is trusted.
+func TestUpstreamMaxAge(t *testing.T) {
+	fg := newForger(t)
+	f := federateWith(t, fg)
 
 	for _, tt := range []struct {
 		asked []string
@@ -431,12 +438,7 @@ func TestUpstreamMaxAge(t *testing.T) {
 // TestUpstreamToken shows which ID tokens of a provider are rejected.
 func TestUpstreamToken(t *testing.T) {
 	fg := newForger(t)
-	yes, none, me := true, "", "me"
-	f := federate(t, func(in *idp.UpstreamInput) {
-		in.SignUp, in.Issuer = &yes, &fg.url
-		in.ClientID, in.Secret = &me, &none
-	})
-	f.openRegistration()
+	f := federateWith(t, fg)
 	ask := func(change func(map[string]any)) reply { return f.forge(fg, change) }
 	if got := ask(func(map[string]any) {}); got.param("code") == "" {
 		t.Fatalf("a valid token: %d %s", got.status, got.body)
@@ -465,12 +467,7 @@ func TestUpstreamToken(t *testing.T) {
 // another issuer may use the same subject for somebody else.
 func TestUpstreamIssuerChanged(t *testing.T) {
 	fg, other := newForger(t), newForger(t)
-	yes, none, me := true, "", "me"
-	f := federate(t, func(in *idp.UpstreamInput) {
-		in.SignUp, in.Issuer = &yes, &fg.url
-		in.ClientID, in.Secret = &me, &none
-	})
-	f.openRegistration()
+	f := federateWith(t, fg)
 	mallory := f.subject(f.forge(fg, func(map[string]any) {}))
 	if mallory == "" {
 		t.Fatal("the login failed")

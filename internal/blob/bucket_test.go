@@ -181,7 +181,7 @@ func TestDamageIsNoticed(t *testing.T) {
 
 	places(t, func(t *testing.T, s Store, stored func(string) string) {
 		if _, plain := s.(*Dir); plain {
-			t.Skip("a directory has no checksums")
+			return // a plain file has no checksums; only `recording verify` finds damage in it
 		}
 		for name, damage := range damages {
 			key, want := newKey(t), content(size)
