@@ -11,6 +11,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // The limits of a message.
@@ -127,23 +128,10 @@ func (m *Message) Place(last Conversation) {
 	if m.Created.Before(last.LastAt) {
 		m.Created = last.LastAt
 	}
-	m.ID = idAt(m.Created)
+	m.ID = uuid7.At(m.Created)
 	if m.ID <= last.LastID {
 		m.ID = successor(last.LastID)
 	}
-}
-
-// idAt returns a new id with the given time.
-func idAt(at time.Time) string {
-	u := uuid.Must(uuid.NewV7())
-	putTime(&u, at)
-	return u.String()
-}
-
-// putTime sets the time of an id, its first 48 bits (RFC 9562, section 5.7).
-func putTime(u *uuid.UUID, at time.Time) {
-	head := binary.BigEndian.Uint64(u[:8]) & 0xffff
-	binary.BigEndian.PutUint64(u[:8], uint64(at.UnixMilli())<<16|head)
 }
 
 // successor returns the id after the given one.
@@ -156,13 +144,6 @@ func successor(id string) string {
 	// so they never all have the value 1.
 	tail := u[8:]
 	binary.BigEndian.PutUint64(tail, binary.BigEndian.Uint64(tail)+1)
-	return u.String()
-}
-
-// FirstID returns the smallest id of messages that were sent at the given time.
-func FirstID(at time.Time) string {
-	var u uuid.UUID
-	putTime(&u, at)
 	return u.String()
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"time"
+
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // A Notice announces a message to the sockets of its members.
@@ -152,7 +154,7 @@ func (c *Chat) missedAfter(done string, m Message) string {
 	if m.Previous == "" {
 		return ""
 	}
-	since := FirstID(c.now().Add(-recent))
+	since := uuid7.First(c.now().Add(-recent))
 	if m.Previous < since {
 		return ""
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/chat"
+	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/store/storetest"
 )
 
@@ -78,7 +79,7 @@ func TestNotices(t *testing.T) {
 
 // TestPlace shows that a message sorts after the last one, whatever the clock says.
 func TestPlace(t *testing.T) {
-	last := chat.Conversation{LastID: chat.FirstID(time.Now().Add(time.Hour)), LastAt: time.Now().Add(time.Hour)}
+	last := chat.Conversation{LastID: uuid7.First(time.Now().Add(time.Hour)), LastAt: time.Now().Add(time.Hour)}
 	for range 3 {
 		m := chat.Message{Created: time.Now()}
 		m.Place(last)

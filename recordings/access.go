@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // maxPending is the most accesses that wait to be written. More are written at once. While that fails,
@@ -132,11 +133,7 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 	}
 	all := make([]Access, 0, len(r.accesses.pending))
 	for _, a := range r.accesses.pending {
-		id, err := newID(a.First)
-		if err != nil {
-			return err
-		}
-		a.ID = id
+		a.ID = uuid7.At(a.First)
 		all = append(all, *a)
 	}
 	slices.SortFunc(all, func(x, y Access) int { // one order, so that nodes do not block each other

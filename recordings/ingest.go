@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/recordings/audio"
 	"github.com/selvage/selvage/recordings/levels"
 	"github.com/selvage/selvage/recordings/wav"
@@ -37,10 +38,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 	if err != nil {
 		return Recording{}, false, err
 	}
-	rec, err := r.begin(u.ProjectID)
-	if err != nil {
-		return Recording{}, false, err
-	}
+	rec := r.begin(u.ProjectID)
 
 	var about Description
 	var subscribers []string
@@ -105,18 +103,12 @@ func (r *Recordings) share(ctx context.Context, rec Recording) error {
 	return sharer.Share(key, rec.MediaKey)
 }
 
-func (r *Recordings) begin(projectID string) (Recording, error) {
+// begin returns a new recording of a project without its description.
+func (r *Recordings) begin(projectID string) Recording {
 	now := r.now()
-	id, err := newID(now)
-	if err != nil {
-		return Recording{}, err
-	}
-	sid, err := uuid.NewRandom()
-	if err != nil {
-		return Recording{}, fmt.Errorf("creating a sid: %w", err)
-	}
-	return Recording{ID: id, MediaKey: id, Sid: sid.String(), ProjectID: projectID, Created: now,
-		Updated: now, Live: Live{Trim: Trims[0]}}, nil
+	id := uuid7.At(now)
+	return Recording{ID: id, MediaKey: id, Sid: uuid.NewString(), ProjectID: projectID, Created: now,
+		Updated: now, Live: Live{Trim: Trims[0]}}
 }
 
 // describe returns the description of an upload, checked.

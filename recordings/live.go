@@ -47,10 +47,7 @@ func (r *Recordings) Announce(
 		return Recording{}, false, err
 	}
 
-	rec, err := r.begin(projectID)
-	if err != nil {
-		return Recording{}, false, err
-	}
+	rec := r.begin(projectID)
 	rec.Metadata, rec.Channels = d.Metadata.withDefaults(), max(1, d.Channels)
 	rec.Callback = d.Callback.withDefaults()
 	return r.addLive(ctx, rec, subscribers)
@@ -160,10 +157,7 @@ func (r *Recordings) start(ctx context.Context, projectID string, of Metadata, s
 		return Recording{}, err
 	}
 
-	rec, err := r.begin(projectID)
-	if err != nil {
-		return Recording{}, err
-	}
+	rec := r.begin(projectID)
 	rec.Metadata = call.Metadata.withDefaults()
 	s.apply(&rec)
 

@@ -1,11 +1,7 @@
 package recordings
 
 import (
-	"encoding/binary"
-	"fmt"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings/levels"
@@ -137,31 +133,4 @@ type Filter struct {
 	Flag levels.Flags // a flag that the recordings must have; 0 means any recording
 	Tag  string       // a tag that the recordings must have; "" means any recording
 	Held bool         // only recordings on hold
-}
-
-// newID returns an ID for a recording created at now: a UUID of version 7. The fraction of the
-// millisecond follows the version (RFC 9562, section 6.2, method 3).
-func newID(now time.Time) (string, error) {
-	u, err := uuid.NewRandom()
-	if err != nil {
-		return "", fmt.Errorf("creating an id: %w", err)
-	}
-	stamp(&u, now)
-	fraction := now.Nanosecond() % int(time.Millisecond) >> 8
-	binary.BigEndian.PutUint16(u[6:], 7<<12|uint16(fraction))
-	return u.String(), nil
-}
-
-// FirstID returns the smallest ID of a recording created at the given time or later. Stores use it
-// to find recordings by time.
-func FirstID(at time.Time) string {
-	var u uuid.UUID
-	stamp(&u, at)
-	return u.String()
-}
-
-func stamp(u *uuid.UUID, at time.Time) {
-	ms := uint64(max(0, at.UnixMilli()))
-	binary.BigEndian.PutUint32(u[0:], uint32(ms>>16))
-	binary.BigEndian.PutUint16(u[4:], uint16(ms))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // maxDays is the longest time of a retention rule: a hundred years.
@@ -211,7 +212,7 @@ func (r *Recordings) eachExpired(
 	}
 
 	now := r.now()
-	after, before := "", FirstID(now.AddDate(0, 0, -shortest).Add(time.Millisecond))
+	after, before := "", uuid7.First(now.AddDate(0, 0, -shortest).Add(time.Millisecond))
 	for {
 		some, err := r.store.ListKept(ctx, projectID, after, before, keptBatch)
 		if err != nil || len(some) == 0 {

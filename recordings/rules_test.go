@@ -39,31 +39,6 @@ func TestSecondsAndPrice(t *testing.T) {
 	}
 }
 
-func TestIDsOrderByTime(t *testing.T) {
-	start := time.Date(2026, 11, 21, 10, 0, 0, 999_999_000, time.UTC)
-	var ids []string
-	for i := range 1000 {
-		id, err := newID(start.Add(time.Duration(i) * time.Microsecond))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !isUUID(id) || id[14] != '7' {
-			t.Fatalf("newID = %s, want a UUID of version 7", id)
-		}
-		ids = append(ids, id)
-	}
-
-	if !slices.IsSorted(ids) {
-		t.Error("ids created one after another are not sorted")
-	}
-	if first := FirstID(start); first > ids[0] {
-		t.Errorf("FirstID(%v) = %s, want at most %s", start, first, ids[0])
-	}
-	if next := FirstID(start.Add(time.Millisecond)); next <= ids[0] {
-		t.Errorf("FirstID of the next millisecond = %s, want more than %s", next, ids[0])
-	}
-}
-
 func TestIdentity(t *testing.T) {
 	call := Metadata{CallSid: "c"}
 	tests := []struct {

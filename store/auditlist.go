@@ -6,6 +6,7 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // ListAudit returns a page of the audit trail, newest first.
@@ -28,10 +29,10 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		scan: scanEvent, id: func(e audit.Event) string { return e.ID },
 	}
 	if !f.Since.IsZero() {
-		l.within.low = firstID(f.Since)
+		l.within.low = uuid7.First(f.Since)
 	}
 	if !f.Until.IsZero() {
-		l.within.high = firstID(f.Until)
+		l.within.high = uuid7.First(f.Until)
 	}
 	l.start = l.within.startAt(from)
 

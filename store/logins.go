@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // Logins holds the logins of subscribers, and the browsers from which they log in.
@@ -249,15 +250,9 @@ func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) erro
 			SELECT hash FROM used_assertions WHERE expires < $2 ORDER BY expires LIMIT $1)`, micros(s.now())),
 		s.sweep(ctx, `DELETE FROM grants WHERE id IN (
 			SELECT id FROM grants WHERE id < $2 AND expires < $3 ORDER BY id LIMIT $1)`,
-			firstID(began), micros(expired)),
+			uuid7.First(began), micros(expired)),
 		s.sweep(ctx, `DELETE FROM login_sessions WHERE id IN (SELECT id FROM login_sessions WHERE id < $2
 			AND NOT EXISTS (SELECT 1 FROM grants WHERE session_id = login_sessions.id) ORDER BY id LIMIT $1)`,
-			firstID(began)),
+			uuid7.First(began)),
 	)
-}
-
-// firstID returns the lowest UUIDv7 of a time (RFC 9562, section 5.7).
-func firstID(t time.Time) string {
-	ms := t.UnixMilli()
-	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
 }

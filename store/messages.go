@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // Messages holds conversations, their members and their messages.
@@ -266,7 +267,7 @@ func (s *Messages) ListMessages(
 	l := messageTable.listing(q.From)
 	l.desc = true
 	if !f.Since.IsZero() {
-		l.within.low = chat.FirstID(f.Since)
+		l.within.low = uuid7.First(f.Since)
 		l.start = l.within.startAt(q.From)
 	}
 	l.where.and(`conversation_id = $%d`, f.ConversationID)
@@ -327,7 +328,7 @@ func (s *Messages) ReachableAddresses(ctx context.Context, projectID string, ids
 // also deletes the conversations of two that have had none since.
 func (s *Messages) PruneMessages(ctx context.Context, before time.Time) error {
 	err := s.sweep(ctx, `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE id < $2 ORDER BY id LIMIT $1)`,
-		chat.FirstID(before))
+		uuid7.First(before))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/uuid7"
 )
 
 // addPeople adds subscribers with addresses to the project p, and returns them as parties.
@@ -284,7 +285,7 @@ func testPruneMessages(t *testing.T, c Config) {
 
 	err := s.change(ctx, audit.None("a test"), func(tx tx) error {
 		if _, err := tx.Exec(ctx, `UPDATE messages SET id = $1 WHERE id = $2`,
-			chat.FirstID(time.Now().Add(-48*time.Hour)), old.ID); err != nil {
+			uuid7.First(time.Now().Add(-48*time.Hour)), old.ID); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, `UPDATE conversations SET last_at = 1 WHERE id = $1`, old.ConversationID)

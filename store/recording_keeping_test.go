@@ -8,6 +8,7 @@ import (
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -17,7 +18,7 @@ func TestRecordingKeeping(t *testing.T) { EachDatabase(t, testRecordingKeeping) 
 func testRecordingKeeping(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, now := t.Context(), time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	r := recordings.Recording{ID: recordings.FirstID(now), Sid: newID(), ProjectID: "p", Created: now, Updated: now,
+	r := recordings.Recording{ID: uuid7.First(now), Sid: newID(), ProjectID: "p", Created: now, Updated: now,
 		Status: recordings.Completed, Frames: 8000 * 90, SampleRate: 8000, Bytes: 1000, Price: 5000}
 	if _, _, err := s.AddRecording(ctx, r, recordings.Arrival{SubscriberIDs: []string{"s"}}); err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func testRecordingKeeping(t *testing.T, c Config) {
 	if _, err := s.DeleteRecording(ctx, "p", r.Sid, recordings.Removal{At: now}); !errors.Is(err, problem.Conflict) {
 		t.Errorf("deleting a recording on hold: %v, want Conflict", err)
 	}
-	if kept, err := s.ListKept(ctx, "p", "", recordings.FirstID(now.Add(time.Hour)), 10); err != nil || len(kept) != 0 {
+	if kept, err := s.ListKept(ctx, "p", "", uuid7.First(now.Add(time.Hour)), 10); err != nil || len(kept) != 0 {
 		t.Errorf("a rule may delete %+v, %v, want none on hold", kept, err)
 	}
 
@@ -46,7 +47,7 @@ func testRecordingKeeping(t *testing.T, c Config) {
 	if marked, err = s.MarkRecording(ctx, "p", r.Sid, release, now); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := s.ListKept(ctx, "p", "", recordings.FirstID(now.Add(time.Hour)), 10)
+	kept, err := s.ListKept(ctx, "p", "", uuid7.First(now.Add(time.Hour)), 10)
 	if err != nil || len(kept) != 1 || !slices.Equal(kept[0].SubscriberIDs, []string{"s"}) ||
 		!slices.Equal(kept[0].Tags, []string{"a", "b"}) || kept[0].Bytes != 1000 {
 		t.Errorf("ListKept = %+v, %v", kept, err)

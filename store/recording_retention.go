@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -168,5 +169,5 @@ func (s *Recordings) ListUsage(
 		UNION ALL SELECT day, recordings, seconds, bytes, price, 0 FROM recording_usage
 			WHERE project_id = $1 AND day >= $4 AND day < $5) AS parts
 		GROUP BY day ORDER BY day`,
-		projectID, recordings.FirstID(from), recordings.FirstID(before), dayOf(from), dayOf(before))
+		projectID, uuid7.First(from), uuid7.First(before), dayOf(from), dayOf(before))
 }

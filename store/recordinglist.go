@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/uuid7"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -293,10 +294,10 @@ func ofDuration(l listing[recordings.Recording], f recordings.Filter) listing[re
 // createdRange returns the range of ids that a filter allows.
 func createdRange(f recordings.Filter) (s span) {
 	if !f.CreatedFrom.IsZero() {
-		s.low = recordings.FirstID(f.CreatedFrom)
+		s.low = uuid7.First(f.CreatedFrom)
 	}
 	if !f.CreatedBefore.IsZero() {
-		s.high = recordings.FirstID(f.CreatedBefore)
+		s.high = uuid7.First(f.CreatedBefore)
 	}
 	return s
 }

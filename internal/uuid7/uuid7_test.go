@@ -1,0 +1,42 @@
+package uuid7_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/uuid7"
+)
+
+// TestOrder shows that ids have the order of their times, across a millisecond too.
+func TestOrder(t *testing.T) {
+	start := time.Date(2026, 11, 21, 10, 0, 0, 999_999_000, time.UTC)
+	var ids []string
+	for i := range 1000 {
+		one := uuid7.At(start.Add(time.Duration(i) * time.Microsecond))
+		if u, err := uuid.Parse(one); err != nil || u.Version() != 7 || u.Variant() != uuid.RFC4122 {
+			t.Fatalf("At = %s, %v, want a UUID of version 7", one, err)
+		}
+		ids = append(ids, one)
+	}
+
+	if !slices.IsSorted(ids) {
+		t.Error("ids created one after another are not sorted")
+	}
+	if first := uuid7.First(start); first > ids[0] {
+		t.Errorf("First(%v) = %s, want at most %s", start, first, ids[0])
+	}
+	if next := uuid7.First(start.Add(time.Millisecond)); next <= ids[0] {
+		t.Errorf("First of the next millisecond = %s, want more than %s", next, ids[0])
+	}
+}
+
+// TestEarly shows that a time before 1970 has ids, too, which are before all others.
+func TestEarly(t *testing.T) {
+	early := uuid7.First(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC))
+	if early != uuid.Nil.String() {
+		t.Errorf("First of 1960 = %s, want %s", early, uuid.Nil)
+	}
+}
