@@ -239,6 +239,13 @@ func (p *part) say(t *testing.T, payload string) {
 	must(t, p.track.WriteRTP(packet))
 }
 
+// said returns how many packets the part has sent.
+func (p *part) said() uint16 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seq
+}
+
 // hear sends a payload from one part until the other has received it, and returns the packet. The
 // first packets may be lost while the other side is still getting its keys.
 func hear(t *testing.T, from, to *part, payload string) *rtp.Packet {

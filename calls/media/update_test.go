@@ -59,14 +59,17 @@ func TestDirections(t *testing.T) {
 		if err != nil || !strings.Contains(answer, "\r\na="+tt.answered+"\r\n") {
 			t.Errorf("Update of %s = %v, %q, want %s", tt.offered, err, answer, tt.answered)
 		}
-		heard := c.hears(c.parts[0], "while "+tt.offered)
-		if want := tt.offered == "sendrecv"; heard != want {
-			t.Errorf("an echo of %s is heard: %v, want %v", tt.offered, heard, want)
+		switch {
+		case tt.offered == "sendrecv":
+			hear(t, c.parts[0], c.parts[0], "while "+tt.offered)
+		case c.hears(c.parts[0], "while "+tt.offered):
+			t.Errorf("an echo of %s is heard", tt.offered)
 		}
 	}
 }
 
-// hears reports whether a payload that the part sends returns to it within a short time.
+// hears reports whether a payload that the part sends returns to it within a short time. A busy
+// machine may need longer, so false does not prove that the payload is lost.
 func (c *client) hears(p *part, payload string) bool {
 	c.t.Helper()
 	for len(p.packets) > 0 {
@@ -106,20 +109,29 @@ func TestSwitches(t *testing.T) {
 		{"hold", func() { c.leg.Link(calls.Audio, nil) }, func() { c.leg.Link(calls.Audio, c.leg) }},
 	}
 	for _, tt := range tests {
+		began, said := time.Now(), p.said()
 		before := hear(t, p, p, "before "+tt.name)
+		heard := time.Now()
+		most := p.said() - said
 		tt.off()
 		if c.hears(p, "during "+tt.name) {
 			t.Errorf("%s lets packets pass", tt.name)
 		}
+		said = p.said()
+		least := time.Since(heard)
 		tt.on()
 		after := hear(t, p, p, "after "+tt.name)
+		most += p.said() - said
 
 		// Dropped packets leave no gap, and the timestamp advances by the time that passed.
-		if lost := after.SequenceNumber - before.SequenceNumber; lost == 0 || lost > 10 {
-			t.Errorf("%s: numbers go from %d to %d", tt.name, before.SequenceNumber, after.SequenceNumber)
+		if n := after.SequenceNumber - before.SequenceNumber; n == 0 || n > most {
+			t.Errorf("%s: numbers go from %d to %d, want at most %d more", tt.name, before.SequenceNumber,
+				after.SequenceNumber, most)
 		}
-		if passed := after.Timestamp - before.Timestamp; passed < 48000/5 || passed > 48000*5 {
-			t.Errorf("%s: timestamps go from %d to %d", tt.name, before.Timestamp, after.Timestamp)
+		passed := time.Duration(after.Timestamp-before.Timestamp) * time.Second / 48000
+		if passed < least-20*time.Millisecond || passed > time.Since(began)+20*time.Millisecond {
+			t.Errorf("%s: timestamps go from %d to %d in %v to %v", tt.name, before.Timestamp, after.Timestamp,
+				least, time.Since(began))
 		}
 		if after.SSRC != before.SSRC {
 			t.Errorf("%s: the SSRC changed", tt.name)
@@ -134,6 +146,8 @@ func TestSourceChange(t *testing.T) {
 	carol.call(e)
 	carol.connected()
 
+	said := func() uint16 { return alice.parts[0].said() + carol.parts[0].said() }
+	none := said()
 	first := hear(t, alice.parts[0], bob.parts[0], "alice")
 	carol.leg.Link(calls.Audio, bob.leg)
 	second := hear(t, carol.parts[0], bob.parts[0], "carol")
@@ -142,11 +156,11 @@ func TestSourceChange(t *testing.T) {
 	if first.SSRC != second.SSRC || second.SSRC != third.SSRC {
 		t.Errorf("SSRCs are %d, %d and %d, want one", first.SSRC, second.SSRC, third.SSRC)
 	}
-	if d := second.SequenceNumber - first.SequenceNumber; d == 0 || d > 20 {
-		t.Errorf("numbers go from %d to %d", first.SequenceNumber, second.SequenceNumber)
-	}
-	if d := third.SequenceNumber - second.SequenceNumber; d == 0 || d > 20 {
-		t.Errorf("numbers go from %d to %d", second.SequenceNumber, third.SequenceNumber)
+
+	most := said() - none
+	a, b, c := first.SequenceNumber, second.SequenceNumber, third.SequenceNumber
+	if b == a || c == b || b-a > most || c-b > most {
+		t.Errorf("numbers go from %d to %d and %d, want at most %d more", a, b, c, most)
 	}
 }
 
