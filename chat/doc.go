@@ -44,10 +44,10 @@ type Config struct {
 // A Chat enforces the rules of this package. Create one with [New]. Its methods may be called
 // concurrently.
 type Chat struct {
-	c       Config
+	cfg     Config
 	sockets Sockets // nil if this process has none
 	nodes   Nodes   // nil in commands
-	lines   [lineCount]chan Notice
+	queues  [queueCount]chan Notice
 
 	sent, dropped atomic.Uint64
 }
@@ -63,7 +63,7 @@ func New(c Config) *Chat {
 	if c.Admit == nil {
 		c.Admit = func(context.Context, string, string) error { return nil }
 	}
-	return &Chat{c: c}
+	return &Chat{cfg: c}
 }
 
 // Sockets are the open sockets of this process; see package fabric/relay.
@@ -129,7 +129,7 @@ type Filter struct {
 }
 
 // now returns the time to the microsecond, the precision of rows.
-func (c *Chat) now() time.Time { return c.c.Now().UTC().Truncate(time.Microsecond) }
+func (c *Chat) now() time.Time { return c.cfg.Now().UTC().Truncate(time.Microsecond) }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
@@ -144,16 +144,16 @@ func (c *Chat) Stats() Stats { return Stats{c.sent.Load(), c.dropped.Load()} }
 
 // Prune deletes the messages that were sent before the given time.
 func (c *Chat) Prune(ctx context.Context, before time.Time) error {
-	return c.c.Store.PruneMessages(ctx, before)
+	return c.cfg.Store.PruneMessages(ctx, before)
 }
 
 // Run delivers messages to the sockets of this process until ctx is done.
 func (c *Chat) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
-	for _, line := range c.lines {
-		if line != nil {
-			work.Go(func() { c.runLine(ctx, line) })
+	for _, queue := range c.queues {
+		if queue != nil {
+			work.Go(func() { c.runQueue(ctx, queue) })
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"time"
 
 	"github.com/selvage/selvage/internal/uuid7"
@@ -13,7 +14,7 @@ import (
 // A Notice announces a message to the sockets of its members.
 type Notice struct {
 	Message Message
-	Keys    []string // of the sockets; see [SocketKeys]
+	Keys    []string // see [SocketKeys]
 }
 
 // A Handler handles the messages of one kind from other nodes; see package bus.
@@ -22,33 +23,30 @@ type Handler = func(ctx context.Context, from string, body json.RawMessage) (any
 // noticeMessage is the kind of messages between nodes that carry a Notice.
 const noticeMessage = "chat.message"
 
-// The notices of one conversation wait in one of lineCount lines, so that they are handled in turn.
+// Notices wait in queues. All notices of a conversation wait in the same queue, so that they are
+// handled one after the other.
 const (
-	lineCount   = 8
-	lineWaiting = 1024 // notices in a line
+	queueCount  = 8
+	queueLength = 1024
 )
 
-// Times of a line. A notice that arrives out of order was sent less than recent ago, and a line
-// remembers a conversation for longer than that.
 const (
-	recent      = 30 * time.Second
-	rememberFor = 2 * time.Minute
+	maxDelay  = 30 * time.Second // the longest time between a message and its notice
+	forgetAge = 2 * time.Minute  // longer than maxDelay; see [Chat.runQueue]
+	maxMissed = 100              // the most messages that are read when their notices were lost
 )
 
-// maxMissed is the most missed messages that are read when a notice was lost.
-const maxMissed = 100
+// AnnounceTo makes the Chat announce its messages to the other nodes. Call it before Run.
+func (c *Chat) AnnounceTo(nodes Nodes) { c.nodes = nodes }
 
-// Announce makes the Chat send its messages to the other nodes. Call it before Run.
-func (c *Chat) Announce(nodes Nodes) { c.nodes = nodes }
-
-// Carry makes the Chat deliver messages of all nodes to the sockets of this process. Call it before
-// Run.
-func (c *Chat) Carry(s Sockets, nodes Nodes) {
+// DeliverTo makes the Chat deliver the messages of all nodes to the sockets of this process. Call it
+// before Run.
+func (c *Chat) DeliverTo(s Sockets, nodes Nodes) {
 	c.sockets = s
-	for i := range c.lines {
-		c.lines[i] = make(chan Notice, lineWaiting)
+	for i := range c.queues {
+		c.queues[i] = make(chan Notice, queueLength)
 	}
-	c.Announce(nodes)
+	c.AnnounceTo(nodes)
 	nodes.Handle(noticeMessage, func(_ context.Context, _ string, body json.RawMessage) (any, error) {
 		var n Notice
 		if err := json.Unmarshal(body, &n); err != nil {
@@ -61,14 +59,14 @@ func (c *Chat) Carry(s Sockets, nodes Nodes) {
 
 // publish announces a message on all nodes. The message is stored, so an error is only logged.
 func (c *Chat) publish(ctx context.Context, m Message) {
-	if c.now().Sub(m.Created) > recent {
+	if c.now().Sub(m.Created) > maxDelay {
 		return // the request repeats an old one
 	}
-	n := Notice{m, []string{m.From.MemberID, m.To.MemberID}}
+	n := Notice{Message: m, Keys: []string{m.From.MemberID, m.To.MemberID}}
 	if m.Room {
-		members, err := c.c.Store.ListMembers(ctx, m.ConversationID)
+		members, err := c.cfg.Store.ListMembers(ctx, m.ConversationID)
 		if err != nil {
-			c.c.Log.Error("announcing a message", "message", m.ID, "error", err)
+			c.cfg.Log.Error("announcing a message", "message", m.ID, "error", err)
 			return
 		}
 		n.Keys = append(members, m.To.AddressID) // the address is for guests
@@ -79,84 +77,76 @@ func (c *Chat) publish(ctx context.Context, m Message) {
 	}
 }
 
-// enqueue adds a notice to the line of its conversation.
+// enqueue adds a notice to the queue of its conversation.
 func (c *Chat) enqueue(n Notice) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(n.Message.ConversationID)) // never fails
-	line := c.lines[h.Sum32()%lineCount]
-	if line == nil {
+	queue := c.queues[h.Sum32()%queueCount]
+	if queue == nil {
 		return // this process has no sockets
 	}
 	select {
-	case line <- n:
+	case queue <- n:
 	default:
-		c.dropped.Add(1) // the next message of the conversation makes up for it
+		c.dropped.Add(1) // delivered with the conversation's next message
 	}
 }
 
-// A place is the last message of a conversation that a line has delivered.
-type place struct {
-	id string
-	at time.Time // when
+// A delivery is the delivery of a conversation's last message.
+type delivery struct {
+	messageID string
+	at        time.Time
 }
 
-// runLine delivers the notices of a line until ctx is done.
-func (c *Chat) runLine(ctx context.Context, line <-chan Notice) {
-	last := make(map[string]place)
-	tick := time.NewTicker(rememberFor)
+// runQueue delivers the notices of a queue until ctx is done. It forgets the last delivery of a
+// conversation after forgetAge. By then, no earlier notice can arrive that would be delivered twice.
+func (c *Chat) runQueue(ctx context.Context, queue <-chan Notice) {
+	last := make(map[string]delivery)
+	tick := time.NewTicker(forgetAge)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case n := <-line:
+		case n := <-queue:
 			c.deliver(ctx, last, n)
 		case now := <-tick.C:
-			for id, p := range last {
-				if now.Sub(p.at) > rememberFor {
-					delete(last, id)
-				}
-			}
+			maps.DeleteFunc(last, func(_ string, d delivery) bool { return now.Sub(d.at) > forgetAge })
 		}
 	}
 }
 
 // deliver delivers a message, and before it the earlier messages whose notices have not arrived. It
-// ignores a message that was delivered before.
-func (c *Chat) deliver(ctx context.Context, last map[string]place, n Notice) {
+// ignores a message that was delivered before. last holds the last deliveries by conversation.
+func (c *Chat) deliver(ctx context.Context, last map[string]delivery, n Notice) {
 	m := n.Message
-	done, known := last[m.ConversationID]
-	if known && m.ID <= done.id {
+	before := last[m.ConversationID].messageID // "" sorts before all ids
+	if m.ID <= before {
 		return
 	}
-	if after := c.missedAfter(done.id, m); after != "" {
-		missed, err := c.c.Store.MessagesBetween(ctx, m.ConversationID, after, m.ID, maxMissed)
+
+	if after := c.missedAfter(before, m); after != "" {
+		missed, err := c.cfg.Store.MessagesBetween(ctx, m.ConversationID, after, m.ID, maxMissed)
 		if err != nil {
-			c.c.Log.Error("reading missed messages", "message", m.ID, "error", err)
+			c.cfg.Log.Error("reading missed messages", "message", m.ID, "error", err)
 		}
 		for _, early := range missed {
-			c.sockets.Deliver(Notice{early, n.Keys})
+			c.sockets.Deliver(Notice{Message: early, Keys: n.Keys})
 		}
 	}
 	c.sockets.Deliver(n)
-	last[m.ConversationID] = place{m.ID, time.Now()}
+	last[m.ConversationID] = delivery{messageID: m.ID, at: time.Now()}
 }
 
-// missedAfter returns the id after which messages were missed, or "" if none were. done is the id of
-// the last delivered message. If it is unknown, only recent messages can have been missed.
-func (c *Chat) missedAfter(done string, m Message) string {
-	if done != "" {
-		if m.Previous > done {
-			return done
-		}
+// missedAfter returns the id after which messages were missed, or "" if none were. before is the id
+// of the last delivered message, or "" if it is unknown. In that case, only messages that are not
+// older than maxDelay can have been missed.
+func (c *Chat) missedAfter(before string, m Message) string {
+	if before == "" {
+		before = uuid7.First(c.now().Add(-maxDelay))
+	}
+	if m.Previous <= before {
 		return ""
 	}
-	if m.Previous == "" {
-		return ""
-	}
-	since := uuid7.First(c.now().Add(-recent))
-	if m.Previous < since {
-		return ""
-	}
-	return since
+	return before
 }

@@ -49,7 +49,7 @@ func TestNotices(t *testing.T) {
 	}
 
 	c, got := chat.New(chat.Config{Store: rows}), make(received, 10)
-	c.Carry(got, noNodes{})
+	c.DeliverTo(got, noNodes{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

@@ -11,7 +11,7 @@ import (
 
 // List returns the conversations of a token's holder, the newest first.
 func (c *Chat) List(ctx context.Context, t fabric.Token, q page.Query) (page.Page[Entry], error) {
-	return c.c.Store.ListConversations(ctx, t.ProjectID, MemberID(t), q)
+	return c.cfg.Store.ListConversations(ctx, t.ProjectID, MemberID(t), q)
 }
 
 // Messages returns the messages of a conversation, the newest first. There are none for those who
@@ -19,27 +19,28 @@ func (c *Chat) List(ctx context.Context, t fabric.Token, q page.Query) (page.Pag
 func (c *Chat) Messages(
 	ctx context.Context, t fabric.Token, name string, q page.Query,
 ) (p page.Page[Message], err error) {
-	to, err := c.find(ctx, t, "", name)
-	if err != nil || to.found.ID == "" {
+	v, err := c.find(ctx, t, "", name)
+	if err != nil || v.row.ID == "" {
 		return p, err
 	}
-	f := Filter{ConversationID: to.found.ID}
-	if to.room {
+	f := Filter{ConversationID: v.row.ID}
+	if v.room {
 		f.Since = visibleSince(t)
-		if t.Kind == fabric.SAT {
-			if in, err := c.c.Store.IsMember(ctx, to.found.ID, to.me.MemberID); err != nil || !in {
-				return p, err
-			}
+	}
+	if v.room && t.Kind == fabric.SAT {
+		in, err := c.cfg.Store.IsMember(ctx, v.row.ID, v.self.MemberID)
+		if err != nil || !in {
+			return p, err
 		}
 	}
-	p, err = c.c.Store.ListMessages(ctx, f, q)
+	p, err = c.cfg.Store.ListMessages(ctx, f, q)
 	return p, errors.Join(err, c.markGone(ctx, t, p.Items))
 }
 
 // AllMessages returns the messages of all conversations of a token's holder, the newest first. For a
 // guest, those of rooms are not among them.
 func (c *Chat) AllMessages(ctx context.Context, t fabric.Token, q page.Query) (page.Page[Message], error) {
-	p, err := c.c.Store.ListMessagesOf(ctx, t.ProjectID, MemberID(t), q)
+	p, err := c.cfg.Store.ListMessagesOf(ctx, t.ProjectID, MemberID(t), q)
 	return p, errors.Join(err, c.markGone(ctx, t, p.Items))
 }
 
@@ -56,7 +57,7 @@ func (c *Chat) markGone(ctx context.Context, t fabric.Token, all []Message) erro
 	}
 	if len(ids) > 0 {
 		var err error
-		if ids, err = c.c.Store.ReachableAddresses(ctx, t.ProjectID, ids); err != nil {
+		if ids, err = c.cfg.Store.ReachableAddresses(ctx, t.ProjectID, ids); err != nil {
 			return err
 		}
 	}

@@ -36,56 +36,59 @@ func (c *Chat) Send(ctx context.Context, t fabric.Token, in Input) (Message, err
 	if t.Embedded {
 		embedKey = t.KeyID
 	}
-	if err := c.c.Admit(ctx, MemberID(t), embedKey); err != nil {
+	if err := c.cfg.Admit(ctx, MemberID(t), embedKey); err != nil {
 		return Message{}, err
 	}
-	to, err := c.findToWrite(ctx, t, in.From, in.To)
+	v, err := c.findToWrite(ctx, t, in.From, in.To)
 	if err != nil {
 		return Message{}, err
 	}
 
-	m := Message{ProjectID: t.ProjectID, Room: to.room, From: to.me, To: to.to, Text: in.Text, Key: in.Key,
+	m := Message{ProjectID: t.ProjectID, Room: v.room, From: v.self, To: v.peer, Text: in.Text, Key: in.Key,
 		Created: c.now()}
 	offline, err := c.isOffline(ctx, m)
 	if err != nil {
 		return Message{}, err
 	}
-	if m, err = c.c.Store.AddMessage(ctx, to.conversation(t.ProjectID), m, offline); err != nil {
+	m, err = c.cfg.Store.AddMessage(ctx, v.conversation(t.ProjectID), m, offline)
+	if err != nil {
 		return Message{}, fmt.Errorf("sending a message: %w", err)
 	}
+
 	c.sent.Add(1)
 	c.publish(ctx, m)
 	return m, nil
 }
 
-// isOffline reports whether the receiver of a message between two has no device that is online.
+// isOffline reports whether no device of the message's receiver is online. It returns false for
+// guests and rooms.
 func (c *Chat) isOffline(ctx context.Context, m Message) (bool, error) {
 	if m.To.SubscriberID == "" {
 		return false, nil
 	}
-	p, err := c.c.Fabric.Presence.Find(ctx, m.ProjectID, m.To.SubscriberID)
+	p, err := c.cfg.Fabric.Presence.Find(ctx, m.ProjectID, m.To.SubscriberID)
 	return !p.Online(), err
 }
 
-// A Joined is a conversation that the holder of a token has joined.
-type Joined struct {
-	Peer    string // its address
-	GroupID string
+// A Reference is the two names by which clients refer to a conversation.
+type Reference struct {
+	AddressID string // of the other party or the room
+	GroupID   string
 }
 
-// Join returns the conversation with the given name. It makes a subscriber a member of a room, so
+// Join finds the conversation with the given name. It makes a subscriber a member of a room, so
 // that the subscriber receives what others write there.
-func (c *Chat) Join(ctx context.Context, t fabric.Token, from, name string) (Joined, error) {
-	to, err := c.findToWrite(ctx, t, from, name)
+func (c *Chat) Join(ctx context.Context, t fabric.Token, from, name string) (Reference, error) {
+	v, err := c.findToWrite(ctx, t, from, name)
 	if err != nil {
-		return Joined{}, err
+		return Reference{}, err
 	}
-	if to.room && t.Kind == fabric.SAT {
-		m := Member{ID: to.me.MemberID, SubscriberID: to.me.SubscriberID, AddressID: to.me.AddressID,
-			Peer: to.to.AddressID, Joined: c.now()}
-		if err := c.c.Store.JoinRoom(ctx, to.conversation(t.ProjectID), m); err != nil {
-			return Joined{}, fmt.Errorf("joining a conversation: %w", err)
+	if v.room && t.Kind == fabric.SAT {
+		m := Member{ID: v.self.MemberID, SubscriberID: v.self.SubscriberID, AddressID: v.self.AddressID,
+			Peer: v.peer.AddressID, Joined: c.now()}
+		if err := c.cfg.Store.JoinRoom(ctx, v.conversation(t.ProjectID), m); err != nil {
+			return Reference{}, fmt.Errorf("joining a conversation: %w", err)
 		}
 	}
-	return Joined{to.to.AddressID, groupID(to.me.MemberID, to.to.AddressID)}, nil
+	return Reference{AddressID: v.peer.AddressID, GroupID: groupID(v.self.MemberID, v.peer.AddressID)}, nil
 }

@@ -170,7 +170,7 @@ func (ks *APIKeys) Revoke(ctx context.Context, projectID, id string) error {
 		return problem.NoSuch("API key")
 	}
 	now := ks.now()
-	if err := ks.store.RevokeAPIKey(ctx, projectID, gone(revocation.Key, id, now), now); err != nil {
+	if err := ks.store.RevokeAPIKey(ctx, projectID, permanentRevocation(revocation.Key, id, now), now); err != nil {
 		return err
 	}
 	return ks.c.Revocations.Sync(ctx)

@@ -61,7 +61,7 @@ func (es *Endpoints) NewPassword(ctx context.Context, projectID, id string) (a S
 		old := r.Updated
 		r.Updated = later(es.now(), old.Add(time.Microsecond))
 		a = SIPAccount{credentialOf(r), password}
-		return es.store.SetEndpointPassword(ctx, r, old, ended(revocation.Token, r.ID, r.Updated))
+		return es.store.SetEndpointPassword(ctx, r, old, revocationUntil(revocation.Token, r.ID, r.Updated))
 	})
 	if err != nil {
 		return a, err

@@ -17,40 +17,58 @@ type Erasure struct {
 	ErasedAt     time.Time        `json:"erased_at"`
 	Deleted      map[string]int64 `json:"deleted"` // deleted rows, by kind
 	Anonymised   map[string]int64 `json:"anonymised"`
-	Kept         []Kept           `json:"kept"`
+	Kept         []KeptData       `json:"kept"`
 
 	Sessions []string `json:"-"` // ids of the deleted logins
 	Media    []string `json:"-"` // keys of the deleted recordings' media
 }
 
-// A Kept is data that an erasure does not delete, with the reason.
-type Kept struct {
+// KeptData describes data that erasures do not delete.
+type KeptData struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
 
-// kept lists the data that erasures never delete.
-var kept = []Kept{
-	{"the subscriber's id in the audit log (with network addresses and browsers), revocations, pending " +
-		"logout notifications and used refresh tokens",
-		"they prove past actions and keep issued tokens revoked; the id alone no longer identifies a " +
-			"person, and the log is pruned after its retention time"},
-	{"recordings on hold",
-		"they may not be deleted or changed; erase the subscriber's id again when they are released"},
-	{"recordings that also belong to another subscriber",
-		"they are the other subscriber's as well; this subscriber's addresses are removed from them"},
-	{"records of its calls, without its id, name and addresses", "they are the other party's as well"},
-	{"messages that others sent to it, while one of them has an account", "they are the sender's"},
-	{"records of the deleted recordings, for 40 days: ids, times and durations, but no addresses",
-		"they keep earlier lists and bills consistent"},
-	{"unfinished sign-in requests, for 30 minutes: an e-mail address that an app sent as login_hint",
-		"they are in the session store under a key that only the browser knows, and expire by themselves"},
-	{"data that webhooks, apps and operators received before, and backups",
-		"they cannot be erased from here; let backups expire, and erase again after restoring one"},
+// keptData lists all data that erasures do not delete.
+var keptData = []KeptData{
+	{
+		What: "the subscriber's id in the audit log (with network addresses and browsers), revocations, " +
+			"pending logout notifications and used refresh tokens",
+		Why: "they prove past actions and keep issued tokens revoked; the id alone no longer identifies a " +
+			"person, and the log is pruned after its retention time",
+	},
+	{
+		What: "recordings on hold",
+		Why:  "they may not be deleted or changed; erase the subscriber's id again when they are released",
+	},
+	{
+		What: "recordings that also belong to another subscriber",
+		Why:  "they are the other subscriber's as well; this subscriber's addresses are removed from them",
+	},
+	{
+		What: "records of its calls, without its id, name and addresses",
+		Why:  "they are the other party's as well",
+	},
+	{
+		What: "messages that others sent to it, while one of them has an account",
+		Why:  "they are the sender's",
+	},
+	{
+		What: "records of the deleted recordings, for 40 days: ids, times and durations, but no addresses",
+		Why:  "they keep earlier lists and bills consistent",
+	},
+	{
+		What: "unfinished sign-in requests, for 30 minutes: an e-mail address that an app sent as login_hint",
+		Why:  "they are in the session store under a key that only the browser knows, and expire by themselves",
+	},
+	{
+		What: "data that webhooks, apps and operators received before, and backups",
+		Why:  "they cannot be erased from here; let backups expire, and erase again after restoring one",
+	},
 }
 
-// An Eraser identifies a subscriber's data in a store, apart from rows that refer to the
-// subscriber's id.
+// An Eraser describes to a store which data belongs to a subscriber. Rows that refer to the subscriber's id
+// are found by the id of the embedded revocation, which ends the subscriber's tokens.
 type Eraser struct {
 	revocation.Revocation
 
@@ -59,10 +77,11 @@ type Eraser struct {
 	Names func(s Subscriber, all []Address) []string
 }
 
-// Erase deletes a subscriber and all data about it. If a row must be kept, Erase removes the
-// subscriber from the row. The result lists what was deleted and what was kept. All rows change in
-// one transaction. If the subscriber was already deleted, Erase removes the remaining data. If
-// there is none, it returns problem.NotFound.
+// Erase deletes a subscriber and all data about it in one transaction. Rows that must be kept stay
+// without the subscriber; the result lists them, and what was deleted.
+//
+// If the subscriber was already deleted, Erase deletes the data that remains. It returns
+// problem.NotFound if there is none.
 func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -72,22 +91,25 @@ func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure
 	ctx = context.WithoutCancel(ctx) // finish even if the caller has disconnected
 	defer ss.caches.forget()
 	now := ss.now()
-	e, err := ss.store.EraseSubscriber(ctx, projectID, Eraser{gone(revocation.Subscriber, id, now), namesOf}, now)
+	by := Eraser{Revocation: permanentRevocation(revocation.Subscriber, id, now), Names: namesInRecordings}
+	e, err := ss.store.EraseSubscriber(ctx, projectID, by, now)
 	if err != nil {
 		return Erasure{}, err
 	}
+	e.SubscriberID = id
+	e.ErasedAt = now.UTC()
+	e.Kept = keptData
 
-	e.SubscriberID, e.ErasedAt, e.Kept = id, now.UTC(), kept
+	// The rows are gone. Errors from here on are returned with the result.
 	err = ss.c.Revocations.Sync(ctx)
 	if ss.c.Erased != nil {
 		err = errors.Join(err, ss.c.Erased(ctx, e))
 	}
-
 	return e, err
 }
 
-// namesOf implements Names of an Eraser.
-func namesOf(s Subscriber, all []Address) (names []string) {
+// namesInRecordings implements Names of an Eraser.
+func namesInRecordings(s Subscriber, all []Address) (names []string) {
 	for _, name := range []string{s.Email, s.Reference, s.Claims.PhoneNumber} {
 		if name != "" {
 			names = append(names, strings.ToLower(name))

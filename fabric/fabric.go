@@ -202,19 +202,19 @@ func canonical(id string) (string, bool) {
 	return u.String(), err == nil
 }
 
-// longest is the time for which revocations are kept. No token lives that long, so a revocation
+// keepRevocations is the time for which revocations are kept. No token lives that long, so a revocation
 // outlives every token that it applies to.
-const longest = 31 * 24 * time.Hour
+const keepRevocations = 31 * 24 * time.Hour
 
-// ended returns a revocation of all tokens that were issued for the given row until the time at.
-func ended(kind, id string, at time.Time) revocation.Revocation {
-	return revocation.Revocation{Kind: kind, ID: id, Until: at, Expires: at.Add(longest)}
+// revocationUntil returns a revocation of all tokens that were issued for the given row until the time at.
+func revocationUntil(kind, id string, at time.Time) revocation.Revocation {
+	return revocation.Revocation{Kind: kind, ID: id, Until: at, Expires: at.Add(keepRevocations)}
 }
 
-// gone returns the revocation for a row that was permanently deleted or revoked. It also applies to
+// permanentRevocation returns the revocation for a row that was permanently deleted or revoked. It also applies to
 // tokens that are being issued at the same time.
-func gone(kind, id string, at time.Time) revocation.Revocation {
-	return ended(kind, id, at.Add(longest))
+func permanentRevocation(kind, id string, at time.Time) revocation.Revocation {
+	return revocationUntil(kind, id, at.Add(keepRevocations))
 }
 
 // Stores are the stores that a fabric needs. One value may implement several.

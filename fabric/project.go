@@ -216,7 +216,7 @@ func (ps *Projects) Delete(ctx context.Context, id string) error {
 	if !ok {
 		return problem.NoSuch("project")
 	}
-	if err := ps.store.DeleteProject(ctx, gone(revocation.Project, id, ps.now())); err != nil {
+	if err := ps.store.DeleteProject(ctx, permanentRevocation(revocation.Project, id, ps.now())); err != nil {
 		return err
 	}
 	return ps.c.Revocations.Sync(ctx)

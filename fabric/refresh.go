@@ -51,7 +51,7 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 		Generation: old.Generation,
 		Created:    old.IssuedAt, Used: began,
 		Expires:    later(old.ExpiresAt, t.ExpiresAt.Add(refreshMargin)),
-		Revocation: gone(revocation.Family, old.FamilyID, began),
+		Revocation: permanentRevocation(revocation.Family, old.FamilyID, began),
 	})
 	if err != nil {
 		return TokenPair{}, fmt.Errorf("rotating family: %w", err)
@@ -154,7 +154,7 @@ func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id 
 	if !ok || !ok2 {
 		return problem.NoSuch("token")
 	}
-	if err := ts.store.RevokeFamily(ctx, projectID, subscriberID, gone(revocation.Family, id, ts.now())); err != nil {
+	if err := ts.store.RevokeFamily(ctx, projectID, subscriberID, permanentRevocation(revocation.Family, id, ts.now())); err != nil {
 		return err
 	}
 	return ts.c.Revocations.Sync(ctx)

@@ -286,7 +286,7 @@ func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) erro
 	defer rs.caches.forget()
 	var end revocation.Revocation
 	if typ == EndpointKind || typ == GatewayKind {
-		end = gone(revocation.Token, id, rs.now()) // the id of the tokens that stand for its phones
+		end = permanentRevocation(revocation.Token, id, rs.now()) // the id of the tokens that stand for its phones
 	}
 	err := rs.store.DeleteResource(ctx, projectID, typ, id, end, rs.event(ResourceDeleted, rs.now()))
 	switch {

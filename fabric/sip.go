@@ -310,7 +310,7 @@ func (sip *SIP) UpdateCredential(
 
 		end := revocation.Revocation{}
 		if c.Secrets != secrets {
-			end = ended(revocation.Token, c.ID, c.Updated)
+			end = revocationUntil(revocation.Token, c.ID, c.Updated)
 		}
 		return sip.store.UpdateSIPCredential(ctx, c, old, end)
 	})
@@ -326,7 +326,7 @@ func (sip *SIP) DeleteCredential(ctx context.Context, projectID, subscriberID, i
 	if err != nil {
 		return err
 	}
-	if err := sip.store.DeleteSIPCredential(ctx, c.SubscriberID, gone(revocation.Token, c.ID, sip.now())); err != nil {
+	if err := sip.store.DeleteSIPCredential(ctx, c.SubscriberID, permanentRevocation(revocation.Token, c.ID, sip.now())); err != nil {
 		return err
 	}
 	return sip.c.Revocations.Sync(ctx)

@@ -121,9 +121,9 @@ func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revoc
 	var r revocation.Revocation
 	switch {
 	case c.Disabled != nil && *c.Disabled && !s.Disabled:
-		r = ended(revocation.Subscriber, s.ID, now.Add(disablingTakes))
+		r = revocationUntil(revocation.Subscriber, s.ID, now.Add(disablingTakes))
 	case c.PasswordHash != nil && entered, c.Proof != nil && c.Proof.Ends:
-		r = ended(revocation.Subscriber, s.ID, now)
+		r = revocationUntil(revocation.Subscriber, s.ID, now)
 	default:
 		return nil
 	}
@@ -137,7 +137,7 @@ func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
 		return problem.NoSuch("subscriber")
 	}
 	defer ss.caches.forget()
-	if err := ss.store.DeleteSubscriber(ctx, projectID, gone(revocation.Subscriber, id, ss.now())); err != nil {
+	if err := ss.store.DeleteSubscriber(ctx, projectID, permanentRevocation(revocation.Subscriber, id, ss.now())); err != nil {
 		return err
 	}
 	return ss.c.Revocations.Sync(ctx)
@@ -152,7 +152,7 @@ func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
 		return err
 	}
 	now := ss.now()
-	end := ended(revocation.Subscriber, s.ID, now)
+	end := revocationUntil(revocation.Subscriber, s.ID, now)
 	defer ss.caches.forget() // tokens issued next must see the change
 	if _, err := ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, SubscriberChange{}, now, &end); err != nil {
 		return fmt.Errorf("revoking subscriber: %w", err)

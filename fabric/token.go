@@ -247,7 +247,7 @@ func (t Token) reaches(addressID string) bool {
 // RevokeByHand revokes all tokens that an operator has created manually, is creating, or that came
 // from such tokens; see [Issuer].
 func (ts *Tokens) RevokeByHand(ctx context.Context, operatorID string) error {
-	return ts.c.Revocations.Revoke(ctx, ended(revocation.Key, operatorID, ts.now().Add(disablingTakes)))
+	return ts.c.Revocations.Revoke(ctx, revocationUntil(revocation.Key, operatorID, ts.now().Add(disablingTakes)))
 }
 
 // Revoke revokes a token immediately. Revoking a refresh token also revokes all tokens that came
@@ -257,7 +257,7 @@ func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	if t.Kind == Refresh {
 		kind, id = revocation.Family, t.FamilyID
 	}
-	return ts.c.Revocations.Revoke(ctx, gone(kind, id, ts.now()))
+	return ts.c.Revocations.Revoke(ctx, permanentRevocation(kind, id, ts.now()))
 }
 
 // RevokeRaw revokes the token raw, which must belong to the project. Revoking a refresh token also

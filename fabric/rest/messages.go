@@ -116,9 +116,9 @@ func (a chatAPI) join(w http.ResponseWriter, r *http.Request, t fabric.Token) er
 	}
 	return web.JSON(w, http.StatusOK,
 		joinedResponse{
-			ConversationID: joined.Peer,
+			ConversationID: joined.AddressID,
 			GroupID:        joined.GroupID,
-			Table:          conversationTable{ConversationID: joined.Peer},
+			Table:          conversationTable{ConversationID: joined.AddressID},
 		})
 }
 

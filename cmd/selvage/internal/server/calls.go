@@ -93,10 +93,10 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 func (a *App) joinNodes(answered func(took time.Duration), log *slog.Logger) {
 	a.bus = a.openBus(answered, log)
 	if a.relay == nil {
-		a.Chat.Announce(a.bus)
+		a.Chat.AnnounceTo(a.bus)
 		return
 	}
-	a.Chat.Carry(a.relay, a.bus)
+	a.Chat.DeliverTo(a.relay, a.bus)
 }
 
 // openBus returns the bus to the other nodes. It uses Redis or, if Redis is not configured or is

@@ -12,24 +12,24 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A target is the conversation that a request names, as its caller may use it.
-type target struct {
-	me    Party
-	to    Party
-	room  bool
-	found Conversation // the row; without an ID if there is none
+// A view is a conversation as one of its members sees it.
+type view struct {
+	self Party
+	peer Party // the other party; in a room, only the room's address
+	room bool
+	row  Conversation // without an ID if nothing was written to the conversation yet
 
-	refusal error // why nothing can be written there; nil if it can
+	refusal error // why the member cannot write to the conversation, or nil
 }
 
 // conversation returns the conversation to write to, which is new if there is no row.
-func (t target) conversation(projectID string) Conversation {
-	if t.found.ID != "" {
-		return t.found
+func (v view) conversation(projectID string) Conversation {
+	if v.row.ID != "" {
+		return v.row
 	}
-	k := Conversation{ID: newID(), ProjectID: projectID, Key: t.to.AddressID, Room: t.room}
-	if !t.room {
-		k.Key = keyOf(t.me.MemberID, t.to.MemberID)
+	k := Conversation{ID: newID(), ProjectID: projectID, Key: v.peer.AddressID, Room: v.room}
+	if !v.room {
+		k.Key = keyOf(v.self.MemberID, v.peer.MemberID)
 	}
 	return k
 }
@@ -44,7 +44,7 @@ func unreachable() error {
 }
 
 // findToWrite is like find, for a request that writes to the conversation.
-func (c *Chat) findToWrite(ctx context.Context, t fabric.Token, from, name string) (target, error) {
+func (c *Chat) findToWrite(ctx context.Context, t fabric.Token, from, name string) (view, error) {
 	found, err := c.find(ctx, t, from, name)
 	if errors.Is(err, problem.NotFound) {
 		return found, unreachable()
@@ -60,7 +60,8 @@ func (c *Chat) partyOf(ctx context.Context, t fabric.Token, from string) (Party,
 		me.AddressID, me.Name = me.MemberID, "Guest"
 		return me, nil
 	}
-	s, all, err := c.c.Fabric.Subscribers.RecentAddresses(ctx, t.ProjectID, t.SubscriberID)
+
+	s, all, err := c.cfg.Fabric.Subscribers.RecentAddresses(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil {
 		return me, err
 	}
@@ -78,24 +79,24 @@ func (c *Chat) partyOf(ctx context.Context, t fabric.Token, from string) (Party,
 }
 
 // find returns the conversation with the given name, which is an address or a group id.
-func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (target, error) {
+func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (view, error) {
 	me, err := c.partyOf(ctx, t, from)
 	if err != nil {
-		return target{}, err
+		return view{}, err
 	}
 	peer, ok := peerIn(name, me.MemberID)
 	if !ok {
-		return target{}, noConversation()
+		return view{}, noConversation()
 	}
 
-	a, err := c.c.Fabric.Addresses.Find(ctx, t, peer)
+	a, err := c.cfg.Fabric.Addresses.Find(ctx, t, peer)
 	if errors.Is(err, problem.NotFound) {
 		return c.findWithout(ctx, t, me, peer)
 	}
 	if err != nil {
-		return target{}, err
+		return view{}, err
 	}
-	found := target{me: me, to: Party{AddressID: a.ID, Name: a.DisplayName}}
+	found := view{self: me, peer: Party{AddressID: a.ID, Name: a.DisplayName}}
 	switch {
 	case a.Type == fabric.TypeRoom:
 		found.room = true
@@ -106,27 +107,27 @@ func (c *Chat) find(ctx context.Context, t fabric.Token, from, name string) (tar
 		found.refusal = problem.BadParam("conversation_id", "conversation_id is your own address")
 		return found, nil
 	default:
-		found.to.MemberID, found.to.SubscriberID = a.ResourceID, a.ResourceID
+		found.peer.MemberID, found.peer.SubscriberID = a.ResourceID, a.ResourceID
 	}
 
-	k, err := c.c.Store.FindConversation(ctx, t.ProjectID, found.conversation(t.ProjectID).Key)
-	found.found = k
+	k, err := c.cfg.Store.FindConversation(ctx, t.ProjectID, found.conversation(t.ProjectID).Key)
+	found.row = k
 	return found, problem.IgnoreNotFound(err)
 }
 
 // findWithout returns a conversation of a subscriber whose peer has no address. The peer is a guest, or
 // a subscriber that was deleted or disabled since.
-func (c *Chat) findWithout(ctx context.Context, t fabric.Token, me Party, peer string) (target, error) {
+func (c *Chat) findWithout(ctx context.Context, t fabric.Token, me Party, peer string) (view, error) {
 	if t.Kind != fabric.SAT {
-		return target{}, noConversation()
+		return view{}, noConversation()
 	}
-	k, err := c.c.Store.FindConversationOf(ctx, t.ProjectID, me.MemberID, peer)
+	k, err := c.cfg.Store.FindConversationOf(ctx, t.ProjectID, me.MemberID, peer)
 	if errors.Is(err, problem.NotFound) {
-		return target{}, noConversation()
+		return view{}, noConversation()
 	}
-	found := target{me: me, to: Party{AddressID: peer}, room: k.Room, found: k, refusal: unreachable()}
+	found := view{self: me, peer: Party{AddressID: peer}, room: k.Room, row: k, refusal: unreachable()}
 	if k.Key == keyOf(me.MemberID, peer) { // the address of a guest is its member id
-		found.to.MemberID, found.refusal = peer, nil
+		found.peer.MemberID, found.refusal = peer, nil
 	}
 	return found, err
 }
