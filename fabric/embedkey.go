@@ -109,7 +109,8 @@ func (es *EmbedKeys) Find(ctx context.Context, secret string) (EmbedKey, error) 
 func (es *EmbedKeys) Revoke(ctx context.Context, k EmbedKey) error {
 	now := es.now()
 	defer es.caches.embeds.Clear()
-	if err := es.store.RevokeEmbedKey(ctx, k.ProjectID, permanentRevocation(revocation.Key, k.ID, now), now); err != nil {
+	end := permanentRevocation(revocation.Key, k.ID, now)
+	if err := es.store.RevokeEmbedKey(ctx, k.ProjectID, end, now); err != nil {
 		return err
 	}
 	return es.c.Revocations.Sync(ctx)

@@ -154,7 +154,8 @@ func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id 
 	if !ok || !ok2 {
 		return problem.NoSuch("token")
 	}
-	if err := ts.store.RevokeFamily(ctx, projectID, subscriberID, permanentRevocation(revocation.Family, id, ts.now())); err != nil {
+	end := permanentRevocation(revocation.Family, id, ts.now())
+	if err := ts.store.RevokeFamily(ctx, projectID, subscriberID, end); err != nil {
 		return err
 	}
 	return ts.c.Revocations.Sync(ctx)

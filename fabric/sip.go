@@ -326,7 +326,8 @@ func (sip *SIP) DeleteCredential(ctx context.Context, projectID, subscriberID, i
 	if err != nil {
 		return err
 	}
-	if err := sip.store.DeleteSIPCredential(ctx, c.SubscriberID, permanentRevocation(revocation.Token, c.ID, sip.now())); err != nil {
+	end := permanentRevocation(revocation.Token, c.ID, sip.now())
+	if err := sip.store.DeleteSIPCredential(ctx, c.SubscriberID, end); err != nil {
 		return err
 	}
 	return sip.c.Revocations.Sync(ctx)

@@ -137,7 +137,8 @@ func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
 		return problem.NoSuch("subscriber")
 	}
 	defer ss.caches.forget()
-	if err := ss.store.DeleteSubscriber(ctx, projectID, permanentRevocation(revocation.Subscriber, id, ss.now())); err != nil {
+	end := permanentRevocation(revocation.Subscriber, id, ss.now())
+	if err := ss.store.DeleteSubscriber(ctx, projectID, end); err != nil {
 		return err
 	}
 	return ss.c.Revocations.Sync(ctx)
