@@ -18,7 +18,7 @@ import (
 )
 
 // deadline is how long a test waits for the network.
-const deadline = 10 * time.Second
+const deadline = time.Minute
 
 // A client is a browser made of pion: one PeerConnection per media section, because pion
 // cannot keep sections of one connection apart.

@@ -17,11 +17,14 @@ func (c *light) nominate() []byte {
 	return c.request(c.ufrag, c.password, attr{stun.AttrUseCandidate, nil}, attr{stun.AttrPriority, []byte{9, 9, 9, 9}})
 }
 
-// receive returns the next packet from a socket, or nil if none arrives within a short time.
-func receive(t *testing.T, conn *net.UDPConn) []byte {
+// soon is how long tests wait for packets of which none may follow.
+const soon = 100 * time.Millisecond
+
+// receive returns the next packet from a socket, or nil if none arrives in time.
+func receive(t *testing.T, conn *net.UDPConn, within time.Duration) []byte {
 	t.Helper()
 	b := make([]byte, 2048)
-	must(t, conn.SetReadDeadline(time.Now().Add(100*time.Millisecond)))
+	must(t, conn.SetReadDeadline(time.Now().Add(within)))
 	n, err := conn.Read(b)
 	if err != nil {
 		return nil
@@ -52,7 +55,7 @@ func TestSpoofedSource(t *testing.T) {
 		}
 	}
 	e.Housekeep(time.Now().Add(time.Second))
-	for b := receive(t, victim); b != nil; b = receive(t, victim) {
+	for b := receive(t, victim, soon); b != nil; b = receive(t, victim, soon) {
 		got += len(b)
 		if len(b) < 20 || b[0] > 1 {
 			t.Errorf("the victim got a packet that begins with %x, want nothing but STUN", b[:2])
@@ -68,17 +71,20 @@ func TestSpoofedSource(t *testing.T) {
 func TestSpoofedFlood(t *testing.T) {
 	e := newEngine(t)
 	c, victim := echo(t, e), stranger(t, e)
-	for range 300 {
+	const rate, atOnce = 50, 100 // requests that are answered
+	began := time.Now()
+	for e.Stats().Limited < 100 {
 		_, err := victim.Write(c.nominate())
 		must(t, err)
 	}
-	waitFor(t, "the limit", func() bool { return e.Stats().Limited >= 300-2*100 })
 	packets := 0
-	for b := receive(t, victim); b != nil; b = receive(t, victim) {
+	for b := receive(t, victim, soon); b != nil; b = receive(t, victim, soon) {
 		packets++
 	}
-	if packets == 0 || packets > 2*200 {
-		t.Errorf("the victim got %d packets, want some, and an answer and a check for each of 200 at most", packets)
+	most := 2 * (atOnce + rate + int(rate*time.Since(began).Seconds()))
+	if packets == 0 || packets > most {
+		t.Errorf("the victim got %d packets, want some, and an answer and a check for each request, at most %d",
+			packets, most)
 	}
 	c.prove() // its own address has no limit
 }
@@ -90,7 +96,7 @@ func TestForgedAnswers(t *testing.T) {
 	c, victim, other := echo(t, e), stranger(t, e), stranger(t, e)
 	_, err := victim.Write(c.nominate())
 	must(t, err)
-	check, ok := isCheck(receive(t, victim))
+	check, ok := isCheck(receive(t, victim, deadline))
 	if !ok {
 		t.Fatal("the first packet to a new address is no check")
 	}
@@ -119,7 +125,7 @@ func TestForgedAnswers(t *testing.T) {
 		}
 	}
 
-	for b := receive(t, victim); b != nil; b = receive(t, victim) {
+	for b := receive(t, victim, soon); b != nil; b = receive(t, victim, soon) {
 		if len(b) < 20 || b[0] > 1 {
 			t.Error("media goes to an address that has not answered")
 		}
@@ -132,7 +138,7 @@ func TestMove(t *testing.T) {
 	c, there := echo(t, e), stranger(t, e)
 	_, err := there.Write(c.nominate())
 	must(t, err)
-	check, ok := isCheck(receive(t, there))
+	check, ok := isCheck(receive(t, there, deadline))
 	if !ok {
 		t.Fatal("the first packet to a new address is no check")
 	}
@@ -140,7 +146,7 @@ func TestMove(t *testing.T) {
 	must(t, err)
 	_, err = there.Write(c.packet("from there"))
 	must(t, err)
-	for b := receive(t, there); ; b = receive(t, there) {
+	for b := receive(t, there, deadline); ; b = receive(t, there, deadline) {
 		if b == nil {
 			t.Fatal("no media goes to the new address")
 		}
@@ -186,7 +192,7 @@ func TestEarlyCheck(t *testing.T) {
 		t.Error("a check was sent before the client's password was known")
 	}
 	must(t, m.Accept(lightOffer("")))
-	waitFor(t, "a check", func() bool { return c.checks.Load() == 1 })
+	waitFor(t, "a check", func() bool { return c.checks.Load() > 0 })
 	must(t, c.connect())
 	select {
 	case <-w.connected:
@@ -224,7 +230,7 @@ func TestManySources(t *testing.T) {
 		other := stranger(t, e)
 		_, err := other.Write(c.nominate())
 		must(t, err)
-		check, ok := isCheck(receive(t, other))
+		check, ok := isCheck(receive(t, other, deadline))
 		if !ok {
 			t.Fatal("the first packet to a new address is no check")
 		}
@@ -235,7 +241,9 @@ func TestManySources(t *testing.T) {
 	if _, addresses, checks := e.Known(); addresses != 1 || checks > 8 {
 		t.Errorf("the engine knows %d addresses and %d checks, want 1, and 8 at most", addresses, checks)
 	}
+	answered := c.checks.Load()
 	c.prove() // the client's own address was forgotten, and is learned again
+	waitFor(t, "its check to be answered", func() bool { return c.checks.Load() > answered })
 	c.write(c.packet("still here"))
 	if heard := c.hear(); heard != "still here" {
 		t.Errorf("heard %q, want still here", heard)

@@ -68,6 +68,7 @@ type Engine struct {
 	identity atomic.Pointer[identity]
 	counters counters
 	unproven limit.Connections // TCP connections that belong to no section yet
+	proof    atomic.Int64      // how long a TCP connection may take to prove where it belongs, in ns
 	panicked atomic.Int64      // when a panic outside a leg was last logged, in ns since 1970
 
 	streamsMu sync.Mutex
@@ -97,6 +98,7 @@ func New(cfg Config) (*Engine, error) {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 	e.table.init()
+	e.proof.Store(int64(proofTimeout))
 	if err := e.rotateCertificate(time.Now()); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,9 @@ func (e *Engine) Unproven() int {
 	return e.unproven.Networks()
 }
 
+// WaitForProof sets how long a new TCP connection may take to prove which transport it belongs to.
+func (e *Engine) WaitForProof(d time.Duration) { e.proof.Store(int64(d)) }
+
 // Known returns how many names, addresses and own checks are in the engine's table.
 func (e *Engine) Known() (names, addresses, checks int) {
 	e.table.mu.Lock()
@@ -28,3 +31,6 @@ func (e *Engine) Known() (names, addresses, checks int) {
 
 // MaxTestCalls is the most test calls at the same time.
 const MaxTestCalls = maxTestCalls
+
+// TestCallFor is how long a test call lasts at most.
+const TestCallFor = testCallFor

@@ -301,16 +301,25 @@ func TestPhoneOfferRefused(t *testing.T) {
 	}
 }
 
+// firstPort is the first port in tests of ranges. It is not among those that the kernel assigns.
+const firstPort = 4000
+
+// withPorts makes an engine use n ports for phones, at a loopback address that only this process uses.
+func withPorts(n int) func(*media.Config) {
+	pid := os.Getpid()
+	return func(c *media.Config) {
+		c.Listen = fmt.Sprintf("127.%d.%d.%d:0", 64+pid>>16&63, pid>>8&255, pid&255)
+		c.Ports = media.Ports{First: firstPort, Last: firstPort + n - 1}
+	}
+}
+
 func TestPhonePorts(t *testing.T) {
-	free := newPhone(t, "127.0.0.1")
-	first := (free.port() + 1) / 2 * 2
-	must(t, free.conn.Close())
-	e := newEngine(t, func(c *media.Config) { c.Ports = media.Ports{First: first, Last: first + 1} })
+	e := newEngine(t, withPorts(2))
 
 	one, two := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
 	one.call(e, one.description(one.port(), "sendrecv"))
-	if one.to.Port != first {
-		t.Errorf("the port is %d, want %d", one.to.Port, first)
+	if one.to.Port != firstPort {
+		t.Errorf("the port is %d, want %d", one.to.Port, firstPort)
 	}
 	if _, _, err := e.Answer(two.watch, two.description(two.port(), "sendrecv"),
 		calls.Terms{Phone: loopback}); err == nil || errors.Is(err, problem.Invalid) {
@@ -324,10 +333,7 @@ func TestPhonePorts(t *testing.T) {
 
 // TestPhoneOfferKeepsNoPort refuses offers whose first section could be used.
 func TestPhoneOfferKeepsNoPort(t *testing.T) {
-	free := newPhone(t, "127.0.0.1")
-	first := (free.port() + 1) / 2 * 2
-	must(t, free.conn.Close())
-	e := newEngine(t, func(c *media.Config) { c.Ports = media.Ports{First: first, Last: first + 3} })
+	e := newEngine(t, withPorts(4))
 	room := e.NewMixer()
 	defer room.Close()
 	p, other := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")

@@ -79,7 +79,7 @@ func (e *Engine) serveTCP(s *stream) {
 	stop := e.trackStream(s)
 	defer stop()
 	in := bufio.NewReaderSize(s.conn, maxPacket+2)
-	_ = s.conn.SetReadDeadline(time.Now().Add(proofTimeout))
+	_ = s.conn.SetReadDeadline(time.Now().Add(time.Duration(e.proof.Load())))
 
 	b, err := w.readFrame(in)
 	if err != nil || !isSTUN(b) {

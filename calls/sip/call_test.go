@@ -51,7 +51,7 @@ func converse(t *testing.T, w *world) (c conversation) {
 func hear(t *testing.T, from *phone, to *net.UDPAddr, at *phone, payload string) {
 	t.Helper()
 	b := make([]byte, 2048)
-	for seq := range uint16(500) {
+	for seq := range uint16(1500) {
 		from.say(to, seq, payload)
 		_ = at.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
 		if n, err := at.rtp.Read(b); err == nil && bytes.HasSuffix(b[:n], []byte(payload)) {
@@ -280,7 +280,7 @@ func TestRefusedByPhone(t *testing.T) {
 }
 
 func TestNoAnswer(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(c *calls.Config) { c.Limits.Ring = 5 * time.Second })
 	alice, bob := w.newPhone("alice"), w.newPhone("bob")
 	bob.register()
 	if _, m := alice.dial("bob"); m.kind() != "180" {
@@ -468,7 +468,7 @@ func (p *phone) hearsVoice(from *phone, to *net.UDPAddr, codec string) bool {
 		tone[i] = int16(10000 - 20000*(i/8%2))
 	}
 	b, payload := make([]byte, 2048), make([]byte, 160)
-	for seq := range uint16(500) {
+	for seq := range uint16(3000) {
 		encoder.Encode(payload, tone)
 		packet := must[[]byte](p.t)((&rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: uint8(from.codec),
 			SequenceNumber: seq, SSRC: 9, Timestamp: uint32(seq) * 160}, Payload: payload}).Marshal())

@@ -44,28 +44,29 @@ func (p *phone) toSupport() request {
 func TestGuessingSIPAddress(t *testing.T) {
 	w := newWorld(t)
 	w.newSIPAddress(map[string]json.RawMessage{"password": quoted("open sesame")})
-	guess := func(user, password string) message {
+	guess := func(user, password string, wait time.Duration) message {
 		p := w.newPhone(user)
 		p.password, p.callID = password, user+password
 		r := p.toSupport()
 		p.send(p.write(r, ""))
-		challenge := p.next(silence)
+		challenge := p.next(deadline)
 		if challenge.kind() != "401" {
 			return challenge
 		}
 		p.send(p.acknowledge(r, challenge))
 		p.send(p.write(r, p.authorize(challenge, "INVITE", r.uri, 1)))
-		return p.next(silence)
+		return p.next(wait)
 	}
 
 	for i := range 4 {
-		if m := guess("mallory", fmt.Sprint("wrong ", i)); m.kind() != "401" {
+		if m := guess("mallory", fmt.Sprint("wrong ", i), deadline); m.kind() != "401" {
 			t.Fatalf("a wrong password returned\n%s\nwant 401", m)
 		}
 	}
-	guess("mallory", "wrong again")
+	guess("mallory", "wrong again", silence)
+	w.logs("too many wrong passwords for a SIP address")
 	for _, user := range []string{"mallory", "trent"} {
-		if m := guess(user, "open sesame"); m.kind() == "100" {
+		if m := guess(user, "open sesame", silence); m.kind() == "100" {
 			t.Errorf("after too many guesses, the right one of %s was accepted", user)
 		}
 	}
@@ -92,6 +93,7 @@ func TestOpenSIPAddressProvesNothing(t *testing.T) {
 		guesser := w.newPhone(fmt.Sprint("nobody", i))
 		guesser.askSilently()
 	}
+	w.logs("too many wrong SIP credentials")
 	p.callID = "guess"
 	p.send(p.write(p.registration(600), ""))
 	if m := p.next(silence); m != "" {

@@ -167,6 +167,7 @@ func TestGuessingNeighbor(t *testing.T) {
 	if _, m := w.newPhone("nobody7").askSilently(); m != "" {
 		t.Errorf("a seventh guess returned\n%s\nwant no answer", m)
 	}
+	w.logs("too many wrong SIP credentials")
 	stranger := w.newPhone("bob")
 	stranger.send(stranger.write(stranger.registration(600), ""))
 	if m := stranger.next(silence); m != "" {

@@ -102,7 +102,7 @@ func cipher(t *testing.T, key string) *srtp.Context {
 func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payload string) {
 	t.Helper()
 	out, in, b := cipher(t, phoneKey), cipher(t, key), make([]byte, 2048)
-	for seq := range uint16(500) {
+	for seq := range uint16(1500) {
 		packet := must[[]byte](t)((&rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: seq, SSRC: 9,
 			Timestamp: uint32(seq) * 160}, Payload: []byte(payload)}).Marshal())
 		must[int](t)(from.rtp.WriteToUDP(must[[]byte](t)(out.EncryptRTP(nil, packet, nil)), to))
@@ -263,7 +263,7 @@ func TestSecureGateway(t *testing.T) {
 	out := cipher(t, key)
 	b := make([]byte, 2048)
 	heard := false
-	for seq := range uint16(500) {
+	for seq := range uint16(1500) {
 		alice.say(alice.mediaOf(answered), seq, "hello carrier")
 		_ = trunk.rtp.SetReadDeadline(time.Now().Add(40 * time.Millisecond))
 		if n, err := trunk.rtp.Read(b); err == nil {

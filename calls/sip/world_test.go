@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ import (
 )
 
 const (
-	deadline = 20 * time.Second       // how long tests wait for the network
+	deadline = time.Minute            // how long tests wait for the network
 	silence  = 300 * time.Millisecond // how long they wait for a message that must not arrive
 )
 
@@ -48,6 +49,30 @@ type world struct {
 
 	subscribers map[string]string // ids by name
 	browser     chan calls.Event  // events for clients that are not phones
+	log         journal
+}
+
+// A journal is a log that tests read.
+type journal struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(b)
+}
+
+// logs waits until the server has logged a text.
+func (w *world) logs(text string) {
+	w.t.Helper()
+	eventually(w.t, "the log to have "+text, func() bool {
+		w.log.mu.Lock()
+		defer w.log.mu.Unlock()
+		return strings.Contains(w.log.text.String(), text)
+	})
 }
 
 // browsers passes the events of clients that are not phones to the test.
@@ -71,9 +96,9 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// newWorld starts a server on loopback. It creates the subscribers alice and bob, whose passwords
-// for SIP are secret-alice and secret-bob.
-func newWorld(t *testing.T) *world {
+// newWorld starts a server on loopback, whose calls have a configuration that change may change. It
+// creates the subscribers alice and bob, whose passwords for SIP are secret-alice and secret-bob.
+func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	t.Helper()
 	t.Parallel()
 	dir := storetest.Dir(t)
@@ -92,7 +117,7 @@ func newWorld(t *testing.T) *world {
 
 	udp, tcp := listen(t)
 	w.udp = udp.LocalAddr().(*net.UDPAddr)
-	log := slog.New(slog.DiscardHandler)
+	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	secure := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))
 	w.tls = secure.Addr().String()
 	w.server = sip.New(sip.Config{UDP: udp, TCP: tcp, TLS: secure, Fabric: w.fabric, Sessions: sessions,
@@ -101,9 +126,12 @@ func newWorld(t *testing.T) *world {
 			limit.SIPPerNetwork: limit.Of(6, time.Hour)}),
 		AddressFor: engine.AddressFor, Log: log, Roots: trusted(),
 		MayReach: func(_ string, at netip.AddrPort) bool { return at.Addr().IsLoopback() }})
-	w.calls = calls.New(calls.Config{Fabric: w.fabric, Engine: engine, Clients: browsers{w}, Store: rows, Rooms: rows,
-		Sessions: sessions, Phones: w.server.Phones, Trunk: w.server.Trunk, Node: "node", Log: log,
-		Limits: calls.Limits{Ring: 5 * time.Second}})
+	cfg := calls.Config{Fabric: w.fabric, Engine: engine, Clients: browsers{w}, Store: rows, Rooms: rows,
+		Sessions: sessions, Phones: w.server.Phones, Trunk: w.server.Trunk, Node: "node", Log: log}
+	for _, f := range change {
+		f(&cfg)
+	}
+	w.calls = calls.New(cfg)
 	w.records = calls.NewRecords(rows)
 	w.server.Carry(w.calls)
 	w.server.Secure(&tls.Config{Certificates: []tls.Certificate{certificate()}, MinVersion: tls.VersionTLS12})
