@@ -62,7 +62,7 @@ func TestRoles(t *testing.T) {
 		want  string
 	}{
 		{[]operator.Membership{all(operator.Owner)},
-			"read write delete_project make_project keep_operators keep_ring"},
+			"read write delete_project make_project keep_operators keep_ring keep_backups"},
 		{[]operator.Membership{all(operator.Admin)}, "read write"},
 		{[]operator.Membership{all(operator.Viewer)}, "read"},
 		{[]operator.Membership{in(operator.Owner)}, "read write delete_project"},

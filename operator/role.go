@@ -38,6 +38,7 @@ const (
 	MakeProject   Action = "make_project"   // create a project
 	KeepOperators Action = "keep_operators" // see, invite, change and remove operators
 	KeepRing      Action = "keep_ring"      // rotate and retire the keys of the installation
+	KeepBackups   Action = "keep_backups"   // see, create and check backups
 )
 
 // allowed lists the roles that may perform each action. docs/security.md contains the same table.
@@ -48,14 +49,15 @@ var allowed = map[Action][]Role{
 	MakeProject:   {Owner},
 	KeepOperators: {Owner},
 	KeepRing:      {Owner},
+	KeepBackups:   {Owner},
 }
 
 // installation lists the actions that require a role in the installation.
-var installation = []Action{MakeProject, KeepOperators, KeepRing}
+var installation = []Action{MakeProject, KeepOperators, KeepRing, KeepBackups}
 
 // Actions returns all actions, in the order of the table.
 func Actions() []Action {
-	return []Action{Read, Write, DeleteProject, MakeProject, KeepOperators, KeepRing}
+	return []Action{Read, Write, DeleteProject, MakeProject, KeepOperators, KeepRing, KeepBackups}
 }
 
 // May reports whether the role allows an action.

@@ -10,6 +10,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"api_key.rotated":             {"API key secret rotated", ""},
 	"api_key.updated":             {"API key updated", ""},
 	"audit.pruned":                {"Old audit events deleted", ""},
+	"backup.requested":            {"Backup requested", ""},
 	"call.ended":                  {"Call ended", ""},
 	"call.hung_up":                {"Call ended by a backend or an operator", ""},
 	"certificate.deleted":         {"Certificate deleted", ""},

@@ -125,3 +125,35 @@ func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress
 		},
 	})
 }
+
+// Check compares the archive with the SHA-256 in its summary. It needs no identity, and therefore does
+// not read the media outside the archive. It reveals damage, but not a change by somebody who can also
+// change the summary. If the two differ, the error is a [Mismatch].
+func (a Archive) Check(ctx context.Context) error {
+	s, err := a.dir.summary(Summary{Name: a.Name})
+	if err != nil {
+		return err
+	}
+	if s.SHA256 == "" {
+		return fmt.Errorf("the summary %s is missing or damaged", a.Name+summarySuffix)
+	}
+	file, err := a.dir.files.Open(a.Name)
+	if err != nil {
+		return fmt.Errorf("opening the backup: %w", err)
+	}
+	defer file.Close()
+	return compareSHA256(stopping{ctx, file}, a.Name, s.SHA256)
+}
+
+// A stopping is a reader that fails when its context is done.
+type stopping struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (s stopping) Read(b []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return s.r.Read(b)
+}

@@ -186,6 +186,9 @@ func isSHA256(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
+// Archive returns the archive with the given name, as listed by List.
+func (d Dir) Archive(name string) Archive { return Archive{dir: d, Name: name} }
+
 // List returns the backups, newest first. Their times come from their names.
 func (d Dir) List() (all []Summary, err error) {
 	err = d.files.Files(".", func(f File) error {

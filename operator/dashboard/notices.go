@@ -60,8 +60,10 @@ func (a *site) notice(v *visit, title string) string {
 // {gone} the name of the deleted row.
 var notices = map[string]string{
 	"apprevoked":  "App disconnected from {this}. It has lost its access and must ask again.",
+	"backupbegan": "The backup has begun. Reload this page to see how far it is.",
 	"callover":    "The call had already ended.",
 	"changed":     "Changes saved.",
+	"checkbegan":  "The check has begun. Reload this page to see the result.",
 	"clientended": "The old secret of {this} has been revoked. Only the new one works.",
 	"clientdeleted": "OAuth client {gone} deleted. Its tokens stop working everywhere within a second, " +
 		"and nobody can sign in to it.",

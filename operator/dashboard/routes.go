@@ -79,6 +79,7 @@ func routes(c Config, s *site) []route {
 		(&operatorPages{site: s, trail: t, Clients: c.Clients, SecretsShown: c.SecretsShown}).routes(),
 		(&mailPages{s, c.Installation}).routes(),
 		(&kindPages{s}).routes(),
+		(&backupPages{s, c.Installation.Backups}).routes(),
 		(&settingsPages{s, c.Installation}).routes(),
 		(&auditPages{site: s, trail: t, Clients: c.Clients}).routes(),
 		(&accountPages{s, factors}).routes(),

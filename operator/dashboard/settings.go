@@ -26,6 +26,7 @@ type Installation struct {
 	Rotate func(ctx context.Context, use string) error // makes the next key for use the current one
 
 	Mailing *Mailing
+	Backups *Backups
 
 	// Examine runs the checks of `selvage doctor`. Findings returns their last results.
 	Examine  func(ctx context.Context) []Finding

@@ -37,6 +37,7 @@ func (w *world) installation() dashboard.Installation {
 		},
 
 		Mailing: w.mailing(),
+		Backups: w.backups,
 
 		Examine: func(context.Context) []dashboard.Finding {
 			return []dashboard.Finding{{Group: "Data", Name: "space", Found: "1 MB free",

@@ -57,6 +57,7 @@ type world struct {
 	mailed     []string        // recipients of test emails
 	requires   []operator.Role // roles that need a second factor
 	noCalls    bool            // the server carries no calls
+	backups    *dashboard.Backups
 	limits     *limit.Limiter
 
 	full atomic.Bool // if true, revocations fail because the disk is full
@@ -117,7 +118,6 @@ func newWorldOf(w *world) *world {
 
 	// Open the database, the session store and the revocations.
 	rows := storetest.Open(t, dir, nil)
-	w.rows = rows
 	w.rows = rows
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})
 	must(t, err)

@@ -51,7 +51,8 @@ type App struct {
 	Where   config.Where
 	version string // of the program
 
-	examined atomic.Pointer[[]dashboard.Finding] // the results of the last examination
+	examined   atomic.Pointer[[]dashboard.Finding] // the results of the last examination
+	backupJobs *backupJobs
 
 	backends
 	Ring        *keys.Ring
@@ -103,7 +104,7 @@ type Options struct {
 
 // Open opens the backends and builds the services.
 func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *App, err error) {
-	a := &App{Config: c, Where: w, version: o.version, node: uuid.NewString()}
+	a := &App{Config: c, Where: w, version: o.version, node: uuid.NewString(), backupJobs: newBackupJobs()}
 	a.tracer = o.tracer
 	defer func() {
 		if err != nil {

@@ -10,14 +10,15 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/backups"
 	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/operator/dashboard"
 )
 
 // backupCheck is how often the server checks whether a backup is due. It is also the pause after a
 // backup that failed.
 const backupCheck = time.Minute
 
-// runBackups creates backups in the directory of the configuration, if there is one, until ctx is
-// done.
+// runBackups creates backups in the directory of the configuration, if there is one, and runs the jobs
+// that operators request, until ctx is done.
 func (a *App) runBackups(ctx context.Context, log *slog.Logger) {
 	dir := a.Config.BackupDir()
 	if dir == "" {
@@ -25,37 +26,76 @@ func (a *App) runBackups(ctx context.Context, log *slog.Logger) {
 	}
 	tick := time.NewTicker(backupCheck)
 	defer tick.Stop()
+	a.backUpIfDue(ctx, dir, log)
 	for {
-		if err := a.backUp(ctx, dir, log); err != nil && ctx.Err() == nil {
-			log.Error("creating a backup", "directory", dir, "error", err)
-		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			a.backUpIfDue(ctx, dir, log)
+		case job := <-a.backupJobs.requested:
+			a.runBackupJob(ctx, dir, job, log)
 		}
 	}
 }
 
-// backUp creates a backup if the newest one in dir is too old.
-func (a *App) backUp(ctx context.Context, dir string, log *slog.Logger) error {
+// backUpIfDue creates a backup if the newest one in dir is too old. If an operator has requested a job,
+// that one is first.
+func (a *App) backUpIfDue(ctx context.Context, dir string, log *slog.Logger) {
 	newest, err := newestBackup(dir)
-	if err != nil || time.Since(newest) < time.Duration(a.Config.Backup.Every) {
-		return err
+	if err != nil {
+		log.Error("creating a backup", "directory", dir, "error", err)
+		return
 	}
+	if time.Since(newest) < time.Duration(a.Config.Backup.Every) || !a.backupJobs.begin(dashboard.BackupJob{}) {
+		return
+	}
+	a.runBackupJob(ctx, dir, dashboard.BackupJob{}, log)
+}
+
+// runBackupJob runs a job that has begun, and logs its result.
+func (a *App) runBackupJob(ctx context.Context, dir string, job dashboard.BackupJob, log *slog.Logger) {
+	name, err := job.Name, error(nil)
+	if job.Check {
+		err = checkBackup(ctx, dir, job.Name)
+	} else {
+		name, err = a.backUp(ctx, dir, log)
+	}
+	a.backupJobs.end(name, err)
+
+	if err != nil && ctx.Err() == nil {
+		doing := "creating a backup"
+		if job.Check {
+			doing = "checking a backup"
+		}
+		log.Error(doing, "directory", dir, "name", name, "error", err)
+	}
+}
+
+// backUp creates a backup in dir, and returns its name.
+func (a *App) backUp(ctx context.Context, dir string, log *slog.Logger) (name string, err error) {
 	recipients, err := backup.ParseRecipients(a.Config.Backup.Recipients)
 	if err != nil {
-		return err
+		return "", err
 	}
 	began := time.Now()
 	r, err := backups.Backup{Rows: a.Store, Media: a.media, Program: a.version, Key: a.BackupKey(), To: recipients,
-		Keep: int(a.Config.Backup.Keep)}.Create(ctx, dir+"/")
+		Keep: int(a.Config.Backup.Keep), Progress: a.backupJobs.step}.Create(ctx, dir+"/")
 	if r.Name != "" {
 		log.Info("created a backup", "name", r.Name, "rows", r.Rows, "recordings", r.Recordings,
 			"bytes", r.Bytes, "new_media_bytes", r.AddedBytes, "removed", len(r.Removed),
 			"took", time.Since(began).Round(time.Millisecond))
 	}
-	return err
+	return r.Name, err
+}
+
+// checkBackup compares a backup in dir with its summary.
+func checkBackup(ctx context.Context, dir, name string) error {
+	files, err := backup.OpenFolder(dir)
+	if err != nil {
+		return err
+	}
+	return backup.OpenDir(files).Archive(name).Check(ctx)
 }
 
 // BackupKey returns the key that authenticates backups.
@@ -64,17 +104,22 @@ func (a *App) BackupKey() backup.Key {
 	return backup.Key{Secret: secret, MasterKey: fingerprint}
 }
 
-// newestBackup returns when the newest backup in dir was created, or the zero time if there is
-// none.
-func newestBackup(dir string) (time.Time, error) {
+// listBackups returns the backups in dir, newest first. If dir does not exist, it has none.
+func listBackups(dir string) ([]backup.Summary, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return time.Time{}, nil
+		return nil, nil
 	}
 	files, err := backup.OpenFolder(dir)
 	if err != nil {
-		return time.Time{}, err
+		return nil, err
 	}
-	all, err := backup.OpenDir(files).List()
+	return backup.OpenDir(files).List()
+}
+
+// newestBackup returns when the newest backup in dir was created, or the zero time if there is
+// none.
+func newestBackup(dir string) (time.Time, error) {
+	all, err := listBackups(dir)
 	newest, _, _ := backup.Newest(all)
 	return newest.Created, err
 }

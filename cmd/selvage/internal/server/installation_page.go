@@ -24,6 +24,7 @@ func (a *App) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse,
 		Mailing: &dashboard.Mailing{State: a.mailState, List: a.letters, Retry: a.retryLetter, Test: a.sendTest},
+		Backups: a.shownBackups(),
 		Examine: a.examine, Findings: a.findings,
 	}
 }

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/span"
+	"github.com/selvage/selvage/operator/dashboard"
+)
+
+// backupJobs holds the running job of the backup directory, or else the last one. At most one runs at a
+// time, whether the server or an operator began it.
+type backupJobs struct {
+	requested chan dashboard.BackupJob // jobs of operators that have begun, to be run
+
+	mu   sync.Mutex
+	last dashboard.BackupJob
+}
+
+// newBackupJobs returns a backupJobs. Its channel holds the only job that can have begun, so that
+// requests do not wait.
+func newBackupJobs() *backupJobs {
+	return &backupJobs{requested: make(chan dashboard.BackupJob, 1)}
+}
+
+// job returns the running job, or else the last one.
+func (j *backupJobs) job() dashboard.BackupJob {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.last
+}
+
+// begin makes job the running one. It returns false if another one is running.
+func (j *backupJobs) begin(job dashboard.BackupJob) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if !j.last.Began.IsZero() && j.last.Ended.IsZero() {
+		return false
+	}
+	job.Began = time.Now()
+	j.last = job
+	return true
+}
+
+// step counts a file that the running job has processed.
+func (j *backupJobs) step(string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last.Files++
+}
+
+// end ends the running job. name is the backup that it created or checked, if any.
+func (j *backupJobs) end(name string, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last.Name, j.last.Ended = name, time.Now()
+	if err != nil {
+		j.last.Failed = err.Error()
+	}
+}
+
+// shownBackups returns the backups of this server for the dashboard, or nil if it creates none.
+func (a *App) shownBackups() *dashboard.Backups {
+	dir := a.Config.BackupDir()
+	if dir == "" {
+		return nil
+	}
+	return &dashboard.Backups{
+		Directory: dir, Every: span.InDays(time.Duration(a.Config.Backup.Every)), Keep: int(a.Config.Backup.Keep),
+		List: func() (all []dashboard.Backup, err error) {
+			found, err := listBackups(dir)
+			for _, s := range found {
+				all = append(all, dashboard.Backup{Name: s.Name, Created: s.Created, Rows: s.Rows,
+					Recordings: s.Recordings, MediaBytes: s.MediaBytes, Bytes: s.Bytes})
+			}
+			return all, err
+		},
+		Job: a.backupJobs.job, Create: a.requestBackup,
+		Check: func(_ context.Context, name string) error { return a.requestCheck(dir, name) },
+	}
+}
+
+// requestBackup begins a backup in the background. Each is in the audit trail, because a backup may
+// replace the oldest one.
+func (a *App) requestBackup(ctx context.Context) error {
+	job := dashboard.BackupJob{}
+	if !a.backupJobs.begin(job) {
+		return dashboard.ErrBackupRuns
+	}
+	if err := a.Store.Record(ctx, audit.Of("backup.requested", "", "installation", "")); err != nil {
+		a.backupJobs.end("", err)
+		return err
+	}
+	a.backupJobs.requested <- job
+	return nil
+}
+
+// requestCheck begins to check a backup in dir in the background.
+func (a *App) requestCheck(dir, name string) error {
+	found, err := listBackups(dir)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(found))
+	for i, s := range found {
+		names[i] = s.Name
+	}
+	if !slices.Contains(names, name) {
+		return problem.NoSuch("backup")
+	}
+
+	job := dashboard.BackupJob{Name: name, Check: true}
+	if !a.backupJobs.begin(job) {
+		return dashboard.ErrBackupRuns
+	}
+	a.backupJobs.requested <- job
+	return nil
+}

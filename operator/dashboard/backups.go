@@ -1,0 +1,170 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/words"
+	"github.com/selvage/selvage/operator"
+)
+
+// backupPages lists the backups of the installation, creates new ones, and checks them.
+type backupPages struct {
+	*site
+	Backups *Backups // nil if this server creates no backups
+}
+
+// Backups provides the directory in which this server creates backups.
+type Backups struct {
+	Directory string
+	Every     string // time between the backups that the server creates by itself, such as 1d
+	Keep      int    // number of backups to keep; 0 keeps all
+
+	List func() ([]Backup, error) // newest first
+	Job  func() BackupJob         // the running job, or the last one of this process
+
+	// Create starts to create a backup, and Check to check one. They return ErrBackupRuns while
+	// another job runs.
+	Create func(ctx context.Context) error
+	Check  func(ctx context.Context, name string) error
+}
+
+// A Backup is a backup in the directory. Rows is 0 if the backup has no summary.
+type Backup struct {
+	Name       string
+	Created    time.Time
+	Rows       int64
+	Recordings int64
+	MediaBytes int64
+	Bytes      int64 // of the archive
+}
+
+// A BackupJob creates or checks a backup.
+type BackupJob struct {
+	Name   string // the backup to check, or the new backup once it is complete
+	Check  bool
+	Began  time.Time // zero if this process has run no job
+	Ended  time.Time // zero while the job runs
+	Files  int       // number of files processed so far
+	Failed string    // why the job failed
+}
+
+// A backupPage shows the backups, and the running or the last job.
+type backupPage struct {
+	*Backups
+	Rows    []backupRow
+	Job     BackupJob
+	Running bool
+	Verdict status
+	Said    string // describes the job
+	Live    string
+	Faults  []fault
+}
+
+// A backupRow is a row in the list of backups.
+type backupRow struct {
+	Backup
+	Media, Size string
+}
+
+// listBackups serves GET /dashboard/backups.
+func (a *backupPages) listBackups(v *visit) error { return a.backupPage(v, http.StatusOK, nil) }
+
+func (a *backupPages) backupPage(v *visit, code int, wrong []fault) error {
+	p := backupPage{Backups: a.Backups, Faults: wrong}
+	if a.Backups == nil {
+		return a.page(v, code, "Backups", "backups", p)
+	}
+
+	// The job is read first: a backup that it completes meanwhile is then in the list already.
+	p.Job = a.Backups.Job()
+	all, err := a.Backups.List()
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		p.Rows = append(p.Rows, backupRow{b, formatSize(b.MediaBytes), formatSize(b.Bytes)})
+	}
+	p.Running = !p.Job.Began.IsZero() && p.Job.Ended.IsZero()
+	p.Verdict, p.Said = describeJob(p.Job)
+	p.Live = v.live(jobMark(p.Job))
+	return a.page(v, code, "Backups", "backups", p)
+}
+
+// describeJob returns the state of a job, and a sentence about it.
+func describeJob(j BackupJob) (status, string) {
+	files := thousands(int64(j.Files))
+	switch {
+	case j.Began.IsZero():
+		return status{}, ""
+	case j.Ended.IsZero() && j.Check:
+		return status{"warn", "Running"}, words.Textf("Checking %s.", j.Name)
+	case j.Ended.IsZero():
+		return status{"warn", "Running"}, words.Textf("Creating a backup. Files so far: %s.", files)
+	case j.Failed != "" && j.Check:
+		return status{"bad", "Failed"}, words.Sentences(words.Textf("%s is damaged:", j.Name), sentence(j.Failed))
+	case j.Failed != "":
+		return status{"bad", "Failed"}, words.Sentences("The backup failed:", sentence(j.Failed))
+	case j.Check:
+		return status{"good", "Passed"}, words.Textf("The archive of %s is unchanged since it was created.", j.Name)
+	}
+	return status{"good", "Done"}, words.Textf("%s was created. Files: %s.", j.Name, files)
+}
+
+// jobMark changes when a job begins or ends.
+func jobMark(j BackupJob) string { return fmt.Sprint(j.Began.UnixMicro(), "-", j.Ended.UnixMicro()) }
+
+// followBackups serves GET /dashboard/backups/live. It notifies the page when a job begins or ends.
+func (a *backupPages) followBackups(v *visit) error {
+	if a.Backups == nil {
+		return problem.NoSuch("page")
+	}
+	return a.follow(v, func(context.Context) (string, error) { return jobMark(a.Backups.Job()), nil })
+}
+
+// createBackup serves POST /dashboard/backups.
+func (a *backupPages) createBackup(v *visit) error {
+	if a.Backups == nil {
+		return errNoBackups
+	}
+	return a.began(v, a.Backups.Create(v.r.Context()), "backupbegan")
+}
+
+// checkBackup serves POST /dashboard/backups/{name}/check.
+func (a *backupPages) checkBackup(v *visit) error {
+	if a.Backups == nil {
+		return errNoBackups
+	}
+	return a.began(v, a.Backups.Check(v.r.Context(), v.r.PathValue("name")), "checkbegan")
+}
+
+// ErrBackupRuns is the error for a job that is requested while another one runs.
+var ErrBackupRuns = problem.New(problem.Conflict, "backup_runs",
+	"a backup is being created or checked; wait until that has ended")
+
+var errNoBackups = problem.New(problem.Conflict, "no_backups",
+	"this server creates no backups, because backup.directory is not set")
+
+// began shows the list after an attempt to start a job.
+func (a *backupPages) began(v *visit, err error, done string) error {
+	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
+		return a.backupPage(v, http.StatusConflict, []fault{{Text: sentence(p.Message)}})
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/backups?done=" + done)
+}
+
+func (a *backupPages) routes() []route {
+	return []route{
+		{pattern: "GET /dashboard/backups", may: operator.KeepBackups, serve: a.listBackups, nav: "Backups",
+			group: installation},
+		{pattern: "GET /dashboard/backups/live", may: operator.KeepBackups, serve: a.followBackups},
+		{pattern: "POST /dashboard/backups", may: operator.KeepBackups, serve: a.createBackup, fresh: true},
+		{pattern: "POST /dashboard/backups/{name}/check", may: operator.KeepBackups, serve: a.checkBackup},
+	}
+}
