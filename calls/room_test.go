@@ -174,7 +174,7 @@ func eventually(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(20 * time.Second); !ready(); <-tick.C {
+	for end := time.Now().Add(time.Minute); !ready(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatalf("timed out waiting for %s", what)
 		}

@@ -87,7 +87,7 @@ func callCodecs(alice, bob *phone) {
 // for a description from the server, which is 20 seconds.
 func TestCallRingsLong(t *testing.T) {
 	harness.OneBackend(t)
-	s := harness.Shared(t)
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RING=10m"}})
 	home := newHome(t)
 	ca(t, s, home, "install", "--store", "chromium")
 	window, p := callTab(t, home), s.NewProject(t)

@@ -33,25 +33,30 @@ func TestAttachFlood(t *testing.T) {
 	n := two(t)
 	s, _ := n.Each[0].Connect(t, n.NewProject(t).NewSAT(t, "alice").Token, "")
 	codes := make(map[string]int)
-	for range 20 {
+	for began := time.Now(); codes["429"] < 5 && time.Since(began) < soon; {
 		codes[verto(t, s, uuid.NewString(), "", "verto.invite", map[string]any{"attach": true})]++
 	}
 	if codes["200"] < 5 || codes["429"] < 5 {
-		t.Errorf("the codes of 20 answers are %v, want at least five times 200 and 429", codes)
+		t.Errorf("the codes of the answers are %v, want at least five times 200 and 429", codes)
 	}
 }
 
-// TestStrangeNodes shows that commands for nodes with impossible names are answered immediately.
+// TestStrangeNodes shows that commands for nodes with impossible names are answered immediately. The
+// quickest of three tries counts, because a busy machine delays some.
 func TestStrangeNodes(t *testing.T) {
 	sessionless := harness.Config{Env: []string{"SELVAGE_SESSIONS="}}
 	n := harness.StartNodes(t, nil, sessionless, sessionless)
 	s, _ := n.Each[0].Connect(t, n.NewProject(t).NewSAT(t, "alice").Token, "")
 	for _, node := range []string{"\x00", "a\nb", strings.Repeat("x", 10_000), uuid.NewString(),
 		"{" + uuid.NewString() + "}", strings.ToUpper(uuid.NewString())} {
-		began := time.Now()
-		verto(t, s, uuid.NewString(), node, "verto.info", map[string]any{})
-		if took := time.Since(began); took > 4*time.Second {
-			t.Errorf("a command for the node %.40q took %v", node, took)
+		least := time.Hour
+		for range 3 {
+			began := time.Now()
+			verto(t, s, uuid.NewString(), node, "verto.info", map[string]any{})
+			least = min(least, time.Since(began))
+		}
+		if least > 4*time.Second {
+			t.Errorf("a command for the node %.40q took %v", node, least)
 		}
 	}
 }
