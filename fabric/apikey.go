@@ -36,7 +36,7 @@ type APIKeyStore interface {
 	FindAPIKey(ctx context.Context, projectID, id string) (APIKey, error)
 	// FindAPIKeyByHash finds the key whose current or previous secret has this hash.
 	FindAPIKeyByHash(ctx context.Context, hash string) (APIKey, error)
-	ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error)
+	ListAPIKeys(ctx context.Context, projectID string, f APIKeyFilter, q page.Query) (page.Page[APIKey], error)
 	// RevokeAPIKey revokes a key. A key that is already revoked is left unchanged.
 	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
 	// UpdateAPIKey writes the fields that are not nil and returns the new row. It returns
@@ -160,7 +160,7 @@ func (ks *APIKeys) Find(ctx context.Context, projectID, id string) (APIKey, erro
 
 // List returns a page of a project's keys, revoked ones included.
 func (ks *APIKeys) List(ctx context.Context, projectID string, q page.Query) (page.Page[APIKey], error) {
-	return ks.store.ListAPIKeys(ctx, projectID, q)
+	return ks.Search(ctx, projectID, APIKeyFilter{}, q)
 }
 
 // Revoke revokes a key and all tokens issued with it.

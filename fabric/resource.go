@@ -39,7 +39,7 @@ type ResourceStore interface {
 	// FindThings returns the resources and subscribers with these ids, in the order of ids. Missing
 	// ones are skipped.
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
-	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
+	ListThings(ctx context.Context, projectID string, f ThingFilter, q page.Query) (page.Page[Thing], error)
 
 	// CreateVersion stores v with the next version number of its resource and returns it.
 	CreateVersion(ctx context.Context, v Version) (Version, error)
@@ -318,7 +318,7 @@ func (rs *Resources) FindThing(ctx context.Context, projectID, id string) (Thing
 func (rs *Resources) ListThings(
 	ctx context.Context, projectID string, q page.Query,
 ) (page.Page[Thing], error) {
-	return rs.store.ListThings(ctx, projectID, q)
+	return rs.Search(ctx, projectID, ThingFilter{}, q)
 }
 
 // DeleteThing deletes the resource or subscriber with an id.

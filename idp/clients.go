@@ -43,7 +43,7 @@ type ClientStore interface {
 	// which it has a grant also queues a logout for the client, in the same transaction.
 	CreateClient(ctx context.Context, c Client) error
 	FindClient(ctx context.Context, id string) (Client, error)
-	ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error)
+	ListClients(ctx context.Context, projectID string, f ClientFilter, q page.Query) (page.Page[Client], error)
 	// ReplaceClient writes the settings of a client, but not its secret. If the client has changed
 	// after since, ReplaceClient returns problem.Conflict.
 	ReplaceClient(ctx context.Context, c Client, since time.Time) error
@@ -113,7 +113,7 @@ func (cs *Clients) Find(ctx context.Context, id string) (Client, error) {
 
 // List returns a page of a project's clients, in the order in which they were created.
 func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error) {
-	return cs.store.ListClients(ctx, projectID, q)
+	return cs.Search(ctx, projectID, ClientFilter{}, q)
 }
 
 // Update changes the settings of a client that differ between was, which the caller has read, and

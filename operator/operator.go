@@ -70,7 +70,7 @@ type AccountStore interface {
 	CreateOperator(ctx context.Context, o Operator) error
 	FindOperator(ctx context.Context, id string) (Operator, error)
 	FindOperatorByEmail(ctx context.Context, email string) (Operator, error)
-	ListOperators(ctx context.Context, q page.Query) (page.Page[Operator], error)
+	ListOperators(ctx context.Context, f Filter, q page.Query) (page.Page[Operator], error)
 	// UpdateOperator writes the fields of c that are not nil. If the change would remove the last
 	// owner of the installation, it returns problem.Conflict. A new password, or disabling the
 	// operator, ends all the operator's sessions except keep. If the operator may no longer manage

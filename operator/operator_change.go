@@ -126,7 +126,18 @@ func (a *Operators) Find(ctx context.Context, name string) (Operator, error) {
 
 // List returns a page of all operators, oldest first.
 func (a *Operators) List(ctx context.Context, q page.Query) (page.Page[Operator], error) {
-	return a.c.Store.ListOperators(ctx, q)
+	return a.Search(ctx, Filter{}, q)
+}
+
+// A Filter selects operators.
+type Filter struct {
+	Text     string // each of its words occurs in the name, the email or the id
+	Disabled *bool  // nil means both
+}
+
+// Search returns a page of the operators that match a filter, oldest first.
+func (a *Operators) Search(ctx context.Context, f Filter, q page.Query) (page.Page[Operator], error) {
+	return a.c.Store.ListOperators(ctx, f, q)
 }
 
 // Update changes an operator. A new password, or disabling the operator, ends all the operator's

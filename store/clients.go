@@ -78,9 +78,15 @@ func (s *Clients) FindApplication(ctx context.Context, projectID, id string) (a 
 }
 
 // ListClients returns a page of a project's clients in the order of creation.
-func (s *Clients) ListClients(ctx context.Context, projectID string, q page.Query) (page.Page[idp.Client], error) {
+func (s *Clients) ListClients(
+	ctx context.Context, projectID string, f idp.ClientFilter, q page.Query,
+) (page.Page[idp.Client], error) {
 	l := clientTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
+	l.checks = containing(`name || ' ' || id`, f.Text)
+	if f.Type != "" {
+		l.checks = append(l.checks, check{`type = $%d`, []any{f.Type}})
+	}
 	return l.page(ctx, s.read(), q)
 }
 

@@ -80,9 +80,18 @@ func (s *Keys) FindAPIKeyByHash(ctx context.Context, hash string) (fabric.APIKey
 }
 
 // ListAPIKeys returns a page of a project's keys.
-func (s *Keys) ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.APIKey], error) {
+func (s *Keys) ListAPIKeys(
+	ctx context.Context, projectID string, f fabric.APIKeyFilter, q page.Query,
+) (page.Page[fabric.APIKey], error) {
 	l := apiKeyTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
+	l.checks = containing(`name || ' ' || prefix || ' ' || id`, f.Text)
+	switch f.State {
+	case fabric.KeyUsable:
+		l.checks = append(l.checks, check{`revoked = 0 AND (expires = 0 OR expires > $%d)`, []any{micros(s.now())}})
+	case fabric.KeyEnded:
+		l.checks = append(l.checks, check{`(revoked <> 0 OR expires <> 0 AND expires <= $%d)`, []any{micros(s.now())}})
+	}
 	return l.page(ctx, s.read(), q)
 }
 

@@ -284,6 +284,19 @@ type check struct {
 	args      []any
 }
 
+// containing returns checks for rows in which each word of text occurs somewhere in an SQL expression,
+// ignoring the case of A to Z.
+func containing(expression, text string) (all []check) {
+	words := strings.Fields(text)
+	if len(words) > maxWords {
+		words = []string{strings.Join(words, " ")}
+	}
+	for _, word := range words {
+		all = append(all, check{`LOWER(` + expression + `) LIKE $%d ESCAPE '\'`, []any{contains(word)}})
+	}
+	return all
+}
+
 // check adds a check as a condition.
 func (w *where) check(c check) {
 	var numbers []any

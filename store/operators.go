@@ -109,9 +109,16 @@ func addRoles(ctx context.Context, t tx, all []operator.Operator) error {
 	return err
 }
 
-// ListOperators returns a page of all operators.
-func (s *Operators) ListOperators(ctx context.Context, q page.Query) (page.Page[operator.Operator], error) {
-	p, err := operatorTable.listing(q.From).page(ctx, s.read(), q)
+// ListOperators returns a page of the operators that match a filter.
+func (s *Operators) ListOperators(
+	ctx context.Context, f operator.Filter, q page.Query,
+) (page.Page[operator.Operator], error) {
+	l := operatorTable.listing(q.From)
+	l.checks = containing(`name || ' ' || email || ' ' || id`, f.Text)
+	if f.Disabled != nil {
+		l.checks = append(l.checks, check{`disabled = $%d`, []any{flag(*f.Disabled)}})
+	}
+	p, err := l.page(ctx, s.read(), q)
 	if err != nil {
 		return p, err
 	}

@@ -57,7 +57,7 @@ func testOperators(t *testing.T, c store.Config) {
 		t.Errorf("an operator that was not created: FindOperator = %v, want not found", err)
 	}
 
-	all, err := rows.ListOperators(ctx, page.Query{Size: 1})
+	all, err := rows.ListOperators(ctx, operator.Filter{}, page.Query{Size: 1})
 	if err != nil || len(all.Items) != 1 || all.Items[0].ID != o.ID || len(all.Items[0].Roles) != 1 ||
 		all.Next != v.ID {
 		t.Errorf("ListOperators = %+v, %v", all, err)
@@ -239,7 +239,7 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		}
 		return err == nil, err
 	})
-	if all, err := rows.ListOperators(ctx, page.Query{Size: crowd}); used != 1 || len(errs) > 0 ||
+	if all, err := rows.ListOperators(ctx, operator.Filter{}, page.Query{Size: crowd}); used != 1 || len(errs) > 0 ||
 		err != nil || len(all.Items) != 2 {
 		t.Errorf("UseOperatorLink: %d of %d won with errors %v, and there are %d operators, %v", used, crowd,
 			errs, len(all.Items), err)

@@ -130,7 +130,15 @@ func lists() (all []lister) {
 	}
 	return append(all,
 		lister{"resources and subscribers", func(s *Store, q page.Query) (string, error) {
-			p, err := s.ListThings(ctx, one, q)
+			p, err := s.ListThings(ctx, one, fabric.ThingFilter{}, q)
+			return p.Next, err
+		}, false},
+		lister{"resources and subscribers by a text", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListThings(ctx, one, fabric.ThingFilter{Text: "ada"}, q)
+			return p.Next, err
+		}, true},
+		lister{"resources of a kind by a text", func(s *Store, q page.Query) (string, error) {
+			p, err := s.ListThings(ctx, one, fabric.ThingFilter{Text: "a", Type: "ai_agent"}, q)
 			return p.Next, err
 		}, false},
 		lister{"resources of a kind", func(s *Store, q page.Query) (string, error) {

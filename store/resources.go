@@ -200,19 +200,28 @@ func (s *Resources) DeleteResource(
 	})
 }
 
-// things lists the ids of everything that can be called.
-const things = `(SELECT id, project_id FROM resources UNION ALL SELECT id, project_id FROM subscribers) AS things`
+// things lists the ids of everything that can be called, with the text in which a search looks. The
+// cast lets SQLite read both tables in the order of their indexes, because equal columns need equal types.
+const things = `(SELECT id, project_id, display_name AS sought FROM resources UNION ALL
+	SELECT id, project_id, CAST(COALESCE(email, '') || ' ' || COALESCE(reference, '') || ' ' || first_name || ' ' ||
+	last_name || ' ' || display_name AS TEXT) AS sought FROM subscribers) AS things`
 
-// ListThings returns a page of resources and subscribers. It finds their ids with one query, and
-// reads them with two more.
+// ListThings returns a page of the resources and subscribers that match a filter. It finds their ids
+// with one query, and reads them with two more.
 func (s *Resources) ListThings(
-	ctx context.Context, projectID string, q page.Query,
+	ctx context.Context, projectID string, f fabric.ThingFilter, q page.Query,
 ) (p page.Page[fabric.Thing], err error) {
 	l := listing[string]{
 		thing: "resources", columns: "id", from: things, key: []string{"id"}, start: startAt(q.From),
 		scan: scanID, id: func(id string) string { return id },
 	}
 	l.where.and(`project_id = $%d`, projectID)
+	l.checks = containing(`sought || ' ' || id`, f.Text)
+	if f.Type != "" {
+		l.from = "resources"
+		l.where.and(`type = $%d`, f.Type)
+		l.checks = containing(`display_name || ' ' || id`, f.Text)
+	}
 	ids, err := l.page(ctx, s.read(), q)
 	if err != nil {
 		return p, err

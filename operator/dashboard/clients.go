@@ -3,8 +3,11 @@ package dashboard
 import (
 	"cmp"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
@@ -50,18 +53,66 @@ func (v *visit) clientRow(c idp.Client) clientRow {
 	return row
 }
 
+// clientFinder returns the search of the list of clients, and the filter that it describes.
+func (v *visit) clientFinder() (finder, idp.ClientFilter) {
+	f := v.finder("Name or client id", "shop", "", v.choiceFilter("type", "Type", "Any type", typeTitles)).exportable(v)
+	return f, idp.ClientFilter{Text: f.Query, Type: idp.ClientType(f.chosen("type"))}
+}
+
 // listClients serves GET /dashboard/projects/{project}/clients.
 func (a *clientPages) listClients(v *visit) error {
-	found, err := a.Clients.Clients.List(v.r.Context(), v.project.ID, v.query())
+	f, filter := v.clientFinder()
+	found, err := a.Clients.Clients.Search(v.r.Context(), v.project.ID, filter, v.query())
 	if err != nil {
 		return err
 	}
-	return a.page(v, http.StatusOK, "OAuth clients", "clients", listOf(v, found, v.clientRow))
+	return a.page(v, http.StatusOK, "OAuth clients", "clients", foundList[clientRow]{listOf(v, found, v.clientRow), f})
+}
+
+// exportClients serves GET /dashboard/projects/{project}/clients/export.
+func (a *clientPages) exportClients(v *visit) error {
+	_, filter := v.clientFinder()
+	list := func(q page.Query) (page.Page[idp.Client], error) {
+		return a.Clients.Clients.Search(v.r.Context(), v.project.ID, filter, q)
+	}
+	header := []string{"id", "name", "type", "first_party", "redirect_uris", "scopes", "created"}
+	return writeCSV(a.site, v, "clients", header, list, func(c idp.Client) []string {
+		return []string{c.ID, c.Name, string(c.Type), strconv.FormatBool(c.FirstParty),
+			strings.Join(c.RedirectURIs, " "), strings.Join(c.Scopes, " "), csvTime(c.Created)}
+	})
+}
+
+// bulkClients serves POST /dashboard/projects/{project}/clients/bulk, which deletes the selected
+// clients.
+func (a *clientPages) bulkClients(v *visit) error {
+	find := func(id string) (idp.Client, error) { return a.clientWithID(v, id) }
+	return a.bulk(v, bulkPage{
+		Title: "Delete OAuth clients", Button: "Delete clients", Danger: true,
+		Text: "Nobody can sign in to these apps, and their tokens stop working within a second. " +
+			"This cannot be undone.",
+		Action: v.base() + "/clients/bulk", Back: v.base() + "/clients", changed: "clientsdeleted",
+		nameOf: func(id string) (string, error) {
+			c, err := find(id)
+			return v.clientRow(c).Title, err
+		},
+		change: func(id string) error {
+			c, err := find(id)
+			if err != nil {
+				return err
+			}
+			return a.Clients.Clients.Delete(v.r.Context(), c.ID)
+		},
+	})
 }
 
 // client returns the client named in the path, if it belongs to the project.
 func (a *clientPages) client(v *visit) (idp.Client, error) {
-	c, err := a.Clients.Clients.Find(v.r.Context(), v.r.PathValue("id"))
+	return a.clientWithID(v, v.r.PathValue("id"))
+}
+
+// clientWithID returns the client with an id, if it belongs to the project.
+func (a *clientPages) clientWithID(v *visit, id string) (idp.Client, error) {
+	c, err := a.Clients.Clients.Find(v.r.Context(), id)
 	if err == nil && c.ProjectID != v.project.ID {
 		err = problem.NoSuch("client")
 	}

@@ -32,6 +32,21 @@ func (f finder) Count() (n int) {
 	return n
 }
 
+// chosen returns the chosen option of a filter, or "".
+func (f finder) chosen(name string) string {
+	for _, in := range f.Filters {
+		if in.Name != name {
+			continue
+		}
+		for _, o := range in.Options {
+			if o.Chosen {
+				return o.Value
+			}
+		}
+	}
+	return ""
+}
+
 // Any reports whether the search restricts the list.
 func (f finder) Any() bool { return f.Query != "" || f.Count() > 0 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
@@ -45,13 +46,54 @@ func (v *visit) keyRow(k fabric.APIKey) keyRow {
 	return row
 }
 
+// keyStates are the choices of the filter by state.
+var keyStates = []choice{{Value: string(fabric.KeyUsable), Title: "Active"},
+	{Value: string(fabric.KeyEnded), Title: "Revoked or expired"}}
+
+// keyFinder returns the search of the list of keys, and the filter that it describes.
+func (v *visit) keyFinder() (finder, fabric.APIKeyFilter) {
+	f := v.finder("Name, beginning of the secret, or id", "backend", "",
+		v.choiceFilter("state", "State", "Any state", keyStates)).exportable(v)
+	return f, fabric.APIKeyFilter{Text: f.Query, State: fabric.KeyState(f.chosen("state"))}
+}
+
 // listKeys serves GET /dashboard/projects/{project}/keys.
 func (a *keyPages) listKeys(v *visit) error {
-	found, err := a.Fabric.APIKeys.List(v.r.Context(), v.project.ID, v.query())
+	f, filter := v.keyFinder()
+	found, err := a.Fabric.APIKeys.Search(v.r.Context(), v.project.ID, filter, v.query())
 	if err != nil {
 		return err
 	}
-	return a.page(v, http.StatusOK, "API keys", "keys", listOf(v, found, v.keyRow))
+	return a.page(v, http.StatusOK, "API keys", "keys", foundList[keyRow]{listOf(v, found, v.keyRow), f})
+}
+
+// exportKeys serves GET /dashboard/projects/{project}/keys/export.
+func (a *keyPages) exportKeys(v *visit) error {
+	_, filter := v.keyFinder()
+	list := func(q page.Query) (page.Page[fabric.APIKey], error) {
+		return a.Fabric.APIKeys.Search(v.r.Context(), v.project.ID, filter, q)
+	}
+	header := []string{"id", "name", "prefix", "scopes", "created", "last_used", "expires", "revoked"}
+	return writeCSV(a.site, v, "keys", header, list, func(k fabric.APIKey) []string {
+		return []string{k.ID, k.Name, k.Prefix, v.keyRow(k).Scopes, csvTime(k.Created), csvTime(k.LastUsed),
+			csvTime(k.Expires), csvTime(k.Revoked)}
+	})
+}
+
+// bulkKeys serves POST /dashboard/projects/{project}/keys/bulk, which revokes the selected keys.
+func (a *keyPages) bulkKeys(v *visit) error {
+	ctx, all := v.r.Context(), a.Fabric.APIKeys
+	return a.bulk(v, bulkPage{
+		Title: "Revoke API keys", Button: "Revoke keys", Danger: true,
+		Text: "Requests with these keys, and all tokens created with them, are refused within a second. " +
+			"This cannot be undone.",
+		Action: v.base() + "/keys/bulk", Back: v.base() + "/keys", changed: "keysrevoked",
+		nameOf: func(id string) (string, error) {
+			k, err := all.Find(ctx, v.project.ID, id)
+			return v.keyRow(k).Title, err
+		},
+		change: func(id string) error { return all.Revoke(ctx, v.project.ID, id) },
+	})
 }
 
 // A keyForm is the form that creates an API key.

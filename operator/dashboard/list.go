@@ -65,6 +65,12 @@ func listOf[T, R any](v *visit, found page.Page[T], row func(T) R) list[R] {
 	return l
 }
 
+// A foundList is a list with a search.
+type foundList[R any] struct {
+	list[R]
+	Finder finder
+}
+
 // A status is a word with a colored dot. Kind is good, warn or bad, or "" for a neutral dot.
 type status struct{ Kind, Word string }
 

@@ -63,9 +63,25 @@ func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) ope
 	return row
 }
 
+// operatorStates are the choices of the filter by state.
+var operatorStates = []choice{{Value: "no", Title: "Enabled"}, {Value: "yes", Title: "Disabled"}}
+
+// operatorFinder returns the search of the list of operators, and the filter that it describes.
+func (v *visit) operatorFinder() (finder, operator.Filter) {
+	f := v.finder("Name or email", "ann@example.com", "",
+		v.choiceFilter("disabled", "State", "Any state", operatorStates)).exportable(v)
+	filter := operator.Filter{Text: f.Query}
+	if chosen := f.chosen("disabled"); chosen != "" {
+		disabled := chosen == "yes"
+		filter.Disabled = &disabled
+	}
+	return f, filter
+}
+
 // listOperators serves GET /dashboard/operators.
 func (a *operatorPages) listOperators(v *visit) error {
-	found, err := a.Operators.List(v.r.Context(), v.query())
+	f, filter := v.operatorFinder()
+	found, err := a.Operators.Search(v.r.Context(), filter, v.query())
 	if err != nil {
 		return err
 	}
@@ -75,9 +91,10 @@ func (a *operatorPages) listOperators(v *visit) error {
 	}
 
 	p := struct {
-		list[operatorRow]
+		foundList[operatorRow]
 		Invitations []invitationRow
-	}{list: listOf(v, found, func(o operator.Operator) operatorRow { return operatorRowOf(v, o, projects) })}
+	}{foundList: foundList[operatorRow]{
+		listOf(v, found, func(o operator.Operator) operatorRow { return operatorRowOf(v, o, projects) }), f}}
 	if p.Invitations, err = a.invitationsOf(v, projects); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 )
 
@@ -21,46 +22,58 @@ type resourcePages struct {
 type resourceRow struct {
 	ID, Title, URL, Kind string
 	Created              time.Time
+	Subscriber           bool
 }
 
-// listResources serves GET /dashboard/projects/{project}/resources. The query parameter kind
-// restricts the list to one kind.
+// resourceFinder returns the search of the list of resources.
+func (a *resourcePages) resourceFinder(v *visit) finder {
+	var all []choice
+	for _, k := range a.Fabric.Resources.Kinds().All() {
+		all = append(all, choice{Value: k.Path, Title: kindTitle(k)})
+	}
+	all = append(all, choice{Value: subscriberKind, Title: "Subscriber"})
+	return v.finder("Name, email or id", "lobby", "", v.choiceFilter("kind", "Kind", "All kinds", all)).exportable(v)
+}
+
+// listResources serves GET /dashboard/projects/{project}/resources. The query parameter q restricts
+// the list to resources whose name contains it, and kind to one kind.
 func (a *resourcePages) listResources(v *visit) error {
-	kind := v.r.URL.Query().Get("kind")
-	found, err := a.findResources(v, kind)
+	f := a.resourceFinder(v)
+	kind, q := f.chosen("kind"), v.query()
+	if kind == subscriberKind && f.Query != "" {
+		q = v.searchQuery()
+	}
+	found, err := a.findResources(v, kind, f.Query, q)
 	if err != nil {
 		return err
 	}
-
-	p := struct {
-		list[resourceRow]
-		Kinds []choice
-		Kind  string
-	}{
-		list: listOf(v, found, func(r fabric.Resource) resourceRow { return a.resourceRow(v, r) }),
-		Kind: kind,
-	}
-	for _, k := range a.Fabric.Resources.Kinds().All() {
-		p.Kinds = append(p.Kinds, choice{Value: k.Path, Title: kindTitle(k), Chosen: k.Path == kind})
-	}
-	p.Kinds = append(p.Kinds, choice{Value: subscriberKind, Title: "Subscriber", Chosen: kind == subscriberKind})
-	return a.page(v, http.StatusOK, "Resources", "resources", p)
+	return a.page(v, http.StatusOK, "Resources", "resources", struct {
+		foundList[resourceRow]
+		Kind string
+	}{foundList[resourceRow]{listOf(v, found, func(r fabric.Resource) resourceRow { return a.resourceRow(v, r) }), f},
+		kind})
 }
 
-func (a *resourcePages) findResources(v *visit, kind string) (page.Page[fabric.Resource], error) {
-	if k := a.Fabric.Resources.Kinds().ByPath(kind); k != nil {
-		return a.Fabric.Resources.List(v.r.Context(), v.project.ID, k, v.query())
-	}
+// findResources returns a page of the resources of a kind whose name contains text. The kind "" means
+// resources of all kinds, and subscribers.
+func (a *resourcePages) findResources(
+	v *visit, kind, text string, q page.Query,
+) (p page.Page[fabric.Resource], err error) {
 	if kind == subscriberKind {
-		people, err := a.Fabric.Subscribers.List(v.r.Context(), v.project.ID, v.query())
-		p := page.Page[fabric.Resource]{Next: people.Next, Prev: people.Prev}
+		people, err := a.Fabric.Subscribers.Search(v.r.Context(), v.project.ID, text, q)
+		p.Next, p.Prev = people.Next, people.Prev
 		for _, s := range people.Items {
 			p.Items = append(p.Items, asResource(s))
 		}
 		return p, err
 	}
-	things, err := a.Fabric.Resources.ListThings(v.r.Context(), v.project.ID, v.query())
-	p := page.Page[fabric.Resource]{Next: things.Next, Prev: things.Prev}
+
+	filter := fabric.ThingFilter{Text: text}
+	if k := a.Fabric.Resources.Kinds().ByPath(kind); k != nil {
+		filter.Type = k.Type
+	}
+	things, err := a.Fabric.Resources.Search(v.r.Context(), v.project.ID, filter, q)
+	p.Next, p.Prev = things.Next, things.Prev
 	for _, t := range things.Items {
 		if t.Resource != nil {
 			p.Items = append(p.Items, *t.Resource)
@@ -69,6 +82,49 @@ func (a *resourcePages) findResources(v *visit, kind string) (page.Page[fabric.R
 		}
 	}
 	return p, err
+}
+
+// exportResources serves GET /dashboard/projects/{project}/resources/export.
+func (a *resourcePages) exportResources(v *visit) error {
+	f := a.resourceFinder(v)
+	list := func(q page.Query) (page.Page[fabric.Resource], error) {
+		return a.findResources(v, f.chosen("kind"), f.Query, q)
+	}
+	return writeCSV(a.site, v, "resources", []string{"id", "type", "name", "created"}, list,
+		func(r fabric.Resource) []string { return []string{r.ID, r.Type, r.DisplayName, csvTime(r.Created)} })
+}
+
+// bulkResources serves POST /dashboard/projects/{project}/resources/bulk, which deletes the selected
+// resources. It does not delete subscribers.
+func (a *resourcePages) bulkResources(v *visit) error {
+	ctx, all := v.r.Context(), a.Fabric.Resources
+	find := func(id string) (fabric.Resource, error) {
+		t, err := all.FindThing(ctx, v.project.ID, id)
+		if err == nil && t.Resource == nil {
+			err = problem.NoSuch("resource")
+		}
+		if err != nil {
+			return fabric.Resource{}, err
+		}
+		return *t.Resource, nil
+	}
+
+	return a.bulk(v, bulkPage{
+		Title: "Delete resources", Button: "Delete resources", Danger: true,
+		Text: "Their addresses are deleted too, and calls to them are refused. This cannot be undone. " +
+			"Resources that handle the calls of another one are left out.",
+		Action: v.base() + "/resources/bulk", Back: v.base() + "/resources", changed: "resourcesdeleted",
+		nameOf: func(id string) (string, error) {
+			r, err := find(id)
+			return a.resourceRow(v, r).Title, err
+		},
+		change: func(id string) error {
+			if _, err := find(id); err != nil {
+				return err
+			}
+			return all.DeleteThing(ctx, v.project.ID, id)
+		},
+	})
 }
 
 // subscriberKind selects subscribers in the list of resources. They are not stored as resources.
@@ -97,6 +153,8 @@ func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 		URL:     v.thingURL(r.Type, r.ID),
 		Kind:    strings.ReplaceAll(r.Type, "_", " "),
 		Created: r.Created,
+
+		Subscriber: r.Type == subscriberType,
 	}
 	if row.Title == "" {
 		row.Title = r.ID

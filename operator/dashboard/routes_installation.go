@@ -8,6 +8,9 @@ func (a *operatorPages) routes() []route {
 	return []route{
 		{pattern: "GET /dashboard/operators", may: operator.KeepOperators,
 			serve: a.listOperators, nav: "Operators", group: installation},
+		{pattern: "GET /dashboard/operators/export", may: operator.KeepOperators, serve: a.exportOperators},
+		{pattern: "POST /dashboard/operators/bulk", may: operator.KeepOperators,
+			serve: a.bulkOperators, fresh: true},
 		{pattern: "GET /dashboard/operators/invite", may: operator.KeepOperators,
 			serve: a.showInvite, fresh: true},
 		{pattern: "POST /dashboard/operators/invite", may: operator.KeepOperators,

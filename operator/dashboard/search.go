@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
@@ -235,12 +236,12 @@ func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
 }
 
 func (a *searchPages) findClients(v *visit, query string) (hitGroup, error) {
-	found, err := a.Clients.Clients.List(v.r.Context(), v.project.ID, page.Query{Size: page.MaxSize})
+	found, err := a.Clients.Clients.Search(v.r.Context(), v.project.ID, idp.ClientFilter{Text: query},
+		page.Query{Size: maxHits})
 	g := hitGroup{Title: "OAuth clients"}
 	for _, c := range found.Items {
-		if row := v.clientRow(c); matches(row.Title, query) {
-			g.Hits = append(g.Hits, hit{Title: row.Title, URL: row.URL})
-		}
+		row := v.clientRow(c)
+		g.Hits = append(g.Hits, hit{Title: row.Title, URL: row.URL})
 	}
 	return g, err
 }

@@ -283,6 +283,7 @@ if (bulk) {
   const all = Object.assign(document.createElement("input"), { type: "checkbox" });
   all.setAttribute("aria-label", head.textContent);
   head.replaceChildren(all);
+  all.hidden = boxes.length === 0;
   const show = () => {
     const n = boxes.filter((b) => b.checked).length;
     bulk.toggleAttribute("data-none", n === 0);

@@ -1,0 +1,42 @@
+package fabric
+
+import (
+	"context"
+
+	"github.com/selvage/selvage/internal/page"
+)
+
+// A ThingFilter selects resources and subscribers.
+type ThingFilter struct {
+	Text string // each of its words occurs in a name, an email, a reference or the id
+	Type string // the type of a kind; "" means resources of all kinds, and subscribers
+}
+
+// Search returns a page of the project's resources and subscribers that match a filter.
+func (rs *Resources) Search(
+	ctx context.Context, projectID string, f ThingFilter, q page.Query,
+) (page.Page[Thing], error) {
+	return rs.store.ListThings(ctx, projectID, f, q)
+}
+
+// An APIKeyFilter selects API keys.
+type APIKeyFilter struct {
+	Text  string   // each of its words occurs in the name, the prefix or the id
+	State KeyState // "" means any
+}
+
+// A KeyState says whether an API key can still be used.
+type KeyState string
+
+// The states of an API key.
+const (
+	KeyUsable KeyState = "usable" // neither revoked nor expired
+	KeyEnded  KeyState = "ended"
+)
+
+// Search returns a page of the project's keys that match a filter.
+func (ks *APIKeys) Search(
+	ctx context.Context, projectID string, f APIKeyFilter, q page.Query,
+) (page.Page[APIKey], error) {
+	return ks.store.ListAPIKeys(ctx, projectID, f, q)
+}
