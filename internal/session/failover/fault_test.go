@@ -28,10 +28,10 @@ var faults = []fault{
 	{name: "Stopped", begin: func(t *testing.T, r *servers.RedisServer) { r.Pause(t) },
 		end: func(t *testing.T, r *servers.RedisServer) { r.Resume(t) }},
 	{name: "Sleeping", begin: func(t *testing.T, r *servers.RedisServer) {
-		go r.CLI(t, "DEBUG", "SLEEP", "3")
+		go r.CLI(t, "DEBUG", "SLEEP", "8")
 	}, end: func(*testing.T, *servers.RedisServer) {}},
 	{name: "Paused", begin: func(t *testing.T, r *servers.RedisServer) {
-		r.CLI(t, "CLIENT", "PAUSE", "3000", "ALL")
+		r.CLI(t, "CLIENT", "PAUSE", "8000", "ALL")
 	}, end: func(*testing.T, *servers.RedisServer) {}},
 	{name: "ReadOnly", begin: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "REPLICAOF", "127.0.0.1", "1") },
 		end: func(t *testing.T, r *servers.RedisServer) { r.CLI(t, "REPLICAOF", "NO", "ONE") }},

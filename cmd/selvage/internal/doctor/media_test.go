@@ -9,6 +9,9 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
+// tries is how many times a busy machine may answer too late.
+const tries = 3
+
 // TestMediaUnreachable shows that doctor names the transports by which a running server does not
 // answer.
 func TestMediaUnreachable(t *testing.T) {
@@ -31,7 +34,12 @@ func TestMediaUnreachable(t *testing.T) {
 		e := &Examination{alive: true, running: datadir.Running{
 			Media: netip.AddrPortFrom(here, uint16(engine.Port())).String(), Probe: engine.Probe()}}
 
-		found := callChecks{e}.unreachable(t.Context(), []netip.Addr{here})
+		var found []Finding
+		for range tries {
+			if found = (callChecks{e}).unreachable(t.Context(), []netip.Addr{here}); len(found) == len(tt.want) {
+				break
+			}
+		}
 		if len(found) != len(tt.want) {
 			t.Errorf("%s: doctor finds %+v, want %v", tt.name, found, tt.want)
 			continue
@@ -56,7 +64,13 @@ func TestTestCall(t *testing.T) {
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(engine.Port()))
 
 	e := &Examination{running: datadir.Running{Probe: engine.Probe()}}
-	wantVerdict(t, "a call", callChecks{e}.testCall(t.Context(), at), Fine)
+	call := callChecks{e}.testCall(t.Context(), at)
+	for range tries {
+		if call.Status != Fine {
+			call = callChecks{e}.testCall(t.Context(), at)
+		}
+	}
+	wantVerdict(t, "a call", call, Fine)
 	e.running.Probe = "of:another"
 	wantVerdict(t, "a call to another server", callChecks{e}.testCall(t.Context(), at), Broken)
 }
