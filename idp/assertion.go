@@ -43,7 +43,6 @@ func errNotAssertion() error {
 // Assertions verifies the signed assertions with which clients authenticate.
 type Assertions struct {
 	*core
-	store   ClientStore
 	clients *Clients
 	remote  keyring
 	local   *cache.Cache[keySet]
@@ -57,9 +56,9 @@ type Assertion struct {
 	Audiences []string // audiences that name this server
 }
 
-// Verify returns the client that made an assertion. An assertion can be used once, across all
-// nodes. Every failure is problem.Unauthenticated.
-func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
+// Verify returns the client that made an assertion, and adds its use to uses, because an assertion can
+// be used once, across all nodes. Every failure is problem.Unauthenticated.
+func (as *Assertions) Verify(ctx context.Context, a Assertion, uses *Uses) (Client, error) {
 	if len(a.JWT) > maxAssertion {
 		return Client{}, refuseAssertion("it is longer than %d bytes", maxAssertion)
 	}
@@ -92,7 +91,8 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	if err := checkAssertion(claims.Claims, a.Audiences, as.Now()); err != nil {
 		return c, err
 	}
-	return c, as.use(ctx, c, claims.Claims)
+	uses.Add(useOf(c, claims.Claims))
+	return c, nil
 }
 
 // assertionClaims holds the claims of an assertion.
@@ -197,15 +197,8 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	return nil
 }
 
-// use records the jti of an assertion, so that it cannot be used again before it expires. It writes
-// to the database, because the session store may be emptied.
-func (as *Assertions) use(ctx context.Context, c Client, claims jwt.Claims) error {
-	err := as.store.UseAssertion(ctx, session.Digest(c.ID+" "+claims.ID), claims.Expiry.Time().Add(usedFor))
-	if errors.Is(err, problem.Conflict) {
-		return refuseAssertion("it was used before; each assertion needs a unique jti")
-	}
-	if err != nil {
-		return fmt.Errorf("remembering assertion: %w", err)
-	}
-	return nil
+// useOf returns the use of an assertion, which its jti identifies.
+func useOf(c Client, claims jwt.Claims) Use {
+	return Use{Hash: session.Digest(c.ID + " " + claims.ID), Expires: claims.Expiry.Time().Add(usedFor),
+		Refusal: refuseAssertion("it was used before; each assertion needs a unique jti")}
 }

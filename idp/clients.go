@@ -60,10 +60,6 @@ type ClientStore interface {
 	SetClientLogo(ctx context.Context, id string, l brand.Logo, at time.Time) error
 	// DeleteClient deletes a client and its grants, and revokes its tokens.
 	DeleteClient(ctx context.Context, r revocation.Revocation) error
-
-	// UseAssertion stores the digest of an assertion until expires. If the digest is already
-	// stored, it returns problem.Conflict.
-	UseAssertion(ctx context.Context, hash string, expires time.Time) error
 }
 
 // Clients manages the registered apps.

@@ -41,8 +41,9 @@ type Codes struct {
 // until the code would have expired and a replay can no longer do harm.
 type RedeemedCode struct {
 	Hash, GrantID, ClientID string
-	Rights                  []string // rights that need consent, not stored; nil if no consent is needed
 	Expires                 time.Time
+	Rights                  []string // rights that need consent, not stored; nil if no consent is needed
+	Uses                    []Use    // stored in the same transaction, before the code
 }
 
 func invalidGrant(why string) error { return oauth("invalid_grant", "%s", why) }
@@ -134,7 +135,7 @@ func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, h
 	}
 
 	if errors.Is(err, problem.NotFound) {
-		return code, hash, cs.revokeReplayed(ctx, c, hash)
+		return code, hash, cs.revokeReplayed(ctx, c, hash, r.Uses)
 	}
 
 	if err == nil && code.Request.ClientID != c.ID {
@@ -165,6 +166,7 @@ type Redemption struct {
 	Verifier    string   // RFC 7636, section 4.5
 	Resources   []string // RFC 8707, section 2.2
 	Binding     string   // what the client proved to have, see package cnf
+	Uses        *Uses    // stored with the grant, or before another grant is revoked
 }
 
 // Redeem exchanges a code for tokens. Every failure is invalid_grant. If the code was redeemed
@@ -182,10 +184,10 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 		err = c.checkBinding(r.Binding)
 	}
 	if err != nil {
-		return TokenSet{}, cs.refuse(ctx, c, hash, err)
+		return TokenSet{}, cs.refuse(ctx, c, hash, r.Uses, err)
 	}
 
-	set, err := cs.exchange(ctx, c, code, audience, r.Binding,
+	set, err := cs.exchange(ctx, c, code, audience, r,
 		RedeemedCode{Hash: hash, Expires: cs.Now().Add(cs.Lifetimes().Code + remembered)})
 	if err != nil {
 		return set, err
@@ -194,9 +196,9 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	return set, nil
 }
 
-// exchange makes the tokens of a code, once. The access token is for audience. binding is what the
-// client proved to have, or "". Device codes use exchange, too.
-func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, binding string,
+// exchange makes the tokens of a code, once. The access token is for audience. Of r, exchange needs
+// the Binding and the Uses. Device codes use exchange, too.
+func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience string, r Redemption,
 	redeemed RedeemedCode) (TokenSet, error) {
 	code.Request.Scope = c.only(code.Request.Scope)
 	g, refresh, err := cs.grants.create(c, code)
@@ -204,7 +206,7 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, bi
 		return TokenSet{}, err
 	}
 
-	g.Binding = binding
+	g.Binding = r.Binding
 
 	sub, err := cs.grants.findHolder(ctx, g)
 	if err != nil {
@@ -214,8 +216,12 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, bi
 	// Writing the row fails if the code was redeemed before. It also fails if the login, the
 	// consent, the client or the subscriber no longer exists.
 	redeemed.GrantID, redeemed.ClientID, redeemed.Rights = g.ID, c.ID, c.needed(code.Request)
-	if err := cs.store.RedeemCode(ctx, redeemed, g); errors.Is(err, problem.Conflict) {
-		return TokenSet{}, cs.revokeReplayed(ctx, c, redeemed.Hash)
+	err = r.Uses.storeWith(func(due []Use) error {
+		redeemed.Uses = due
+		return cs.store.RedeemCode(ctx, redeemed, g)
+	})
+	if errors.Is(err, problem.Conflict) {
+		return TokenSet{}, cs.revokeReplayed(ctx, c, redeemed.Hash, r.Uses)
 	} else if errors.Is(err, problem.NotFound) {
 		return TokenSet{}, errDead
 	} else if err != nil {
@@ -223,7 +229,7 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, bi
 	}
 
 	return cs.tokens.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce,
-		refresh: refresh, idToken: true, binding: binding})
+		refresh: refresh, idToken: true, binding: r.Binding})
 }
 
 // checkRedemption applies the rules of the client's profile for redirect_uri and code_verifier.
@@ -253,20 +259,24 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 
 // refuse returns why, the error of an invalid redemption. If the code was redeemed before, refuse
 // also revokes the grant of the first redemption.
-func (cs *Codes) refuse(ctx context.Context, c Client, hash string, why error) error {
+func (cs *Codes) refuse(ctx context.Context, c Client, hash string, uses *Uses, why error) error {
 	switch _, err := cs.store.FindRedeemedCode(ctx, hash); {
 	case errors.Is(err, problem.NotFound):
 		return why
 	case err != nil:
 		return fmt.Errorf("reading redeemed code: %w", err)
 	}
-	return cs.revokeReplayed(ctx, c, hash)
+	return cs.revokeReplayed(ctx, c, hash, uses)
 }
 
 // revokeReplayed returns the error for a code that was redeemed before. It revokes the grant of the
 // first redemption in its own transaction, so that the error does not roll that back (RFC 9700,
-// section 4.5; RFC 6749, section 4.1.2).
-func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string) error {
+// section 4.5; RFC 6749, section 4.1.2). It first stores the uses of the request, so that whoever
+// repeats the whole request of a client revokes nothing.
+func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string, uses *Uses) error {
+	if err := uses.Store(ctx); err != nil {
+		return err
+	}
 	first, err := cs.store.FindRedeemedCode(ctx, hash)
 	if errors.Is(err, problem.NotFound) {
 		return invalidGrant("the code is not valid or has expired")

@@ -161,14 +161,14 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	granted, err := ds.poll(ctx, c, id)
 	switch {
 	case errors.Is(err, problem.NotFound):
-		return TokenSet{}, ds.codes.revokeReplayed(ctx, c, id)
+		return TokenSet{}, ds.codes.revokeReplayed(ctx, c, id, nil)
 	case errors.Is(err, problem.Conflict):
 		return TokenSet{}, errSlowDown // the device sends many polls at the same time
 	case err != nil:
 		return TokenSet{}, err
 	}
 
-	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer, binding,
+	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer, Redemption{Binding: binding},
 		RedeemedCode{Hash: id, Expires: ds.Now().Add(ds.Lifetimes().Device + deviceKept + remembered)})
 	if err == nil {
 		_ = ds.Sessions.Delete(ctx, deviceKey(id)) // only cleans up: the row of the code prevents a second redemption

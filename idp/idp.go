@@ -46,6 +46,7 @@ type Stores struct {
 	Grants   GrantStore
 	Consents ConsentStore
 	Letters  LetterStore
+	Uses     UseStore
 
 	Registrations RegistrationStore
 	Upstreams     UpstreamStore
@@ -141,12 +142,12 @@ func New(c Config) *Provider {
 
 	p.Clients = &Clients{core: shared, store: c.Store.Clients, recent: cache.New[Client](c.Now)}
 	p.Registrations = &Registrations{core: shared, clients: p.Clients, store: c.Store.Registrations}
-	p.Assertions = &Assertions{core: shared, store: c.Store.Clients, clients: p.Clients,
+	p.Assertions = &Assertions{core: shared, clients: p.Clients,
 		local: cache.New[keySet](c.Now)}
 	p.Subjects = &Subjects{core: shared}
 	p.Tokens = &Tokens{core: shared, clients: p.Clients, subjects: p.Subjects}
 	p.Requests = &Requests{core: shared, clients: p.Clients, subjects: p.Subjects, tokens: p.Tokens,
-		signers: p.Assertions}
+		signers: p.Assertions, sealer: c.Ring.Sealer("pushed request", "pushed", "")}
 
 	p.DeviceMarks = &DeviceMarks{core: shared}
 	p.Attempts = &Attempts{core: shared, store: c.Store.Logins, marks: p.DeviceMarks}

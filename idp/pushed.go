@@ -2,6 +2,7 @@ package idp
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,24 +17,33 @@ import (
 )
 
 // A client may push its authorization request to selvage, and then send the browser with a
-// reference to the request (RFC 9126). The session store holds the request until it expires or is
-// answered. A browser may open it more than once, since people reload pages, but only one response
-// is sent.
+// reference to the request (RFC 9126). Until it expires, a browser may open it more than once, since
+// people reload pages, but only one response is sent.
+//
+// The reference contains the request, sealed with its own key as codes are. Pushing a request
+// therefore writes nothing. If the sealed request would be too long for a URL, the session store
+// holds it instead, under the digest of a random reference. A row marks a request as answered.
 
 // pushedPrefix is the prefix of the request_uri of a pushed request (RFC 9126, section 2.2).
 const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
 
+// maxSealedRequest is the maximum length of a sealed request. A browser can restart a login whose
+// address is not much longer.
+const maxSealedRequest = 1 << 10
+
 // A pushedRequest is an authorization request as its client pushed it.
 type pushedRequest struct {
+	ID       string     `json:"id"`
+	Expires  time.Time  `json:"exp"`
 	ClientID string     `json:"client_id"`
 	Params   url.Values `json:"params"`
 	Signed   bool       `json:"signed,omitempty"` // the parameters come from a signed request object
 }
 
 func pushedKey(ref string) session.Key { return session.Key{Kind: "pushed", ID: session.Digest(ref)} }
-func answeredKey(ref string) session.Key {
-	return session.Key{Kind: "answered", ID: session.Digest(ref)}
-}
+
+// answered is the hash of the use of a pushed request.
+func answered(id string) string { return "pushed:" + id }
 
 // Push checks and stores an authorization request that the client sends directly. It returns the
 // request_uri of the request and how long it is valid. If the client proved to have a key, jkt is
@@ -55,10 +65,10 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 		v.Set("dpop_jkt", jkt)
 	}
 
-	src.pushed = randomToken()
 	if !c.AllowsRedirect(v.Get("redirect_uri")) {
 		return "", 0, oauth("invalid_request", "redirect_uri is not one of those registered for the client")
 	}
+	src.pushed = rand.Text()
 	if _, err := rs.Parse(c, v, src); err != nil {
 		return "", 0, err
 	}
@@ -66,42 +76,66 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 	// The parameters are parsed again when the browser opens the request, since the client may have
 	// changed by then. Credentials and unknown parameters are not stored.
 	maps.DeleteFunc(v, func(name string, _ []string) bool { return !slices.Contains(requestParams, name) })
-	value, err := json.Marshal(pushedRequest{ClientID: c.ID, Params: v, Signed: src.signed})
-	if err != nil {
-		return "", 0, fmt.Errorf("writing pushed request: %w", err)
-	}
 	life = rs.Lifetimes().Pushed
 	if c.Profile == FAPI2 {
 		life = min(life, maxFAPIPushed)
 	}
-	return pushedPrefix + src.pushed, life, rs.Sessions.Put(ctx, pushedKey(src.pushed), value, life)
+	ref, err := rs.keepPushed(ctx, pushedRequest{ID: src.pushed, Expires: rs.Now().Add(life), ClientID: c.ID,
+		Params: v, Signed: src.signed}, life)
+	return pushedPrefix + ref, life, err
+}
+
+// keepPushed returns the reference of a pushed request.
+func (rs *Requests) keepPushed(ctx context.Context, p pushedRequest, life time.Duration) (ref string, err error) {
+	ref, err = rs.sealer.Seal(p)
+	if err == nil && len(ref) <= maxSealedRequest {
+		return ref, nil
+	}
+	value, err := json.Marshal(p)
+	if err != nil {
+		return "", fmt.Errorf("writing pushed request: %w", err)
+	}
+	ref = randomToken()
+	return ref, rs.Sessions.Put(ctx, pushedKey(ref), value, life)
 }
 
 // findPushed returns the parameters of a pushed request of this client.
 func (rs *Requests) findPushed(ctx context.Context, c Client, uri string) (url.Values, Source, error) {
-	src := Source{pushed: strings.TrimPrefix(uri, pushedPrefix)}
 	unknown := oauth("invalid_request_uri", "the pushed request is unknown, has expired or was answered before")
-	if len(src.pushed) != tokenLength {
-		return nil, src, unknown
+	p, err := rs.openPushed(ctx, strings.TrimPrefix(uri, pushedPrefix))
+	switch {
+	case errors.Is(err, problem.NotFound), err == nil && (p.ClientID != c.ID || !rs.Now().Before(p.Expires)):
+		return nil, Source{}, unknown
+	case err != nil:
+		return nil, Source{}, fmt.Errorf("reading pushed request: %w", err)
 	}
 
-	value, err := rs.Sessions.Get(ctx, pushedKey(src.pushed))
-	if errors.Is(err, problem.NotFound) {
-		return nil, src, unknown
-	}
+	used, err := rs.Store.Uses.WasUsed(ctx, answered(p.ID))
 	if err != nil {
-		return nil, src, fmt.Errorf("reading pushed request: %w", err)
+		return nil, Source{}, fmt.Errorf("reading pushed request: %w", err)
 	}
+	if used {
+		return nil, Source{}, unknown
+	}
+	return p.Params, Source{pushed: p.ID, until: p.Expires, signed: p.Signed}, nil
+}
 
-	var p pushedRequest
-	if err := json.Unmarshal(value, &p); err != nil {
-		return nil, src, fmt.Errorf("reading pushed request: %w", err)
+// openPushed returns the request with a reference. It does not check whether the request has expired.
+func (rs *Requests) openPushed(ctx context.Context, ref string) (p pushedRequest, err error) {
+	if strings.Contains(ref, "..") {
+		if !rs.sealer.Open(ref, &p) {
+			return p, problem.NoSuch("pushed request")
+		}
+		return p, nil
 	}
-	if p.ClientID != c.ID {
-		return nil, src, unknown
+	if len(ref) != tokenLength {
+		return p, problem.NoSuch("pushed request")
 	}
-	src.signed = p.Signed
-	return p.Params, src, nil
+	value, err := rs.Sessions.Get(ctx, pushedKey(ref))
+	if err != nil {
+		return p, err
+	}
+	return p, json.Unmarshal(value, &p)
 }
 
 // EndPushed ends the pushed request that a is from, if any. Callers send the response only if it
@@ -112,12 +146,10 @@ func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 	}
 	// A browser that has already opened the request may answer it for as long as its pages are
 	// valid.
-	err := rs.Sessions.Add(ctx, answeredKey(a.Pushed), []byte("1"), 2*rs.Lifetimes().Request)
-	if errors.Is(err, problem.Conflict) {
-		return problem.NoSuch("pushed request")
-	}
-	if err != nil {
+	err := rs.Store.Uses.MarkUsed(ctx, Use{Hash: answered(a.Pushed), Refusal: problem.NoSuch("pushed request"),
+		Expires: a.PushedUntil.Add(2 * rs.Lifetimes().Request)})
+	if err != nil && !errors.Is(err, problem.NotFound) {
 		return fmt.Errorf("ending pushed request: %w", err)
 	}
-	return rs.Sessions.Delete(ctx, pushedKey(a.Pushed))
+	return err
 }

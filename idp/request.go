@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
+	"github.com/selvage/selvage/keys"
 )
 
 // An AuthRequest is an authorization request whose client, redirect URI and parameters were checked
@@ -21,7 +22,8 @@ type AuthRequest struct {
 	RedirectURI  string       `json:"redirect_uri"`
 	Mode         ResponseMode `json:"response_mode,omitempty"` // "" means Query
 	Signed       bool         `json:"signed,omitempty"`        // the response is a signed JWT (JARM)
-	Pushed       string       `json:"pushed,omitempty"`        // reference of the pushed request, if it was pushed
+	Pushed       string       `json:"pushed,omitempty"`        // id of the pushed request, if it was pushed
+	PushedUntil  time.Time    `json:"pushed_until,omitzero"`   // when no browser can open the pushed request anymore
 	Device       string       `json:"device,omitempty"`        // the waiting device, instead of a redirect URI
 	Account      string       `json:"account,omitempty"`       // for an account page: its project, instead of a client
 	State        string       `json:"state,omitempty"`
@@ -74,6 +76,7 @@ type Requests struct {
 	subjects *Subjects
 	tokens   *Tokens
 	signers  *Assertions // verifies the signatures of clients
+	sealer   *keys.Sealer
 }
 
 func requestKey(id string) session.Key { return session.Key{Kind: "request", ID: session.Digest(id)} }

@@ -29,8 +29,9 @@ const maxObjectAge = time.Hour
 
 // A Source is how the parameters of an authorization request arrived.
 type Source struct {
-	pushed string // reference of the pushed request, or ""
-	signed bool   // the parameters are the claims of a signed request object
+	pushed string    // id of the pushed request, or ""
+	until  time.Time // when the pushed request expires
+	signed bool      // the parameters are the claims of a signed request object
 }
 
 // Resolve returns the parameters of an authorization request, and how they arrived. They are those

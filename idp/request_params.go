@@ -40,7 +40,7 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"),
 		Nonce:     v.Get("nonce"),
 		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: rs.Now(),
-		Pushed: src.pushed,
+		Pushed: src.pushed, PushedUntil: src.until,
 	}
 
 	// Parse the mode first: all later errors are sent in it.

@@ -54,12 +54,19 @@ var codeTable = table[idp.RedeemedCode]{
 
 // RedeemCode inserts the hash of a code, and its grant. If the hash is already stored, the error is
 // [problem.Conflict]. So if a code is redeemed several times concurrently, one redemption succeeds.
+// If one of the code's Uses is already stored, the error is the Refusal of the use.
 // If the login has ended, or something else that the grant needs is missing, such as a consent, the
 // error is [problem.NotFound].
 func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
 	e := audit.Of("grant.created", g.ProjectID, "grant", g.ID).With("client", g.ClientID,
 		"subscriber", g.SubscriberID, "session", g.SessionID, "scope", strings.Join(g.Scope, " "))
 	err := s.change(ctx, e, func(t tx) error {
+		if len(c.Uses) > 0 {
+			query, args := insertUses(c.Uses)
+			if err := t.Later(ctx, query, args...); err != nil {
+				return fmt.Errorf("inserting uses: %w", err)
+			}
+		}
 		if err := codeTable.insertLater(ctx, t, &c); err != nil {
 			return err
 		}
@@ -73,6 +80,9 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 	})
 	switch {
 	case isUnique(err):
+		if err := s.findRefusal(ctx, c.Uses); err != nil {
+			return err
+		}
 		return problem.New(problem.Conflict, "code_redeemed", "the code was redeemed before")
 	case isForeignKey(err):
 		return problem.NoSuch("client or subscriber")
@@ -146,19 +156,5 @@ func (s *Grants) RevokeGrant(ctx context.Context, id string, now time.Time, r re
 		}
 		t.event.Add("client", client, "subscriber", subscriber)
 		return t.revoke(ctx, s.ending(r))
-	})
-}
-
-// UseAssertion inserts the digest of an assertion. If the digest is already stored, the error is
-// [problem.Conflict]. So if an assertion is used several times concurrently, one use succeeds.
-func (s *Grants) UseAssertion(ctx context.Context, hash string, expires time.Time) error {
-	return s.once(ctx, audit.None("marks a use whose result has an event"), func(t tx) error {
-		res, err := t.Exec(ctx, `INSERT INTO used_assertions (hash, expires) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
-			hash, micros(expires))
-		if err != nil {
-			return fmt.Errorf("inserting assertion: %w", err)
-		}
-		return requireInserted(res, nil, "assertion",
-			problem.New(problem.Conflict, "assertion_used", "the assertion was used before"))
 	})
 }

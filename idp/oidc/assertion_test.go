@@ -322,6 +322,15 @@ func TestAssertionRequests(t *testing.T) {
 	}
 }
 
+// verify verifies and uses an assertion.
+func verify(t *testing.T, node *idp.Provider, a idp.Assertion) error {
+	uses := node.Assertions.Uses()
+	if _, err := node.Assertions.Verify(t.Context(), a, uses); err != nil {
+		return err
+	}
+	return uses.Store(t.Context())
+}
+
 // TestAssertionOnce shows that an assertion is accepted once, even if it is presented to two
 // nodes concurrently.
 func TestAssertionOnce(t *testing.T) {
@@ -333,7 +342,7 @@ func TestAssertionOnce(t *testing.T) {
 	errs := make([]error, 50)
 	var all sync.WaitGroup
 	for i := range errs {
-		all.Go(func() { _, errs[i] = nodes[i%2].Assertions.Verify(t.Context(), a) })
+		all.Go(func() { errs[i] = verify(t, nodes[i%2], a) })
 	}
 	all.Wait()
 
@@ -351,7 +360,7 @@ func TestAssertionOnce(t *testing.T) {
 
 	// The use is remembered even if the session store is emptied.
 	w.empty()
-	if _, err := nodes[1].Assertions.Verify(t.Context(), a); problem.First(err) == nil ||
+	if err := verify(t, nodes[1], a); problem.First(err) == nil ||
 		problem.First(err).Code != "invalid_client" {
 		t.Errorf("a replay after the session store was emptied: %v", err)
 	}
@@ -360,7 +369,7 @@ func TestAssertionOnce(t *testing.T) {
 	again := a
 	again.JWT = p.assertion(t)
 	w.pass(9 * time.Minute)
-	if _, err := nodes[1].Assertions.Verify(t.Context(), again); err == nil {
+	if err := verify(t, nodes[1], again); err == nil {
 		t.Error("an assertion nine minutes after its exp: no error")
 	}
 }

@@ -235,15 +235,17 @@ func TestDPoPRequired(t *testing.T) {
 		t.Errorf("the same proof again: %s", got.body)
 	}
 
-	// Another node also knows which proofs were used.
+	// Another node also accepts the nonce, and knows which proofs were used.
 	second := dpop.New(dpop.Config{Sessions: w.idp.Sessions, Key: w.second().Ring.Derive, Origins: []string{w.url},
 		Now: w.now})
-	use := dpop.Use{Method: "POST", Path: "/oauth/token"}
-	if _, err := second.Verify(context.Background(), []string{proof}, use); err == nil {
-		t.Error("another node accepts a used proof")
-	}
-	fresh := h.proof("POST", "/oauth/token", "", "nonce", got.header.Get("DPoP-Nonce"))
-	if _, err := second.Verify(context.Background(), []string{fresh}, use); err != nil {
+	use := dpop.Use{Method: "GET", Path: "/oauth/userinfo"}
+	proof = h.proof("GET", "/oauth/userinfo", "", "nonce", got.header.Get("DPoP-Nonce"))
+	if _, err := second.Verify(context.Background(), []string{proof}, use); err != nil {
 		t.Errorf("another node refuses the nonce: %v", err)
+	}
+	third := dpop.New(dpop.Config{Sessions: w.idp.Sessions, Key: w.second().Ring.Derive, Origins: []string{w.url},
+		Now: w.now})
+	if _, err := third.Verify(context.Background(), []string{proof}, use); err != dpop.ErrUsed {
+		t.Errorf("another node and a used proof: %v, want %v", err, dpop.ErrUsed)
 	}
 }

@@ -24,14 +24,18 @@ func (s *server) push(w http.ResponseWriter, r *http.Request, cc *op.ClientCrede
 
 // pushed authenticates the client and stores its request.
 func (s *server) pushed(r *http.Request, cc *op.ClientCredentials) (pushResponse, error) {
-	c, err := s.verifyClient(r.Context(), r.Header, web.Certificates(r), cc)
+	uses := s.Assertions.Uses()
+	c, err := s.authenticate(r.Context(), r.Header, web.Certificates(r), cc, uses)
 	if err != nil {
 		return pushResponse{}, err
 	}
 	audit.As(r.Context(), audit.Client, c.ID)
 
 	r.Form.Set("client_id", c.ID) // only an assertion or a header may have named the client
-	jkt, err := s.provenKey(r)
+	jkt, err := s.provenKey(r, uses)
+	if used := uses.Store(r.Context()); used != nil {
+		err = used
+	}
 	if err != nil {
 		return pushResponse{}, err
 	}

@@ -48,9 +48,21 @@ func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCreden
 // verifyClient authenticates a client by its credentials and by the certificates of its connection.
 func (s *server) verifyClient(ctx context.Context, h http.Header, chain []*x509.Certificate,
 	cc *op.ClientCredentials) (idp.Client, error) {
+	uses := s.Assertions.Uses()
+	c, err := s.authenticate(ctx, h, chain, cc, uses)
+	if err != nil {
+		return c, err
+	}
+	return c, uses.Store(ctx)
+}
+
+// authenticate is like verifyClient, but adds the use of an assertion to uses. The caller must store
+// them before or together with anything that the request changes, even if it refuses the request.
+func (s *server) authenticate(ctx context.Context, h http.Header, chain []*x509.Certificate,
+	cc *op.ClientCredentials, uses *idp.Uses) (idp.Client, error) {
 	if cc.ClientAssertion != "" {
 		return s.Assertions.Verify(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID,
-			Audiences: s.audiences()})
+			Audiences: s.audiences()}, uses)
 	}
 
 	c, err := s.Clients.Find(ctx, cc.ClientID)

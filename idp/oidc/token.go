@@ -16,9 +16,14 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A granter makes the tokens for one grant type. The client is authenticated. binding is what it
-// proved to have, or "".
-type granter func(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error)
+// A granter makes the tokens for one grant type. The client is authenticated.
+type granter func(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error)
+
+// proven is what a client proved in a request.
+type proven struct {
+	binding string // what it has: a key, the certificate that its tokens are bound to, or "" for nothing
+	uses    *idp.Uses
+}
 
 // granters returns the supported grant types. The library rejects all others because
 // server does not implement them.
@@ -63,79 +68,99 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
 			Message: "client_id or client_assertion must be provided"}
 	}
-	c, err := s.verifyClient(r.Context(), r.Header, web.Certificates(r), cc)
+	uses := s.Assertions.Uses()
+	c, err := s.authenticate(r.Context(), r.Header, web.Certificates(r), cc, uses)
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
 	audit.As(r.Context(), audit.Client, c.ID)
-	if kind := r.Form.Get("grant_type"); !c.May(kind) {
+	set, err := s.grantTo(r, c, uses, grant)
+	if err != nil {
+		// A refused request also uses up its assertion and its proof.
+		if used := uses.Store(r.Context()); used != nil {
+			return idp.TokenSet{}, used
+		}
+	}
+	return set, err
+}
+
+// grantTo runs the grant that an authenticated client requested.
+func (s *server) grantTo(r *http.Request, c idp.Client, uses *idp.Uses, grant granter) (idp.TokenSet, error) {
+	kind := r.Form.Get("grant_type")
+	if !c.May(kind) {
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "unauthorized_client",
 			Message: fmt.Sprintf("grant_type %q not allowed", kind)}
 	}
-	binding, err := s.provenBinding(r, c)
+	jkt, err := s.provenKey(r, uses)
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return grant(r, c, binding)
-}
-
-// provenBinding returns what the client proves to have with r: a key, the certificate that its tokens
-// are bound to, or "" for nothing.
-func (s *server) provenBinding(r *http.Request, c idp.Client) (string, error) {
-	jkt, err := s.provenKey(r)
+	binding, err := c.Binding(jkt, web.CertificateBinding(r))
 	if err != nil {
-		return "", err
+		return idp.TokenSet{}, err
 	}
-	return c.Binding(jkt, web.CertificateBinding(r))
+
+	if kind != idp.GrantCode { // whose transaction stores the uses
+		if err := uses.Store(r.Context()); err != nil {
+			return idp.TokenSet{}, err
+		}
+	}
+	return grant(r, c, proven{binding, uses})
 }
 
 // provenKey returns the thumbprint of the key whose possession r proves, or "" if r has no DPoP
-// proof (RFC 9449, section 5).
-func (s *server) provenKey(r *http.Request) (string, error) {
+// proof (RFC 9449, section 5). It adds the use of the proof to uses, not to the session store. All
+// proofs for the token and PAR endpoints are used in this way, whatever the grant and the client.
+func (s *server) provenKey(r *http.Request, uses *idp.Uses) (string, error) {
 	proofs := dpop.Proofs(r)
 	if len(proofs) == 0 {
 		return "", nil
 	}
-	return s.proofs.Verify(r.Context(), proofs, dpop.Use{Method: r.Method, Path: r.URL.Path})
+	p, err := s.proofs.Check(proofs, dpop.Use{Method: r.Method, Path: r.URL.Path})
+	if err != nil {
+		return "", err
+	}
+	uses.Add(idp.Use{Hash: "dpop:" + p.ID, Expires: p.Expires, Refusal: dpop.ErrUsed})
+	return p.Thumbprint, nil
 }
 
 // grantCode serves grant_type=authorization_code (RFC 6749, section 4.1.3).
-func (s *server) grantCode(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error) {
+func (s *server) grantCode(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error) {
 	code, err := required(r, "code")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
 	return s.Codes.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"),
 		Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"],
-		Binding: binding})
+		Binding: p.binding, Uses: p.uses})
 }
 
 // grantRefresh serves grant_type=refresh_token (RFC 6749, section 6).
-func (s *server) grantRefresh(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error) {
+func (s *server) grantRefresh(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error) {
 	token, err := required(r, "refresh_token")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Grants.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"], binding)
+	return s.Grants.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"], p.binding)
 }
 
 // grantClient serves grant_type=client_credentials (RFC 6749, section 4.4).
-func (s *server) grantClient(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error) {
+func (s *server) grantClient(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error) {
 	if c.AuthMethod == idp.AuthNone {
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_client",
 			Message: "client must be authenticated"}
 	}
-	return s.Tokens.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"], binding)
+	return s.Tokens.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"], p.binding)
 }
 
 // grantDevice serves grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC 8628,
 // section 3.4).
-func (s *server) grantDevice(r *http.Request, c idp.Client, binding string) (idp.TokenSet, error) {
+func (s *server) grantDevice(r *http.Request, c idp.Client, p proven) (idp.TokenSet, error) {
 	code, err := required(r, "device_code")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Devices.Redeem(r.Context(), c, code, r.Form["resource"], binding)
+	return s.Devices.Redeem(r.Context(), c, code, r.Form["resource"], p.binding)
 }
 
 func required(r *http.Request, name string) (string, error) {

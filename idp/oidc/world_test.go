@@ -131,7 +131,7 @@ func newWorld(t testing.TB) *world {
 		Factors: factors,
 		Limits:  w.limits,
 		Store: idp.Stores{Clients: w.rows, Logins: w.rows, Grants: w.rows, Consents: w.rows,
-			Letters: w.rows, Registrations: w.rows, Upstreams: w.rows},
+			Letters: w.rows, Uses: w.rows, Registrations: w.rows, Upstreams: w.rows},
 		Subscribers: w.rows, Sessions: live, Fabric: w.fabric, Passwords: pass, Ring: ring,
 		Revocations: revoked, Issuer: w.url + "/", Now: w.now,
 		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),

@@ -2,9 +2,11 @@
 // a request, to show that it holds the key to which its tokens are bound. [Verifier.Confirm] also
 // checks the certificates to which tokens are bound (RFC 8705).
 //
-// A proof can be used once, on any node: its jti stays in the session store for as long as the
-// proof would be accepted. A proof may contain one of the server's nonces, which must be recent. A
-// Verifier checks everything else about a proof before it stores the jti.
+// A proof can be used once, on any node: its jti is stored for as long as the proof would be
+// accepted. [Verifier.Verify] stores it in the session store, and callers of [Verifier.Check] store
+// it elsewhere, together with what the request changes. A proof may contain one of the server's
+// nonces, which must be recent. A Verifier checks everything else about a proof before its jti is
+// stored.
 package dpop
 
 import (
@@ -120,30 +122,53 @@ var errInvalid = invalid("its signature or its claims are invalid")
 // errNonce asks the client for a proof with the nonce in the response (RFC 9449, section 8).
 var errNonce = problem.New(problem.Invalid, "use_dpop_nonce", "the nonce in the DPoP proof is not recent")
 
-// Verify checks the proof for a request. proofs must contain exactly one proof. Verify returns the
-// thumbprint (RFC 7638) of the key that signed it. The error for an invalid proof is
+// A Proof is a valid proof, which may have been used before.
+type Proof struct {
+	Thumbprint string    // thumbprint (RFC 7638) of the key that signed it
+	ID         string    // digest of the jti and the key
+	Expires    time.Time // when no node accepts the proof anymore
+}
+
+// kept is how long a node remembers that a proof was used.
+const kept = maxAge + maxAhead + skew
+
+// ErrUsed is the error for a proof that was used before.
+var ErrUsed = invalid("it was used before; each proof needs a unique jti")
+
+// Verify checks and uses the proof for a request. proofs must contain exactly one proof. Verify
+// returns the thumbprint (RFC 7638) of the key that signed it. The error for an invalid proof is
 // problem.Invalid with a code from RFC 9449.
 func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbprint string, err error) {
-	if len(proofs) != 1 || len(proofs[0]) > maxProof {
-		return "", invalid("there must be exactly one, of at most %d bytes", maxProof)
-	}
-	thumbprint, c, err := v.open(proofs[0], u.RPC != "")
+	p, err := v.Check(proofs, u)
 	if err != nil {
 		return "", err
 	}
-	if err := v.check(c, u); err != nil {
-		return "", err
-	}
-
-	key := session.Key{Kind: "dpop", ID: session.Digest(thumbprint + " " + c.ID)}
-	err = v.c.Sessions.Add(ctx, key, []byte("1"), maxAge+maxAhead+skew)
+	err = v.c.Sessions.Add(ctx, session.Key{Kind: "dpop", ID: p.ID}, []byte("1"), kept)
 	if errors.Is(err, problem.Conflict) {
-		return "", invalid("it was used before; each proof needs a unique jti")
+		return "", ErrUsed
 	}
 	if err != nil {
 		return "", fmt.Errorf("remembering DPoP proof: %w", err)
 	}
-	return thumbprint, nil
+	return p.Thumbprint, nil
+}
+
+// Check is like Verify, but does not store that the proof was used. The caller must store the ID of
+// the proof until it Expires, and refuse the request with ErrUsed if it is already stored. All proofs
+// for one URL must be stored in the same place.
+func (v *Verifier) Check(proofs []string, u Use) (Proof, error) {
+	if len(proofs) != 1 || len(proofs[0]) > maxProof {
+		return Proof{}, invalid("there must be exactly one, of at most %d bytes", maxProof)
+	}
+	thumbprint, c, err := v.open(proofs[0], u.RPC != "")
+	if err != nil {
+		return Proof{}, err
+	}
+	if err := v.check(c, u); err != nil {
+		return Proof{}, err
+	}
+	return Proof{Thumbprint: thumbprint, ID: session.Digest(thumbprint + " " + c.ID),
+		Expires: v.c.Now().Add(kept)}, nil
 }
 
 // open verifies the signature of a proof with the key in the proof's header. It returns the

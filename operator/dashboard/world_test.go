@@ -151,7 +151,7 @@ func newWorldOf(w *world) *world {
 		limit.LoginPerDevice: limit.Of(4, time.Hour)})
 	w.idp = idp.New(idp.Config{
 		Store: idp.Stores{Clients: rows, Logins: rows, Grants: rows, Consents: rows, Letters: rows,
-			Registrations: rows, Upstreams: rows},
+			Uses: rows, Registrations: rows, Upstreams: rows},
 		Subscribers: rows, Sessions: live, Fabric: w.fabric,
 		Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
 

@@ -202,7 +202,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 
 	a.IDP = idp.New(idp.Config{
 		Store: idp.Stores{Clients: a.Store, Logins: a.Store, Grants: a.Store, Consents: a.Store,
-			Letters: a.Store, Registrations: a.Store, Upstreams: a.Store},
+			Letters: a.Store, Uses: a.Store, Registrations: a.Store, Upstreams: a.Store},
 		Subscribers: a.Store, Sessions: a.sessions, Fabric: a.Fabric, Passwords: a.passwords,
 		Factors: a.factors,
 		Ring:    a.Ring, Revocations: a.revocations, Issuer: a.Where.Issuer(), ClientCAs: a.clientCAs,

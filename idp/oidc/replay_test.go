@@ -1,0 +1,147 @@
+package oidc_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/selvage/selvage/idp"
+)
+
+// asserted returns form with a new assertion of the bank.
+func (b bank) asserted(t *testing.T, form url.Values) url.Values {
+	t.Helper()
+	return with(form, "client_assertion", b.assertion(t), "client_assertion_type", idp.AssertionType)
+}
+
+// tokenProof returns a new proof for the token endpoint.
+func (b bank) tokenProof() string { return b.proof("POST", "/oauth/token", "") }
+
+// TestReplayedRedemption shows that an assertion, a proof and a code are used up together. Whoever
+// repeats a client's whole request gets no tokens, and does not revoke those of the client. It makes
+// no difference whether the session store was emptied.
+func TestReplayedRedemption(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, nil)
+	form, proof := b.asserted(t, b.redemption(b.code(t))), b.tokenProof()
+	set := w.postProven("/oauth/token", proof, form).json(t)
+	token := text(set["access_token"])
+	if set["token_type"] != "DPoP" {
+		t.Fatalf("the tokens are %v", set)
+	}
+
+	replay := func(name string) {
+		t.Helper()
+		wantInvalidClient(t, name+", the same request", w.postProven("/oauth/token", proof, form))
+		wantInvalidClient(t, name+", the same request with a new proof",
+			w.postProven("/oauth/token", b.tokenProof(), form))
+		got := w.postProven("/oauth/token", proof, b.asserted(t, b.redemption(b.code(t))))
+		if got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_dpop_proof" {
+			t.Errorf("%s, the same proof with a new code: %d %s", name, got.status, got.body)
+		}
+		if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
+			t.Errorf("%s: userinfo: %d %s", name, got.status, got.body)
+		}
+	}
+	replay("at once")
+	w.empty()
+	replay("after the session store was emptied")
+
+	// The client itself, with a new assertion and a new proof, revokes its tokens (RFC 9700, section 4.5).
+	got := w.postProven("/oauth/token", b.tokenProof(), b.asserted(t, form))
+	if got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("the same code: %d %s", got.status, got.body)
+	}
+	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != 401 {
+		t.Errorf("userinfo after the code was replayed: %d %s", got.status, got.body)
+	}
+}
+
+// TestConcurrentReplays shows that of several identical requests at the same time, one gets tokens,
+// and that its tokens are valid.
+func TestConcurrentReplays(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, nil)
+	form, proof := b.asserted(t, b.redemption(b.code(t))), b.tokenProof()
+
+	replies := make([]reply, 8)
+	var all sync.WaitGroup
+	for i := range replies {
+		all.Go(func() { replies[i] = w.postProven("/oauth/token", proof, form) })
+	}
+	all.Wait()
+
+	var tokens []string
+	for _, got := range replies {
+		if got.status == http.StatusOK {
+			tokens = append(tokens, text(got.json(t)["access_token"]))
+		} else if got.json(t)["error"] != "invalid_client" {
+			t.Errorf("a replay: %d %s", got.status, got.body)
+		}
+	}
+	if len(tokens) != 1 {
+		t.Fatalf("%d of %d identical requests got tokens, want 1", len(tokens), len(replies))
+	}
+	got := b.userinfo("DPoP", tokens[0], b.proof("GET", "/oauth/userinfo", tokens[0]))
+	if got.status != http.StatusOK {
+		t.Errorf("userinfo: %d %s", got.status, got.body)
+	}
+}
+
+// TestRefusedRequestUsesUp shows that a request that is refused uses up its assertion and its proof.
+func TestRefusedRequestUsesUp(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, nil)
+	for name, form := range map[string]url.Values{
+		"an unknown code":       b.redemption("x"),
+		"an old refresh token":  {"grant_type": {"refresh_token"}, "refresh_token": {"x"}},
+		"a grant it may not do": {"grant_type": {"client_credentials"}},
+	} {
+		form, proof := b.asserted(t, form), b.tokenProof()
+		if got := w.postProven("/oauth/token", proof, form); got.status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+		good := with(b.redemption(b.code(t)), "client_assertion", form.Get("client_assertion"),
+			"client_assertion_type", idp.AssertionType)
+		wantInvalidClient(t, name+", then its assertion", w.postProven("/oauth/token", b.tokenProof(), good))
+	}
+
+	// A pushed request uses up both as well.
+	form, proof := b.asserted(t, request(b.c, "scope", "")), b.proof("POST", "/oauth/par", "")
+	if got := w.postProven("/oauth/par", proof, form); got.json(t)["error"] != "invalid_scope" {
+		t.Errorf("pushing without a scope: %d %s", got.status, got.body)
+	}
+	wantInvalidClient(t, "pushing again", w.postProven("/oauth/par", b.proof("POST", "/oauth/par", ""),
+		with(form, "scope", "openid")))
+	if got := w.postProven("/oauth/par", proof, b.asserted(t, request(b.c))); got.json(t)["error"] != "invalid_dpop_proof" {
+		t.Errorf("pushing with the same proof: %d %s", got.status, got.body)
+	}
+}
+
+// TestPushedForms shows that a pushed request works the same whether its reference contains it or
+// the session store does, and that both are answered once even if the session store was emptied.
+func TestPushedForms(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(nil)
+	for name, state := range map[string]string{"sealed": "s", "stored": strings.Repeat("s", 600)} {
+		uri, b := w.pushed(c, "state", state), w.browser()
+		if sealed := strings.Contains(uri, ".."); sealed != (name == "sealed") || len(uri) > 1100 {
+			t.Errorf("%s: the reference is %s", name, uri)
+		}
+		page := b.authorize(reference(c, uri))
+		if got := b.logIn(page, email, secret); got.param("code") == "" {
+			t.Fatalf("%s: %d %v", name, got.status, got.parameters())
+		}
+		w.empty()
+		if got := b.authorize(reference(c, uri)); got.location != nil {
+			t.Errorf("%s, a second time: %d %v", name, got.status, got.location)
+		}
+	}
+
+	other, _ := w.client(nil)
+	if got := w.browser().authorize(reference(other, w.pushed(c))); got.status != 400 || got.location != nil {
+		t.Errorf("sealed, by another client: %d %v", got.status, got.location)
+	}
+}

@@ -1,0 +1,59 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+)
+
+// insertUses returns the statement that stores uses. It fails if one of them is already stored.
+func insertUses(uses []idp.Use) (query string, args []any) {
+	rows := make([]string, len(uses))
+	for i, u := range uses {
+		rows[i] = "(" + params(len(args), 2) + ")"
+		args = append(args, u.Hash, micros(u.Expires))
+	}
+	return `INSERT INTO used_assertions (hash, expires) VALUES ` + strings.Join(rows, ", "), args
+}
+
+// MarkUsed stores uses, all or none. If one of them is already stored, the error is its Refusal. So
+// if several callers store the same use concurrently, one succeeds.
+func (s *Grants) MarkUsed(ctx context.Context, uses ...idp.Use) error {
+	err := s.once(ctx, audit.None("marks a use whose result has an event"), func(t tx) error {
+		query, args := insertUses(uses)
+		_, err := t.Exec(ctx, query, args...)
+		return err
+	})
+	if isUnique(err) {
+		if refusal := s.findRefusal(ctx, uses); refusal != nil {
+			return refusal
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("inserting uses: %w", err)
+	}
+	return nil
+}
+
+// findRefusal returns the Refusal of the first of the uses that is stored, or nil.
+func (s *Grants) findRefusal(ctx context.Context, uses []idp.Use) error {
+	for _, u := range uses {
+		used, err := s.WasUsed(ctx, u.Hash)
+		if err != nil {
+			return err
+		}
+		if used {
+			return u.Refusal
+		}
+	}
+	return nil
+}
+
+// WasUsed reports whether a use is stored.
+func (s *Grants) WasUsed(ctx context.Context, hash string) (bool, error) {
+	var found int
+	return s.read().findRow(ctx, "use", `SELECT 1 FROM used_assertions WHERE hash = $1`, []any{hash}, &found)
+}
