@@ -34,6 +34,10 @@ type Login struct {
 	// no browser. It does not change when the browser's cookie is renewed.
 	Mark string `json:"mark,omitempty"`
 
+	// Silent means that nobody proved anything for the login: an upstream provider may have recognized
+	// the browser. Whoever uses the browser must sign in again for changes to the account.
+	Silent bool `json:"silent,omitempty"`
+
 	// Seen is the time of the browser's last visit, or AuthTime if it never returned. Only
 	// Logins.List sets it.
 	Seen time.Time `json:"-"`
@@ -93,7 +97,8 @@ type Visitor struct {
 	Network                  string // attempts from one network are counted together
 	Device                   string // see [DeviceMarks.Mark]
 
-	known bool // the account knows the device, even if Device does not name it
+	known  bool // the account knows the device, even if Device does not name it
+	silent bool // see [Login.Silent]
 }
 
 // errWrong is the response to every failed login. Neither its text nor its timing reveals whether
@@ -186,7 +191,7 @@ func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.
 		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: amr,
 		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64),
 		Expires: began.Add(ls.Lifetimes().BrowserAbsolute),
-		Mark:    from.Mark,
+		Mark:    from.Mark, Silent: from.silent,
 	}
 
 	notices, err := ls.newDeviceLetters(sub, s, from)

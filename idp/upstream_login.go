@@ -37,6 +37,16 @@ func (a UpstreamAttempt) Accepts(at time.Time) bool {
 	return a.MaxAge == nil || !at.Before(a.Began.Add(-skew-time.Duration(*a.MaxAge)*time.Second))
 }
 
+// IsFresh reports whether the person signed in to the provider during the attempt. at is when they
+// did, or zero if the provider does not say it. Such a provider is trusted to sign the person in if
+// it was asked to.
+func (a UpstreamAttempt) IsFresh(at time.Time) bool {
+	if at.IsZero() {
+		return a.MaxAge != nil && *a.MaxAge == 0
+	}
+	return !at.Before(a.Began.Add(-skew))
+}
+
 func attemptKey(state string) session.Key {
 	return session.Key{Kind: "upstream", ID: session.Digest(state)}
 }
@@ -77,6 +87,7 @@ type Identity struct {
 	Verified   bool   `json:"verified,omitempty"` // the provider says that Email belongs to the person
 	FirstName  string `json:"first_name,omitempty"`
 	LastName   string `json:"last_name,omitempty"`
+	Fresh      bool   `json:"-"` // the person signed in to the provider during the attempt
 }
 
 // IdentityOf returns the identity in the claims of an upstream provider.
@@ -122,6 +133,7 @@ func (u *Unlinked) Error() string { return "the account is not linked" }
 // The email only counts if the provider has verified it.
 func (us *Upstreams) LogIn(ctx context.Context, u Upstream, id Identity, from Visitor) (Login, error) {
 	began := us.Now()
+	from.silent = !id.Fresh
 	l, err := us.store.FindUpstreamLink(ctx, u.ID, id.Issuer, id.Subject)
 	if errors.Is(err, problem.NotFound) {
 		return us.logInUnlinked(ctx, u, id, from)

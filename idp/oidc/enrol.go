@@ -22,7 +22,7 @@ type enrolment struct {
 
 // enrolmentOf returns the enrolment for a request. over reports that the person must sign in again,
 // because the login has ended or is not recent. If it is not recent, somebody else may be using the
-// browser, who could take over the account.
+// browser, who could take over the account. The request in e then asks for it.
 func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment,
 	over bool, err error) {
 	e.req, e.c = req, c
@@ -32,6 +32,10 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 	}
 
 	s, ok := l.answering(e.req)
+	if ok && s.Silent && !e.req.Has("login") {
+		// Otherwise the upstream provider could recognize the browser again, without end.
+		e.req.Prompt = append(e.req.Prompt, "login")
+	}
 	if !ok || !e.req.Satisfied(s, fp.Now()) || !fp.isRecent(s) || fp.Factors == nil {
 		return e, true, nil
 	}
@@ -66,7 +70,7 @@ func (fp *factorPages) showEnrol(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if over {
-		return backToLogin(w, e.req)
+		return fp.flow.suspend(w, r, c, e.req, "/login")
 	}
 	return fp.enrolPage(w, r, e, templates.Enrol{}, http.StatusOK)
 }
@@ -148,7 +152,7 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
 		return err
 	}
 	if over {
-		return backToLogin(w, e.req)
+		return fp.flow.suspend(w, r, c, e.req, "/login")
 	}
 
 	amr, faulty, err := set(e, form)

@@ -88,7 +88,10 @@ func (pg *pages) sameOrigin(next http.Handler) http.Handler {
 // recentFor is how long after a login the subscriber may change how they sign in.
 const recentFor = 10 * time.Minute
 
-func (pg *pages) isRecent(s idp.Login) bool { return pg.Now().Sub(s.AuthTime) <= recentFor }
+// isRecent reports whether the subscriber proved for a login, and recently, who they are.
+func (pg *pages) isRecent(s idp.Login) bool {
+	return !s.Silent && pg.Now().Sub(s.AuthTime) <= recentFor
+}
 
 // write writes a page, with the theme, language and branding that fit r.
 func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {

@@ -347,9 +347,19 @@ func newForger(t *testing.T) *forger {
 // params are further parameters of the app's request.
 func (f federation) forge(fg *forger, change func(map[string]any), params ...string) reply {
 	f.t.Helper()
+	return f.forgeIn(f.browser(), fg, change, params...)
+}
+
+// forgeIn is like forge, in the browser b.
+func (f federation) forgeIn(b *browser, fg *forger, change func(map[string]any), params ...string) reply {
+	f.t.Helper()
 	fg.change = change
-	b := f.browser()
-	sent := f.begin(b, params...)
+	return f.answer(b, fg, f.begin(b, params...))
+}
+
+// answer sends the browser back with the response of fg to the request sent.
+func (f federation) answer(b *browser, fg *forger, sent url.Values) reply {
+	f.t.Helper()
 	fg.nonce = sent.Get("nonce")
 	answer := url.Values{"state": {sent.Get("state")}, "code": {"c"}}
 	return b.get(idp.Upstream{Issuer: fg.url}.Callback() + "?" + answer.Encode())

@@ -193,13 +193,16 @@ func (c *Client) Finish(ctx context.Context, u idp.Upstream, a idp.UpstreamAttem
 	if err != nil {
 		return id, "", err
 	}
-	return u.IdentityOf(claims.subject, claims.all), idToken, nil
+	id = u.IdentityOf(claims.subject, claims.all)
+	id.Fresh = claims.fresh
+	return id, idToken, nil
 }
 
 // claims are the claims of an ID token and of userinfo.
 type claims struct {
 	subject string
 	all     map[string]any
+	fresh   bool // see [idp.Identity]
 }
 
 // verify verifies an ID token, and returns its claims. If the token lacks the email, verify adds the
@@ -215,7 +218,11 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 		return claims{}, unusable("reading the ID token", err)
 	}
 	azp, _ := got.all["azp"].(string)
-	seconds, dated := got.all["auth_time"].(float64) // some providers never send it
+	var at time.Time
+	if seconds, dated := got.all["auth_time"].(float64); dated { // some providers never send it
+		at = time.Unix(int64(seconds), 0)
+	}
+	got.fresh = a.IsFresh(at)
 	switch {
 	case token.Subject == "" || len(token.Subject) > 255:
 		err = fmt.Errorf("the subject %.20q is invalid", token.Subject)
@@ -223,7 +230,7 @@ func (c *Client) verify(ctx context.Context, p *provider, u idp.Upstream, a idp.
 		err = errors.New("the nonce is not that of the request")
 	case azp != "" && azp != u.ClientID || azp == "" && len(token.Audience) > 1:
 		err = fmt.Errorf("the authorized party %.100q is another client", azp)
-	case dated && !a.Accepts(time.Unix(int64(seconds), 0)):
+	case !at.IsZero() && !a.Accepts(at):
 		err = errors.New("the person signed in to the provider too long ago")
 	case token.AccessTokenHash != "":
 		err = token.VerifyAccessToken(tokens.AccessToken)
