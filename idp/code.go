@@ -271,8 +271,8 @@ func (cs *Codes) refuse(ctx context.Context, c Client, hash string, uses *Uses, 
 
 // revokeReplayed returns the error for a code that was redeemed before. It revokes the grant of the
 // first redemption in its own transaction, so that the error does not roll that back (RFC 9700,
-// section 4.5; RFC 6749, section 4.1.2). It first stores the uses of the request, so that whoever
-// repeats the whole request of a client revokes nothing.
+// section 4.5; RFC 6749, section 4.1.2). It first stores the uses of the request, so that a
+// thief who repeats the whole request of a client revokes nothing.
 func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string, uses *Uses) error {
 	if err := uses.Store(ctx); err != nil {
 		return err

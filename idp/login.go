@@ -35,7 +35,7 @@ type Login struct {
 	Mark string `json:"mark,omitempty"`
 
 	// Silent means that nobody proved anything for the login: an upstream provider may have recognized
-	// the browser. Whoever uses the browser must sign in again for changes to the account.
+	// the browser. Changes to the account need another login.
 	Silent bool `json:"silent,omitempty"`
 
 	// Seen is the time of the browser's last visit, or AuthTime if it never returned. Only

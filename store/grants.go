@@ -73,11 +73,13 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 		if err := grantTable.insertLater(ctx, t, &g); err != nil {
 			return err
 		}
+
 		if err := t.requireConsent(ctx, g, c.Rights); err != nil {
 			return err
 		}
 		return t.requireLogin(ctx, g.SessionID)
 	})
+
 	switch {
 	case isUnique(err):
 		if err := s.findRefusal(ctx, c.Uses); err != nil {

@@ -19,9 +19,9 @@ func (b bank) asserted(t *testing.T, form url.Values) url.Values {
 // tokenProof returns a new proof for the token endpoint.
 func (b bank) tokenProof() string { return b.proof("POST", "/oauth/token", "") }
 
-// TestReplayedRedemption shows that an assertion, a proof and a code are used up together. Whoever
-// repeats a client's whole request gets no tokens, and does not revoke those of the client. It makes
-// no difference whether the session store was emptied.
+// TestReplayedRedemption shows that an assertion, a proof and a code are used up together. A thief
+// who repeats a client's whole request gets no tokens, and does not revoke those of the client. It
+// makes no difference whether the session store was emptied.
 func TestReplayedRedemption(t *testing.T) {
 	w := newWorld(t)
 	b := w.bank(t, nil)
@@ -115,7 +115,8 @@ func TestRefusedRequestUsesUp(t *testing.T) {
 	}
 	wantInvalidClient(t, "pushing again", w.postProven("/oauth/par", b.proof("POST", "/oauth/par", ""),
 		with(form, "scope", "openid")))
-	if got := w.postProven("/oauth/par", proof, b.asserted(t, request(b.c))); got.json(t)["error"] != "invalid_dpop_proof" {
+	got := w.postProven("/oauth/par", proof, b.asserted(t, request(b.c)))
+	if got.json(t)["error"] != "invalid_dpop_proof" {
 		t.Errorf("pushing with the same proof: %d %s", got.status, got.body)
 	}
 }
