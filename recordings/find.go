@@ -126,6 +126,16 @@ func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Remo
 	if err != nil {
 		return err
 	}
+	return r.removeMedia(ctx, key)
+}
+
+// removeMedia removes the media with this key, unless another recording has the same.
+func (r *Recordings) removeMedia(ctx context.Context, key string) error {
+	// No upload can share the media after the last recording with this key was deleted.
+	used, err := r.store.MediaInUse(ctx, key, key)
+	if err != nil || len(used) > 0 {
+		return err
+	}
 	if err := r.media.Remove(key, partNames...); err != nil {
 		return fmt.Errorf("removing media of %s: %w", key, err)
 	}
@@ -134,13 +144,11 @@ func (r *Recordings) remove(ctx context.Context, projectID, sid string, how Remo
 
 // Forget removes the media with these keys. It is for recordings whose rows were not deleted by
 // Delete.
-func (r *Recordings) Forget(keys ...string) error {
+func (r *Recordings) Forget(ctx context.Context, keys ...string) error {
 	defer r.lately.Clear()
 	var errs []error
 	for _, key := range keys {
-		if err := r.media.Remove(key, partNames...); err != nil {
-			errs = append(errs, fmt.Errorf("removing media of %s: %w", key, err))
-		}
+		errs = append(errs, r.removeMedia(ctx, key))
 	}
 	return errors.Join(errs...)
 }

@@ -42,7 +42,9 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 
 	var about Description
 	var subscribers []string
+	var file File
 	write := func(f File) (parts map[string][]byte, err error) {
+		file = f
 		facts, err := r.receive(f, u, &rec)
 		if err != nil {
 			return nil, err
@@ -63,7 +65,8 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 			rec.ErrorCode = about.ErrorCode
 		}
 		rec.Callback = about.Callback.withDefaults()
-		if err := r.share(ctx, rec); err != nil {
+		twin, err := r.findTwin(ctx, rec, file)
+		if err != nil {
 			return false, err
 		}
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
@@ -74,8 +77,9 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 				Given:         about.Metadata,
 				Sid:           about.Sid,
 				Late:          about.Late,
+				Twin:          twin,
 			})
-		return added, err
+		return added && kept.MediaKey == rec.MediaKey, err
 	}
 
 	if err := r.media.Put(rec.ID, write, commit); err != nil {
@@ -87,20 +91,6 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 			"Idempotency-Key was used before for a different file: SHA-256 was %s, now %s", kept.SHA256, rec.SHA256)
 	}
 	return kept, added, nil
-}
-
-// share lets the storage keep the bytes of an upload once if another recording of the project has the
-// same ones. Projects never share, because the project of a recording could then be noticed by others.
-func (r *Recordings) share(ctx context.Context, rec Recording) error {
-	sharer, ok := r.media.(Sharer)
-	if !ok {
-		return nil
-	}
-	key, err := r.store.FindMedia(ctx, rec.ProjectID, rec.SHA256, rec.Bytes)
-	if err != nil || key == "" {
-		return err
-	}
-	return sharer.Share(key, rec.MediaKey)
 }
 
 // begin returns a new recording of a project without its description.

@@ -127,11 +127,12 @@ func (r *Recordings) MaxUpload() int64 { return r.maxUpload }
 // A Store holds the rows. Its methods are atomic and safe for concurrent use. A method that sets a
 // status also queues a delivery if the recording's callback wants that status.
 type Store interface {
-	// AddRecording inserts a recording, or completes the one that waits for it. If the project has
-	// a recording with the same identity that is not deleted, AddRecording changes nothing and
-	// returns that recording, with added false. Of several concurrent callers, one adds the
-	// recording. If a.Sid names a recording that is not waiting, AddRecording returns
-	// problem.Invalid, unless a.Late is set and the recording never got media.
+	// AddRecording inserts a recording, or completes the one that waits for it. The recording gets the
+	// MediaKey of a.Twin if that one is not deleted. If the project has a recording with the same
+	// identity that is not deleted, AddRecording changes nothing and returns that recording, with
+	// added false. Of several concurrent callers, one adds the recording. If a.Sid names a recording
+	// that is not waiting, AddRecording returns problem.Invalid, unless a.Late is set and the recording
+	// never got media.
 	AddRecording(ctx context.Context, r Recording, a Arrival) (kept Recording, added bool, err error)
 	// UpdateRecording writes the status and the other Live fields of a waiting recording. If the
 	// stored recording was not last changed at old, it returns problem.Conflict. identity is the
@@ -158,18 +159,20 @@ type Store interface {
 	MarkRecording(
 		ctx context.Context, projectID, sid string, change func(*Marks) error, at time.Time,
 	) (Recording, error)
-	// DeleteRecording turns a recording of the project into a stub and returns its MediaKey. If the
-	// recording is unknown or already deleted, it returns problem.NotFound. If the recording is on
-	// hold, it returns ErrHeld. If it has changed against how, it returns problem.Conflict.
+	// DeleteRecording turns a recording of the project into a stub and returns its MediaKey, which
+	// other recordings may have, too. If the recording is unknown or already deleted, it returns
+	// problem.NotFound. If the recording is on hold, it returns ErrHeld. If it has changed against
+	// how, it returns problem.Conflict.
 	DeleteRecording(ctx context.Context, projectID, sid string, how Removal) (key string, err error)
 	// SweepRecordings removes the stubs of recordings that were deleted before the given time.
 	SweepRecordings(ctx context.Context, before time.Time) error
 	// MediaInUse returns the MediaKeys from first to last, both inclusive, of recordings that are
 	// not deleted.
 	MediaInUse(ctx context.Context, first, last string) ([]string, error)
-	// FindMedia returns the MediaKey of a recording of the project that is not deleted, whose file has
-	// this size and SHA-256 in hex. If no recording has such a file, FindMedia returns "".
-	FindMedia(ctx context.Context, projectID, sha256 string, bytes int64) (key string, err error)
+	// FindTwin returns the oldest recording of the same project that is not deleted and whose file has
+	// the same size, SHA-256, format and levels as that of r. If there is none, FindTwin returns the
+	// zero Twin.
+	FindTwin(ctx context.Context, r Recording) (Twin, error)
 	// RecordRate returns a project's price per minute, in millionths of its currency. If the
 	// project is unknown, it returns problem.NotFound.
 	RecordRate(ctx context.Context, projectID string) (int64, error)
@@ -199,20 +202,21 @@ type Arrival struct {
 	Sid string
 	// Late allows Sid to name a recording that no longer waits for media.
 	Late bool
+
+	// Twin has the same file. If it still exists, the recording gets its MediaKey.
+	Twin Twin
+}
+
+// A Twin is a stored recording with the same file as an upload. The zero Twin means none.
+type Twin struct {
+	ID       string
+	MediaKey string
 }
 
 // A File is media that is being written. It is read only after everything was written.
 type File = interface {
 	io.Writer
 	io.ReaderAt
-}
-
-// A Sharer is a [Media] that can store the same bytes once for several keys.
-type Sharer interface {
-	// Share may only be called within commit of a Put with the key to. If the bytes of the key from
-	// are the same, both keys have them afterwards, and they are stored once. Removing one key does
-	// not affect the other. If the key from is unknown, or has other bytes, Share changes nothing.
-	Share(from, to string) error
 }
 
 // Media stores immutable bytes under a key, the MediaKey of their recording. Its methods are safe

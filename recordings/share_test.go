@@ -1,64 +1,239 @@
 package recordings_test
 
 import (
-	"io"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/store/storetest"
+	"github.com/selvage/selvage/test/servers"
 )
 
-// TestStoredOnce shows that two calls with the same audio are two recordings whose bytes are stored once,
-// that deleting one leaves the other whole, and that projects share nothing.
-func TestStoredOnce(t *testing.T) {
-	w := newWorld(t)
-	const file = "canonical_44.wav"
-	var all []recordings.Recording
-	store := func(call string) os.FileInfo {
-		t.Helper()
-		d := recordings.Description{Metadata: recordings.Metadata{CallSid: call}}
-		rec, added, err := w.ingest(t, file, d)
-		if err != nil || !added {
-			t.Fatalf("uploading call %s: added %v, %v", call, added, err)
-		}
-		all = append(all, rec)
-		info, err := os.Stat(filepath.Join(w.media, blob.Name(rec.MediaKey)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info
+// everyMedia calls try with each kind of storage. If the storage is a directory, where is its path.
+func everyMedia(t *testing.T, try func(t *testing.T, w *world, media blob.Store, where string)) {
+	secret := sha256.Sum256([]byte(t.Name()))
+	seal := func(s blob.Store) blob.Store {
+		return blob.NewSealed(s, true, func() [][sha256.Size]byte { return [][sha256.Size]byte{secret} })
 	}
+	run := func(name, where string, media blob.Store) {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(c *recordings.Config) { c.Media = media })
+			try(t, w, media, where)
+		})
+	}
+	dir := func() string { return filepath.Join(t.TempDir(), "media") }
+	plain, encrypted := dir(), dir()
+	run("directory", plain, storetest.Media(t, plain))
+	run("encrypted directory", encrypted, seal(storetest.Media(t, encrypted)))
+	run("bucket", "", openBucket(t))
+	run("encrypted bucket", "", seal(openBucket(t)))
+}
 
-	first, second := store("one"), store("two")
-	if all[0].Sid == all[1].Sid || !os.SameFile(first, second) {
-		t.Errorf("two calls are the recordings %s and %s, in the same file: %v", all[0].Sid, all[1].Sid,
-			os.SameFile(first, second))
-	}
-	own := w.project
-	w.project = w.addProject(t)
-	if third := store("three"); os.SameFile(first, third) {
-		t.Error("two projects share a file")
-	}
-	w.project = own
-
-	if err := w.Delete(t.Context(), w.project, all[0].Sid); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_, media, err := w.Open(t.Context(), recordings.Owner{ProjectID: w.project}, all[1].Sid)
+func openBucket(t *testing.T) *blob.Bucket {
+	t.Helper()
+	s, name := servers.S3(t)
+	endpoint, err := url.Parse(s.Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer media.Close()
-	got, err := io.ReadAll(media)
-	if err != nil || string(got) != string(corpusFile(t, file)) {
-		t.Errorf("after the other was deleted: %d bytes, %v", len(got), err)
+	b, err := blob.OpenBucket(blob.BucketConfig{Endpoint: *endpoint, Name: name, Region: "us-east-1",
+		AccessKey: s.Access, SecretKey: s.Secret, Spool: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if fourth := store("four"); !os.SameFile(second, fourth) {
-		t.Error("the audio of the recording that is left is stored twice")
+	t.Cleanup(func() { _ = b.Close() })
+	return b
+}
+
+const sharedFile = "speech_stereo_8k.wav"
+
+// storeCall uploads sharedFile as the recording of a call.
+func (w *world) storeCall(t *testing.T, call string) recordings.Recording {
+	t.Helper()
+	d := recordings.Description{Metadata: recordings.Metadata{CallSid: call}}
+	rec, added, err := w.ingest(t, sharedFile, d)
+	if err != nil || !added {
+		t.Fatalf("uploading call %s: added %v, %v", call, added, err)
+	}
+	return rec
+}
+
+// isMissing reports whether no media has this key.
+func isMissing(t *testing.T, media blob.Store, key string) bool {
+	t.Helper()
+	f, err := media.Open(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = f.Close()
+	return false
+}
+
+// TestStoredOnce shows that two calls with the same audio are two recordings whose bytes are stored and
+// counted once, that deleting one leaves the other whole, and that projects share nothing.
+func TestStoredOnce(t *testing.T) {
+	everyMedia(t, func(t *testing.T, w *world, media blob.Store, _ string) {
+		want := string(corpusFile(t, sharedFile))
+		first, second := w.storeCall(t, "one"), w.storeCall(t, "two")
+		if first.Sid == second.Sid || first.MediaKey != second.MediaKey || !isMissing(t, media, second.ID) {
+			t.Errorf("two calls are %+v and %+v, want two recordings with the same media", first, second)
+		}
+		own := w.project
+		w.project = w.addProject(t)
+		if third := w.storeCall(t, "three"); third.MediaKey == first.MediaKey {
+			t.Error("two projects share a file")
+		}
+		w.project = own
+		size := int64(len(want))
+		w.wantUsage(t, 2*size, size)
+
+		if err := w.Delete(t.Context(), w.project, first.Sid); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(w.read(t, second.Sid)); got != want {
+			t.Errorf("after the other was deleted: %d bytes", len(got))
+		}
+		w.wantUsage(t, 2*size, size)
+
+		fourth := w.storeCall(t, "four")
+		if fourth.MediaKey != second.MediaKey {
+			t.Error("the audio of the recording that is left is stored twice")
+		}
+		w.wantUsage(t, 3*size, size)
+		for _, rec := range []recordings.Recording{second, fourth} {
+			if isMissing(t, media, second.MediaKey) {
+				t.Fatal("the media is gone before its last recording is")
+			}
+			if err := w.Delete(t.Context(), w.project, rec.Sid); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !isMissing(t, media, second.MediaKey) {
+			t.Error("the media remains after its last recording was deleted")
+		}
+		w.wantUsage(t, 3*size, 0)
+	})
+}
+
+// wantUsage checks the bytes that were uploaded and those that are stored.
+func (w *world) wantUsage(t *testing.T, uploaded, stored int64) {
+	t.Helper()
+	day := w.now.Truncate(24 * time.Hour)
+	all, err := w.Usage(t.Context(), w.project, day, day.AddDate(0, 0, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := recordings.SumUsage(all); got.Bytes != uploaded || got.Stored != stored {
+		t.Errorf("usage is %d bytes uploaded and %d stored, want %d and %d", got.Bytes, got.Stored, uploaded, stored)
+	}
+}
+
+// TestDamagedTwin shows that an upload is stored if the stored file with the same digest is damaged.
+func TestDamagedTwin(t *testing.T) {
+	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, where string) {
+		if where == "" {
+			return // TestBucketDamage shows that reading a damaged object fails
+		}
+		first := w.storeCall(t, "one")
+		name := filepath.Join(where, blob.Name(first.MediaKey))
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[len(content)/2] ^= 1
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+
+		second := w.storeCall(t, "two")
+		if second.MediaKey == first.MediaKey {
+			t.Fatal("the upload shares a damaged file")
+		}
+		if got := w.read(t, second.Sid); string(got) != string(corpusFile(t, sharedFile)) {
+			t.Errorf("the upload has %d bytes", len(got))
+		}
+	})
+}
+
+// TestSameBytesOtherFormat shows that a file without a header is not shared by recordings that decode it
+// in different ways, because their outlines differ.
+func TestSameBytesOtherFormat(t *testing.T) {
+	w := newWorld(t)
+	sound := corpusFile(t, sharedFile)[44:][:16_000]
+	var keys []string
+	for _, name := range []string{"a.ulaw", "b.ulaw", "c.alaw"} {
+		rec, _, err := w.Ingest(t.Context(), recordings.Upload{ProjectID: w.project, Hints: []string{name},
+			Body: bytes.NewReader(sound), Describe: saying(recordings.Description{Path: name})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys = append(keys, rec.MediaKey)
+	}
+	if keys[0] != keys[1] || keys[1] == keys[2] {
+		t.Errorf("keys of a.ulaw, b.ulaw and c.alaw: %v, want the first two equal", keys)
+	}
+}
+
+// TestShareAgainstDelete shows that uploads of a file while its other recordings are deleted lose
+// nothing: every recording that is left is whole.
+func TestShareAgainstDelete(t *testing.T) {
+	w := newWorld(t)
+	want := string(corpusFile(t, sharedFile))
+	var mu sync.Mutex
+	var left []string
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for i := range 12 {
+				rec, _, err := w.upload(context.Background(), want, recordings.Description{})
+				if err == nil && i%3 != 0 {
+					err = w.Delete(context.Background(), w.project, rec.Sid)
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if i%3 == 0 {
+					mu.Lock()
+					left = append(left, rec.Sid)
+					mu.Unlock()
+				}
+				if err := w.Sweep(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+
+	for _, sid := range left {
+		if got := string(w.read(t, sid)); got != want {
+			t.Errorf("%s has %d bytes, want %d", sid, len(got), len(want))
+		}
+	}
+
+	for _, sid := range left {
+		if err := w.Delete(t.Context(), w.project, sid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files := w.mediaFiles(t); len(files) > 0 {
+		t.Errorf("%q remain", files)
 	}
 }

@@ -148,6 +148,15 @@ const (
 	priceSQL = `CASE WHEN status = 'completed' THEN price ELSE 0 END`
 )
 
+// storedSQL is the number of stored bytes that a recording accounts for. Of the recordings with the same
+// media, it is the one whose id is the key or, if that was deleted, the oldest one.
+const storedSQL = `CASE WHEN deleted <> 0 THEN 0 WHEN media_key IS NULL THEN bytes
+	WHEN EXISTS (SELECT 1 FROM recordings o
+		WHERE o.id = recordings.media_key AND o.media_key IS NULL AND o.deleted = 0) THEN 0
+	WHEN EXISTS (SELECT 1 FROM recordings o
+		WHERE o.media_key = recordings.media_key AND o.id < recordings.id AND o.deleted = 0) THEN 0
+	ELSE bytes END`
+
 // ListUsage returns the usage of a project by day.
 func (s *Recordings) ListUsage(
 	ctx context.Context, projectID string, from, before time.Time,
@@ -164,7 +173,7 @@ func (s *Recordings) ListUsage(
 	return gather(ctx, s.read(), "adding up usage", scan, `SELECT day, `+strings.Join([]string{
 		sum("recordings"), sum("seconds"), sum("bytes"), sum("price"), sum("stored")}, ", ")+`
 		FROM (SELECT created / `+perDay+` AS day, 1 AS recordings, `+secondsSQL+` AS seconds, bytes,
-				`+priceSQL+` AS price, CASE WHEN deleted = 0 THEN bytes ELSE 0 END AS stored
+				`+priceSQL+` AS price, `+storedSQL+` AS stored
 			FROM recordings WHERE project_id = $1 AND id >= $2 AND id < $3 AND bytes > 0
 		UNION ALL SELECT day, recordings, seconds, bytes, price, 0 FROM recording_usage
 			WHERE project_id = $1 AND day >= $4 AND day < $5) AS parts

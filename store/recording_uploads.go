@@ -48,6 +48,14 @@ func (s *Recordings) addRecording(
 	}
 
 	err = s.change(ctx, audit.Of(action, r.ProjectID, "recording", r.ID), func(t tx) error {
+		r := r // do may run again
+		shared, err := t.lockTwin(ctx, a.Twin)
+		if err != nil {
+			return err
+		}
+		if shared {
+			r.MediaKey = a.Twin.MediaKey
+		}
 		kept, added, err = t.settleRecording(ctx, r, a)
 		if err != nil || !added {
 			t.event.Drop()

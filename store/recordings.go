@@ -170,19 +170,31 @@ func (s *Recordings) MediaInUse(ctx context.Context, first, last string) ([]stri
 		first, last)
 }
 
-// FindMedia returns the key of the media of the oldest recording in a project whose file has this size
-// and digest, or "".
-func (s *Recordings) FindMedia(ctx context.Context, projectID, sha256 string, bytes int64) (key string, err error) {
-	err = s.read().Row(ctx, `SELECT COALESCE(media_key, id) FROM recordings
-		WHERE project_id = $1 AND sha256 = $2 AND bytes = $3 AND deleted = 0 ORDER BY id LIMIT 1`,
-		projectID, sha256, bytes).Scan(&key)
+// FindTwin returns the oldest recording of the same project with the same file as r.
+func (s *Recordings) FindTwin(ctx context.Context, r recordings.Recording) (twin recordings.Twin, err error) {
+	err = s.read().Row(ctx, `SELECT id, COALESCE(media_key, id) FROM recordings
+		WHERE project_id = $1 AND sha256 = $2 AND bytes = $3 AND codec = $4 AND sample_rate = $5 AND channels = $6
+			AND levels = $7 AND deleted = 0 ORDER BY id LIMIT 1`,
+		r.ProjectID, r.SHA256, r.Bytes, r.Codec, r.SampleRate, r.Channels, levelsOf(r)).Scan(&twin.ID, &twin.MediaKey)
 	if errors.Is(err, sql.ErrNoRows) {
-		return "", nil
+		return recordings.Twin{}, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("finding media: %w", err)
+		return recordings.Twin{}, fmt.Errorf("finding a recording with the same file: %w", err)
 	}
-	return key, nil
+	return twin, nil
+}
+
+// lockTwin reports whether a recording still has its media, and prevents its deletion until the change
+// is committed.
+func (t tx) lockTwin(ctx context.Context, twin recordings.Twin) (bool, error) {
+	if twin == (recordings.Twin{}) {
+		return false, nil
+	}
+	res, err := t.Exec(ctx, `UPDATE recordings SET waits = waits
+		WHERE id = $1 AND COALESCE(media_key, id) = $2 AND deleted = 0`, twin.ID, twin.MediaKey)
+	n, err := countChanged(res, err, "recording")
+	return n == 1, err
 }
 
 // RecordRate returns a project's price per recorded minute.

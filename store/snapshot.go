@@ -143,7 +143,7 @@ type StoredMedium struct {
 // Media returns the files of all recordings that have one, ordered by their keys.
 func (s *Snapshot) Media(ctx context.Context) iter.Seq2[StoredMedium, error] {
 	return func(yield func(StoredMedium, error) bool) {
-		rows, err := s.Query(ctx, `SELECT COALESCE(media_key, id), bytes, sha256 FROM recordings
+		rows, err := s.Query(ctx, `SELECT DISTINCT COALESCE(media_key, id), bytes, sha256 FROM recordings
 			WHERE deleted = 0 AND waits = 0 AND bytes > 0 ORDER BY 1`)
 		if err != nil {
 			yield(StoredMedium{}, fmt.Errorf("listing media: %w", err))

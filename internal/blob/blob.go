@@ -23,7 +23,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -44,9 +43,6 @@ const prefix = 6
 type Dir struct {
 	root     *os.Root
 	reserved int64 // see Reserve
-
-	mu     sync.Mutex
-	shared map[string]*os.File // locked files that Share gave to the keys of running Puts
 }
 
 // OpenDir opens dir, and creates it if it does not exist.
@@ -61,7 +57,7 @@ func OpenDir(dir string) (*Dir, error) {
 	if err := root.MkdirAll(incoming, 0o700); err != nil {
 		return nil, errors.Join(fmt.Errorf("creating media directory: %w", err), root.Close())
 	}
-	return &Dir{root: root, shared: make(map[string]*os.File)}, nil
+	return &Dir{root: root}, nil
 }
 
 // Close closes the directory.

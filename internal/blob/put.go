@@ -23,7 +23,6 @@ func (d *Dir) Put(
 		return unavailable(err)
 	}
 	w := writing{dir: d, key: key}
-	defer d.release(key)
 	// Closing releases the locks, so it must happen after the row is committed or the files are
 	// deleted.
 	defer w.close()

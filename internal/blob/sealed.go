@@ -86,15 +86,6 @@ func refuseMark(f io.ReaderAt) error {
 	return nil
 }
 
-// Share implements [Sharer]. Sealed blobs are never shared, since each has a key of its own.
-func (s *Sealed) Share(from, to string) error {
-	sharer, ok := s.Store.(Sharer)
-	if !ok || s.seals {
-		return nil
-	}
-	return sharer.Share(from, to)
-}
-
 // Open implements [Store].
 func (s *Sealed) Open(key string) (io.ReadSeekCloser, error) {
 	f, err := s.Store.Open(key)

@@ -91,7 +91,7 @@ func (a *App) exportMessages(ctx context.Context, e *fabric.Export) error {
 func (a *App) erased(ctx context.Context, e fabric.Erasure) error {
 	err := a.IDP.Logins.Forget(ctx, e.Sessions...)
 	if a.Recordings != nil {
-		err = errors.Join(err, a.Recordings.Forget(e.Media...))
+		err = errors.Join(err, a.Recordings.Forget(ctx, e.Media...))
 	}
 	return err
 }

@@ -1,0 +1,62 @@
+package recordings
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// findTwin returns a recording of the project whose stored file is a copy of the upload f, so that the
+// bytes are stored once. Projects never share files, because they could then learn about the files of
+// others.
+func (r *Recordings) findTwin(ctx context.Context, rec Recording, f io.ReaderAt) (Twin, error) {
+	twin, err := r.store.FindTwin(ctx, rec)
+	if err != nil || twin == (Twin{}) {
+		return Twin{}, err
+	}
+	same, err := r.hasBytes(ctx, twin.MediaKey, io.NewSectionReader(f, 0, rec.Bytes))
+	if err != nil {
+		r.log.WarnContext(ctx, "comparing an upload with a stored file", "key", twin.MediaKey, "error", err)
+	}
+	if !same {
+		return Twin{}, nil
+	}
+	return twin, nil
+}
+
+// hasBytes reports whether the media with this key has the bytes of wanted. It reads both, because
+// media may have been damaged after its checksum was computed, and the sender of an upload deletes its
+// copy.
+func (r *Recordings) hasBytes(ctx context.Context, key string, wanted io.Reader) (bool, error) {
+	media, err := r.media.Open(key)
+	if err != nil {
+		return false, err
+	}
+	defer media.Close()
+	stored := canceled{media, ctx}
+
+	a, b := make([]byte, 128<<10), make([]byte, 128<<10)
+	for {
+		n, errA := io.ReadFull(stored, a)
+		m, errB := io.ReadFull(wanted, b)
+		if err := errors.Join(unlessEnd(errA), unlessEnd(errB)); err != nil {
+			return false, fmt.Errorf("comparing media: %w", err)
+		}
+		if !bytes.Equal(a[:n], b[:m]) {
+			return false, nil
+		}
+		if errA != nil {
+			return true, nil // both end here, because b would be full otherwise
+		}
+	}
+}
+
+// unlessEnd returns the error of io.ReadFull unless it means that the file ends.
+func unlessEnd(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return err
+}

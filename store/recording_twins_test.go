@@ -1,0 +1,77 @@
+package store
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+)
+
+// TestTwinAgainstDelete shows that no recording gets the media of another one after the media may have
+// been removed, however uploads and deletions meet.
+func TestTwinAgainstDelete(t *testing.T) { EachDatabase(t, testTwinAgainstDelete) }
+
+func testTwinAgainstDelete(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	ctx := context.Background()
+	add := func(twin recordings.Twin) recordings.Recording {
+		r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Created: time.Now(), Bytes: 1,
+			SHA256: "same"}
+		r.MediaKey = r.ID
+		got, added, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: r.ID, Twin: twin})
+		if expect(t, "AddRecording", err); !added {
+			t.Errorf("recording %s was not added", r.ID)
+		}
+		return got
+	}
+
+	for range rounds {
+		first := add(recordings.Twin{})
+		twin, err := s.FindTwin(ctx, first)
+		if err != nil || twin != (recordings.Twin{ID: first.ID, MediaKey: first.ID}) {
+			t.Fatalf("FindTwin = %+v, %v, want %s", twin, err, first.ID)
+		}
+		var mu sync.Mutex
+		var removed bool
+		var sharing []recordings.Recording
+		remove := func(r recordings.Recording) {
+			key, err := s.DeleteRecording(ctx, "p", r.Sid, recordings.Removal{At: time.Now()})
+			expect(t, "DeleteRecording", err)
+			used, err := s.MediaInUse(ctx, key, key)
+			expect(t, "MediaInUse", err)
+			mu.Lock()
+			defer mu.Unlock()
+			removed = removed || key == first.ID && len(used) == 0
+		}
+		upload := func() {
+			r := add(twin)
+			mu.Lock()
+			defer mu.Unlock()
+			if r.MediaKey == first.ID {
+				sharing = append(sharing, r)
+			}
+		}
+
+		together(upload, upload, func() { remove(first) }, upload, upload)
+		if removed && len(sharing) > 0 {
+			t.Fatalf("%d recordings have media that was removed", len(sharing))
+		}
+		for i, r := range sharing {
+			if remove(r); removed != (i == len(sharing)-1) {
+				t.Errorf("the media is removed: %v, with %d recordings left", removed, len(sharing)-1-i)
+			}
+		}
+		if !removed {
+			t.Error("the media remains without a recording")
+		}
+		mine := recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}}
+		all, err := s.ListRecordings(ctx, mine, page.Query{Size: 50})
+		expect(t, "ListRecordings", err)
+		for _, r := range all.Items {
+			remove(r)
+		}
+	}
+}
