@@ -254,15 +254,15 @@ func TestRefreshGrace(t *testing.T) {
 		{"immediately", func(p *idp.Provider, used, next string) error {
 			return w.wantRefresh(p, c, used, next)
 		}, true},
-		{"after 5 seconds", func(p *idp.Provider, used, next string) error {
-			w.pass(5 * time.Second)
+		{"after 2 seconds", func(p *idp.Provider, used, next string) error {
+			w.pass(2 * time.Second)
 			return w.wantRefresh(p, c, used, next)
 		}, true},
-		{"after 5 seconds and 5 more, since a use does not extend the period",
+		{"after 2 seconds and 8 more, since a use does not extend the period",
 			func(p *idp.Provider, used, next string) error {
-				w.pass(5 * time.Second)
+				w.pass(2 * time.Second)
 				err := w.wantRefresh(p, c, used, next)
-				w.pass(5 * time.Second)
+				w.pass(8 * time.Second)
 				return errors.Join(err, w.wantRefresh(p, c, used, ""))
 			}, false},
 		{"after 10 seconds", func(p *idp.Provider, used, _ string) error {

@@ -119,7 +119,6 @@ func TestMintedCallers(t *testing.T) {
 	address := p.Address(t, alice.SubscriberID)
 	key := p.CLI(t, "", "token", "embed", "--address", address)["token"]
 
-	const tokens = 15
 	for name, mint := range map[string]func() string{
 		"invites of a subscriber": func() string { return p.NewInvite(t, alice.Token, address) },
 		"tokens of an embed key that dial other addresses": func() string {
@@ -130,12 +129,12 @@ func TestMintedCallers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			codes := make(map[string]int)
-			for range tokens {
+			for began := time.Now(); codes["429"] < 5 && time.Since(began) < time.Minute; { // one a second is permitted
 				socket, _ := s.Connect(t, mint(), "")
 				codes[dial(t, socket, "/private/bob")]++
 			}
 			if codes["400"] < 5 || codes["429"] < 5 {
-				t.Errorf("%d tokens dialed with the codes %v, want at least five times 400 and 429", tokens, codes)
+				t.Errorf("tokens dialed with the codes %v, want at least five times 400 and 429", codes)
 			}
 		})
 	}

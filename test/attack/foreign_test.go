@@ -319,7 +319,11 @@ func (th *things) show(t *testing.T) map[string]string {
 	return all
 }
 
-// settled calls show repeatedly until all deliveries have ended, and returns the result.
+// pending matches the state of a delivery that has not ended.
+var pending = regexp.MustCompile(`"state": ?"pending"`)
+
+// settled calls show repeatedly until all deliveries have ended and nothing changes any longer, and returns
+// the result.
 func (th *things) settled(t *testing.T) (all map[string]string) {
 	t.Helper()
 	all = th.show(t)
@@ -327,6 +331,11 @@ func (th *things) settled(t *testing.T) (all map[string]string) {
 		before := all
 		if all = th.show(t); !maps.Equal(all, before) {
 			return fmt.Errorf("they change")
+		}
+		for path, text := range all {
+			if pending.MatchString(text) {
+				return fmt.Errorf("a delivery at %s is pending", path)
+			}
 		}
 		return nil
 	})
