@@ -133,6 +133,16 @@ func (s *Snapshot) rows(ctx context.Context, t database.Table, query string, do 
 	return found.Err()
 }
 
+// MasterKey returns the fingerprint of the newest master key, or "" if it was never replaced.
+func (s *Snapshot) MasterKey(ctx context.Context) (fingerprint string, err error) {
+	err = s.Row(ctx, `SELECT COALESCE(MAX(fingerprint), '') FROM master_keys
+		WHERE generation = (SELECT MAX(generation) FROM master_keys)`).Scan(&fingerprint)
+	if err != nil {
+		return "", fmt.Errorf("reading the newest master key: %w", err)
+	}
+	return fingerprint, nil
+}
+
 // A StoredMedium is the file of a recording, as its row describes it.
 type StoredMedium struct {
 	Key    string

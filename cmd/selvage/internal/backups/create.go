@@ -5,11 +5,13 @@ package backups
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -144,6 +146,25 @@ func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.
 	if s.Schema, err = snapshot.Schema(ctx); err != nil {
 		return s, err
 	}
-	s.Tables, err = snapshot.Tables(ctx)
-	return s, err
+	if s.Tables, err = snapshot.Tables(ctx); err != nil {
+		return s, err
+	}
+	return s, b.checkKey(ctx, snapshot, s.Tables)
+}
+
+// ErrKeyReplaced is the error for a backup that began while the master key was being replaced. A backup
+// marked with one master key whose rows need another could not be restored.
+var ErrKeyReplaced = errors.New("the master key was replaced just now: try again")
+
+// checkKey returns ErrKeyReplaced if the rows of the snapshot need another master key than the one with
+// which the backup is marked.
+func (b Backup) checkKey(ctx context.Context, snapshot *store.Snapshot, tables []database.Table) error {
+	if !slices.ContainsFunc(tables, func(t database.Table) bool { return t.Name == "master_keys" }) {
+		return nil // an older schema
+	}
+	newest, err := snapshot.MasterKey(ctx)
+	if err == nil && newest != "" && newest != b.Key.MasterKey {
+		return ErrKeyReplaced
+	}
+	return err
 }

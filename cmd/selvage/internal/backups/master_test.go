@@ -1,0 +1,140 @@
+package backups
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/backup"
+	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// replaceMaster replaces the master key of rows, without resealing secrets.
+func replaceMaster(t *testing.T, rows *store.Store, ring *keys.Ring, next []byte) {
+	t.Helper()
+	p, err := ring.Replace(t.Context(), next, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	masters, err := keys.FindMasters(t.Context(), archivedRing{masters: p.Masters}, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, err := audit.NewKey(masters.Newest(), masters.Earlier()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.ReplaceMaster(t.Context(), p, chains); err != nil {
+		t.Fatal(err)
+	}
+	rows.AuditBy(chains)
+}
+
+// TestBackupAroundMaster backs up before and after the master key is replaced. Each backup is restored
+// with the key of its time, and with no other. A program that does not know the new key yet creates
+// no backup, because nobody could restore it.
+func TestBackupAroundMaster(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		dir := storetest.Dir(t)
+		testBackupAroundMaster(t, dir, storetest.Open(t, dir, nil))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		rows, err := store.Open(t.Context(), store.Config{URL: servers.Postgres(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = rows.Close() })
+		testBackupAroundMaster(t, t.TempDir(), rows)
+	})
+}
+
+func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
+	id, before := newKey(t), filepath.Join(dir, "master.key")
+	ring := storetest.Ring(t, dir, rows, nil)
+	project := storetest.AddProject(t, rows, time.Now())
+	sealed, err := ring.SealSecret("of a test", []byte("a secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := create(t, rows, keyOf(t, before), id.Recipient())
+
+	after := filepath.Join(t.TempDir(), "next.key")
+	next, err := keys.ReadMaster(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaceMaster(t, rows, ring, next)
+	file := filepath.Join(t.TempDir(), "late.age")
+	late := Backup{Rows: rows, Key: keyOf(t, before), To: []age.Recipient{id.Recipient()}}
+	if _, err := late.Create(t.Context(), file); !errors.Is(err, ErrKeyReplaced) {
+		t.Errorf("a backup marked with the replaced master key = %v, want ErrKeyReplaced", err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a backup that nobody can restore is left")
+	}
+	second := create(t, rows, keyOf(t, after), id.Recipient())
+
+	for name, tt := range map[string]struct {
+		archive       backup.Archive
+		master, other string
+	}{"before": {first, before, after}, "after": {second, after, before}} {
+		_, err := restore(t, tt.archive, id, "sqlite:selvage.db", tt.other)
+		if err == nil || !strings.Contains(err.Error(), "another master key") {
+			t.Errorf("%s: restoring with the other key = %v", name, err)
+		}
+		r := restoreOf(t, tt.archive, id, "sqlite:selvage.db", tt.master)
+		if _, _, err := r.Run(t.Context()); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		wantRestored(t, r, project, sealed)
+	}
+}
+
+// wantRestored checks the project, the audit trail and a secret, which was sealed before the master key
+// was replaced.
+func wantRestored(t *testing.T, r *Restore, project, sealed string) {
+	t.Helper()
+	master, err := MasterKey(r.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := store.Open(t.Context(), store.Config{Dir: r.Config.Data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	masters, err := keys.FindMasters(t.Context(), rows, master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, err := audit.NewKey(masters.Newest(), masters.Earlier()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows.AuditBy(chains)
+
+	if _, err := rows.FindProject(t.Context(), project); err != nil {
+		t.Errorf("the project is not restored: %v", err)
+	}
+	report, err := rows.VerifyAudit(t.Context())
+	if err != nil || len(report.Broken) > 0 {
+		t.Errorf("the restored audit trail is broken: %+v, %v", report, err)
+	}
+	ring, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: master})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if secret, err := ring.OpenSecret("of a test", sealed); err != nil || !bytes.Equal(secret, []byte("a secret")) {
+		t.Errorf("a secret from before the replacement = %q, %v", secret, err)
+	}
+}
