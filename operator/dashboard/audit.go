@@ -114,7 +114,7 @@ func (v *visit) auditFinder(all bool, set auditFilter) finder {
 	outcomes := []choice{{Value: string(audit.Done), Title: "Done"}, {Value: string(audit.Refused), Title: "Refused"}}
 	f := v.finder(label, "ada@example.com", "account", action,
 		v.choiceFilter("outcome", "Outcome", "Any", outcomes), v.dayFilter("after", "From"),
-		v.dayFilter("before", "Until"), v.textFilter("actor", "Actor (id)", ""),
+		v.dayFilter("before", "Until"), v.textFilter("actor", "Actor", "email or id"),
 		v.textFilter("target", "Target (id)", ""))
 	f.Query = set.Account
 	return f.exportable(v)
@@ -129,8 +129,10 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 		if problem.IgnoreNotFound(err) != nil {
 			return f, ask, wrong, err
 		}
-		if err == nil && o.ID == f.Actor {
-			ask.ActorKind = audit.Operator
+		if err == nil {
+			ask.Actor, ask.ActorKind = o.ID, audit.Operator
+		} else if ask.Actor, err = a.subscriberID(v, f.Actor); err != nil {
+			return f, ask, wrong, err
 		}
 	}
 

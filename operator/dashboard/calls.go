@@ -121,11 +121,11 @@ func (v *visit) callFinder() finder {
 		v.choiceFilter("result", "Result", "Any", results),
 		v.dayFilter("after", "Began from"), v.dayFilter("before", "Began until"),
 		v.textFilter("caller", "From address", "/private/grace"), v.textFilter("callee", "To address", "/private/alan"),
-		v.textFilter("subscriber", "Subscriber id", ""))
+		v.textFilter("subscriber", "Subscriber", "email, reference or id"))
 }
 
 // callFilter reads the filters from the URL, except the box. err describes invalid days.
-func (v *visit) callFilter() (ask calls.Filter, err error) {
+func (a *callPages) callFilter(v *visit) (ask calls.Filter, err error) {
 	q := v.r.URL.Query()
 	for _, r := range calls.Results() {
 		if string(r) == q.Get("result") {
@@ -133,7 +133,9 @@ func (v *visit) callFilter() (ask calls.Filter, err error) {
 		}
 	}
 	ask.From, ask.To = plainText(q.Get("caller")), plainText(q.Get("callee"))
-	ask.SubscriberID = strings.ToLower(plainText(q.Get("subscriber")))
+	if ask.SubscriberID, err = a.subscriberID(v, plainText(q.Get("subscriber"))); err != nil {
+		return ask, err
+	}
 	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(q.Get("after"), q.Get("before"))
 	return ask, err
 }
@@ -195,7 +197,7 @@ func (a *callPages) listCalls(v *visit) error {
 	if a.Calls == nil {
 		return problem.NoSuch("page")
 	}
-	ask, err := v.callFilter()
+	ask, err := a.callFilter(v)
 	p := callsPage{Finder: v.callFinder().exportable(v), First: !v.r.URL.Query().Has("from")}
 	options := templates.Options{Status: http.StatusOK, Connect: []string{"'self'"}}
 	if err != nil {
@@ -232,7 +234,7 @@ func (a *callPages) exportCalls(v *visit) error {
 	if a.Calls == nil {
 		return problem.NoSuch("page")
 	}
-	ask, err := v.callFilter()
+	ask, err := a.callFilter(v)
 	if err == nil {
 		err = a.narrow(v, &ask, v.callFinder().Query)
 	}
@@ -279,7 +281,7 @@ func (a *callPages) followCalls(v *visit) error {
 	if a.Calls == nil {
 		return problem.NoSuch("page")
 	}
-	ask, err := v.callFilter()
+	ask, err := a.callFilter(v)
 	if err == nil {
 		err = a.narrow(v, &ask, v.callFinder().Query)
 	}

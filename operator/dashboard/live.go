@@ -131,7 +131,7 @@ func (a *recordingPages) followRecordings(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
-	ask, err := v.recordingFilter()
+	ask, err := a.recordingFilter(v)
 	if err != nil {
 		return err
 	}

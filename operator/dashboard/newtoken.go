@@ -68,7 +68,7 @@ func (v *visit) tokenInputs(what string, value func(name string) string) []input
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Length: length,
 			Value: value(name)}
 	}
-	address := text("address_id", "Address", "A path such as /public/lobby, or the address’s id.", 255)
+	address := text("address_id", "Address", "A path such as /public/lobby, a title or an id.", 255)
 	address.Required = true
 
 	switch what {
@@ -78,13 +78,13 @@ func (v *visit) tokenInputs(what string, value func(name string) string) []input
 		reference.Required, reference.SuggestURL = true, v.base()+"/subscribers/find"
 		return []input{
 			reference,
-			text("application_id", "OAuth client", "The id of the app that the token is for, if any.", 64),
+			text("application_id", "OAuth client", "The name or id of the app that the token is for, if any.", 255),
 			text("fingerprint", "Bound to a key", "The SHA-256 thumbprint (RFC 7638) of a key that the user of the "+
 				"token must prove to hold. Usually empty.", 43),
 		}
 	case "guest":
 		return []input{{Kind: "area", Name: "allowed_addresses", Label: "Addresses",
-			Hint: "Up to ten, one per line: paths such as /public/lobby, or ids.", Rows: 4, Required: true,
+			Hint: "Up to ten, one per line: paths such as /public/lobby, titles or ids.", Rows: 4, Required: true,
 			Value: value("allowed_addresses")}}
 	case "invite":
 		return []input{address}
@@ -187,9 +187,13 @@ func (v *visit) issuer() fabric.Issuer {
 }
 
 func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair, error) {
+	client, err := a.clientID(v, "application_id", plainText(v.form.Get("application_id")))
+	if err != nil {
+		return fabric.TokenPair{}, err
+	}
 	return a.Fabric.Tokens.IssueSubscriber(v.r.Context(), v.issuer(), fabric.SubscriberTokenInput{
 		Reference:     strings.TrimSpace(v.form.Get("reference")),
-		ApplicationID: strings.TrimSpace(v.form.Get("application_id")),
+		ApplicationID: client,
 		Fingerprint:   strings.TrimSpace(v.form.Get("fingerprint")),
 		ExpireAt:      end,
 	})

@@ -135,15 +135,20 @@ func (v *visit) recordingFinder() finder {
 		v.choiceFilter("held", "Hold", "Any", []choice{{Value: "yes", Title: "Only on hold"}}),
 		v.textFilter("party", "Number or address", "or the end of a number"),
 		v.textFilter("call", "Call or recording", "beginning of an id"),
-		v.textFilter("conference", "Conference id", ""), v.textFilter("subscriber", "Subscriber id", ""))
+		v.textFilter("conference", "Conference id", ""),
+		v.textFilter("subscriber", "Subscriber", "email, reference or id"))
 }
 
 // recordingFilter reads the filters from the URL, except the box. err describes invalid days.
-func (v *visit) recordingFilter() (ask recordings.Filter, err error) {
+func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
+	who, err := a.subscriberID(v, text("subscriber"))
+	if err != nil {
+		return ask, err
+	}
 	ask = recordings.Filter{
-		Owner:      recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(text("subscriber"))},
+		Owner:      recordings.Owner{ProjectID: v.project.ID, SubscriberID: who},
 		CallBegins: text("call"), Party: text("party"), ConferenceSid: text("conference"),
 		DurationFrom: parseSeconds(q.Get("longer")), DurationBefore: parseSeconds(q.Get("shorter")),
 	}
@@ -219,7 +224,7 @@ func (a *recordingPages) listRecordings(v *visit) error {
 		Faults  []string
 	}{API: a.PublicURL, ID: v.project.ID}
 
-	ask, err := v.recordingFilter()
+	ask, err := a.recordingFilter(v)
 	p.Finder = v.recordingFinder().exportable(v)
 	code := http.StatusOK
 	var found page.Page[recordings.Recording]
@@ -261,7 +266,7 @@ func (a *recordingPages) exportRecordings(v *visit) error {
 	if a.Recordings == nil {
 		return problem.NoSuch("page")
 	}
-	ask, err := v.recordingFilter()
+	ask, err := a.recordingFilter(v)
 	if err != nil {
 		return err
 	}

@@ -66,6 +66,9 @@ func (v *visit) resourceNew(k *kinds.Kind, values kinds.Values) resourceForm {
 }
 
 func (a *resourcePages) resourceForm(v *visit, code int, p resourceForm) error {
+	if err := a.offerResources(v, &p.Form); err != nil {
+		return err
+	}
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "resource_form", p)
 }
 

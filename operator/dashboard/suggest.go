@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -22,7 +23,7 @@ func (a *tokenPages) suggest(v *visit, all []input) error {
 		switch all[i].Name {
 		case "reference":
 			all[i].Suggestions, err = a.suggestSubscribers(v, "")
-		case "address_id":
+		case "address_id", "allowed_addresses":
 			all[i].Suggestions, err = a.suggestAddresses(v)
 		case "application_id":
 			all[i].Suggestions, err = a.suggestClients(v)
@@ -55,8 +56,16 @@ func (a *tokenPages) suggestAddresses(v *visit) (all []choice, err error) {
 
 func (a *tokenPages) suggestClients(v *visit) (all []choice, err error) {
 	found, err := a.Clients.Clients.List(v.r.Context(), v.project.ID, suggestions)
+	uses := make(map[string]int)
 	for _, c := range found.Items {
-		all = append(all, choice{Value: c.ID, Title: c.Name})
+		uses[strings.ToLower(c.Name)]++
+	}
+	for _, c := range found.Items {
+		if uses[strings.ToLower(c.Name)] > 1 || c.Name == "" {
+			all = append(all, choice{Value: c.ID, Title: c.Name})
+		} else {
+			all = append(all, choice{Value: c.Name, Title: c.ID})
+		}
 	}
 	return all, err
 }
@@ -76,14 +85,104 @@ func (a *tokenPages) findSubscriber(v *visit) error {
 	return web.JSON(v.w, http.StatusOK, all)
 }
 
-// addressID returns the id of the address whose path or id is text.
+// addressID returns the id of the address whose path, title or id is text.
 func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
-	if !strings.HasPrefix(text, "/") {
+	if strings.HasPrefix(text, "/") {
+		found, err := a.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, text)
+		if errors.Is(err, problem.NotFound) {
+			return "", problem.BadParam(param, "%s is not an address of this project", text)
+		}
+		return found.ID, err
+	}
+	if text == "" || uuid.MatchString(text) {
 		return text, nil
 	}
-	found, err := a.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, text)
-	if errors.Is(err, problem.NotFound) {
-		return "", problem.BadParam(param, "%s is not an address of this project", text)
+
+	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
+	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{DisplayName: text},
+		page.Query{Size: page.MaxSize})
+	if err != nil {
+		return "", err
 	}
-	return found.ID, err
+	var ids []string
+	for _, one := range found.Items {
+		if strings.EqualFold(one.DisplayName, text) {
+			ids = append(ids, one.ID)
+		}
+	}
+	return only(ids, param, text, "address")
+}
+
+// clientID returns the id of the OAuth client whose id or name is text.
+func (a *tokenPages) clientID(v *visit, param, text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	c, err := a.Clients.Clients.Find(v.r.Context(), text)
+	if problem.IgnoreNotFound(err) != nil {
+		return "", err
+	}
+	if err == nil && c.ProjectID == v.project.ID {
+		return c.ID, nil
+	}
+
+	found, err := a.Clients.Clients.Search(v.r.Context(), v.project.ID, idp.ClientFilter{Text: text},
+		page.Query{Size: page.MaxSize})
+	if err != nil {
+		return "", err
+	}
+	var ids []string
+	for _, c := range found.Items {
+		if strings.EqualFold(c.Name, text) {
+			ids = append(ids, c.ID)
+		}
+	}
+	return only(ids, param, text, "OAuth client")
+}
+
+// only returns the one id that was found for a name.
+func only(ids []string, param, name, thing string) (string, error) {
+	switch len(ids) {
+	case 1:
+		return ids[0], nil
+	case 0:
+		return "", problem.BadParam(param, "%s is not an %s of this project", name, thing)
+	}
+	return "", problem.BadParam(param, "%s names more than one %s: enter the id", name, thing)
+}
+
+// subscriberID returns the id of the subscriber whose email, reference or id is text. For an unknown
+// subscriber it returns a text that cannot be an id.
+func (a *site) subscriberID(v *visit, text string) (string, error) {
+	if text == "" || uuid.MatchString(text) {
+		return strings.ToLower(text), nil
+	}
+	s, err := a.Fabric.Subscribers.FindReferred(v.r.Context(), v.project.ID, text)
+	return cmp.Or(s.ID, "nobody"), problem.IgnoreNotFound(err)
+}
+
+// offerResources turns the input that holds the id of a handling resource into a list of names. If the
+// project has too many resources for a list, the input suggests some of them.
+func (a *resourcePages) offerResources(v *visit, f *form) error {
+	in := cmp.Or(findInput(f.Inputs, "calling_handler_resource_id"), findInput(f.More, "calling_handler_resource_id"))
+	if in == nil {
+		return nil
+	}
+	found, err := a.findResources(v, "", "", suggestions)
+	if err != nil {
+		return err
+	}
+	var all []choice
+	for _, r := range found.Items {
+		row := a.resourceRow(v, r)
+		title := row.Title + " (" + v.say(row.Kind) + ")"
+		all = append(all, choice{Value: r.ID, Title: title, Chosen: r.ID == in.Value})
+	}
+
+	if found.Next != "" || in.Value != "" && findChoice(all, in.Value).Title == in.Value {
+		in.Suggestions = all
+		return nil
+	}
+	in.Kind, in.Options = "select", append([]choice{{Title: "–", Chosen: in.Value == ""}}, all...)
+	return nil
 }

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -226,5 +228,59 @@ func TestLeakedKey(t *testing.T) {
 	again, err := w.fabric.APIKeys.Find(ctx, w.one.ID, k.ID)
 	if err != nil || !again.LastUsed.IsZero() {
 		t.Errorf("inspecting a key counts as a use: %v, %v", again.LastUsed, err)
+	}
+}
+
+// TestNamesForIDs shows that forms and filters take the names of clients, addresses and subscribers
+// instead of their ids, and refuse names that several have.
+func TestNamesForIDs(t *testing.T) {
+	p := newTokenPages(t)
+	shop := p.w.client(p.w.one.ID, "Corner shop", idp.SPA)
+	p.w.client(p.w.two.ID, "Foreign shop", idp.SPA)
+	p.w.client(p.w.one.ID, "Twin", idp.SPA)
+	p.w.client(p.w.one.ID, "twin", idp.SPA)
+	p.w.room("hall")
+
+	page := p.get(p.base + "/make/subscriber").body
+	if !strings.Contains(page, `<option value="Corner shop">`+shop.ID) ||
+		strings.Contains(page, `<option value="Twin">`) {
+		t.Error("clients are not offered by name, or twins are")
+	}
+	for name, want := range map[string]string{
+		"corner SHOP": "", shop.ID: "", "Foreign shop": "is not an OAuth client of this project",
+		"Corner": "is not an OAuth client of this project", "Twin": "names more than one OAuth client",
+	} {
+		a := p.mint("subscriber", url.Values{"reference": {adaMail}, "application_id": {name}})
+		made := strings.Contains(a.body, `id="made"`)
+		if made != (want == "") || !strings.Contains(a.body, want) {
+			t.Errorf("a token for the client %q: %s, want %q", name, a.Status, want)
+		}
+	}
+	for name, want := range map[string]string{"HALL": "", "hal": "is not an address of this project"} {
+		a := p.mint("guest", url.Values{"allowed_addresses": {"/private/ada\n" + name}})
+		if strings.Contains(a.body, `id="made"`) != (want == "") || !strings.Contains(a.body, want) {
+			t.Errorf("a guest token for the address %q: %s, want %q", name, a.Status, want)
+		}
+	}
+
+	base := "/dashboard/projects/" + p.w.one.ID
+	ada, err := p.w.fabric.Subscribers.FindReferred(t.Context(), p.w.one.ID, adaMail)
+	must(t, err)
+	call := p.w.addCall(func(r *calls.Record) { r.To = calls.Party{Address: "/private/ada", SubscriberID: ada.ID} })
+	for who, found := range map[string]bool{adaMail: true, ada.ID: true, "nobody@example.com": false} {
+		a := p.get(base + "/calls?" + url.Values{"subscriber": {who}}.Encode())
+		if strings.Contains(a.body, base+"/calls/"+call.ID+`"`) != found {
+			t.Errorf("calls of the subscriber %q: found is not %v", who, found)
+		}
+	}
+	for who, found := range map[string]bool{"ann@example.com": true, "nobody@example.com": false} {
+		a := p.get(base + "/audit?" + url.Values{"actor": {who}}.Encode())
+		if strings.Contains(a.body, `<table class="table`) != found {
+			t.Errorf("events of the actor %q: found is not %v", who, found)
+		}
+	}
+	form := p.get(base + "/kinds/sip_endpoints").body
+	if !strings.Contains(form, `<select id="f-calling_handler_resource_id"`) || !strings.Contains(form, ">hall (") {
+		t.Error("the form of a SIP endpoint does not offer resources by name")
 	}
 }

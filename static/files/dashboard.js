@@ -133,6 +133,26 @@ for (const typed of document.querySelectorAll("input[data-finds][list]")) {
   });
 }
 
+// An area of lines has a field with suggestions that adds a line.
+for (const adder of document.querySelectorAll("[data-adds]")) {
+  const area = document.getElementById(adder.dataset.adds), typed = adder.querySelector("input");
+  const add = () => {
+    const line = typed.value.trim();
+    const lines = area.value.split("\n").map((l) => l.trim()).filter(Boolean);
+    if (line && !lines.includes(line)) area.value = [...lines, line].join("\n");
+    typed.value = "";
+    typed.focus();
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  adder.hidden = false;
+  adder.querySelector("button").addEventListener("click", add);
+  typed.addEventListener("keydown", (e) => {
+    if (e.key !== "Enter") return;
+    e.preventDefault();
+    add();
+  });
+}
+
 // A color is typed or picked; each input follows the other.
 for (const picker of document.querySelectorAll("input[data-picks]")) {
   const typed = document.getElementById(picker.dataset.picks);
