@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -140,13 +141,14 @@ func TestInviteFlood(t *testing.T) {
 	from, at := phone.Talk(alice, bob, "/private/bob")
 
 	socket, _ := s.Connect(t, p.NewSAT(t, "mallory").Token, "")
-	codes := make(map[string]int)
+	began, codes := time.Now(), make(map[string]int)
 	for range 80 {
 		codes[verto(t, socket, "verto.invite", uuid.NewString(), map[string]any{"sdp": offer(),
 			"dialogParams": map[string]any{"destination_number": "/private/bob"}}).Code]++
 	}
-	if codes["429"] < 60 || codes["429"]+codes["200"] != 80 {
-		t.Errorf("the answers are %v, want at least 60 of 429", codes)
+	// Five calls may begin at once, and then one a second.
+	if most := 6 + int(time.Since(began).Seconds()); codes["200"] > most || codes["429"]+codes["200"] != 80 {
+		t.Errorf("the answers are %v, want at most %d of 200, and 429", codes, most)
 	}
 	phone.HearBoth(from, at)
 }
