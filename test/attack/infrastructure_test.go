@@ -246,9 +246,10 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 // only suites with forward secrecy and AES-GCM.
 func TestI15CipherSuites(t *testing.T) {
 	s := harness.Start(t, "--listen-turn", "127.0.0.1:0")
-	relay := regexp.MustCompile(`turns:(localhost:\d+)`).FindStringSubmatch(s.Command(t, "", "doctor"))
+	found, _ := s.TryCommand("doctor") // on a busy machine, some checks may fail
+	relay := regexp.MustCompile(`turns:(localhost:\d+)`).FindStringSubmatch(found)
 	if relay == nil {
-		t.Fatal("doctor names no TURN server")
+		t.Fatalf("doctor names no TURN server: %s", found)
 	}
 	onlyGCM(t, strings.TrimPrefix(s.HTTPS, "https://"))
 	onlyGCM(t, relay[1])

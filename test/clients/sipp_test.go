@@ -3,7 +3,6 @@ package clients
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,12 +35,7 @@ func newSIPPhone(t *testing.T, s *harness.Server, p *harness.Project, subscriber
 		t.Fatalf("run.json is %s, want a member sip", text)
 	}
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
+	port := fmt.Sprint(harness.FreePort(t))
 	return &sipPhone{t, running.SIP, user, "secret-" + user, port, transport}
 }
 
