@@ -66,7 +66,7 @@ func TestUnauthorized(t *testing.T) {
 		"another ring's SAT":                  bearer(elsewhere.Token),
 		"a refresh token":                     bearer(ada.RefreshToken),
 		"a guest's refresh":                   bearer(guest.RefreshToken),
-		"a changed SAT":                       bearer(ada.Token[:len(ada.Token)-2] + "AA"),
+		"a changed SAT":                       bearer(altered(ada.Token)),
 		"half a SAT":                          bearer(ada.Token[:len(ada.Token)/2]),
 		"alg none":                            bearer("eyJhbGciOiJub25lIn0.e30."),
 		"two headers": func(r *http.Request) {

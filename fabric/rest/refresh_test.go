@@ -70,7 +70,7 @@ func TestRefreshRefusals(t *testing.T) {
 	invite := w.invite(got.Token, w.address(got.Token).ID)
 	elsewhere := newWorld(t).tokens(`{"reference":"ada"}`)
 	foreign := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`))
-	changed := got.RefreshToken[:len(got.RefreshToken)-2] + "AA"
+	changed := altered(got.RefreshToken)
 	tests := []struct{ name, token, want string }{
 		{"none", "", "missing_required_parameter"},
 		{"a word", "nonsense", "invalid_token_format"},

@@ -251,6 +251,15 @@ type authorization func(*http.Request)
 
 func nobody(*http.Request) {}
 
+// altered returns a token whose last characters differ from those of the given one. Other bits of the
+// last character have no meaning, so that it must not be changed alone.
+func altered(token string) string {
+	if strings.HasSuffix(token, "AA") {
+		return token[:len(token)-2] + "QA"
+	}
+	return token[:len(token)-2] + "AA"
+}
+
 func bearer(token string) authorization {
 	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) }
 }
