@@ -52,7 +52,7 @@ var keyStates = []choice{{Value: string(fabric.KeyUsable), Title: "Active"},
 
 // keyFinder returns the search of the list of keys, and the filter that it describes.
 func (v *visit) keyFinder() (finder, fabric.APIKeyFilter) {
-	f := v.finder("Name, beginning of the secret, or id", "backend", "",
+	f := v.finder("Name or id", "backend", "",
 		v.choiceFilter("state", "State", "Any state", keyStates)).exportable(v)
 	return f, fabric.APIKeyFilter{Text: f.Query, State: fabric.KeyState(f.chosen("state"))}
 }
