@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// A call connects a caller with the clients that the call reaches. Only its mailbox reads and
-// changes it, except for visible and the fields marked as fixed.
+// A call connects a caller with the clients that the call reaches. In a room, it connects the caller
+// with the room. Only its mailbox reads and changes it, except for visible and the fields marked as
+// fixed.
 type call struct {
 	*mailbox   // never changes; shared with the room, if the call is in one
 	calls      *Calls
@@ -19,18 +20,18 @@ type call struct {
 	session    string // fixed: identifies this meeting
 	roomID     string // fixed
 	echo       bool   // never changes: whether the caller hears itself
-	in         *room  // fixed: the room that the caller dialed; nil for other calls
+	inRoom     *room  // fixed: the room that the caller dialed; nil for other calls
 	state      State
 	record     Record
 	legs       []*leg
 	route      *route      // what rings; nil for echo calls and in rooms
 	admitted   *route      // the last route whose calls through a gateway were admitted
 	outcome    Cause       // why the targets of route that no longer ring did not take the call
-	caps       *time.Timer // compares the call with caps; nil for other calls
-	taken      bool        // another node took the call, because it considered this node lost
+	capTimer   *time.Timer // checks the caps on calls through gateways; nil for other calls
+	takenOver  bool        // another node took the call over, because it considered this node lost
 	recordings recordings
-	ring       *time.Timer
-	longest    *time.Timer
+	ringTimer  *time.Timer
+	endTimer   *time.Timer
 
 	controlsChanged bool       // the controls have changed, and a goroutine will write them
 	controlsSaving  sync.Mutex // held while they are written, never by the mailbox
@@ -60,8 +61,9 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 // caller returns the leg that dialed.
 func (k *call) caller() *leg { return k.legs[0] }
 
-// needs reports whether the call ends when l ends: l is the caller's or the callee's leg.
-func (k *call) needs(l *leg) bool {
+// endsWith reports whether the call ends when l ends: l is the caller's or the callee's leg, and not
+// a screen or a device.
+func (k *call) endsWith(l *leg) bool {
 	return l.member.Type == Person && (l == k.caller() || l.active)
 }
 
@@ -70,7 +72,7 @@ func (k *call) needs(l *leg) bool {
 func (k *call) setState(s State) {
 	err := k.trySetState(s)
 	if errors.Is(err, ErrTaken) {
-		k.taken = true
+		k.takenOver = true
 	}
 	if err != nil {
 		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(s), "error", err)
@@ -78,8 +80,9 @@ func (k *call) setState(s State) {
 }
 
 func (k *call) trySetState(s State) error {
-	k.state, k.record.State = s, s
+	k.state = s
 	k.visible.Store(s)
+	k.record.State = s
 	switch s {
 	case InCall:
 		k.record.Answered = time.Now().UTC()
@@ -95,8 +98,11 @@ func (k *call) measure() {
 		return
 	}
 	q := k.caller().media.Quality()
-	k.record.Received, k.record.Lost = int64(q.Received), int64(q.Lost)
-	k.record.Jitter, k.record.RoundTrip, k.record.Transport = q.Jitter, q.RoundTrip, q.Path.Transport
+	k.record.Received = int64(q.Received)
+	k.record.Lost = int64(q.Lost)
+	k.record.Jitter = q.Jitter
+	k.record.RoundTrip = q.RoundTrip
+	k.record.Transport = q.Path.Transport
 }
 
 // saveTimeout limits how long a call waits for its record to be written.
@@ -108,36 +114,44 @@ func (k *call) save() error {
 	return k.calls.store.SaveCall(ctx, k.record)
 }
 
-// end ends the call for all legs. by is the leg that hung up, or nil. Its client is not notified.
-func (k *call) end(c Cause, by *leg) {
+// end ends the call for all legs. hungUp is the leg whose client hung up and is not notified, or nil.
+func (k *call) end(c Cause, hungUp *leg) {
 	if k.state == Completed {
 		return
 	}
-	k.ring.Stop()
-	k.longest.Stop()
-	if k.caps != nil {
-		k.caps.Stop()
+
+	k.ringTimer.Stop()
+	k.endTimer.Stop()
+	if k.capTimer != nil {
+		k.capTimer.Stop()
 	}
-	k.measure()
 	k.recordings.stop()
 	k.record.Recorded = false
+
+	k.measure()
 	k.record.Cause = c
 	answered := k.state == InCall
 	k.setState(Completed)
 	k.calls.meter.Ended(k.record)
 
 	for _, l := range slices.Clone(k.legs) {
-		l.leave(k.causeFor(l, by, c, answered), l != by)
+		cause := k.causeFor(l, hungUp, c, answered)
+		if l == hungUp {
+			l.leaveSilently(cause)
+		} else {
+			l.leave(cause)
+		}
 	}
 	k.calls.remove(k)
-	if k.in != nil {
-		k.in.leave(k)
+	if k.inRoom != nil {
+		k.inRoom.leave(k)
 	}
 }
 
-// causeFor returns the cause to send to leg l if its call ended with cause c.
-func (k *call) causeFor(l, by *leg, c Cause, answered bool) Cause {
-	if !answered && l.inbound && (by == k.caller() || c == NoAnswer) {
+// causeFor returns the cause to send to leg l when its call has ended with cause c. A leg that still
+// rings gets OriginatorCancel if the caller hung up or waited too long.
+func (k *call) causeFor(l, hungUp *leg, c Cause, answered bool) Cause {
+	if !answered && l.inbound && (hungUp == k.caller() || c == NoAnswer) {
 		return OriginatorCancel
 	}
 	return c
@@ -146,15 +160,15 @@ func (k *call) causeFor(l, by *leg, c Cause, answered bool) Cause {
 // tellMembers sends an event to the clients of all members.
 func (k *call) tellMembers(e Event) { k.tellOthers(nil, e) }
 
-// tellOthers sends an event to the clients of all members except but.
-func (k *call) tellOthers(but *leg, e Event) {
+// tellOthers sends an event to the clients of all members except one.
+func (k *call) tellOthers(except *leg, e Event) {
 	legs := k.legs
-	if k.in != nil {
-		legs = k.in.legs()
+	if k.inRoom != nil {
+		legs = k.inRoom.legs()
 	}
 	var to []*leg
 	for _, l := range legs {
-		if l != but && l.active && !l.over {
+		if l != except && l.active && !l.ended {
 			to = append(to, l)
 		}
 	}
@@ -163,23 +177,23 @@ func (k *call) tellOthers(but *leg, e Event) {
 
 // room returns the call as its members see it.
 func (k *call) room() *Room {
-	if k.in != nil {
-		r := k.in.show()
+	if k.inRoom != nil {
+		r := k.inRoom.show()
 		r.Recording = r.Recording || k.recordings.any()
 		return r
 	}
 	r := &Room{ID: k.roomID, Session: k.session, Name: k.record.To.Address, DisplayName: k.record.To.Name,
 		Recording: k.recordings.any()}
 	for _, l := range k.legs {
-		if l.active && !l.over {
+		if l.active && !l.ended {
 			r.Members = append(r.Members, l.member)
 		}
 	}
 	return r
 }
 
-// add registers a leg. It reports false if the id is in use.
-func (k *call) add(l *leg) bool {
+// addLeg registers a leg. It returns false if the id is in use.
+func (k *call) addLeg(l *leg) bool {
 	c := k.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -199,8 +213,8 @@ func (k *call) add(l *leg) bool {
 	return true
 }
 
-// forget undoes add, except that the leg stays in k.legs while the call exists.
-func (k *call) forget(l *leg) {
+// forgetLeg undoes addLeg, except that the leg stays in k.legs while the call exists.
+func (k *call) forgetLeg(l *leg) {
 	c := k.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -162,7 +162,7 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 	l := c.legOf(client, cmd.Leg)
 	switch {
 	case cmd.Op == Invite && l == nil && !cmd.Attach:
-		return c.invite(ctx, client, cmd, false)
+		return c.invite(ctx, client, cmd, onAnyNode)
 	case l == nil:
 		c.tellGone(client, cmd)
 		return Reply{}, nil

@@ -20,6 +20,12 @@ const maxDialed = 256
 // EchoAddress is an address in each project where callers hear and see themselves.
 const EchoAddress = "/public/echo"
 
+// Where invite looks for a room.
+const (
+	onAnyNode  = true
+	onThisNode = false
+)
+
 // invite begins a call. In this order, it
 //
 //   - checks the limits,
@@ -31,8 +37,8 @@ const EchoAddress = "/public/echo"
 // reason, it begins and immediately ends with a cause. SDKs show causes to their apps, but repeat
 // commands after some errors.
 //
-// If here is true, invite joins no room that this node does not have.
-func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here bool) (Reply, error) {
+// Unless anywhere is true, invite joins only rooms that are already open on this node.
+func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere bool) (Reply, error) {
 	if !isCanonical(cmd.Leg) {
 		return Reply{}, problem.BadParam("callID", "callID must be a UUID in lower case")
 	}
@@ -61,7 +67,7 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, here boo
 	case cause != Cause{}:
 		return Reply{}, c.refuse(ctx, client, cmd, from, to, cause)
 	case to.RoomID != "":
-		return c.dialRoom(ctx, client, cmd, from, to, here)
+		return c.dialRoom(ctx, client, cmd, from, to, anywhere)
 	case to.isOutside() && client.Inside:
 		return Reply{}, c.refuse(ctx, client, cmd, from, to, CallRejected)
 	case to.isOutside():
@@ -117,8 +123,8 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	}
 	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(Created)
-	k.ring = time.AfterFunc(c.limits.Ring, func() { k.post(k.giveUp) })
-	k.longest = time.AfterFunc(c.limits.Most, func() { k.post(func() { k.end(NormalClearing, nil) }) })
+	k.ringTimer = time.AfterFunc(c.limits.Ring, func() { k.post(k.giveUp) })
+	k.endTimer = time.AfterFunc(c.limits.Most, func() { k.post(func() { k.end(NormalClearing, nil) }) })
 	return k
 }
 
@@ -126,8 +132,8 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 // the call with that cause instead.
 func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c := k.calls
-	l := k.newLeg(cmd.Leg, client, k.record.From, false)
-	if !k.add(l) {
+	l := k.newLeg(cmd.Leg, client, k.record.From)
+	if !k.addLeg(l) {
 		k.stopTimers()
 		return problem.Taken("callID", "a call with this callID exists")
 	}
@@ -157,8 +163,8 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	switch {
 	case cause != Cause{}:
 		k.end(cause, nil)
-	case k.in != nil:
-		k.in.join(k)
+	case k.inRoom != nil:
+		k.inRoom.join(k)
 	case k.echo:
 		k.answerEcho()
 	default:
@@ -169,23 +175,23 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 
 // openMedia answers the offer of a leg's client, in a room with audio that can be mixed.
 func (k *call) openMedia(l *leg, offer string, t Terms) (Media, string, error) {
-	if k.in != nil {
-		return k.in.mixer.Answer(watcher{l}, offer, t)
+	if k.inRoom != nil {
+		return k.inRoom.mixer.Answer(watcher{l}, offer, t)
 	}
 	return k.calls.engine.Answer(watcher{l}, offer, t)
 }
 
 // stopTimers stops the timers of a call that does not begin.
 func (k *call) stopTimers() {
-	k.ring.Stop()
-	k.longest.Stop()
+	k.ringTimer.Stop()
+	k.endTimer.Stop()
 }
 
 // abandon removes a call that never began.
 func (k *call) abandon(l *leg) {
 	k.stopTimers()
-	k.state, l.over = Completed, true
-	k.forget(l)
+	k.state, l.ended = Completed, true
+	k.forgetLeg(l)
 	k.calls.remove(k)
 }
 
@@ -195,7 +201,7 @@ func (k *call) answerEcho() {
 	for _, kind := range []Kind{Audio, Video} {
 		l.media.Link(kind, l.media)
 	}
-	k.ring.Stop()
+	k.ringTimer.Stop()
 	k.setState(InCall)
 	l.tell(Event{Kind: Answered})
 	l.join()

@@ -79,8 +79,9 @@ type Mixer interface {
 	// to 50: 0 changes nothing, and 10 doubles the amplitude.
 	SetVolumes(m Media, in, out int)
 
-	// Chime plays a short sound to all members: one that rises, or one that falls.
-	Chime(rising bool)
+	// ChimeUp and ChimeDown play a short sound to all members, which rises or falls.
+	ChimeUp()
+	ChimeDown()
 
 	// Record copies the sum of all members to t from now on, in G.722. A nil t stops it.
 	Record(t Tap)

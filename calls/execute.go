@@ -22,7 +22,7 @@ var capabilities = []string{
 // execute carries out a command from the leg's client.
 func (l *leg) execute(cmd Command) (Reply, error) {
 	switch {
-	case l.over:
+	case l.ended:
 		l.call.calls.tellGone(l.client, cmd)
 		return Reply{}, nil
 	case cmd.Op == Invite:
@@ -43,7 +43,7 @@ func (l *leg) execute(cmd Command) (Reply, error) {
 
 // act carries out a command from a member.
 func (l *leg) act(cmd Command) (Reply, error) {
-	if l.call.in != nil {
+	if l.call.inRoom != nil {
 		if handled, err := l.actInRoom(cmd); handled {
 			return Reply{}, err
 		}
@@ -81,13 +81,13 @@ func (l *leg) answer(sdp string) error {
 		return err
 	}
 
-	k.ring.Stop()
+	k.ringTimer.Stop()
 	k.stopRinging(l)
 	l.active = true
 	l.mediaLost = time.Now()
 	for _, other := range slices.Clone(k.legs) {
 		if other != l && other.inbound && !other.active {
-			other.leave(LoseRace, true)
+			other.leave(LoseRace)
 		}
 	}
 	k.link()
@@ -108,7 +108,7 @@ func (l *leg) answer(sdp string) error {
 // join notifies the client that it is a member now.
 func (l *leg) join() {
 	l.tell(Event{Kind: Joined, Room: l.call.room(), Capabilities: l.capabilities()})
-	if l.call.in != nil {
+	if l.call.inRoom != nil {
 		l.tellLayout()
 	}
 }
@@ -160,15 +160,16 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 func (l *leg) clientHungUp(c Cause) {
 	switch {
 	case l.member.Type != Person:
-		l.leave(c, false)
+		l.leaveSilently(c)
 		l.call.link()
 	case l.isRinging():
 		for _, o := range slices.Clone(l.call.legs) {
 			if o != l && o.isRinging() && o.party == l.party {
-				o.leave(c, true)
+				o.leave(c)
 			}
 		}
-		l.call.lose(l, c, false)
+		l.leaveSilently(c)
+		l.call.legRefused(c)
 	default:
 		l.call.end(c, l)
 	}
@@ -206,14 +207,20 @@ func (l *leg) change(cmd Command) error {
 			return problem.New(problem.Forbidden, "not_permitted",
 				"you may change only your own microphone and camera")
 		}
-		target.apply(cmd, true)
+		target.apply(cmd, byClient)
 		return nil
 	}
-	l.apply(cmd, true)
+	l.apply(cmd, byClient)
 	return nil
 }
 
-// apply applies a change to the leg. own is false if a moderator or an operator requested it.
+// Who requested a change of a leg: its own client, or a moderator or operator.
+const (
+	byClient = true
+	byOthers = false
+)
+
+// apply applies a change to the leg. own is byClient or byOthers.
 func (l *leg) apply(cmd Command, own bool) {
 	var names []string
 	set := func(name string, field *bool, value bool) {
@@ -287,7 +294,7 @@ func (l *leg) tellChange(names []string) {
 func (l *leg) tellPending() {
 	names, member := l.pending, l.member
 	l.pending = nil
-	if !l.over {
+	if !l.ended {
 		l.call.tellMembers(Event{Kind: MemberUpdated, Member: &member, Updated: names})
 	}
 }

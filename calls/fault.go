@@ -36,20 +36,20 @@ func (k *call) handlePanic(cause any) {
 // discard releases the call's resources. It sends no events and writes no record.
 func (k *call) discard() {
 	k.state = Completed
-	k.ring.Stop()
-	k.longest.Stop()
+	k.ringTimer.Stop()
+	k.endTimer.Stop()
 	for _, l := range k.legs {
-		l.over = true
+		l.ended = true
 		if l.media != nil {
 			l.media.Close()
 		}
 		if k.calls.holds(l) {
-			k.forget(l)
+			k.forgetLeg(l)
 		}
 	}
 	k.calls.remove(k)
-	if k.in != nil {
-		k.in.members = slices.DeleteFunc(k.in.members, func(m *call) bool { return m == k })
+	if k.inRoom != nil {
+		k.inRoom.members = slices.DeleteFunc(k.inRoom.members, func(m *call) bool { return m == k })
 	}
 }
 

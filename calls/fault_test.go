@@ -13,7 +13,7 @@ import (
 func TestFault(t *testing.T) {
 	all := New(Config{})
 	faulty, other := newBareCall(all, "1"), newBareCall(all, "2")
-	faulty.in = &room{mailbox: faulty.mailbox, calls: all, members: []*call{faulty, other}}
+	faulty.inRoom = &room{mailbox: faulty.mailbox, calls: all, members: []*call{faulty, other}}
 
 	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
 	if !errors.Is(err, errFault) {
@@ -26,10 +26,10 @@ func TestFault(t *testing.T) {
 	if s := all.Stats(); s.Calls != 1 || s.Legs != 1 || all.calls[other.key()] != other {
 		t.Errorf("%d calls and %d legs are left, want those of the other call", s.Calls, s.Legs)
 	}
-	if left := faulty.in.members; len(left) != 1 || left[0] != other {
+	if left := faulty.inRoom.members; len(left) != 1 || left[0] != other {
 		t.Errorf("%d members of the room are left, want the other call", len(left))
 	}
-	if faulty.state != Completed || !faulty.legs[0].over {
+	if faulty.state != Completed || !faulty.legs[0].ended {
 		t.Errorf("the faulty call is %s, want %s", faulty.state, Completed)
 	}
 }
@@ -37,11 +37,11 @@ func TestFault(t *testing.T) {
 // newBareCall returns a call that has one leg and no media.
 func newBareCall(all *Calls, id string) *call {
 	never := time.NewTimer(time.Hour)
-	k := &call{mailbox: &mailbox{}, calls: all, id: id, state: InCall, ring: never, longest: never}
+	k := &call{mailbox: &mailbox{}, calls: all, id: id, state: InCall, ringTimer: never, endTimer: never}
 	k.visible.Store(InCall)
 	l := &leg{call: k, id: id, counted: []account{{id: id}}}
 	l.at.Store(Socket{})
-	k.add(l)
+	k.addLeg(l)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.calls[k.key()] = k

@@ -84,7 +84,7 @@ func (c *Calls) join(n Nodes) {
 		return c.doHere(ctx, f.Client, f.Command)
 	}))
 	n.Handle(joinMessage, c.replier(func(ctx context.Context, f forwarded) (Reply, error) {
-		return c.invite(ctx, f.Client, f.Command, true)
+		return c.invite(ctx, f.Client, f.Command, onThisNode)
 	}))
 
 	n.Handle(eventMessage, handler(c.deliver))
@@ -126,7 +126,7 @@ func (c *Calls) tellAll(legs []*leg, e Event) {
 		node := l.client.Socket.Node
 		if node == "" || node == c.node || c.nodes == nil {
 			l.tell(e)
-		} else if !l.call.taken {
+		} else if !l.call.takenOver {
 			elsewhere[node] = append(elsewhere[node], recipient{
 				To:      l.client.Socket,
 				Holder:  l.holder,

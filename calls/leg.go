@@ -43,7 +43,7 @@ type leg struct {
 
 	active bool // the leg is a member: it dialed, or it answered
 	held   bool
-	over   bool
+	ended  bool
 }
 
 // A legKey identifies a leg. Clients choose most ids, so legs in two projects may have the same
@@ -52,10 +52,10 @@ type legKey struct{ project, id string }
 
 func (l *leg) key() legKey { return legKey{l.call.project, l.id} }
 
-// newLeg returns a leg without media.
-func (k *call) newLeg(id string, client Client, party Party, inbound bool) *leg {
+// newLeg returns a leg without media, of a client that dials. Set inbound for a client that is rung.
+func (k *call) newLeg(id string, client Client, party Party) *leg {
 	l := &leg{
-		call: k, id: id, holder: client.Token.Caller(), client: client, party: party, inbound: inbound,
+		call: k, id: id, holder: client.Token.Caller(), client: client, party: party,
 		counted: accountsOf(client.Token),
 		heard:   k.calls.fabric.Tokens.Heard(),
 		member: Member{ID: id, Leg: id, Type: Person, Name: party.Name, SubscriberID: party.SubscriberID,
@@ -76,7 +76,7 @@ func (l *leg) rebind(to Client) {
 // tell sends an event to the leg's client.
 func (l *leg) tell(e Event) {
 	k := l.call
-	if k.taken {
+	if k.takenOver {
 		return
 	}
 	e.Project, e.Node, e.At = k.project, k.calls.node, time.Now()
@@ -93,7 +93,7 @@ func (l *leg) tellState(s State) {
 // watch ends the leg if its token was revoked or its client is gone. heard is the current result of
 // Tokens.Heard.
 func (l *leg) watch(now time.Time, heard int64) {
-	if l.over {
+	if l.ended {
 		return
 	}
 	noSocket, silent := !l.socketLost.IsZero(), !l.mediaLost.IsZero()
@@ -129,30 +129,36 @@ func (l *leg) isRevoked(heard int64) bool {
 func (l *leg) hangUp(c Cause) {
 	switch {
 	case l.isRinging():
-		l.call.lose(l, c, true)
-	case l.call.needs(l):
+		l.leave(c)
+		l.call.legRefused(c)
+	case l.call.endsWith(l):
 		l.call.end(c, nil)
 	default:
-		l.leave(c, true)
+		l.leave(c)
 	}
 }
 
 // isRinging reports whether the leg's client rings.
-func (l *leg) isRinging() bool { return l.inbound && !l.active && !l.over }
+func (l *leg) isRinging() bool { return l.inbound && !l.active && !l.ended }
 
-// leave ends only this leg. told is false if the client hung up and needs no event.
-func (l *leg) leave(c Cause, told bool) {
-	if l.over {
+// leave ends only this leg and notifies its client.
+func (l *leg) leave(c Cause) { l.close(c, true) }
+
+// leaveSilently ends only this leg, whose client has hung up and is not notified.
+func (l *leg) leaveSilently(c Cause) { l.close(c, false) }
+
+func (l *leg) close(c Cause, notify bool) {
+	if l.ended {
 		return
 	}
-	l.over = true
+	l.ended = true
 	if l.media != nil {
 		l.media.Close()
 	}
-	l.call.forget(l)
+	l.call.forgetLeg(l)
 
 	// SDKs forget the call when they receive HungUp, so all other events come first.
-	if told {
+	if notify {
 		l.tellState(Completed)
 		if l.active {
 			l.tell(Event{Kind: Left, Cause: c})
@@ -188,7 +194,7 @@ func (w watcher) Failed(err error) {
 	w.leg.call.post(func() {
 		k := w.leg.call
 		k.calls.log.Error("the media of a call failed", "call_id", k.id, "leg_id", w.leg.id, "error", err)
-		if !w.leg.over {
+		if !w.leg.ended {
 			w.leg.hangUp(TemporaryFailure)
 		}
 	})
@@ -197,14 +203,14 @@ func (w watcher) Failed(err error) {
 func (w watcher) Talking(talking bool) {
 	w.leg.call.post(func() {
 		l := w.leg
-		if l.over || !l.active || l.member.Talking == talking {
+		if l.ended || !l.active || l.member.Talking == talking {
 			return
 		}
 		l.member.Talking = talking
 		m := l.member
 		l.call.tellMembers(Event{Kind: MemberTalking, Member: &m})
-		if l.call.in != nil {
-			l.call.in.choose()
+		if l.call.inRoom != nil {
+			l.call.inRoom.choose()
 		}
 	})
 }

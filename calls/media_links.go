@@ -11,12 +11,12 @@ import (
 // link connects the members' media according to the state of the call. Each of two members hears
 // and sees the other, a shared screen replaces its owner's camera, and held legs are not linked.
 func (k *call) link() {
-	if k.in != nil {
-		k.in.link(k)
+	if k.inRoom != nil {
+		k.inRoom.link(k)
 		return
 	}
 	people := slices.DeleteFunc(slices.Clone(k.legs), func(l *leg) bool {
-		return l.over || !l.active || l.media == nil || l.member.Type != Person
+		return l.ended || !l.active || l.media == nil || l.member.Type != Person
 	})
 	for _, l := range people {
 		var other *leg
@@ -43,14 +43,14 @@ func (k *call) linkTo(l, other *leg) {
 	// The last source of a kind is the one that the other side sees.
 	video := l
 	for _, s := range k.legs {
-		if s.member.Parent == l.member.ID && !s.over && slices.Contains(s.media.Kinds(), Video) {
+		if s.member.Parent == l.member.ID && !s.ended && slices.Contains(s.media.Kinds(), Video) {
 			video = s
 		}
 	}
 	to(l, Audio, true)
 	to(l, Video, video == l)
 	for _, s := range k.legs {
-		if s.member.Parent == l.member.ID && !s.over {
+		if s.member.Parent == l.member.ID && !s.ended {
 			to(s, Audio, false)
 			to(s, Video, video == s)
 		}
@@ -60,7 +60,7 @@ func (k *call) linkTo(l, other *leg) {
 // findSource returns the screen or device of l with this member id, or nil.
 func (k *call) findSource(l *leg, memberID string) *leg {
 	for _, s := range k.legs {
-		if s.member.ID == memberID && s.member.Parent == l.member.ID && !s.over {
+		if s.member.ID == memberID && s.member.Parent == l.member.ID && !s.ended {
 			return s
 		}
 	}
@@ -79,11 +79,11 @@ func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error
 
 func (l *leg) addSource(client Client, cmd Command) error {
 	k := l.call
-	if l.over || !l.active || k.state != InCall {
+	if l.ended || !l.active || k.state != InCall {
 		return problem.New(problem.Invalid, "no_such_member", "the call has not been answered, or it has ended")
 	}
 
-	s := k.newLeg(cmd.Leg, client, l.party, false)
+	s := k.newLeg(cmd.Leg, client, l.party)
 	s.member.Type, s.member.Parent = cmd.Type, l.member.ID
 	s.changes, s.described = l.changes, time.Now()
 	media, answer, err := k.openMedia(s, cmd.SDP, Terms{})
@@ -91,7 +91,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 		return err
 	}
 	s.media = media
-	if !k.add(s) {
+	if !k.addLeg(s) {
 		media.Close()
 		return problem.Taken("callID", "a call with this callID exists")
 	}

@@ -36,8 +36,8 @@ func (o *openRooms) count() int {
 
 // open returns the room at an address, and opens it on this node if no node has it. If the node that
 // has it is lost, this node takes the room over. If another node has it, r is nil and node names that
-// node. If here is true, open returns only a room that is already open on this node.
-func (o *openRooms) open(ctx context.Context, projectID string, to Party, settings roomSettings, here bool) (
+// node. Unless anywhere is true, open returns only a room that is already open on this node.
+func (o *openRooms) open(ctx context.Context, projectID string, to Party, settings roomSettings, anywhere bool) (
 	r *room, node string, err error,
 ) {
 	o.opening.Lock()
@@ -45,7 +45,7 @@ func (o *openRooms) open(ctx context.Context, projectID string, to Party, settin
 	if r := o.find(roomKey{projectID, to.RoomID}); r != nil {
 		return r, "", nil
 	}
-	if here {
+	if !anywhere {
 		return nil, "", errNotHere
 	}
 

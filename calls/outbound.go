@@ -196,7 +196,7 @@ const capsEvery = time.Minute
 
 // watchCaps ends the call within a minute once the minutes of its caller or project are used up.
 func (k *call) watchCaps() {
-	k.caps = time.AfterFunc(capsEvery, func() {
+	k.capTimer = time.AfterFunc(capsEvery, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 		defer cancel()
 		u, err := k.calls.store.OutboundUsage(ctx, k.project, k.id)

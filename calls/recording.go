@@ -192,7 +192,11 @@ func (r *recordings) set(running map[string]Recording, listening bool) error {
 	before := r.any()
 	r.bySid = running
 	r.of.setTaps()
-	r.setTone(listening)
+	if listening {
+		r.startTone()
+	} else {
+		r.stopTone()
+	}
 	if r.any() != before {
 		r.of.tellRecorded()
 	}
@@ -223,16 +227,19 @@ func (r *recordings) stop() {
 		rec.Stop()
 	}
 	r.bySid = nil
-	r.setTone(false)
+	r.stopTone()
 }
 
-// setTone starts or stops the tone that informs members of a recording.
-func (r *recordings) setTone(on bool) {
-	switch {
-	case on == (r.tone != nil) || r.calls.recordTone == 0:
-	case on:
+// startTone starts the tone that informs members of a recording, if the server is configured to play
+// one and it does not play yet.
+func (r *recordings) startTone() {
+	if r.tone == nil && r.calls.recordTone > 0 {
 		r.playTone()
-	default:
+	}
+}
+
+func (r *recordings) stopTone() {
+	if r.tone != nil {
 		r.tone.Stop()
 		r.tone = nil
 	}
@@ -269,7 +276,7 @@ func (k *call) people() []*leg { return peopleIn(k.legs) }
 // peopleIn returns the members among legs who have media, without their screens and devices.
 func peopleIn(legs []*leg) (people []*leg) {
 	for _, l := range legs {
-		if l.active && !l.over && l.media != nil && l.member.Type == Person {
+		if l.active && !l.ended && l.media != nil && l.member.Type == Person {
 			people = append(people, l)
 		}
 	}
@@ -287,7 +294,7 @@ func (k *call) tapOf(l *leg) Tap {
 
 func (k *call) tellRecorded() {
 	for _, l := range k.legs {
-		if l.active && !l.over {
+		if l.active && !l.ended {
 			l.tell(Event{Kind: RoomUpdated, Room: k.room()})
 		}
 	}

@@ -19,7 +19,7 @@ const mostRung = 10
 // ends.
 func (k *call) try(r *route) {
 	k.route = r
-	k.ring.Reset(r.ring)
+	k.ringTimer.Reset(r.ring)
 	ctx, cancel := context.WithTimeout(context.Background(), lookUp)
 	defer cancel()
 
@@ -106,14 +106,15 @@ func (k *call) ringSocket(s Socket, to Party) {
 	default:
 		token.ID = s.Credential // "" for browsers
 	}
-	l := k.newLeg(newID(), Client{Token: token, Socket: s}, to, true)
+	l := k.newLeg(newID(), Client{Token: token, Socket: s}, to)
+	l.inbound = true
 	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, termsFor(s))
 	if err != nil {
 		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
 		return
 	}
 	l.media, l.callers = media, k.caller().counted
-	k.add(l)
+	k.addLeg(l)
 	l.tell(Event{Kind: Invited, SDP: offer, From: k.record.From, To: to})
 }
 
@@ -139,9 +140,9 @@ func (k *call) admit(r *route) (targets []target, cause Cause) {
 	return inside, Congestion
 }
 
-// lose ends a ringing leg. If no other client rings, the call is forwarded or ends.
-func (k *call) lose(l *leg, c Cause, told bool) {
-	l.leave(c, told)
+// legRefused forwards or ends the call after a ringing leg has left with cause c, unless other
+// clients still ring.
+func (k *call) legRefused(c Cause) {
 	k.outcome = k.outcome.orBetter(c)
 	if !k.rings() {
 		k.forwardOrEnd(k.outcome)
@@ -168,7 +169,7 @@ func (k *call) forwardOrEnd(c Cause) {
 
 	for _, l := range slices.Clone(k.legs) {
 		if l.isRinging() {
-			l.leave(OriginatorCancel, true)
+			l.leave(OriginatorCancel)
 		}
 	}
 	k.try(next)
@@ -195,7 +196,7 @@ func (k *call) takenBy(l *leg) {
 		return
 	}
 	k.record.Lines = 1
-	k.longest.Reset(min(k.calls.limits.Outbound.Longest, k.calls.limits.Most))
+	k.endTimer.Reset(min(k.calls.limits.Outbound.Longest, k.calls.limits.Most))
 	k.watchCaps()
 }
 

@@ -14,7 +14,7 @@ func TestRungOut(t *testing.T) {
 	rings := func(id string, callers ...account) *leg {
 		k := newBareCall(all, "call "+id)
 		l := &leg{call: k, id: id, inbound: true, counted: []account{bob}, callers: callers}
-		k.add(l)
+		k.addLeg(l)
 		return l
 	}
 	want := func(when string, out bool, callers ...account) {
@@ -30,7 +30,7 @@ func TestRungOut(t *testing.T) {
 	want("with two calls from mallory", true, mallory)
 	want("with two calls from mallory", false, visitor, embed)
 
-	second.call.forget(second)
+	second.call.forgetLeg(second)
 	want("with one call from mallory", false, mallory)
 
 	third := rings("3", visitor, embed)
@@ -41,6 +41,6 @@ func TestRungOut(t *testing.T) {
 	third.call.stopRinging(third)
 	third.active = true
 	want("with one answered", false, account{id: "alice"})
-	third.call.forget(third)
+	third.call.forgetLeg(third)
 	want("with one answered and over", false, account{id: "alice"})
 }

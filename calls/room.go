@@ -22,7 +22,7 @@ type room struct {
 	settings roomSettings
 	members  []*call // in the order in which they joined
 	locked   bool
-	over     bool
+	ended    bool
 	stage    stage
 	updated  time.Time   // when the room was last sent to all members
 	update   *time.Timer // runs until it is sent again; nil if nothing has changed
@@ -39,9 +39,10 @@ func (r *room) key() roomKey { return roomKey{r.session.ProjectID, r.session.Roo
 var errRoomOver = errors.New("the room session has ended")
 
 // dialRoom makes a client a member of a room. The first client opens the room. If another node has
-// the room, dialRoom forwards the command to that node. If here is true, it does not forward: the
-// room must be on this node.
-func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, to Party, here bool) (Reply, error) {
+// the room, dialRoom forwards the command to that node; anywhere is as in invite.
+func (c *Calls) dialRoom(
+	ctx context.Context, client Client, cmd Command, from, to Party, anywhere bool,
+) (Reply, error) {
 	settings, err := c.rooms.settings(ctx, client.Token.ProjectID, to.RoomID)
 	if err != nil {
 		return Reply{}, err
@@ -52,7 +53,7 @@ func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, 
 
 	const attempts = 5
 	for range attempts {
-		r, node, err := c.rooms.open(ctx, client.Token.ProjectID, to, settings, here)
+		r, node, err := c.rooms.open(ctx, client.Token.ProjectID, to, settings, anywhere)
 		if err != nil {
 			return Reply{}, err
 		}
@@ -60,7 +61,7 @@ func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, 
 			return c.rooms.joinElsewhere(ctx, node, client, cmd)
 		}
 		k := c.newCall(client, cmd, from, to)
-		k.mailbox, k.in = r.mailbox, r
+		k.mailbox, k.inRoom = r.mailbox, r
 		k.session, k.roomID = r.session.ID, r.session.RoomID
 		_, err = k.do(ctx, func() (Reply, error) { return Reply{}, r.admit(k, client, cmd, settings) })
 		if !errors.Is(err, errRoomOver) {
@@ -72,9 +73,9 @@ func (c *Calls) dialRoom(ctx context.Context, client Client, cmd Command, from, 
 
 // admit begins the call of a new member. If the client cannot join, the call ends with the reason.
 func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings) error {
-	if r.over {
-		k.ring.Stop()
-		k.longest.Stop()
+	if r.ended {
+		k.ringTimer.Stop()
+		k.endTimer.Stop()
 		return errRoomOver
 	}
 
@@ -99,7 +100,7 @@ func (r *room) admit(k *call, client Client, cmd Command, settings roomSettings)
 // join makes the caller a member, once its media is open.
 func (r *room) join(k *call) {
 	l := k.caller()
-	k.ring.Stop()
+	k.ringTimer.Stop()
 	r.settings.limitStay(k, time.Now())
 	if r.settings.joinsWithoutVideo(l) {
 		l.member.VideoMuted, l.ownVideoMute = true, true
@@ -122,7 +123,7 @@ func (r *room) join(k *call) {
 		r.session.Most = len(r.members)
 	}
 	if r.settings.Tones && len(r.members) > 1 {
-		r.mixer.Chime(true)
+		r.mixer.ChimeUp()
 	}
 	r.choose()
 }
@@ -139,17 +140,17 @@ func (r *room) leave(k *call) {
 		return
 	}
 	if r.settings.Tones {
-		r.mixer.Chime(false)
+		r.mixer.ChimeDown()
 	}
 	r.choose()
 }
 
 // end ends the room session and the calls of all members.
 func (r *room) end(c Cause) {
-	if r.over {
+	if r.ended {
 		return
 	}
-	r.over = true
+	r.ended = true
 	r.recordings.stop()
 	members := r.members
 	r.members = nil
@@ -208,7 +209,7 @@ func (r *room) run(f func()) {
 			r.end(TemporaryFailure)
 		}
 	}()
-	if !r.over {
+	if !r.ended {
 		f()
 	}
 }
@@ -217,7 +218,7 @@ func (r *room) run(f func()) {
 func (r *room) legs() (all []*leg) {
 	for _, k := range r.members {
 		for _, l := range k.legs {
-			if l.active && !l.over {
+			if l.active && !l.ended {
 				all = append(all, l)
 			}
 		}
@@ -275,7 +276,7 @@ func (r *room) tellUpdated() {
 func (r *room) link(k *call) {
 	for _, l := range k.legs {
 		switch {
-		case l.over || !l.active || l.media == nil:
+		case l.ended || !l.active || l.media == nil:
 		case k.caller().held:
 			r.mixer.Remove(l.media)
 		default:

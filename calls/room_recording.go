@@ -37,7 +37,7 @@ func (s RoomSession) RecordingEvent(sid string, length time.Duration, at time.Ti
 		RoomRecordingReport{s.Document(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})
 }
 
-func (r *room) canBeRecorded() bool { return !r.over }
+func (r *room) canBeRecorded() bool { return !r.ended }
 
 func (r *room) setTaps() { r.mixer.Record(r.recordings.tap(CallerSide)) }
 

@@ -25,7 +25,7 @@ var (
 // capabilities returns what the leg's client may do.
 func (l *leg) capabilities() []string {
 	switch {
-	case l.call.in == nil:
+	case l.call.inRoom == nil:
 		return capabilities
 	case l.isModerator():
 		return moderatorRights
@@ -40,7 +40,7 @@ var errNotModerator = problem.New(problem.Forbidden, "not_permitted", "only mode
 
 // actInRoom executes a command that exists only in rooms. handled is false for other commands.
 func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
-	r := l.call.in
+	r := l.call.inRoom
 	switch cmd.Op {
 	case Lock, Unlock, End, Remove:
 		if !l.isModerator() {
@@ -89,7 +89,7 @@ func (r *room) remove(memberID string) {
 	case l.member.Type == Person:
 		l.call.end(Removed, nil)
 	default:
-		l.leave(Removed, true)
+		l.leave(Removed)
 		r.choose()
 	}
 }
@@ -103,7 +103,7 @@ func (l *leg) isOwn(target string) bool {
 // changeInRoom applies a change to the member that cmd.Target names, or to the client itself if it
 // is "". "all" stands for all members.
 func (l *leg) changeInRoom(cmd Command) {
-	r, target := l.call.in, cmd.Target
+	r, target := l.call.inRoom, cmd.Target
 	own := l.isOwn(target)
 	cmd.Target = ""
 	switch {
@@ -114,7 +114,7 @@ func (l *leg) changeInRoom(cmd Command) {
 			}
 		}
 	case target == "":
-		l.apply(cmd, true)
+		l.apply(cmd, byClient)
 	default:
 		if other := r.leg(target); other != nil {
 			other.apply(cmd, own)
@@ -125,15 +125,15 @@ func (l *leg) changeInRoom(cmd Command) {
 
 // muteByManager mutes or unmutes the microphone of a member, because an operator asked for it.
 func (k *call) muteByManager(muted bool) {
-	if k.in == nil || k.state != InCall {
+	if k.inRoom == nil || k.state != InCall {
 		return
 	}
 	op := Unmute
 	if muted {
 		op = Mute
 	}
-	k.caller().apply(Command{Op: op, Media: []Kind{Audio}}, false)
-	k.in.choose()
+	k.caller().apply(Command{Op: op, Media: []Kind{Audio}}, byOthers)
+	k.inRoom.choose()
 }
 
 // maxVolume is the largest volume that a client can set. The smallest is -maxVolume.
@@ -150,7 +150,7 @@ func (l *leg) setVolume(cmd Command) []string {
 		l.member.OutputVolume = volume
 		names = []string{"output_volume"}
 	}
-	l.call.in.mixer.SetVolumes(l.media, l.member.InputVolume, l.member.OutputVolume)
+	l.call.inRoom.mixer.SetVolumes(l.media, l.member.InputVolume, l.member.OutputVolume)
 	return names
 }
 

@@ -67,8 +67,8 @@ func (s roomSettings) limitStay(k *call, joined time.Time) {
 	if s.RemoveAt != nil {
 		stay = min(stay, time.Until(*s.RemoveAt))
 	}
-	k.longest.Stop()
-	k.longest = time.AfterFunc(stay, func() { k.post(func() { k.end(Removed, nil) }) })
+	k.endTimer.Stop()
+	k.endTimer = time.AfterFunc(stay, func() { k.post(func() { k.end(Removed, nil) }) })
 }
 
 // joinsWithoutVideo reports whether a new member joins with its video muted.

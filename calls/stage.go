@@ -43,7 +43,7 @@ func (s *stage) stop() {
 // Members without video are never shown. Within minSwitch of the last change, choose waits.
 func (r *room) choose() {
 	s := &r.stage
-	if r.over || s.next != nil {
+	if r.ended || s.next != nil {
 		return
 	}
 	if wait := minSwitch - time.Since(s.switched); wait > 0 {
@@ -174,7 +174,7 @@ func (r *room) sourceOf(l *leg) (source *leg) {
 
 // canBeSeen reports whether a leg belongs to a member and sends video.
 func (r *room) canBeSeen(l *leg) bool {
-	return l != nil && l.active && !l.over && l.media != nil && l.video && !l.member.VideoMuted &&
+	return l != nil && l.active && !l.ended && l.media != nil && l.video && !l.member.VideoMuted &&
 		l.call.state == InCall && !l.call.caller().held
 }
 
@@ -182,7 +182,7 @@ func (r *room) canBeSeen(l *leg) bool {
 // that member is still talking, or became the speaker less than minShown ago.
 func (r *room) chooseSpeaker() {
 	s := &r.stage
-	if s.speaker != nil && s.speaker.over {
+	if s.speaker != nil && s.speaker.ended {
 		s.speaker = nil
 	}
 	if s.speaker != nil && s.speaker.member.Talking {
@@ -212,7 +212,7 @@ func (l *leg) tellLayout() { l.tell(Event{Kind: LayoutChanged, Seen: l.sees}) }
 
 // noteVideo records whether the leg's client sends video.
 func (l *leg) noteVideo() {
-	if r := l.call.in; r != nil && l.media != nil {
+	if r := l.call.inRoom; r != nil && l.media != nil {
 		l.video = r.mixer.SendsVideo(l.media)
 		r.choose()
 	}

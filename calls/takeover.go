@@ -92,7 +92,7 @@ func (c *Calls) has(projectID string, ids ...string) bool {
 // attach to it.
 func (c *Calls) revive(r Record, in *room) *call {
 	k := &call{mailbox: &mailbox{}, calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
-		echo: r.To.Address == EchoAddress, in: in, state: InCall, record: r}
+		echo: r.To.Address == EchoAddress, inRoom: in, state: InCall, record: r}
 	if k.roomID == "" {
 		k.roomID = newID()
 	}
@@ -101,19 +101,23 @@ func (c *Calls) revive(r Record, in *room) *call {
 	}
 	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(InCall)
-	k.ring = time.AfterFunc(c.limits.Ring, func() {})
-	k.ring.Stop()
+	k.ringTimer = time.AfterFunc(c.limits.Ring, func() {})
+	k.ringTimer.Stop()
 	left := max(time.Second, c.limits.Most-time.Since(r.Created))
-	k.longest = time.AfterFunc(left, func() { k.post(func() { k.end(NormalClearing, nil) }) })
+	k.endTimer = time.AfterFunc(left, func() { k.post(func() { k.end(NormalClearing, nil) }) })
 
 	caller := fabric.Token{Kind: fabric.SAT, SubscriberID: r.From.SubscriberID}
 	if r.Guest != "" {
 		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest}
 	}
-	k.addAbsentLeg(r.ID, caller, r.From, false, r.CallerControls)
+	k.addLeg(k.newAbsentLeg(r.ID, caller, r.From, r.CallerControls))
 	if !k.echo && in == nil {
 		callee := fabric.Token{Kind: fabric.SAT, SubscriberID: r.To.SubscriberID}
-		k.addAbsentLeg(r.CalleeLeg, callee, r.To, true, r.CalleeControls)
+		l := k.newAbsentLeg(r.CalleeLeg, callee, r.To, r.CalleeControls)
+		l.inbound = true
+		if k.addLeg(l) {
+			k.stopRinging(l)
+		}
 	}
 
 	c.mu.Lock()
@@ -123,17 +127,15 @@ func (c *Calls) revive(r Record, in *room) *call {
 	return k
 }
 
-// addAbsentLeg adds a leg whose client has not reconnected yet. t represents the client's real
+// newAbsentLeg returns a member's leg whose client has not reconnected yet. t represents the client's real
 // token, which is unknown until the client reconnects. Revocations of earlier tokens do not end the
 // leg.
-func (k *call) addAbsentLeg(id string, t fabric.Token, p Party, inbound bool, c Controls) {
+func (k *call) newAbsentLeg(id string, t fabric.Token, p Party, c Controls) *leg {
 	t.ProjectID, t.IssuedAt = k.project, time.Now()
-	l := k.newLeg(id, Client{Token: t}, p, inbound)
+	l := k.newLeg(id, Client{Token: t}, p)
 	l.active, l.socketLost = true, time.Now()
 	l.restore(c)
-	if k.add(l) && inbound {
-		k.stopRinging(l)
-	}
+	return l
 }
 
 // WatchNodes sends [Lost] to this node's clients when the nodes that carry their calls are lost. It

@@ -243,14 +243,16 @@ func newChime(pitches ...float64) []int16 {
 	return all
 }
 
-// Chime implements calls.Mixer.
-func (m *mixer) Chime(rising bool) {
+// ChimeUp implements calls.Mixer.
+func (m *mixer) ChimeUp() { m.playChime(risingChime) }
+
+// ChimeDown implements calls.Mixer.
+func (m *mixer) ChimeDown() { m.playChime(fallingChime) }
+
+func (m *mixer) playChime(chime []int16) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.chime = fallingChime
-	if rising {
-		m.chime = risingChime
-	}
+	m.chime = chime
 }
 
 // addChime adds the next part of a sound. The caller holds mu.

@@ -113,7 +113,7 @@ func TestMixChime(t *testing.T) {
 	a := h.enter(sdp.G722, 0)
 	h.run(5, nil)
 	h.forget()
-	h.mixer.Chime(true)
+	h.mixer.ChimeUp()
 	h.run(15, nil)
 	for _, pitch := range []float64{660, 880} {
 		if got := a.loudness(pitch); got < 1000 {
