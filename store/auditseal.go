@@ -37,7 +37,7 @@ func (s *Audit) SealAudit(ctx context.Context) error {
 		if slices.ContainsFunc(heads, func(h audit.Head) bool { return !h.Bare() }) {
 			return t.sealEarlier(ctx, key, heads)
 		}
-		ring, err := t.ringBonds(ctx)
+		ring, err := t.ringBindings(ctx)
 		if err != nil || len(ring) > 0 {
 			return err
 		}
@@ -82,11 +82,12 @@ func (t tx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) error
 	return nil
 }
 
-// A ringBond names a key in the ring and the beginning of the trail to which it is bound.
-type ringBond struct{ kid, bound string }
+// A ringBinding names a key of the ring, and holds the code that binds it to the beginning of the
+// trail.
+type ringBinding struct{ kid, bound string }
 
-func (t tx) ringBonds(ctx context.Context) ([]ringBond, error) {
-	scan := func(row scanner) (k ringBond, err error) { return k, row.Scan(&k.kid, &k.bound) }
+func (t tx) ringBindings(ctx context.Context) ([]ringBinding, error) {
+	scan := func(row scanner) (k ringBinding, err error) { return k, row.Scan(&k.kid, &k.bound) }
 	return gather(ctx, t, "reading what the ring is bound to", scan, `SELECT kid, bound FROM ring ORDER BY kid`)
 }
 
@@ -109,7 +110,7 @@ func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, 
 		return nil, fmt.Errorf("reading the beginning of the audit trail: %w", err)
 	}
 
-	ring, err := t.ringBonds(ctx)
+	ring, err := t.ringBindings(ctx)
 	if err != nil || unbound(key, ring, beginning) != "" {
 		return nothing, err
 	}
@@ -117,7 +118,7 @@ func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, 
 }
 
 // unbound returns the kid of a key in the ring that is not bound to the given beginning, or "".
-func unbound(key *audit.Key, ring []ringBond, beginning string) string {
+func unbound(key *audit.Key, ring []ringBinding, beginning string) string {
 	for _, k := range ring {
 		if !key.Binds(k.kid, beginning, k.bound) {
 			return k.kid
@@ -128,7 +129,7 @@ func unbound(key *audit.Key, ring []ringBond, beginning string) string {
 
 // verifyRing returns a break for the first lane to whose beginning the key ring is not bound.
 func (s *Audit) verifyRing(ctx context.Context, key *audit.Key, heads []audit.Head) (broken, err error) {
-	ring, err := s.read().ringBonds(ctx)
+	ring, err := s.read().ringBindings(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -27,10 +26,15 @@ func (s *Ring) MasterKeys(ctx context.Context) ([]keys.MasterRecord, error) {
 	return masterTable.gather(ctx, s.watch(), `ORDER BY generation`)
 }
 
-// ReplaceMaster stores a new master key, and the ring sealed with it. From then on, events of the
-// audit trail are written with the new key. The records of earlier events are authenticated with
-// it, if they were valid. Tampering remains detectable. The error is [problem.Conflict] if the ring
-// or the master key was changed in the meantime.
+// ReplaceMaster stores a new master key, and the ring sealed with it. In one transaction, it
+//
+//   - replaces the records of master keys, and the ring, if neither was changed in the meantime,
+//   - locks the lanes of the audit trail,
+//   - authenticates the records of the lanes with the key to, if the previous key did. Tampering
+//     remains detectable,
+//   - writes its own event with the key to, as all later events are.
+//
+// The error is [problem.Conflict] if the ring or the master key was changed in the meantime.
 func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.Key) error {
 	from := s.auditKey.Load()
 	newest := p.Masters[len(p.Masters)-1]
@@ -40,6 +44,7 @@ func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.
 	if err := e.Check(); err != nil {
 		return err
 	}
+
 	return s.changeOnce(ctx, e, func(t tx) error {
 		if err := t.countRing(ctx); err != nil {
 			return err
@@ -48,24 +53,19 @@ func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.
 			return err
 		}
 
-		if _, err := t.Exec(ctx, `UPDATE audit_heads SET seq = seq`); err != nil {
-			return err // locks the lanes
-		}
-		heads, err := t.auditHeads(ctx)
+		heads, err := t.lockLanes(ctx, from.Generation())
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(heads, func(h audit.Head) bool { return h.Generation != from.Generation() }) {
-			return errRingChanged
-		}
-		if err := t.rebind(ctx, p.Ring, heads, from, to); err != nil {
+		if err := t.resealRing(ctx, p.Ring, heads, from, to); err != nil {
 			return err
 		}
+
 		if err := t.rewriteSpans(ctx, from, to); err != nil {
 			return err
 		}
 		for _, h := range heads {
-			if err := t.handOver(ctx, h, from, to); err != nil {
+			if err := t.endSpan(ctx, h, from, to); err != nil {
 				return err
 			}
 		}
@@ -74,6 +74,24 @@ func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.
 	})
 }
 
+// lockLanes locks the lanes of the audit trail until the end of the transaction, and returns their
+// ends. The error is errRingChanged if they are not of the given generation of master keys.
+func (t tx) lockLanes(ctx context.Context, generation int64) ([]audit.Head, error) {
+	if _, err := t.Exec(ctx, `UPDATE audit_heads SET seq = seq`); err != nil {
+		return nil, fmt.Errorf("locking audit lanes: %w", err)
+	}
+	heads, err := t.auditHeads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(heads, func(h audit.Head) bool { return h.Generation != generation }) {
+		return nil, errRingChanged
+	}
+	return heads, nil
+}
+
+// putMasters replaces the records of master keys. The error is errRingChanged if another process
+// has replaced them.
 func (t tx) putMasters(ctx context.Context, p keys.Replacement) error {
 	known, err := masterTable.gather(ctx, t, `ORDER BY generation`)
 	if err != nil {
@@ -95,34 +113,30 @@ func (t tx) putMasters(ctx context.Context, p keys.Replacement) error {
 	return nil
 }
 
-// rebind stores the ring sealed with the new master key. Keys that were bound to the beginning of the
-// trail stay bound to it.
-func (t tx) rebind(ctx context.Context, ring []keys.Resealed, heads []audit.Head, from, to *audit.Key) error {
+// resealRing stores the ring sealed with the new master key. Keys that were bound to the beginning of
+// the trail stay bound to it.
+func (t tx) resealRing(ctx context.Context, ring []keys.Resealed, heads []audit.Head, from, to *audit.Key) error {
 	beginning := ""
-	for _, h := range heads {
-		if h.Begun() {
-			beginning = h.PrunedHash
-			break
-		}
+	if i := slices.IndexFunc(heads, audit.Head.Begun); i >= 0 {
+		beginning = heads[i].PrunedHash
 	}
 
-	bonds, err := t.ringBonds(ctx)
+	bindings, err := t.ringBindings(ctx)
 	if err != nil {
 		return err
 	}
-	for _, k := range bonds {
+	for _, k := range bindings {
 		bound := k.bound
 		if beginning != "" && from.Binds(k.kid, beginning, k.bound) {
 			bound = to.Bind(k.kid, beginning)
 		}
 
-		i := slices.IndexFunc(ring, func(r keys.Resealed) bool { return r.Kid == k.kid })
-		old, sealed := "", ""
-		if i >= 0 {
-			old, sealed = ring[i].Old, ring[i].New
+		var r keys.Resealed // stays empty for a key without a secret
+		if i := slices.IndexFunc(ring, func(r keys.Resealed) bool { return r.Kid == k.kid }); i >= 0 {
+			r = ring[i]
 		}
 		res, err := t.Exec(ctx, `UPDATE ring SET sealed = $2, bound = $3 WHERE kid = $1 AND sealed = $4`,
-			k.kid, sealed, bound, old)
+			k.kid, r.New, bound, r.Old)
 		if err := requireRowOr(errRingChanged, res, err, "ring key"); err != nil {
 			return err
 		}
@@ -130,7 +144,7 @@ func (t tx) rebind(ctx context.Context, ring []keys.Resealed, heads []audit.Head
 	return nil
 }
 
-// rewriteSpans authenticates the records of earlier parts with the new key.
+// rewriteSpans authenticates the records of earlier spans with the new key, if the old key did.
 func (t tx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
 	spans, err := spanTable.gather(ctx, t, `ORDER BY lane, generation`)
 	if err != nil {
@@ -149,9 +163,9 @@ func (t tx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
 	return nil
 }
 
-// handOver ends the part of a lane that was written with the old key. The new key authenticates a
-// lane only if the old key did.
-func (t tx) handOver(ctx context.Context, h audit.Head, from, to *audit.Key) error {
+// endSpan ends the span of a lane that was written with the old key. The new key authenticates a lane
+// only if the old key did.
+func (t tx) endSpan(ctx context.Context, h audit.Head, from, to *audit.Key) error {
 	mac, pruned := h.Mac, h.PrunedMac
 	if from.Ends(h) {
 		mac = to.Mac(audit.EndOfLane, h.Lane, h.Seq, h.Hash)
@@ -180,90 +194,6 @@ func (s *Ring) MarkResealed(ctx context.Context, generation int64, at time.Time)
 		_, err := t.Exec(ctx, `UPDATE master_keys SET resealed = $2 WHERE generation = $1`, generation, micros(at))
 		if err != nil {
 			return fmt.Errorf("updating master key: %w", err)
-		}
-		return nil
-	})
-}
-
-// A Sealed is a column of secrets that the master key seals.
-type Sealed struct {
-	Table, Column string
-	Key           []string // the columns that identify a row, and from which Name derives the secret's name
-	Name          func(key []string) string
-}
-
-// resealBatch is the number of rows that Reseal reads at once.
-const resealBatch = 500
-
-// Reseal replaces each secret of a column by the result of again, unless fresh is set. Secrets that
-// are changed in the meantime, or cannot be opened, are left alone. It returns how many secrets it
-// replaced.
-func (s *Ring) Reseal(
-	ctx context.Context, c Sealed, again func(name, sealed string) (text string, fresh bool, err error),
-) (replaced int, err error) {
-	from := make([]string, len(c.Key))
-	var errs []error
-	for {
-		rows, err := s.sealedRows(ctx, c, from)
-		if err != nil {
-			return replaced, errors.Join(append(errs, err)...)
-		}
-
-		for _, r := range rows {
-			text, fresh, err := again(c.Name(r.key), r.sealed)
-			if err != nil {
-				errs = append(errs, fmt.Errorf("a row of table %s: %w", c.Table, err))
-				continue
-			}
-			if fresh {
-				continue
-			}
-			if err := s.reseal(ctx, c, r, text); err != nil {
-				return replaced, err
-			}
-			replaced++
-		}
-		if len(rows) < resealBatch {
-			return replaced, errors.Join(errs...)
-		}
-		from = rows[len(rows)-1].key
-	}
-}
-
-type sealedRow struct {
-	key    []string
-	sealed string
-}
-
-func (s *Ring) sealedRows(ctx context.Context, c Sealed, from []string) ([]sealedRow, error) {
-	columns, after := quoted(c.Key), "$1"
-	args := []any{from[0]}
-	for i, k := range from[1:] {
-		after += fmt.Sprintf(", $%d", i+2)
-		args = append(args, k)
-	}
-	query := fmt.Sprintf(`SELECT %s, "%s" FROM "%s" WHERE (%s) > (%s) AND "%s" <> '' ORDER BY %s LIMIT %d`,
-		columns, c.Column, c.Table, columns, after, c.Column, columns, resealBatch)
-	return gather(ctx, s.read(), "reading secrets", func(row scanner) (r sealedRow, err error) {
-		r.key = make([]string, len(c.Key))
-		var dest []any
-		for i := range r.key {
-			dest = append(dest, &r.key[i])
-		}
-		return r, row.Scan(append(dest, &r.sealed)...)
-	}, query, args...)
-}
-
-func (s *Ring) reseal(ctx context.Context, c Sealed, r sealedRow, text string) error {
-	query := fmt.Sprintf(`UPDATE "%s" SET "%s" = $1 WHERE "%s" = $2`, c.Table, c.Column, c.Column)
-	args := []any{text, r.sealed}
-	for i, k := range c.Key {
-		query += fmt.Sprintf(` AND "%s" = $%d`, k, i+3)
-		args = append(args, r.key[i])
-	}
-	return s.once(ctx, audit.None("the same secret, sealed again"), func(t tx) error {
-		if _, err := t.Exec(ctx, query, args...); err != nil {
-			return fmt.Errorf("updating secret: %w", err)
 		}
 		return nil
 	})

@@ -194,7 +194,7 @@ func testReseal(t *testing.T, c Config) {
 		}
 	}
 
-	column := Sealed{Table: "certificates", Column: "sealed", Key: []string{"name"},
+	column := SecretColumn{Table: "certificates", Column: "sealed", Key: []string{"name"},
 		Name: func(key []string) string { return key[0] }}
 	bad := errors.New("unreadable")
 	again := func(name, sealed string) (string, bool, error) {
@@ -219,7 +219,7 @@ func testReseal(t *testing.T, c Config) {
 	}
 }
 
-// TestSealedColumns lists the columns with secrets. A new one must be added to sealedColumns of package
+// TestSealedColumns lists the columns with secrets. A new one must be added to secretColumns of package
 // server, too, or be listed here with the reason.
 func TestSealedColumns(t *testing.T) { EachDatabase(t, testSealedColumns) }
 

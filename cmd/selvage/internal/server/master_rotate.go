@@ -16,16 +16,16 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// sealedColumns are the columns of the database with secrets that a key derived from the master key
-// seals. The key ring is sealed with the master key itself.
-func sealedColumns() []store.Sealed {
-	byID := func(table, column string, name func(id string) string) store.Sealed {
-		return store.Sealed{Table: table, Column: column, Key: []string{"id"},
+// secretColumns returns the columns of the database whose secrets are sealed with a key derived from
+// the master key. The key ring is sealed with the master key itself.
+func secretColumns() []store.SecretColumn {
+	byID := func(table, column string, name func(id string) string) store.SecretColumn {
+		return store.SecretColumn{Table: table, Column: column, Key: []string{"id"},
 			Name: func(key []string) string { return name(key[0]) }}
 	}
 	certificates := byID("certificates", "sealed", certs.SecretName)
 	certificates.Key = []string{"name"}
-	return []store.Sealed{
+	return []store.SecretColumn{
 		certificates,
 		byID("devices", "sealed", fabric.DeviceSecretName),
 		byID("grants", "seed", idp.SeedName),
@@ -41,7 +41,7 @@ func sealedColumns() []store.Sealed {
 	}
 }
 
-// ReplaceMaster makes next the master key. If leaked is set, others may know the keys until now. Running
+// ReplaceMaster makes next the master key. If leaked is set, others may know the keys used so far. Running
 // servers that have the new key change to it by themselves.
 func (a *App) ReplaceMaster(ctx context.Context, next []byte, leaked bool) error {
 	p, err := a.Ring.Replace(ctx, next, leaked)
@@ -62,16 +62,16 @@ func (a *App) ReplaceMaster(ctx context.Context, next []byte, leaked bool) error
 	return a.Ring.Sync(ctx)
 }
 
-// prepared holds the master keys of a replacement.
+// prepared holds the master keys of a replacement that is not stored yet.
 type prepared struct{ records []keys.MasterRecord }
 
 func (p prepared) MasterKeys(context.Context) ([]keys.MasterRecord, error) { return p.records, nil }
 
-// Reseal seals all secrets with the newest master key that are not yet, and returns how many. progress
-// is called with the name of each table.
+// Reseal seals all secrets with the newest master key, and returns how many it changed. progress is
+// called with the name of each table.
 func (a *App) Reseal(ctx context.Context, progress func(table string)) (resealed int, err error) {
 	var errs []error
-	for _, c := range sealedColumns() {
+	for _, c := range secretColumns() {
 		n, err := a.Store.Reseal(ctx, c, a.Ring.Reseal)
 		resealed += n
 		errs = append(errs, err)
