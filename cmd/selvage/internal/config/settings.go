@@ -1,7 +1,7 @@
 package config
 
 import (
-	_ "embed"
+	"embed"
 	"encoding"
 	"errors"
 	"fmt"
@@ -50,34 +50,46 @@ func settingsOf(t reflect.Type, prefix string, index []int, comments map[string]
 	return all
 }
 
-//go:embed config.go
-var source string
+//go:embed config.go limits.go
+var sources embed.FS
 
 // fieldComments returns the comments of the fields of Config, by path of the key. It reads them
 // from the source, so that the help of a key is written next to its field.
 func fieldComments() map[string]string {
-	file, err := parser.ParseFile(token.NewFileSet(), "config.go", source, parser.ParseComments)
-	if err != nil {
-		panic(err) // it compiled
+	structs := make(map[string]*ast.StructType)
+	for _, name := range []string{"config.go", "limits.go"} {
+		source, err := sources.ReadFile(name)
+		if err != nil {
+			panic(err) // it is embedded
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
+		if err != nil {
+			panic(err) // it compiled
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if t, ok := n.(*ast.TypeSpec); ok {
+				structs[t.Name.Name], _ = t.Type.(*ast.StructType)
+			}
+			return true
+		})
 	}
+
 	comments := make(map[string]string)
-	var visit func(fields *ast.FieldList, prefix string)
-	visit = func(fields *ast.FieldList, prefix string) {
-		for _, f := range fields.List {
+	var visit func(t *ast.StructType, prefix string)
+	visit = func(t *ast.StructType, prefix string) {
+		for _, f := range t.Fields.List {
 			path := prefix + reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("key")
 			comments[path] = strings.Join(strings.Fields(f.Doc.Text()), " ")
-			if section, ok := f.Type.(*ast.StructType); ok {
-				visit(section.Fields, path+".")
+			section, _ := f.Type.(*ast.StructType)
+			if named, ok := f.Type.(*ast.Ident); ok {
+				section = structs[named.Name]
+			}
+			if section != nil {
+				visit(section, path+".")
 			}
 		}
 	}
-	ast.Inspect(file, func(n ast.Node) bool {
-		config, ok := n.(*ast.StructType)
-		if ok {
-			visit(config.Fields, "")
-		}
-		return !ok // visit descends
-	})
+	visit(structs["Config"], "")
 	return comments
 }
 

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/netip"
 	"net/textproto"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +12,6 @@ import (
 	"github.com/selvage/selvage/internal/backup"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/span"
-	"github.com/selvage/selvage/internal/suggest"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/operator"
 )
@@ -27,12 +23,6 @@ type (
 	texts     []string
 
 	ageRecipients []string
-
-	mediaAddresses []netip.Addr
-	turnURL        string
-	digests        []string
-	portRange      string // two numbers, or 0 for any free ports
-	Services       []string
 
 	connections    int
 	limit          int // 0 for no limit
@@ -55,18 +45,6 @@ type (
 	bucketServing string // how files in an object store reach clients
 	headerName    string // of HTTP, in canonical form
 )
-
-// The services that can be served.
-const (
-	IDP        = "idp"
-	Fabric     = "fabric"
-	Relay      = "relay"
-	Recordings = "recordings"
-	Dashboard  = "dashboard"
-)
-
-// AllServices lists all services.
-var AllServices = []string{IDP, Fabric, Relay, Recordings, Dashboard}
 
 // These headers make the proxy in front send whole files of recordings.
 const (
@@ -116,103 +94,6 @@ func split(text string) []string {
 		}
 	}
 	return parts
-}
-
-func (m *mediaAddresses) UnmarshalText(text []byte) error {
-	*m = nil
-	for _, part := range split(string(text)) {
-		ip, err := netip.ParseAddr(part)
-		if err != nil || ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != "" {
-			return fmt.Errorf("needs IP addresses, such as 203.0.113.7; it has %q", part)
-		}
-		*m = append(*m, ip.Unmap())
-	}
-	return nil
-}
-
-// MarshalText returns the addresses, separated by commas.
-func (m mediaAddresses) MarshalText() ([]byte, error) {
-	var texts []string
-	for _, ip := range m {
-		texts = append(texts, ip.String())
-	}
-	return []byte(strings.Join(texts, ",")), nil
-}
-
-func (r *portRange) UnmarshalText(text []byte) error {
-	*r = portRange(text)
-	if first, last := r.Bounds(); string(text) != "0" && (first < 1024 || last <= first) {
-		return fmt.Errorf("needs a range of at least two ports from 1024 on, such as 20000-20999, or 0; it is %q", text)
-	}
-	return nil
-}
-
-// Bounds returns the first and the last port, or zeros for any free ports.
-func (r portRange) Bounds() (first, last int) {
-	from, to, _ := strings.Cut(string(r), "-")
-	a, err := strconv.ParseUint(from, 10, 16)
-	b, err2 := strconv.ParseUint(to, 10, 16)
-	if err != nil || err2 != nil {
-		return 0, 0
-	}
-	return int(a), int(b)
-}
-
-func (d *digests) UnmarshalText(text []byte) error {
-	*d = nil
-	for _, name := range split(string(text)) {
-		if name != "SHA-256" && name != "MD5" {
-			return fmt.Errorf("needs SHA-256, MD5 or both; it has %q", name)
-		}
-		*d = append(*d, name)
-	}
-	if len(*d) == 0 {
-		return errors.New("needs SHA-256, MD5 or both")
-	}
-	return nil
-}
-
-// MarshalText returns the names, separated by commas.
-func (d digests) MarshalText() ([]byte, error) { return []byte(strings.Join(d, ",")), nil }
-
-func (t *turnURL) UnmarshalText(text []byte) error {
-	*t = turnURL(text)
-	scheme, rest, _ := strings.Cut(string(text), ":")
-	address, transport, _ := strings.Cut(rest, "?")
-	host, port, err := net.SplitHostPort(address)
-	if *t != "" && (scheme != "turn" && scheme != "turns" || err != nil || host == "" || port == "" ||
-		transport != "transport=tcp") {
-		return fmt.Errorf("needs a URL such as turns:turn.example.com:443?transport=tcp; it is %q", text)
-	}
-	return nil
-}
-
-func (s *Services) UnmarshalText(text []byte) error {
-	*s = split(string(text))
-	for _, name := range *s {
-		if !slices.Contains(AllServices, name) {
-			return fmt.Errorf("has no service %q%s", name,
-				suggest.MeantOr(name, AllServices, "there are "+strings.Join(AllServices, ", ")))
-		}
-	}
-	if len(*s) == 0 {
-		return fmt.Errorf("needs at least one of %s", strings.Join(AllServices, ", "))
-	}
-	return nil
-}
-
-// Has reports whether the service is served.
-func (s Services) Has(name string) bool { return slices.Contains(s, name) }
-
-// All reports whether everything that clients of the APIs need is served.
-func (s Services) All() bool { return len(s.missing()) == 0 }
-
-// missing lists the services that clients of the APIs would miss. The dashboard is not one of them,
-// because operators can use the command line instead.
-func (s Services) missing() []string {
-	return slices.DeleteFunc(slices.Clone(AllServices), func(name string) bool {
-		return s.Has(name) || name == Dashboard
-	})
 }
 
 // parseNumber sets n to a number from least to most. Its error ends with hint.

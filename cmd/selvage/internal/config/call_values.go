@@ -1,0 +1,87 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+)
+
+// The types of values that concern the media of calls, and phones.
+type (
+	mediaAddresses []netip.Addr
+	turnURL        string
+	digests        []string
+	portRange      string // two numbers, or 0 for any free ports
+)
+
+func (m *mediaAddresses) UnmarshalText(text []byte) error {
+	*m = nil
+	for _, part := range split(string(text)) {
+		ip, err := netip.ParseAddr(part)
+		if err != nil || ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != "" {
+			return fmt.Errorf("needs IP addresses, such as 203.0.113.7; it has %q", part)
+		}
+		*m = append(*m, ip.Unmap())
+	}
+	return nil
+}
+
+// MarshalText returns the addresses, separated by commas.
+func (m mediaAddresses) MarshalText() ([]byte, error) {
+	var texts []string
+	for _, ip := range m {
+		texts = append(texts, ip.String())
+	}
+	return []byte(strings.Join(texts, ",")), nil
+}
+
+func (r *portRange) UnmarshalText(text []byte) error {
+	*r = portRange(text)
+	if first, last := r.Bounds(); string(text) != "0" && (first < 1024 || last <= first) {
+		return fmt.Errorf("needs a range of at least two ports from 1024 on, such as 20000-20999, or 0; it is %q", text)
+	}
+	return nil
+}
+
+// Bounds returns the first and the last port, or zeros for any free ports.
+func (r portRange) Bounds() (first, last int) {
+	from, to, _ := strings.Cut(string(r), "-")
+	a, err := strconv.ParseUint(from, 10, 16)
+	b, err2 := strconv.ParseUint(to, 10, 16)
+	if err != nil || err2 != nil {
+		return 0, 0
+	}
+	return int(a), int(b)
+}
+
+func (d *digests) UnmarshalText(text []byte) error {
+	*d = nil
+	for _, name := range split(string(text)) {
+		if name != "SHA-256" && name != "MD5" {
+			return fmt.Errorf("needs SHA-256, MD5 or both; it has %q", name)
+		}
+		*d = append(*d, name)
+	}
+	if len(*d) == 0 {
+		return errors.New("needs SHA-256, MD5 or both")
+	}
+	return nil
+}
+
+// MarshalText returns the names, separated by commas.
+func (d digests) MarshalText() ([]byte, error) { return []byte(strings.Join(d, ",")), nil }
+
+func (t *turnURL) UnmarshalText(text []byte) error {
+	*t = turnURL(text)
+	scheme, rest, _ := strings.Cut(string(text), ":")
+	address, transport, _ := strings.Cut(rest, "?")
+	host, port, err := net.SplitHostPort(address)
+	if *t != "" && (scheme != "turn" && scheme != "turns" || err != nil || host == "" || port == "" ||
+		transport != "transport=tcp") {
+		return fmt.Errorf("needs a URL such as turns:turn.example.com:443?transport=tcp; it is %q", text)
+	}
+	return nil
+}
