@@ -54,8 +54,8 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 	return auth, err
 }
 
-// Sign creates a link to a recording in format f. The link is valid for lasts, but not after its
-// maker has ended; see [Owner].
+// Sign creates a link to a recording in format f. The link is valid for the given time, unless its
+// maker ends earlier; see [Owner].
 func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker string) (Link, error) {
 	if r.links == nil {
 		return Link{}, errors.New("signing link: no key is configured")
@@ -74,8 +74,8 @@ func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker st
 }
 
 // Verify reports whether a link to a recording in format f is valid. exp and sig are the link's
-// parameters. If it cannot be known at the moment whether the link is valid, Verify returns an
-// error.
+// parameters. It returns an error if this node cannot tell at the moment whether the link's maker has
+// ended.
 func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (bool, error) {
 	expires, err := strconv.ParseInt(exp, 10, 64)
 	if err != nil || r.links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {

@@ -51,7 +51,7 @@ var _ calls.Mixer = (*mixer)(nil)
 func (e *Engine) NewMixer() calls.Mixer {
 	encoder, err := wav.NewEncoder("g722")
 	if err != nil {
-		panic(err) // package wav has it
+		panic(err) // package wav supports G.722
 	}
 	m := &mixer{engine: e, done: make(chan struct{}), worker: e.newWorker(), encoder: encoder}
 	e.mu.Lock()
@@ -168,7 +168,7 @@ func (m *mixer) mix(now time.Time) {
 	}
 	m.addChime()
 
-	// Those who begin to speak follow the common stream as it was before this frame.
+	// Members who begin to speak follow the common stream as it was before this frame.
 	for _, v := range m.voices {
 		if v.ready(now) && v.shared && !v.sharesStream() {
 			v.encoder.Follow(m.encoder)

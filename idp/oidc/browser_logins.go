@@ -18,7 +18,7 @@ import (
 // logins holds a browser's live logins in a project, the current one first.
 type logins struct {
 	all   []idp.Login
-	inUse bool // whether the first login is the current one; if not, there is none
+	inUse bool // whether there is a current login, which is the first one
 }
 
 // browserLogins reads and changes the list of logins that a browser holds.
@@ -49,8 +49,8 @@ func (bl *browserLogins) live(r *http.Request, projectID string) (l logins, err 
 	return l, nil
 }
 
-// answering returns the login that can answer a request: the one that the person chose, or one of a
-// subscriber whom the request asks for. If the request has neither, it is the current login.
+// answering returns the login that can answer a request: the one that the person chose, or else one of
+// the subscriber whom the request names. If nobody was chosen or named, it is the current login.
 func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
 	is := func(s idp.Login) bool { return s.ID == req.Chosen }
 	switch {

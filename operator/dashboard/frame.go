@@ -143,12 +143,12 @@ func (a *site) nav(v *visit, in fabric.Project) (all []templates.FrameGroup, cru
 	return all, crumbs
 }
 
-// isWithin reports whether path equals of or lies below it. If alone is set, path must equal of.
-func isWithin(path, of string, alone bool) bool {
-	if of == Prefix+"/projects" {
+// isWithin reports whether path is base or below it. If alone is set, only base itself counts.
+func isWithin(path, base string, alone bool) bool {
+	if base == Prefix+"/projects" {
 		alone = true
 	}
-	return path == of || !alone && strings.HasPrefix(path, of+"/")
+	return path == base || !alone && strings.HasPrefix(path, base+"/")
 }
 
 // lastProject returns the project that the operator last visited, or else the first project.

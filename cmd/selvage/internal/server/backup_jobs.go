@@ -15,14 +15,14 @@ import (
 // backupJobs holds the running job of the backup directory, or else the last one. At most one runs at a
 // time, whether the server or an operator began it.
 type backupJobs struct {
-	requested chan dashboard.BackupJob // jobs of operators that have begun, to be run
+	requested chan dashboard.BackupJob // a job that an operator has started; its goroutine takes it
 
 	mu   sync.Mutex
 	last dashboard.BackupJob
 }
 
-// newBackupJobs returns a backupJobs. Its channel holds the only job that can have begun, so that
-// requests do not wait.
+// newBackupJobs returns a backupJobs. Since at most one job runs, its channel has room for the job of
+// every request, and requests do not wait.
 func newBackupJobs() *backupJobs {
 	return &backupJobs{requested: make(chan dashboard.BackupJob, 1)}
 }
