@@ -35,7 +35,7 @@ type Message struct {
 	Previous string // the id of the message before it, or ""; set only by AddMessage
 }
 
-// A Party is who writes or is written to.
+// A Party is the sender or the receiver of a message.
 type Party struct {
 	MemberID     string
 	SubscriberID string `json:",omitempty"` // "" for a guest; not stored
@@ -121,8 +121,8 @@ func (m Message) Event(name fabric.EventName) (fabric.Event, error) {
 	return fabric.NewEvent(name, m.ProjectID, m.ID, m.Created, m.Summary())
 }
 
-// Place sets the id and the time of a message that follows the last one of its conversation. Clocks
-// of nodes differ, so the id may be the next one after the last instead of a new one.
+// Place sets the id and the time of a message that follows the last one of its conversation. If this
+// node's clock is behind, the new id is the successor of the last one.
 func (m *Message) Place(last Conversation) {
 	m.Previous = last.LastID
 	if m.Created.Before(last.LastAt) {

@@ -14,8 +14,8 @@ func (c *Chat) List(ctx context.Context, t fabric.Token, q page.Query) (page.Pag
 	return c.cfg.Store.ListConversations(ctx, t.ProjectID, MemberID(t), q)
 }
 
-// Messages returns the messages of a conversation, the newest first. There are none for those who
-// are not members.
+// Messages returns the messages of a conversation, the newest first. It returns none to
+// callers who are not members.
 func (c *Chat) Messages(
 	ctx context.Context, t fabric.Token, name string, q page.Query,
 ) (p page.Page[Message], err error) {
@@ -37,8 +37,8 @@ func (c *Chat) Messages(
 	return p, errors.Join(err, c.markGone(ctx, t, p.Items))
 }
 
-// AllMessages returns the messages of all conversations of a token's holder, the newest first. For a
-// guest, those of rooms are not among them.
+// AllMessages returns the messages of all conversations of a token's holder, the newest first. It omits
+// the messages of rooms if the holder is a guest.
 func (c *Chat) AllMessages(ctx context.Context, t fabric.Token, q page.Query) (page.Page[Message], error) {
 	p, err := c.cfg.Store.ListMessagesOf(ctx, t.ProjectID, MemberID(t), q)
 	return p, errors.Join(err, c.markGone(ctx, t, p.Items))

@@ -27,9 +27,9 @@ func (c SIPCredential) Codecs() (names []string) {
 // Ciphers returns the SRTP ciphers of the credentials by their names in the API.
 func (c SIPCredential) Ciphers() []string { return ciphersOf(c.Fields) }
 
-// FindAccounts returns the accounts with a username, of subscribers and SIP endpoints. Usernames are
-// unique among those of a project's subscribers and among its endpoints, so there may be several: the
-// password decides which account a phone has. Accounts of disabled subscribers are left out.
+// FindAccounts returns the accounts with a username. In a project, a subscriber and a SIP endpoint may
+// have the same username, and so may accounts of other projects. The password decides which account a
+// phone has. Accounts of disabled subscribers are left out.
 func (sip *SIP) FindAccounts(ctx context.Context, username string) (all []SIPAccount, err error) {
 	found, err := sip.store.NamedSIPCredentials(ctx, username, maxNamesakes)
 	if err != nil {

@@ -244,8 +244,8 @@ func (t Token) reaches(addressID string) bool {
 	return t.Kind == SAT || slices.Contains(t.AddressIDs, addressID)
 }
 
-// RevokeByHand revokes all tokens that an operator has created manually, is creating, or that came
-// from such tokens; see [Issuer].
+// RevokeByHand revokes all tokens that an operator has created manually or is creating at the moment,
+// and all tokens that came from them; see [Issuer].
 func (ts *Tokens) RevokeByHand(ctx context.Context, operatorID string) error {
 	return ts.c.Revocations.Revoke(ctx, revocationUntil(revocation.Key, operatorID, ts.now().Add(disablingTakes)))
 }

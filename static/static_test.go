@@ -11,8 +11,8 @@ import (
 // maxFonts is the most bytes that all fonts together may have.
 const maxFonts = 60_000
 
-// TestFonts shows that stylesheets load fonts from URLs that serve them, for caches to keep, and that
-// the fonts are small and their licenses are served too.
+// TestFonts shows that the fonts in stylesheets exist and may be cached, that they are small, and that
+// their licenses are served, too.
 func TestFonts(t *testing.T) {
 	named := regexp.MustCompile(`url\((.*?)\)`)
 	total := make(map[string]int)

@@ -242,7 +242,8 @@ func TestRegisterInvalid(t *testing.T) {
 	}
 }
 
-// TestRegisterHostile shows that everything a client registers appears in pages and headers only as text, and that oversized and unreadable bodies are refused.
+// TestRegisterHostile shows that everything a client registers appears in pages and headers only as
+// text, and that oversized and unreadable bodies are refused.
 func TestRegisterHostile(t *testing.T) {
 	w := newWorld(t)
 	token := w.initialToken()
