@@ -135,12 +135,15 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Wrap != nil {
 		db = c.Wrap(db)
 	}
+
 	s := newStore(&core{db: db, now: c.Now, lanes: 1})
 	s.known = d.Schema
 	if database.IsServer(c.URL) {
 		s.lanes = serverLanes
 		s.turn.Store(rand.Uint64N(serverLanes)) // so that different nodes begin with different lanes
 	}
+
+	// Lanes without events get their codes before the first change.
 	s.auditKey.Store(c.Audit)
 	if !c.ReadOnly && !c.filling {
 		if err := s.SealAudit(ctx); err != nil {

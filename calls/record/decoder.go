@@ -10,11 +10,15 @@ import (
 
 // A decoder decodes the packets of one sender, even if the codec changes.
 type decoder struct {
-	opus    *opus.Decoder
-	pieces  [aLawCodec + 1]*wav.Decoder
-	doubled doubler
-	narrow  []int16
+	opus   *opus.Decoder               // nil before the first Opus packet, and after a broken one
+	others [aLawCodec + 1]*wav.Decoder // by codec; nil before its first packet
+
+	doubler doubler
+	narrow  []int16 // buffer for samples to be doubled
 }
+
+// wavNames are the names of codecs other than Opus in package wav.
+var wavNames = map[codec]string{g722Codec: "g722", muLawCodec: "mulaw", aLawCodec: "alaw"}
 
 // reset makes the decoder forget all earlier packets.
 func (d *decoder) reset() { *d = decoder{narrow: d.narrow} }
@@ -22,29 +26,32 @@ func (d *decoder) reset() { *d = decoder{narrow: d.narrow} }
 // maxOpus is the longest Opus packet in milliseconds (RFC 6716, section 3.2.5).
 const maxOpus = 120
 
-// decode appends the samples of a packet. It appends nothing if the packet cannot be decoded.
+// decode appends the samples of a packet at the given rate, which is 8000 or 16000 for codecs other than
+// Opus. It appends nothing if the packet cannot be decoded.
 func (d *decoder) decode(to []int16, c codec, payload []byte, rate int) []int16 {
 	if c == opusCodec {
 		return d.decodeOpus(to, payload, rate)
 	}
 
-	if d.pieces[c] == nil {
-		piece, err := wav.NewDecoder(map[codec]string{g722Codec: "g722", muLawCodec: "mulaw", aLawCodec: "alaw"}[c])
+	if d.others[c] == nil {
+		decoder, err := wav.NewDecoder(wavNames[c])
 		if err != nil {
 			return to // wav supports all codecs used here
 		}
-		d.pieces[c] = piece
+		d.others[c] = decoder
 	}
-	n := d.pieces[c].Samples(len(payload))
+	n := d.others[c].Samples(len(payload))
+
+	// G.722 has 16000 samples a second, the other codecs have 8000.
 	if c == g722Codec || rate == 8000 {
 		start := len(to)
 		to = grow(to, n)
-		d.pieces[c].Decode(to[start:], payload)
+		d.others[c].Decode(to[start:], payload)
 		return to
 	}
 	d.narrow = grow(d.narrow[:0], n)
-	d.pieces[c].Decode(d.narrow, payload)
-	return d.doubled.double(to, d.narrow)
+	d.others[c].Decode(d.narrow, payload)
+	return d.doubler.double(to, d.narrow)
 }
 
 // decodeOpus appends the samples of an Opus packet. The packet comes from a client, which may be
@@ -67,11 +74,11 @@ func (d *decoder) tryOpus(to []int16, payload []byte, rate int) (n int, err erro
 		}
 	}()
 	if d.opus == nil {
-		made, err := opus.NewDecoderWithOutput(rate, 1)
+		decoder, err := opus.NewDecoderWithOutput(rate, 1)
 		if err != nil {
 			return 0, fmt.Errorf("decoding Opus: %w", err)
 		}
-		d.opus = &made
+		d.opus = &decoder
 	}
 	return d.opus.DecodeToInt16(payload, to)
 }

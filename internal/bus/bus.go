@@ -82,7 +82,7 @@ type Bus struct {
 	dropLogged       atomic.Pointer[time.Time]
 }
 
-// A question is a request that waits for its answer.
+// A question is a request of this node that waits for its answer.
 type question struct {
 	node   string // the only node that may answer
 	answer chan envelope
@@ -103,8 +103,9 @@ type envelope struct {
 	Failed bool            `json:"failed,omitempty"` // in an answer: an error that clients must not see
 }
 
+// An outgoing is an encoded message in the queue.
 type outgoing struct {
-	node string
+	node string // the receiver
 	text []byte
 }
 
@@ -119,11 +120,18 @@ func New(c Config) *Bus {
 	if c.Secrets == nil {
 		c.Secrets = func() [][sha256.Size]byte { return [][sha256.Size]byte{c.Secret} }
 	}
-	return &Bus{node: c.Node, transports: c.Transports, log: c.Log, answered: c.Answered,
-		handlers: make(map[string]Handler),
-		out:      make(chan outgoing, maxWaiting), slots: make(chan struct{}, answering),
-		asked: make(map[string]question), sealer: newSealer(c.Secrets, c.Node),
-		broadcasts: newBroadcastSealer(c.Secrets, c.Secret, c.Node)}
+	return &Bus{
+		node:       c.Node,
+		sealer:     newSealer(c.Secrets, c.Node),
+		broadcasts: newBroadcastSealer(c.Secrets, c.Secret, c.Node),
+		transports: c.Transports,
+		log:        c.Log,
+		answered:   c.Answered,
+		handlers:   make(map[string]Handler),
+		out:        make(chan outgoing, maxWaiting),
+		slots:      make(chan struct{}, answering),
+		asked:      make(map[string]question),
+	}
 }
 
 // Handle makes h the handler of messages of the given kind.
@@ -170,9 +178,11 @@ func (b *Bus) Ask(ctx context.Context, node, kind string, v, answer any) error {
 		return fmt.Errorf("encoding a request to another node: %w", err)
 	}
 	e := envelope{Kind: kind, ID: uuid.NewString(), Body: body}
+
+	// Register the question first, since the answer may arrive before enqueue returns.
 	answers := make(chan envelope, 1)
 	b.mu.Lock()
-	b.asked[e.ID] = question{node, answers}
+	b.asked[e.ID] = question{node: node, answer: answers}
 	b.mu.Unlock()
 	defer func() {
 		b.mu.Lock()
@@ -223,7 +233,7 @@ func (b *Bus) enqueue(node string, e envelope) error {
 		return problem.New(problem.Unavailable, "temporarily_unavailable", "there are no other servers")
 	}
 	select {
-	case b.out <- outgoing{node, text}:
+	case b.out <- outgoing{node: node, text: text}:
 		return nil
 	default:
 		return errFull

@@ -188,9 +188,9 @@ var (
 // places.
 type Place string
 
-// guess counts a try. It is called before the code is checked, so that concurrent tries cannot
+// countGuess counts a try. It is called before the code is checked, so that concurrent tries cannot
 // exceed the limit.
-func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
+func (f *Factors) countGuess(ctx context.Context, o Owner, at Place) error {
 	n, err := f.c.Sessions.Incr(ctx, guessKey(o, at), GuessWindow)
 	if err != nil {
 		return fmt.Errorf("counting guesses: %w", err)
@@ -204,8 +204,8 @@ func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
 	return nil
 }
 
-// guessed resets the count after a correct code.
-func (f *Factors) guessed(ctx context.Context, o Owner, at Place) {
+// resetGuesses resets the count after a correct code.
+func (f *Factors) resetGuesses(ctx context.Context, o Owner, at Place) {
 	_ = f.c.Sessions.Delete(ctx, guessKey(o, at)) // if this fails, the count expires by itself
 }
 

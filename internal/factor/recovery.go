@@ -53,7 +53,7 @@ func (f *Factors) RecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, er
 
 // UseCode consumes one of the owner's recovery codes.
 func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) error {
-	if err := f.guess(ctx, o, at); err != nil {
+	if err := f.countGuess(ctx, o, at); err != nil {
 		return err
 	}
 
@@ -69,7 +69,7 @@ func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) e
 	if err != nil {
 		return err
 	}
-	f.guessed(ctx, o, at)
+	f.resetGuesses(ctx, o, at)
 	return nil
 }
 

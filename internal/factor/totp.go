@@ -149,7 +149,7 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, co
 	}
 
 	at := Place("set-up " + flow)
-	if err := f.guess(ctx, o, at); err != nil {
+	if err := f.countGuess(ctx, o, at); err != nil {
 		return err
 	}
 
@@ -162,7 +162,7 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, co
 		return conflict(err, ErrEnrolled)
 	}
 
-	f.guessed(ctx, o, at)
+	f.resetGuesses(ctx, o, at)
 	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // if this fails, it expires by itself
 	return nil
 }
@@ -170,7 +170,7 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, co
 // CheckTOTP checks a code from the owner's authenticator app. Each code is accepted only once, and
 // never after a later code (RFC 6238, section 5.2).
 func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string) error {
-	if err := f.guess(ctx, o, at); err != nil {
+	if err := f.countGuess(ctx, o, at); err != nil {
 		return err
 	}
 
@@ -191,7 +191,7 @@ func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string)
 		return conflict(err, ErrUsed)
 	}
 
-	f.guessed(ctx, o, at)
+	f.resetGuesses(ctx, o, at)
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (e *encoder) frame(n int64, padded bool, buf []byte) error {
 			return err
 		}
 	}
-	e.allot(8 * (len(buf) - 4 - e.f.sideInfo()))
+	e.chooseGain(8 * (len(buf) - 4 - e.f.sideInfo()))
 	e.write(padded, buf)
 	return nil
 }
@@ -69,10 +69,10 @@ func (e *encoder) split(n int64) error {
 	return nil
 }
 
-// allot finds the lowest gain at which all granules together take at most the given number of bits.
+// chooseGain finds the lowest gain at which all granules together take at most the given number of bits.
 // The granules use the same gain, except for their offsets. The search starts at an estimate from
 // the energies, so that the result depends only on the frame.
-func (e *encoder) allot(bits int) {
+func (e *encoder) chooseGain(bits int) {
 	lo, hi := -100, 255 // lo is too low, hi is high enough
 	at := e.guess(bits)
 	for tries := 0; hi-lo > 1; tries++ {
@@ -177,7 +177,6 @@ func (e *encoder) write(padded bool, buf []byte) {
 			g.writeValues(&w)
 		}
 	}
-
 	w.end()
 }
 
@@ -209,10 +208,10 @@ func (g *granule) writeSide(w *bitWriter, mpeg1 bool) {
 			w.put(uint32(s), 3)
 		}
 	}
+
 	if mpeg1 {
 		w.put(0, 1) // preflag
 	}
-
 	w.put(uint32(g.scale), 1)
 	w.put(uint32(g.quadTable), 1)
 }
