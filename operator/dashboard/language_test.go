@@ -34,7 +34,7 @@ func TestLanguage(t *testing.T) {
 		base + "/kinds/conference_rooms": {"Konferenzraum anlegen", "Höchstzahl der Mitglieder",
 			"0 heißt: ohne Grenze."},
 		base + "/clients/new":  {"OAuth-Client anlegen", "Browser-App", "Eine je Zeile"},
-		"/dashboard/operators": {"ann@example.com", "<bdi>alle Projekte</bdi>", "Eigentümer"},
+		"/dashboard/operators": {"ann@example.com", "<bdi>allen Projekten</bdi>", "Eigentümer"},
 	} {
 		body := german(path)
 		for _, want := range wants {
