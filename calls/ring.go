@@ -12,8 +12,8 @@ import (
 // lookUp bounds how long a call in progress waits for the list of online sockets.
 const lookUp = 5 * time.Second
 
-// mostRung limits how many sockets of a subscriber ring, and how many phones.
-const mostRung = 10
+// maxDevices limits how many sockets of a subscriber ring, and how many phones.
+const maxDevices = 10
 
 // try rings the targets of a route at the same time. If none of them can ring, the call is forwarded or
 // ends.
@@ -73,7 +73,7 @@ func (k *call) socketsOf(ctx context.Context, t target) ([]Socket, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range online[:min(len(online), mostRung)] {
+		for _, s := range online[:min(len(online), maxDevices)] {
 			all = append(all, Socket{Node: s.Node, ID: s.ID})
 		}
 	}
@@ -91,7 +91,7 @@ func (k *call) ringSocket(s Socket, to Party) {
 			ringing++
 		}
 	}
-	if ringing >= mostAtOnce {
+	if ringing >= maxRinging {
 		return
 	}
 
@@ -210,7 +210,7 @@ func (c *Calls) isBusy(subscriberID string, sockets int, callers []account) bool
 		return false
 	}
 
-	mostOfOne := max(c.limits.Ringing-1, 1) * sockets
+	maxOfCaller := max(c.limits.Ringing-1, 1) * sockets
 	return h.ringing >= c.limits.Ringing*sockets ||
-		slices.ContainsFunc(callers, func(a account) bool { return h.ringingBy[a.id] >= mostOfOne })
+		slices.ContainsFunc(callers, func(a account) bool { return h.ringingBy[a.id] >= maxOfCaller })
 }

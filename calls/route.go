@@ -31,8 +31,8 @@ type target struct {
 
 // The limits of routes.
 const (
-	mostRoutes  = 10 // of a call, so that forwards in circles end
-	mostAtOnce  = 40 // clients that ring at the same time
+	maxRoutes   = 10 // of a call, so that forwards in circles end
+	maxRinging  = 40 // clients that ring at the same time
 	resolveTime = 3 * time.Second
 )
 
@@ -143,7 +143,7 @@ func (p *planner) forward(ctx context.Context, text, by string, before []string)
 	case err != nil:
 		return nil, err
 	case reason != "":
-	case slices.Contains(before, to.key()), p.planned >= mostRoutes:
+	case slices.Contains(before, to.key()), p.planned >= maxRoutes:
 		reason = reasonForwardLoop
 	default:
 		return p.plan(ctx, to, by, before)
@@ -219,7 +219,7 @@ func (p *planner) add(ctx context.Context, r *route, to Party) error {
 	}
 	phones, err := p.calls.phonesOf(ctx, p.project, to)
 	if err == nil {
-		r.targets = append(r.targets, target{to, phones[:min(len(phones), mostRung)]})
+		r.targets = append(r.targets, target{to, phones[:min(len(phones), maxDevices)]})
 	}
 	return err
 }

@@ -35,7 +35,7 @@ type Session struct {
 	Ended      time.Time // when the session was ended before it expired, or zero
 	UserAgent  string
 	Address    string
-	Unseen     bool // the login came from a new network, so the operator is to be notified; not stored
+	Unseen     bool // the login came from a new network, so the operator is notified; not stored
 }
 
 // A Visitor describes the browser that signs in.

@@ -13,11 +13,11 @@ import (
 	"github.com/selvage/selvage/internal/uuid7"
 )
 
-// maxPending is the most accesses that wait to be written. More are written at once. While that fails,
-// at most mostPending wait, and further ones are lost.
+// batchSize is the number of accesses after which they are written at once. While writing fails, at most
+// maxPending of them wait, and further ones are lost.
 const (
-	maxPending  = 1000
-	mostPending = 10 * maxPending
+	batchSize  = 1000
+	maxPending = 10 * batchSize
 )
 
 // An Access describes the requests of one client for the media of a recording within an hour.
@@ -95,9 +95,9 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 	}
 	if known := r.accesses.pending[key]; known != nil {
 		known.Requests, known.Bytes, known.Last = known.Requests+1, known.Bytes+a.Bytes, a.Last
-	} else if len(r.accesses.pending) < mostPending {
+	} else if len(r.accesses.pending) < maxPending {
 		r.accesses.pending[key] = &a
-		full = len(r.accesses.pending)%maxPending == 0
+		full = len(r.accesses.pending)%batchSize == 0
 	}
 	r.accesses.mu.Unlock()
 

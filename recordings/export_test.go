@@ -1,7 +1,7 @@
 package recordings
 
-// MostPending is the most accesses that wait to be written.
-const MostPending = mostPending
+// MaxPending is the most accesses that wait to be written.
+const MaxPending = maxPending
 
 // PendingAccesses returns how many accesses wait to be written.
 func (r *Recordings) PendingAccesses() int {

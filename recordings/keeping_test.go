@@ -343,10 +343,10 @@ func TestAccessesWithoutDatabase(t *testing.T) {
 	if err := w.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for i := range recordings.MostPending + 100 {
+	for i := range recordings.MaxPending + 100 {
 		w.NoteAccess(t.Context(), recordings.Access{RecordingID: rec.ID, Actor: fmt.Sprint("key:", i)})
 	}
-	if n := w.PendingAccesses(); n != recordings.MostPending {
-		t.Errorf("%d accesses wait, want %d", n, recordings.MostPending)
+	if n := w.PendingAccesses(); n != recordings.MaxPending {
+		t.Errorf("%d accesses wait, want %d", n, recordings.MaxPending)
 	}
 }

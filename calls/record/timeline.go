@@ -83,7 +83,7 @@ func (s *segment) fitLine() {
 			to++
 		}
 		for i := from; i < to; i++ {
-			least[i] = leastOf(w[max(from, i-reach):min(to, i+reach+1)])
+			least[i] = lowestBase(w[max(from, i-reach):min(to, i+reach+1)])
 		}
 		if from > 0 {
 			w[from].leap = true
@@ -105,7 +105,7 @@ func (s *segment) breaks(from, at int) bool {
 		return false
 	}
 	before, after := w[max(from, at-reach):at], w[at:min(len(w), at+reach)]
-	change := leastOf(after) - leastOf(before)
+	change := lowestBase(after) - lowestBase(before)
 	if old, ok := lastReport(before); ok {
 		if now, ok := firstReport(after); ok {
 			change = now - old
@@ -114,7 +114,7 @@ func (s *segment) breaks(from, at int) bool {
 	return time.Duration(max(change, -change))*time.Microsecond > leap
 }
 
-func leastOf(w []window) int64 {
+func lowestBase(w []window) int64 {
 	least := w[0].base
 	for i := range w {
 		least = min(least, w[i].base)

@@ -73,7 +73,7 @@ type Section struct {
 	Crypto  []Crypto // the author's keys for SRTP, the best suite first; filled by ParsePhone alone
 }
 
-// A Direction is who sends in a section, from the point of view of the description's author.
+// A Direction states which side sends in a section, from the point of view of the description's author.
 type Direction string
 
 // The directions (RFC 8866, section 6.7).

@@ -30,7 +30,7 @@ type discovery struct {
 	metadata map[openTo]metadata
 }
 
-// openTo is who may register in at least one project. The document depends on it.
+// openTo states who may register in at least one project. The document depends on it.
 type openTo struct{ people, clients bool }
 
 func newDiscovery(c *core) (*discovery, error) {

@@ -33,7 +33,7 @@ const (
 
 	maxSide = 4096 // pixels on each side of the uploaded picture
 	// maxPixels is the most pixels in total, since a few kilobytes may decompress to gigabytes.
-	// Decoding takes 4 bytes per pixel, so at most 4 MiB. See mostPixels for formats that take
+	// Decoding takes 4 bytes per pixel, so at most 4 MiB. See pixelLimit for formats that take
 	// more.
 	maxPixels = 1 << 20
 	// maxScans is the most scans in a JPEG. A scan takes few bytes, but decoding it visits every
@@ -117,7 +117,7 @@ func checkHeader(param string, raw []byte) error {
 	if w < 1 || h < 1 || w > maxSide || h > maxSide {
 		return problem.BadParam(param, "%s has %d by %d pixels; each side must be at most %d", param, w, h, maxSide)
 	}
-	if kind, most := mostPixels(raw, format, config.ColorModel); w*h > most {
+	if kind, most := pixelLimit(raw, format, config.ColorModel); w*h > most {
 		return problem.BadParam(param, "%s has %d by %d pixels; %s may have %d in all", param, w, h, kind, most)
 	}
 
@@ -127,9 +127,9 @@ func checkHeader(param string, raw []byte) error {
 	return nil
 }
 
-// mostPixels returns how many pixels a picture of this kind may have, so that decoding it takes at
+// pixelLimit returns how many pixels a picture of this kind may have, so that decoding it takes at
 // most 4 MiB, and what the kind is called.
-func mostPixels(raw []byte, format string, model color.Model) (kind string, most int) {
+func pixelLimit(raw []byte, format string, model color.Model) (kind string, most int) {
 	deep := []color.Model{color.NRGBA64Model, color.RGBA64Model, color.Gray16Model}
 	switch {
 	case slices.Contains(deep, model): // 8 bytes per pixel, and twice the time

@@ -33,7 +33,7 @@ func valuesFrom(
 	return sent, errs
 }
 
-// valueOf returns one member as JSON, or nil if the member is to be omitted.
+// valueOf returns one member as JSON, or nil if the member must be omitted.
 func valueOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
@@ -70,7 +70,7 @@ func valueOf(
 	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // forms send CRLF line ends
 }
 
-// empty returns the value that an empty input stands for, or nil if the member is to be omitted.
+// empty returns the value that an empty input stands for, or nil if the member must be omitted.
 func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 	switch {
 	case isNew && !f.Required, !isNew && old == nil:

@@ -8,7 +8,7 @@ import "math"
 const (
 	onAbove, offAbove   = 9.0, 5.0 // above the noise
 	onFrom, offFrom     = -50.0, -55.0
-	leastNoise, atMost  = -70.0, -45.0 // limits of the noise level
+	minNoise, maxNoise  = -70.0, -45.0 // limits of the noise level
 	slotsToBegin        = 3
 	pauseSlots          = 15
 	final               = pauseSlots + 1 // age at which a decision is final, in slots
@@ -33,7 +33,7 @@ type voice struct {
 }
 
 func newVoice() voice {
-	v := voice{noise: atMost, least: math.Inf(1)}
+	v := voice{noise: maxNoise, least: math.Inf(1)}
 	for i := range v.windows {
 		v.windows[i] = math.Inf(1)
 	}
@@ -72,7 +72,7 @@ func (v *voice) learn() {
 	for _, least := range v.windows {
 		noise = min(noise, least)
 	}
-	v.noise = min(max(decibels(noise), leastNoise), atMost)
+	v.noise = min(max(decibels(noise), minNoise), maxNoise)
 	if v.slots%noiseWindow == 0 {
 		v.windows[v.slots/noiseWindow%window], v.least = v.least, math.Inf(1)
 	}

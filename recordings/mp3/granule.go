@@ -37,7 +37,7 @@ const (
 	maxBits   = 4095
 	rounding  = 0.4054 // below 0.5, since decoders raise values to the power of 4/3
 	unit      = 150    // gain at which a step is one unit of a 16-bit sample
-	leastGain = unit - 12
+	floorGain = unit - 12
 )
 
 // steps holds, for each gain, the factor by which mags are multiplied.
@@ -70,7 +70,7 @@ func (g *granule) limit() {
 	for _, m := range g.mags[:g.used] {
 		top = max(top, m)
 	}
-	g.minGain = leastGain
+	g.minGain = floorGain
 	for g.minGain < 255 && float32(top*steps[g.minGain]) > maxValue {
 		g.minGain++
 	}
