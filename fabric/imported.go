@@ -123,7 +123,7 @@ func (ss *Subscribers) Import(
 }
 
 // Import creates a resource of a kind, with its first address. If dry is set, it only checks the
-// members, except that a handler exists.
+// members. It does not check then whether a handler exists.
 func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind, kept Identity,
 	sent map[string]json.RawMessage, dry bool,
 ) (Resource, error) {

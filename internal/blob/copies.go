@@ -22,7 +22,7 @@ type copies struct {
 
 	mu      sync.Mutex
 	used    int64
-	order   []aCopy // the one used last is the last one
+	order   []aCopy // by last use, the oldest first
 	copying map[string]bool
 	closed  bool
 	running sync.WaitGroup
@@ -84,8 +84,8 @@ func (c *copies) open(key string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// add makes a copy in the background, unless one is being made, it is too large, or there are many
-// others. A blob that is needed often is then copied at another time.
+// add copies a blob in the background. It does nothing if the blob is too large or is being copied, or if
+// maxCopying other blobs are. A blob that is read often is copied at a later request.
 func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

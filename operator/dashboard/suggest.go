@@ -140,7 +140,7 @@ func (a *tokenPages) clientID(v *visit, param, text string) (string, error) {
 	return only(ids, param, text, "OAuth client")
 }
 
-// only returns the one id that was found for a name.
+// only returns the id that was found for a name, or an error if none or several were found.
 func only(ids []string, param, name, thing string) (string, error) {
 	switch len(ids) {
 	case 1:
@@ -161,7 +161,7 @@ func (a *site) subscriberID(v *visit, text string) (string, error) {
 	return cmp.Or(s.ID, "nobody"), problem.IgnoreNotFound(err)
 }
 
-// offerResources turns the input that holds the id of a handling resource into a list of names. If the
+// offerResources turns the input for the id of a handler into a list of names of resources. If the
 // project has too many resources for a list, the input suggests some of them.
 func (a *resourcePages) offerResources(v *visit, f *form) error {
 	in := cmp.Or(findInput(f.Inputs, "calling_handler_resource_id"), findInput(f.More, "calling_handler_resource_id"))
