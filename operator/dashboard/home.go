@@ -135,7 +135,7 @@ const expiresSoon = 14 * 24 * time.Hour
 // attention returns what needs attention in a project and, for owners, in the installation.
 func (a *projectPages) attention(v *visit) (all []attention, err error) {
 	if v.operator.Check(operator.KeepOperators, "") == nil {
-		if all, err = a.installationAttention(v.r.Context()); err != nil {
+		if all, err = a.installationAttention(v); err != nil {
 			return nil, err
 		}
 	}
@@ -163,9 +163,9 @@ const maxFindings = 4
 
 // installationAttention returns what needs attention in the installation: mails that failed, and
 // findings of the last checks.
-func (a *projectPages) installationAttention(ctx context.Context) (all []attention, err error) {
+func (a *projectPages) installationAttention(v *visit) (all []attention, err error) {
 	if a.Installation.Mailing != nil {
-		dead, err := a.Installation.Mailing.List(ctx, "dead", page.Query{Size: 1})
+		dead, err := a.Installation.Mailing.List(v.r.Context(), "dead", page.Query{Size: 1})
 		if err != nil {
 			return nil, err
 		}
@@ -178,8 +178,8 @@ func (a *projectPages) installationAttention(ctx context.Context) (all []attenti
 	}
 	for _, f := range a.Installation.Findings() {
 		if (f.Status == "failed" || f.Status == "warning") && len(all) < maxFindings {
-			all = append(all, attention{status{verdicts[f.Status].Kind, f.Group + ": " + f.Name}, f.Found,
-				Prefix + "/settings/doctor"})
+			check := v.say(f.Group) + ": " + v.say(f.Name)
+			all = append(all, attention{status{verdicts[f.Status].Kind, check}, f.Found, Prefix + "/settings/doctor"})
 		}
 	}
 	return all, nil

@@ -33,7 +33,9 @@ func TestLanguage(t *testing.T) {
 			"<title>Webhooks · selvage</title>"},
 		base + "/kinds/conference_rooms": {"Konferenzraum anlegen", "Höchstzahl der Mitglieder",
 			"0 heißt: ohne Grenze."},
-		base + "/clients/new":  {"OAuth-Client anlegen", "Browser-App", "Eine je Zeile"},
+		base + "/clients/new": {"OAuth-Client anlegen", "Browser-App", "Eine je Zeile"},
+		"/dashboard/settings/doctor": {"Daten: Platz", "der Server läuft als root, was er nicht braucht",
+			"Prüfen Sie die Dateien.", "12 widgets"},
 		"/dashboard/operators": {"ann@example.com", "<bdi>allen Projekten</bdi>", "Eigentümer"},
 	} {
 		body := german(path)

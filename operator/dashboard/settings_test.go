@@ -41,7 +41,10 @@ func (w *world) installation() dashboard.Installation {
 
 		Examine: func(context.Context) []dashboard.Finding {
 			return []dashboard.Finding{{Group: "Data", Name: "space", Found: "1 MB free",
-				Remedy: "buy a disk", Status: "failed"}}
+				Remedy: "buy a disk", Status: "failed"},
+				{Group: "Process", Name: "account", Found: "the server runs as root, which it does not need",
+					Remedy: "check the files", Status: "warning"},
+				{Group: "Data", Name: "space", Found: "12 widgets", Status: "ok"}}
 		},
 	}
 }

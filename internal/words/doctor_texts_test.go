@@ -1,0 +1,76 @@
+package words_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// doctorTexts returns the texts of the checks of `selvage doctor`, which a page shows: their names, what
+// they found if it has no values, and the remedies.
+func doctorTexts(t *testing.T) (all []string) {
+	t.Helper()
+	files, err := filepath.Glob("../../cmd/selvage/internal/doctor/*.go")
+	if err != nil || len(files) < 15 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	add := func(from []ast.Expr) {
+		for _, e := range from {
+			if text, ok := constant(e); ok && text != "" && !strings.Contains(text, "%") {
+				all = append(all, text)
+			}
+		}
+	}
+
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if texts, ok := findingArgs[nameOf(n.Fun)]; ok {
+					add(n.Args[:texts])
+				}
+			case *ast.CompositeLit:
+				if isCheck(n) {
+					add(n.Elts[:2])
+				}
+			}
+			return true
+		})
+	}
+	return slices.Compact(all)
+}
+
+// findingArgs are the functions of package doctor whose first arguments are texts, with their number.
+var findingArgs = map[string]int{"finef": 1, "skippedf": 1, "warnedf": 2, "brokenf": 2, "of": 1}
+
+// isCheck reports whether a literal is a check: its group, its name, and a function.
+func isCheck(n *ast.CompositeLit) bool {
+	if len(n.Elts) != 3 {
+		return false
+	}
+	_, group := constant(n.Elts[0])
+	_, name := constant(n.Elts[1])
+	return group && name
+}
+
+// nameOf returns the name of a called function or method.
+func nameOf(f ast.Expr) string {
+	switch f := f.(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}
