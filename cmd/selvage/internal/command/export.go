@@ -27,7 +27,8 @@ reads with either kind of database. A file named - is stdout.
 
 The file contains the hashes of passwords, API keys and client secrets, so keep it private. It contains no
 logins, tokens, second factors, devices, recordings, calls, messages or audit trail: to move a whole
-installation, use selvage backup or selvage migrate copy.`
+installation, use selvage backup or selvage migrate copy. The command prints what else it leaves out, such
+as webhooks, phone numbers and retention rules.`
 	cmd.Flags().String("project", "", "export only this project, an `id`")
 	return cmd
 }
@@ -39,7 +40,11 @@ func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args 
 	}
 	progress := c.NewProgress("record")
 	conf := transfer.ExportConfig{Fabric: a.Fabric, IDP: a.IDP, Version: c.build.Version, Now: time.Now(),
-		Projects: projects, Step: progress.Step}
+		Projects: projects, Step: progress.Step,
+		CountRules: func(ctx context.Context, projectID string) (int, error) {
+			rules, err := a.Store.ListRules(ctx, projectID)
+			return len(rules), err
+		}}
 
 	var sum transfer.Summary
 	write := func(w io.Writer) error {
