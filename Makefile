@@ -20,7 +20,7 @@ SCREENSHOTS ?= build/screenshots
 SBOM ?= build/selvage.cdx.json
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test attack race screenshots lint fuzz sbom vuln bench bench-peers release firstrun
+.PHONY: run build sdk check test attack faults race screenshots lint fuzz sbom vuln bench bench-peers release firstrun
 
 run: build ## build and serve on embedded defaults; ARGS holds more flags
 	$(BINARY) serve $(ARGS)
@@ -46,6 +46,10 @@ test: build ## every test; installs missing packages on Debian
 attack: ## the attacks, on SQLite and PostgreSQL, and two nodes on PostgreSQL and Redis
 	@SELVAGE_TEST_BYSTANDER=1 $(MAKE) --no-print-directory test PARTS="-jobs 1 attack-on-sqlite \
 		attack-on-postgres attack-on-redis times-on-sqlite times-on-postgres nodes-on-redis"
+
+faults: ## kills, races, and lost databases and nodes; LONG=1 takes as long as a release requires
+	@$(MAKE) --no-print-directory test PARTS="faults-on-sqlite faults-on-postgres faults-on-redis \
+		outages-on-sqlite nodes-on-redis nodes-on-cluster"
 
 race: ## every script under the race detector, commands included
 	@$(MAKE) --no-print-directory test PARTS=race
