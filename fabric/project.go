@@ -49,6 +49,9 @@ type ProjectStore interface {
 // DefaultRecordRate is the RecordRate of a new project.
 const DefaultRecordRate = 2500
 
+// MaxUploadRate is the largest UploadRate of a project.
+const MaxUploadRate = 1_000_000
+
 // A Project is a tenant. Everything else belongs to one project and is invisible to
 // others.
 type Project struct {
@@ -70,6 +73,9 @@ type Project struct {
 
 	OutboundCalls    OutboundCalls // whether calls to phone numbers and gateways are permitted
 	OutboundPrefixes Prefixes      // of the phone numbers that may be called
+
+	RecordingQuota int64 // most bytes that its recordings may use; 0 means no limit
+	UploadRate     int64 // most uploads of recordings per minute; 0 means no limit
 
 	Created time.Time
 	Updated time.Time
@@ -125,6 +131,9 @@ type ProjectChange struct {
 
 	OutboundCalls    *OutboundCalls
 	OutboundPrefixes *Prefixes
+
+	RecordingQuota *int64
+	UploadRate     *int64
 }
 
 // Check reports everything that is wrong with the change.
@@ -135,6 +144,12 @@ func (c ProjectChange) Check() error {
 	}
 	if c.RecordRate != nil && *c.RecordRate < 0 {
 		errs = append(errs, problem.BadParam("record_rate", "record_rate must not be negative"))
+	}
+	if c.RecordingQuota != nil && *c.RecordingQuota < 0 {
+		errs = append(errs, problem.BadParam("recording_quota", "recording_quota must not be negative"))
+	}
+	if c.UploadRate != nil && (*c.UploadRate < 0 || *c.UploadRate > MaxUploadRate) {
+		errs = append(errs, problem.BadParam("upload_rate", "upload_rate must be from 0 to %d", MaxUploadRate))
 	}
 	if c.MediaAuth != nil && !slices.Contains(MediaAuths, *c.MediaAuth) {
 		errs = append(errs, problem.BadParam(

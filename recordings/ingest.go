@@ -28,13 +28,16 @@ type Upload struct {
 	// Hints are the sender's names for the file, the best first. Each is a name, a path or a
 	// Content-Type. They are only needed for audio without a header.
 	Hints []string
+	// Own means that this deployment recorded the call. Its quota does not apply then, because the
+	// audio is already stored and would otherwise be kept as a spool forever.
+	Own bool
 }
 
 // Ingest stores an upload and creates its recording. If the upload repeats an earlier one, Ingest
 // returns the earlier recording, with added false. A file without audible audio is stored with the
 // status [Absent]. Nothing remains of an upload that is refused, interrupted or wrongly described.
 func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, added bool, err error) {
-	rate, err := r.store.RecordRate(ctx, u.ProjectID)
+	terms, err := r.admit(ctx, u)
 	if err != nil {
 		return Recording{}, false, err
 	}
@@ -42,9 +45,9 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 
 	var about Description
 	var subscribers []string
-	var file File
+	var twin Twin
+	settle := func(int64) {}
 	write := func(f File) (parts map[string][]byte, err error) {
-		file = f
 		facts, err := r.receive(f, u, &rec)
 		if err != nil {
 			return nil, err
@@ -55,7 +58,12 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		if subscribers, err = r.subscribers(ctx, u.ProjectID, about); err != nil {
 			return nil, err
 		}
-		return r.measure(f, facts, &rec), nil
+		parts = r.measure(f, facts, &rec)
+		if twin, err = r.findTwin(ctx, rec, f); err != nil || twin != (Twin{}) {
+			return parts, err
+		}
+		settle, err = r.reserve(ctx, rec.ProjectID, terms.Quota, rec.Bytes)
+		return parts, err
 	}
 
 	// Complete the recording only after write, because its price depends on the duration.
@@ -65,11 +73,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 			rec.ErrorCode = about.ErrorCode
 		}
 		rec.Callback = about.Callback.withDefaults()
-		twin, err := r.findTwin(ctx, rec, file)
-		if err != nil {
-			return false, err
-		}
-		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
+		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), terms.RecordRate)
 		kept, added, err = r.store.AddRecording(
 			ctx, rec, Arrival{
 				Identity:      about.identity(rec.SHA256),
@@ -82,7 +86,9 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		return added && kept.MediaKey == rec.MediaKey, err
 	}
 
-	if err := r.media.Put(rec.ID, write, commit); err != nil {
+	err = r.media.Put(rec.ID, write, commit)
+	settle(bytesIf(added && err == nil, rec))
+	if err != nil {
 		return Recording{}, false, err
 	}
 
@@ -91,6 +97,14 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 			"Idempotency-Key was used before for a different file: SHA-256 was %s, now %s", kept.SHA256, rec.SHA256)
 	}
 	return kept, added, nil
+}
+
+// bytesIf returns the size of a recording that was added, and otherwise 0.
+func bytesIf(added bool, r Recording) int64 {
+	if !added {
+		return 0
+	}
+	return r.Bytes
 }
 
 // begin returns a new recording of a project without its description.

@@ -53,6 +53,10 @@ type Config struct {
 	// accepts every URL.
 	CheckURL func(param, url string) error
 
+	// CountUpload counts an upload to a project, and returns problem.RateLimited if it had more than
+	// perMinute. nil counts nothing.
+	CountUpload func(ctx context.Context, projectID string, perMinute int64) error
+
 	MaxUpload int64         // maximum size of an upload, in bytes; 0 means DefaultMaxUpload
 	Wait      time.Duration // how long a recording waits for its media; 0 means DefaultWait
 	Links     Links         // signs links to media; nil disables them
@@ -72,6 +76,8 @@ type Recordings struct {
 	subscriberOf func(ctx context.Context, projectID, address string) (string, error)
 	calls        Calls
 	checkURL     func(param, url string) error
+	countUpload  func(ctx context.Context, projectID string, perMinute int64) error
+	quotas       quotas
 	maxUpload    int64
 	wait         time.Duration
 	links        Links
@@ -98,6 +104,9 @@ func New(c Config) *Recordings {
 	if c.CheckURL == nil {
 		c.CheckURL = func(string, string) error { return nil }
 	}
+	if c.CountUpload == nil {
+		c.CountUpload = func(context.Context, string, int64) error { return nil }
+	}
 	if c.MaxUpload == 0 {
 		c.MaxUpload = DefaultMaxUpload
 	}
@@ -113,7 +122,7 @@ func New(c Config) *Recordings {
 
 	return &Recordings{
 		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, calls: c.Calls,
-		checkURL:  c.CheckURL,
+		checkURL: c.CheckURL, countUpload: c.CountUpload,
 		maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, checkMaker: c.CheckMaker, now: c.Now,
 		log: c.Log, measuring: make(chan struct{},
 			max(1, runtime.GOMAXPROCS(0)/2)), // leaves the other CPUs to requests
@@ -173,9 +182,11 @@ type Store interface {
 	// the same size, SHA-256, format and levels as that of r. If there is none, FindTwin returns the
 	// zero Twin.
 	FindTwin(ctx context.Context, r Recording) (Twin, error)
-	// RecordRate returns a project's price per minute, in millionths of its currency. If the
-	// project is unknown, it returns problem.NotFound.
-	RecordRate(ctx context.Context, projectID string) (int64, error)
+	// Terms returns a project's terms for uploads. If the project is unknown, it returns
+	// problem.NotFound.
+	Terms(ctx context.Context, projectID string) (Terms, error)
+	// StoredBytes returns the bytes that the recordings of a project use.
+	StoredBytes(ctx context.Context, projectID string) (int64, error)
 	// MediaAuth returns who may fetch the media of a project. If the project is unknown, it returns
 	// problem.NotFound.
 	MediaAuth(ctx context.Context, projectID string) (MediaAuth, error)

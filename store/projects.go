@@ -23,11 +23,12 @@ var projectTable = table[fabric.Project]{
 	name:  "projects",
 	thing: "project",
 	columns: `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
-	logo, terms_uri, policy_uri, record_calls, client_registration, outbound_calls, outbound_prefixes`,
+	logo, terms_uri, policy_uri, record_calls, client_registration, outbound_calls, outbound_prefixes,
+	recording_quota, upload_rate`,
 	fields: func(p *fabric.Project) []any {
 		return []any{&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
 			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy, &p.RecordCalls,
-			&p.ClientRegistration, &p.OutboundCalls, &p.OutboundPrefixes}
+			&p.ClientRegistration, &p.OutboundCalls, &p.OutboundPrefixes, &p.RecordingQuota, &p.UploadRate}
 	},
 }
 
@@ -64,12 +65,14 @@ func (s *Projects) UpdateProject(
 				record_calls = COALESCE($11, record_calls),
 				client_registration = COALESCE($12, client_registration),
 				outbound_calls = COALESCE($13, outbound_calls),
-				outbound_prefixes = COALESCE($14, outbound_prefixes), updated = $5
+				outbound_prefixes = COALESCE($14, outbound_prefixes),
+				recording_quota = COALESCE($15, recording_quota), upload_rate = COALESCE($16, upload_rate),
+				updated = $5
 			WHERE id = $1 RETURNING `+projectTable.columns,
 			id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
 			(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy,
 			(*string)(c.RecordCalls), (*string)(c.ClientRegistration),
-			(*string)(c.OutboundCalls), (*string)(c.OutboundPrefixes)))
+			(*string)(c.OutboundCalls), (*string)(c.OutboundPrefixes), c.RecordingQuota, c.UploadRate))
 
 		if isUnique(err) {
 			return p, problem.Taken("client_registration", "another project already has open client registration")
@@ -78,7 +81,9 @@ func (s *Projects) UpdateProject(
 			"media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
 			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy,
 			"record_calls", string(p.RecordCalls), "client_registration", string(p.ClientRegistration),
-			"outbound_calls", string(p.OutboundCalls), "outbound_prefixes", string(p.OutboundPrefixes))
+			"outbound_calls", string(p.OutboundCalls), "outbound_prefixes", string(p.OutboundPrefixes),
+			"recording_quota", strconv.FormatInt(p.RecordingQuota, 10),
+			"upload_rate", strconv.FormatInt(p.UploadRate, 10))
 		return p, err
 	})
 }

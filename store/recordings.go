@@ -197,10 +197,21 @@ func (t tx) lockTwin(ctx context.Context, twin recordings.Twin) (bool, error) {
 	return n == 1, err
 }
 
-// RecordRate returns a project's price per recorded minute.
-func (s *Recordings) RecordRate(ctx context.Context, projectID string) (rate int64, err error) {
-	err = s.read().Row(ctx, `SELECT record_rate FROM projects WHERE id = $1`, projectID).Scan(&rate)
-	return rate, checkRow(err, "project")
+// Terms returns a project's terms for uploads.
+func (s *Recordings) Terms(ctx context.Context, projectID string) (terms recordings.Terms, err error) {
+	err = s.read().Row(ctx, `SELECT record_rate, recording_quota, upload_rate FROM projects WHERE id = $1`,
+		projectID).Scan(&terms.RecordRate, &terms.Quota, &terms.UploadRate)
+	return terms, checkRow(err, "project")
+}
+
+// StoredBytes returns the bytes that the recordings of a project use. Shared bytes count once.
+func (s *Recordings) StoredBytes(ctx context.Context, projectID string) (bytes int64, err error) {
+	err = s.read().Row(ctx, `SELECT CAST(COALESCE(SUM(`+storedSQL+`), 0) AS BIGINT)
+		FROM recordings WHERE project_id = $1 AND deleted = 0`, projectID).Scan(&bytes)
+	if err != nil {
+		return 0, fmt.Errorf("adding up stored bytes: %w", err)
+	}
+	return bytes, nil
 }
 
 // MediaAuth returns a project's policy for fetching media.

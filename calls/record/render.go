@@ -94,7 +94,7 @@ func (s *Spools) ingest(ctx context.Context, file *os.File, rec recordings.Recor
 		d.ErrorCode = recordings.Incomplete
 	}
 	_, _, err = s.recordings.Ingest(ctx, recordings.Upload{
-		ProjectID: rec.ProjectID, Body: wav.NewView(source),
+		ProjectID: rec.ProjectID, Body: wav.NewView(source), Own: true,
 		Describe: func() (recordings.Description, error) { return d, nil },
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // A Name names a limit. It is a key in the section "limits" of the configuration, except for
-// LoginPerDevice, whose rate is that of LoginPerAccount.
+// LoginPerDevice, whose rate is that of LoginPerAccount, and Uploads, whose rate each project sets.
 type Name string
 
 // The names of the limits.
@@ -39,6 +39,7 @@ const (
 	SIPPerUser            Name = "sip_per_user"             // wrong SIP credentials for a username, from a network
 	SIPPerNetwork         Name = "sip_per_network"          // wrong SIP credentials from a network
 	MediaMissesPerNetwork Name = "media_misses_per_network" // requests for unknown recordings from a network
+	Uploads               Name = "uploads"                  // uploads of recordings to a project
 )
 
 // Rates holds the rate of each limit. A limit without a rate, or with a rate without
@@ -87,6 +88,14 @@ func (l *Limiter) Set(rates Rates) {
 func (l *Limiter) Take(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {
+		return nil
+	}
+	return refused(l.ask(ctx, keyOf(name, who), rate, 1))
+}
+
+// TakeOf is like Take, with a rate that the caller chooses.
+func (l *Limiter) TakeOf(ctx context.Context, name Name, who string, rate session.Rate) error {
+	if l == nil || rate.Burst <= 0 {
 		return nil
 	}
 	return refused(l.ask(ctx, keyOf(name, who), rate, 1))

@@ -158,3 +158,19 @@ func TestStoreUnavailable(t *testing.T) {
 		t.Errorf("Take with a canceled context = %v, want Canceled", err)
 	}
 }
+
+// TestTakeOf shows that callers with rates of their own are limited by these.
+func TestTakeOf(t *testing.T) {
+	ctx := t.Context()
+	l := New(open(t), Rates{})
+	for who, most := range map[string]int{"low": 1, "high": 3} {
+		rate := Of(most, time.Hour)
+		for range most {
+			wantFree(t, "TakeOf", l.TakeOf(ctx, Uploads, who, rate))
+		}
+		wantLimited(t, "TakeOf over the rate", l.TakeOf(ctx, Uploads, who, rate))
+	}
+	wantFree(t, "TakeOf without a rate", l.TakeOf(ctx, Uploads, "low", Of(0, time.Hour)))
+	var none *Limiter
+	wantFree(t, "TakeOf of a nil Limiter", none.TakeOf(ctx, Uploads, "low", Of(1, time.Hour)))
+}

@@ -1,7 +1,10 @@
 package dashboard
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
@@ -67,6 +70,7 @@ type rulesPage struct {
 	Registration, Factors, Media, Recording choice
 	Clients, Outbound                       choice
 	Prefixes                                string
+	Quota, Uploads                          int64 // 0 means no limit
 	MayChange                               bool
 	Form                                    form
 }
@@ -81,6 +85,8 @@ func (a *rulePages) showRules(v *visit) error {
 		Clients:   findChoice(clientRules, string(v.project.ClientRegistration)),
 		Outbound:  findChoice(outboundRules, string(v.project.OutboundCalls)),
 		Prefixes:  string(v.project.OutboundPrefixes),
+		Quota:     v.project.RecordingQuota,
+		Uploads:   v.project.UploadRate,
 		MayChange: v.mayIn(operator.Write),
 	})
 }
@@ -125,6 +131,11 @@ func (v *visit) rulesForm() form {
 			Options: selectChoices(outboundRules, string(v.project.OutboundCalls))},
 		{Kind: "text", Name: "outbound_prefixes", Label: "Prefixes that may be called",
 			Hint: "Such as +49 +43, separated by spaces.", Value: string(v.project.OutboundPrefixes)},
+		{Kind: "text", Name: "recording_quota", Label: "Quota of recordings",
+			Hint:  "Most bytes that the recordings may use; 0 for no limit.",
+			Value: fmt.Sprint(v.project.RecordingQuota)},
+		{Kind: "text", Name: "upload_rate", Label: "Uploads per minute",
+			Hint: "Most uploads of recordings per minute; 0 for no limit.", Value: fmt.Sprint(v.project.UploadRate)},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
@@ -163,6 +174,20 @@ func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 	if text, ok := changed("outbound_prefixes", string(v.project.OutboundPrefixes)); ok {
 		c.OutboundPrefixes = (*fabric.Prefixes)(&text)
 	}
+
+	number := func(name string, current int64) (changedTo *int64) {
+		text, ok := changed(name, fmt.Sprint(current))
+		if !ok {
+			return nil
+		}
+		n, wrong := strconv.ParseInt(text, 10, 64)
+		if wrong != nil {
+			err = errors.Join(err, problem.BadParam(name, "%s must be a whole number", name))
+		}
+		return &n
+	}
+	c.RecordingQuota = number("recording_quota", v.project.RecordingQuota)
+	c.UploadRate = number("upload_rate", v.project.UploadRate)
 	return c, err
 }
 

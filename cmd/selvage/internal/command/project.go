@@ -27,6 +27,8 @@ var projectView = cli.View[fabric.Project]{
 			Clients    string   `json:"client_registration"`
 			Outbound   string   `json:"outbound_calls"`
 			Prefixes   []string `json:"outbound_prefixes"`
+			Quota      int64    `json:"recording_quota"`
+			UploadRate int64    `json:"upload_rate"`
 			Color      string   `json:"color,omitempty"`
 			Logo       string   `json:"logo,omitempty"`
 			Terms      string   `json:"tos_uri,omitempty"`
@@ -44,6 +46,8 @@ var projectView = cli.View[fabric.Project]{
 			Clients:    string(p.ClientRegistration),
 			Outbound:   string(p.OutboundCalls),
 			Prefixes:   append([]string{}, p.OutboundPrefixes.List()...),
+			Quota:      p.RecordingQuota,
+			UploadRate: p.UploadRate,
 			Color:      p.Color,
 			Logo:       p.Logo,
 			Terms:      p.Terms,
@@ -74,6 +78,12 @@ var projectView = cli.View[fabric.Project]{
 		}},
 		{Name: "Outbound prefixes", Detail: true, Value: func(p fabric.Project) string {
 			return cli.Join(p.OutboundPrefixes.List())
+		}},
+		{Name: "Recording quota", Detail: true, Value: func(p fabric.Project) string {
+			return orNoLimit(p.RecordingQuota, "bytes")
+		}},
+		{Name: "Uploads", Detail: true, Value: func(p fabric.Project) string {
+			return orNoLimit(p.UploadRate, "per minute")
 		}},
 		{Name: "Color", Detail: true, Value: func(p fabric.Project) string { return p.Color }},
 		{Name: "Logo", Detail: true, Value: func(p fabric.Project) string { return p.Logo }},
@@ -116,6 +126,14 @@ var clientRegistrationText = map[fabric.ClientRegistration]string{
 	fabric.ClientsOpen:    "open: any client can register itself",
 }
 
+// orNoLimit formats a limit, of which 0 means none.
+func orNoLimit(n int64, unit string) string {
+	if n == 0 {
+		return "no limit"
+	}
+	return fmt.Sprintf("%d %s", n, unit)
+}
+
 // formatPrice formats millionths of a dollar.
 func formatPrice(micros int64) string { return fmt.Sprintf("$%d.%06d", micros/1e6, micros%1e6) }
 
@@ -147,6 +165,8 @@ func addProjectFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.String("name", "", "`name` of the project")
 	f.Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
+	f.Int64("recording-quota", 0, "most `bytes` that the recordings may use; 0 for no limit")
+	f.Int64("upload-rate", 0, "most `uploads` of recordings per minute; 0 for no limit")
 	f.String("color", "", "`color` of buttons on pages and in mails, such as #2f4b9b")
 	f.String("logo", "", "`file` with a logo for pages and mails, PNG, JPEG or WebP; \"\" for none")
 	f.String("tos-uri", "", "`uri` of the terms of service, shown on sign-in pages; \"\" for none")
@@ -201,12 +221,16 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		all := fabric.JoinPrefixes(*prefixes)
 		change.OutboundPrefixes = &all
 	}
-	if cmd.Flags().Changed("record-rate") {
-		rate, err := cmd.Flags().GetInt64("record-rate")
+	for name, field := range map[string]**int64{"record-rate": &change.RecordRate,
+		"recording-quota": &change.RecordingQuota, "upload-rate": &change.UploadRate} {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		n, err := cmd.Flags().GetInt64(name)
 		if err != nil {
 			return fabric.Project{}, err
 		}
-		change.RecordRate = &rate
+		*field = &n
 	}
 	picture, given, err := flagLogo(cmd)
 	if err != nil {

@@ -39,6 +39,7 @@ func projectFields(p *fabric.Project) []field {
 		{"color", &p.Color}, {"tos_uri", &p.Terms}, {"policy_uri", &p.Privacy}, {"registration", &p.Registration},
 		{"record_calls", &p.RecordCalls}, {"client_registration", &p.ClientRegistration},
 		{"outbound_calls", &p.OutboundCalls}, {"outbound_prefixes", &p.OutboundPrefixes},
+		{"recording_quota", &p.RecordingQuota}, {"upload_rate", &p.UploadRate},
 	}
 }
 
@@ -133,6 +134,9 @@ func changeOf(old, p fabric.Project) fabric.ProjectChange {
 
 		OutboundCalls:    changed(old.OutboundCalls, p.OutboundCalls),
 		OutboundPrefixes: changed(old.OutboundPrefixes, p.OutboundPrefixes),
+
+		RecordingQuota: changed(old.RecordingQuota, p.RecordingQuota),
+		UploadRate:     changed(old.UploadRate, p.UploadRate),
 	}
 }
 

@@ -102,3 +102,8 @@ func (a *App) countMediaMiss(r *http.Request) (found func(), err error) {
 	found = func() { a.limits.Unpass(limit.MediaMissesPerNetwork, network) }
 	return found, err
 }
+
+// countUpload counts an upload of a recording to a project.
+func (a *App) countUpload(ctx context.Context, projectID string, perMinute int64) error {
+	return a.limits.TakeOf(ctx, limit.Uploads, projectID, limit.Of(int(perMinute), time.Minute))
+}

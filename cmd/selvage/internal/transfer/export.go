@@ -91,7 +91,8 @@ func (e *exporter) project(_ context.Context, p fabric.Project) error {
 	return e.write(kindProject, Project{Kind: kindProject, ID: p.ID, Name: p.Name, RecordRate: p.RecordRate,
 		MediaAuth: p.MediaAuth, RequireFactor: p.RequireFactor, Color: p.Color, Terms: p.Terms, Privacy: p.Privacy,
 		Registration: p.Registration, RecordCalls: p.RecordCalls, ClientRegistration: p.ClientRegistration,
-		OutboundCalls: p.OutboundCalls, OutboundPrefixes: p.OutboundPrefixes, Created: p.Created})
+		OutboundCalls: p.OutboundCalls, OutboundPrefixes: p.OutboundPrefixes,
+		RecordingQuota: p.RecordingQuota, UploadRate: p.UploadRate, Created: p.Created})
 }
 
 func (e *exporter) keys(ctx context.Context, p fabric.Project) error {

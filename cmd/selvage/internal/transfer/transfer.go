@@ -74,6 +74,8 @@ type (
 		ClientRegistration fabric.ClientRegistration `json:"client_registration"`
 		OutboundCalls      fabric.OutboundCalls      `json:"outbound_calls"`
 		OutboundPrefixes   fabric.Prefixes           `json:"outbound_prefixes,omitempty"`
+		RecordingQuota     int64                     `json:"recording_quota,omitempty"`
+		UploadRate         int64                     `json:"upload_rate,omitempty"`
 		Created            time.Time                 `json:"created_at,omitzero"`
 	}
 	// A Key is a record of a [fabric.APIKey].

@@ -1,0 +1,113 @@
+package recordings
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Terms are what a project pays for uploads, and how many it may have.
+type Terms struct {
+	RecordRate int64 // price per minute, in millionths of the project's currency
+	Quota      int64 // most bytes that the project's recordings may use; 0 means no limit
+	UploadRate int64 // most uploads per minute; 0 means no limit
+}
+
+// A node adds up the bytes of a project when it needs them and its last sum is older than sumLife. In
+// between, it counts its own uploads, but not those of other nodes. Before it refuses an upload, it adds
+// up again if the sum is older than refusalLife, since recordings may have been deleted.
+const (
+	sumLife     = time.Minute
+	refusalLife = 5 * time.Second
+)
+
+// quotas holds the bytes that projects with a quota use.
+type quotas struct {
+	mu       sync.Mutex
+	projects map[string]*usedBytes
+}
+
+// usedBytes are the bytes that a project uses.
+type usedBytes struct {
+	mu      sync.Mutex
+	summed  time.Time // when sum was read; zero means never
+	sum     int64     // as stored
+	added   int64     // by uploads that have ended since
+	pending int64     // of uploads that are being stored
+}
+
+// of returns the bytes that a project uses.
+func (q *quotas) of(projectID string) *usedBytes {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.projects == nil {
+		q.projects = make(map[string]*usedBytes)
+	}
+	u := q.projects[projectID]
+	if u == nil {
+		u = new(usedBytes)
+		q.projects[projectID] = u
+	}
+	return u
+}
+
+// reserve takes bytes of a project's quota for an upload. The caller must call settle when the upload
+// has ended, with the bytes that it has added. If bytes is 0, reserve only checks that the quota is not
+// used up. If the quota does not suffice, reserve returns problem.Forbidden.
+func (r *Recordings) reserve(
+	ctx context.Context, projectID string, quota, bytes int64,
+) (settle func(added int64), err error) {
+	nothing := func(int64) {}
+	if quota == 0 {
+		return nothing, nil
+	}
+	u := r.quotas.of(projectID)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, life := range []time.Duration{sumLife, refusalLife} {
+		if now := r.now(); u.summed.IsZero() || now.Sub(u.summed) >= life {
+			sum, err := r.store.StoredBytes(ctx, projectID)
+			if err != nil {
+				return nothing, err
+			}
+			u.sum, u.added, u.summed = sum, 0, now
+		}
+		if u.used()+max(bytes, 1) <= quota {
+			u.pending += bytes
+			return func(added int64) { u.settle(bytes, added) }, nil
+		}
+	}
+	return nothing, problem.New(problem.Forbidden, "quota_exceeded",
+		"the recordings of the project use %d bytes of its quota of %d: delete some, or raise the quota",
+		u.used(), quota)
+}
+
+// used returns all bytes in use.
+func (u *usedBytes) used() int64 { return u.sum + u.added + u.pending }
+
+// settle ends a reservation.
+func (u *usedBytes) settle(reserved, added int64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pending -= reserved
+	u.added += added
+}
+
+// admit returns the terms for an upload. It returns problem.RateLimited if the project has had too many
+// uploads within a minute, and problem.Forbidden if its quota is used up, before the body is read.
+func (r *Recordings) admit(ctx context.Context, u Upload) (Terms, error) {
+	terms, err := r.store.Terms(ctx, u.ProjectID)
+	if err != nil || u.Own {
+		terms.Quota = 0
+		return terms, err
+	}
+	if terms.UploadRate > 0 {
+		if err := r.countUpload(ctx, u.ProjectID, terms.UploadRate); err != nil {
+			return Terms{}, err
+		}
+	}
+	_, err = r.reserve(ctx, u.ProjectID, terms.Quota, 0)
+	return terms, err
+}

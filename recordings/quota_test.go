@@ -1,0 +1,152 @@
+package recordings_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// limitTo sets the quota and the upload rate of the project.
+func (w *world) limitTo(t *testing.T, quota, rate int64) {
+	t.Helper()
+	c := fabric.ProjectChange{RecordingQuota: &quota, UploadRate: &rate}
+	if _, err := w.store.UpdateProject(t.Context(), w.project, c, w.now); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// distinct returns the file of a recording that differs from those with other numbers.
+func distinct(t *testing.T, n byte) string {
+	t.Helper()
+	file := corpusFile(t, "canonical_44.wav")
+	file[len(file)-1] = n
+	return string(file)
+}
+
+// TestQuota shows that uploads are refused once the quota is used up, that nothing of them remains, that
+// equal files need no quota, and that deleting a recording makes room again.
+func TestQuota(t *testing.T) {
+	everyMedia(t, func(t *testing.T, w *world, _ blob.Store, _ string) {
+		size := int64(len(distinct(t, 0)))
+		w.limitTo(t, 2*size+1, 0)
+		var first recordings.Recording
+		for n := range byte(2) {
+			rec, _, err := w.upload(t.Context(), distinct(t, n), recordings.Description{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			first = rec
+		}
+
+		refused := func(name string) {
+			t.Helper()
+			_, _, err := w.upload(t.Context(), distinct(t, 9), recordings.Description{})
+			if p := problem.First(err); p == nil || p.Kind != problem.Forbidden || p.Code != "quota_exceeded" {
+				t.Errorf("%s: %v, want quota_exceeded", name, err)
+			}
+			w.wantUsage(t, 2*size, 2*size)
+		}
+		refused("over the quota")
+		if _, added, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{}); err != nil || !added {
+			t.Errorf("an equal file: added %v, %v", added, err)
+		}
+		if err := w.Delete(t.Context(), w.project, first.Sid); err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(6 * time.Second)
+		if _, _, err := w.upload(t.Context(), distinct(t, 9), recordings.Description{}); err != nil {
+			t.Errorf("after a deletion: %v", err)
+		}
+	})
+}
+
+// TestQuotaAtOnce shows that concurrent uploads cannot use more than the quota.
+func TestQuotaAtOnce(t *testing.T) {
+	w := newWorld(t)
+	const fit, uploads = 3, 12
+	w.limitTo(t, fit*int64(len(distinct(t, 0))), 0)
+	var added, refused atomic.Int64
+	var all sync.WaitGroup
+	for n := range byte(uploads) {
+		file := distinct(t, n)
+		all.Go(func() {
+			switch _, _, err := w.upload(context.Background(), file, recordings.Description{}); {
+			case err == nil:
+				added.Add(1)
+			case errors.Is(err, problem.Forbidden):
+				refused.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+
+	if added.Load() != fit || refused.Load() != uploads-fit {
+		t.Errorf("%d were stored and %d refused, want %d and %d", added.Load(), refused.Load(), fit, uploads-fit)
+	}
+	if files := w.keys(t); len(files) != fit {
+		t.Errorf("%d files, want %d", len(files), fit)
+	}
+}
+
+// TestFullQuota shows that the body of an upload is not read when the quota is used up, and that the
+// quota does not apply to calls that this deployment recorded.
+func TestFullQuota(t *testing.T) {
+	w := newWorld(t)
+	w.limitTo(t, 1, 0)
+	own := recordings.Upload{ProjectID: w.project, Body: strings.NewReader(distinct(t, 0)), Own: true,
+		Describe: saying(recordings.Description{})}
+	if _, added, err := w.Ingest(t.Context(), own); err != nil || !added {
+		t.Fatalf("a call of this deployment: added %v, %v", added, err)
+	}
+	w.wantUnread(t, problem.Forbidden)
+}
+
+// wantUnread checks that an upload is refused before its body is read.
+func (w *world) wantUnread(t *testing.T, want problem.Kind) {
+	t.Helper()
+	body := strings.NewReader(distinct(t, 1))
+	_, _, err := w.Ingest(t.Context(), recordings.Upload{ProjectID: w.project, Body: body,
+		Describe: saying(recordings.Description{})})
+	if !errors.Is(err, want) || body.Len() != int(body.Size()) {
+		t.Errorf("Ingest = %v, with %d bytes of %d left, want %v before the body is read", err, body.Len(),
+			body.Size(), want)
+	}
+}
+
+// TestUploadRate shows that uploads of a project with a rate are counted, and refused before their
+// bodies are read.
+func TestUploadRate(t *testing.T) {
+	var counted []string
+	tooMany := problem.New(problem.RateLimited, "rate_limit_exceeded", "too many requests")
+	w := newWorld(t, func(c *recordings.Config) {
+		c.CountUpload = func(_ context.Context, projectID string, perMinute int64) error {
+			if counted = append(counted, projectID); int64(len(counted)) > perMinute {
+				return tooMany
+			}
+			return nil
+		}
+	})
+	if _, _, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{}); err != nil || counted != nil {
+		t.Fatalf("without a rate: %v, counted %v", err, counted)
+	}
+
+	w.limitTo(t, 0, 1)
+	if _, _, err := w.upload(t.Context(), distinct(t, 0), recordings.Description{}); err != nil {
+		t.Fatal(err)
+	}
+	w.wantUnread(t, problem.RateLimited)
+	if len(counted) != 2 || counted[0] != w.project {
+		t.Errorf("counted %v, want two of %s", counted, w.project)
+	}
+}
