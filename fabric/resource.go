@@ -285,8 +285,11 @@ func (rs *Resources) Delete(ctx context.Context, projectID string, k *kinds.Kind
 func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) error {
 	defer rs.caches.forget()
 	var end revocation.Revocation
-	if typ == EndpointKind || typ == GatewayKind {
+	switch typ {
+	case EndpointKind:
 		end = permanentRevocation(revocation.Token, id, rs.now()) // the id of the tokens that stand for its phones
+	case GatewayKind:
+		end = permanentRevocation(revocation.Key, id, rs.now()) // the KeyID of the tokens of its calls, in and out
 	}
 	err := rs.store.DeleteResource(ctx, projectID, typ, id, end, rs.event(ResourceDeleted, rs.now()))
 	switch {

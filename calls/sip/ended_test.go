@@ -108,3 +108,49 @@ func TestEndedRegistration(t *testing.T) {
 		t.Errorf("after a change of the password, the contacts are %q, want only the new one", m.header("Contact"))
 	}
 }
+
+// TestDeletedGateway shows that the deletion of a gateway ends its calls: one that came from it, and one that
+// left through it.
+func TestDeletedGateway(t *testing.T) {
+	for name, begin := range map[string]func(w *world, carrier *phone) (peer *phone){
+		"from it": func(w *world, carrier *phone) *phone {
+			bob := w.newPhone("bob")
+			bob.register()
+			w.assign("+49305551234", "bob")
+			carrier.user = "+4917612345"
+			carrier.send(carrier.write(carrier.invitation("49305551234"), ""))
+			carrier.expect("100")
+			carrier.expect("180")
+			bob.respond(bob.expect("INVITE"), "200 OK", bob.offer("sendrecv"))
+			bob.expect("ACK")
+			carrier.expect("200")
+			return bob
+		},
+		"through it": func(w *world, carrier *phone) *phone {
+			alice := w.newPhone("alice")
+			alice.dial("+4930123456")
+			carrier.respond(carrier.expect("INVITE"), "200 OK", carrier.offer("sendrecv"))
+			carrier.expect("ACK")
+			alice.expect("200")
+			return alice
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t).watched()
+			carrier, id := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
+			w.permit(fabric.OutboundOn, "+49")
+			if err := w.server.ReadGateways(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			peer := begin(w, carrier)
+
+			kind := w.fabric.Resources.Kinds().ByType(fabric.GatewayKind)
+			if err := w.fabric.Resources.Delete(t.Context(), w.project, kind, id); err != nil {
+				t.Fatal(err)
+			}
+			carrier.isHungUp()
+			peer.respond(peer.expect("BYE"), "200 OK", "")
+			w.isOver()
+		})
+	}
+}

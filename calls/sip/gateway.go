@@ -178,8 +178,8 @@ func (s *Server) removeTrunk(t *stream, key trunk) {
 func (s *Server) ringGateway(to calls.Socket, e calls.Event) {
 	id, _, _ := strings.Cut(to.ID, "/")
 	d := &dialog{server: s, key: dialogKey{rand.Text() + "@selvage", newTag()}, leg: e.Leg, node: e.Node, sdp: e.SDP,
-		client: calls.Client{Socket: to, Token: fabric.Token{Kind: fabric.Guest, ID: id, ProjectID: e.Project,
-			IssuedAt: time.Now()}}}
+		client: calls.Client{Socket: to, Token: fabric.Token{Kind: fabric.Guest, ID: id, KeyID: id,
+			ProjectID: e.Project, IssuedAt: time.Now()}}}
 	if s.add(d) {
 		go func() {
 			defer s.recoverPanic()
