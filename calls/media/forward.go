@@ -74,8 +74,8 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 			Time: p.time, Arrived: now, Payload: plain[p.offset:p.end]})
 	}
 
-	if s.kind == calls.Audio && s.leg.voice != nil && slices.Contains(mixable, f.names[p.kind]) {
-		s.leg.voice.in.put(f.names[p.kind], p.time, plain[p.offset:p.end])
+	if v := s.leg.voice.Load(); v != nil && s.kind == calls.Audio {
+		v.put(f.names[p.kind], p.time, plain[p.offset:p.end])
 	}
 	if fan := s.fan.Load(); fan != nil {
 		w.forwardAll(s, *fan, plain, p, now)

@@ -78,7 +78,7 @@ func (h *hall) enter(codec string, pitch float64) *talker {
 	}
 
 	l := h.engine.newLeg(nil, calls.Terms{})
-	l.voice = &voice{leg: l}
+	l.voice.Store(&voice{leg: l})
 	s := l.newSection(sdp.Section{Kind: "audio", Mid: "0", Direction: sdp.SendReceive,
 		Codecs: []sdp.Codec{c.codec}}, nil)
 	l.sections = []*section{s}
@@ -87,7 +87,7 @@ func (h *hall) enter(codec string, pitch float64) *talker {
 	s.out.setKeys(s.transport, contexts(h.t, profile))
 	s.transport.path.Store(&path{udp: h.engine.udp, remote: sink.LocalAddr().(*net.UDPAddr).AddrPort()})
 	h.engine.table.claimAddress(c.at, s.transport, time.Now())
-	l.voice.reroute()
+	l.voice.Load().reroute()
 	c.leg = l
 	h.mixer.Add(l)
 	h.members = append(h.members, c)

@@ -28,7 +28,8 @@ type leg struct {
 	watches  *leg                // in a room, the leg whose video this client sees
 	watched  []*leg              // in a room, the legs whose clients see this client
 
-	voice     *voice // nil if the audio is not mixed; fixed
+	mixed     bool                  // made for a mixer, so its audio must have a codec that can be mixed; fixed
+	voice     atomic.Pointer[voice] // nil if the audio is not mixed
 	closed    atomic.Bool
 	done      chan struct{} // closed with the leg
 	muteAudio atomic.Bool
@@ -168,7 +169,7 @@ func (l *leg) canUse(old *section, offer, answer *sdp.Section) bool {
 
 // canMix reports whether a mixer can mix an accepted section, if the leg is made for one.
 func (l *leg) canMix(s sdp.Section) bool {
-	return l.voice == nil || s.Rejected || s.Kind != sdp.Audio || slices.Contains(mixable, s.Codecs[0].Name)
+	return !l.mixed || s.Rejected || s.Kind != sdp.Audio || slices.Contains(mixable, s.Codecs[0].Name)
 }
 
 // checkUsable returns an error unless a client's section has everything that a transport requires.

@@ -42,8 +42,8 @@ func (l *leg) rerouteAll() {
 	if l.watches != nil {
 		l.watches.reroute()
 	}
-	if l.voice != nil {
-		l.voice.reroute()
+	if v := l.voice.Load(); v != nil {
+		v.reroute()
 	}
 }
 

@@ -68,7 +68,8 @@ func (e *Engine) NewMixer() calls.Mixer {
 func (m *mixer) Answer(w calls.Watcher, offer string, terms calls.Terms) (calls.Media, string, error) {
 	terms.Codecs = mixable
 	l := m.engine.newLeg(w, terms)
-	l.voice = &voice{leg: l}
+	l.mixed = true
+	l.voice.Store(&voice{leg: l})
 	return m.engine.answer(l, offer)
 }
 
@@ -79,13 +80,14 @@ var errNotMixable = problem.New(problem.Invalid, "no_media",
 // Add implements calls.Mixer.
 func (m *mixer) Add(media calls.Media) {
 	l, ok := media.(*leg)
-	if !ok || l.voice == nil {
+	if !ok {
 		return
 	}
+	v := l.voice.Load()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if !m.closed && !slices.Contains(m.voices, l.voice) {
-		m.voices = append(m.voices, l.voice)
+	if v != nil && !m.closed && !slices.Contains(m.voices, v) {
+		m.voices = append(m.voices, v)
 	}
 }
 
@@ -102,9 +104,13 @@ func (m *mixer) Remove(media calls.Media) {
 
 // SetVolumes implements calls.Mixer.
 func (m *mixer) SetVolumes(media calls.Media, in, out int) {
-	if l, ok := media.(*leg); ok && l.voice != nil {
-		l.voice.volumeIn.Store(int32(in))
-		l.voice.volumeOut.Store(int32(out))
+	l, ok := media.(*leg)
+	if !ok {
+		return
+	}
+	if v := l.voice.Load(); v != nil {
+		v.volumeIn.Store(int32(in))
+		v.volumeOut.Store(int32(out))
 	}
 }
 

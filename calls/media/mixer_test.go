@@ -31,20 +31,20 @@ func TestMixSilence(t *testing.T) {
 	h := newHall(t)
 	a, b, c := h.enter(sdp.G722, 440), h.enter(sdp.G722, 0), h.enter(sdp.G722, 0)
 	h.run(2*alone, nil)
-	if !b.leg.voice.shared || !c.leg.voice.shared || a.leg.voice.shared {
+	if !b.leg.voice.Load().shared || !c.leg.voice.Load().shared || a.leg.voice.Load().shared {
 		t.Errorf("shared streams: %v, %v and %v, want those of both silent members",
-			a.leg.voice.shared, b.leg.voice.shared, c.leg.voice.shared)
+			a.leg.voice.Load().shared, b.leg.voice.Load().shared, c.leg.voice.Load().shared)
 	}
 
 	h.forget()
 	b.pitch = 1000
 	h.run(alone, nil)
-	if b.leg.voice.shared {
+	if b.leg.voice.Load().shared {
 		t.Errorf("the stream of a member that speaks is shared")
 	}
 	b.pitch = 0
 	h.run(3*alone, nil)
-	if !b.leg.voice.shared {
+	if !b.leg.voice.Load().shared {
 		t.Errorf("the stream of a member that is silent again is not shared")
 	}
 	h.wantHears(b, a)

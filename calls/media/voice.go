@@ -3,6 +3,7 @@ package media
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -34,9 +35,10 @@ const (
 
 // A voice is a member of a mixer: what its client says, and what it hears.
 type voice struct {
-	leg *leg
-	in  playout
-	out atomic.Pointer[output] // nil if the client receives no audio
+	leg  *leg
+	in   playout
+	opus *transcoder            // nil if the client cannot send Opus
+	out  atomic.Pointer[output] // nil if the client receives no audio
 
 	volumeIn, volumeOut atomic.Int32
 
@@ -73,10 +75,24 @@ func (v *voice) reroute() {
 		v.out.Store(nil)
 		return
 	}
-	old := v.out.Load()
-	if old == nil || old.to != s || old.codec.Type != s.agreed.Codecs[0].Type {
-		v.out.Store(&output{s, s.agreed.Codecs[0]})
+	codec, ok := mixableCodec(s.agreed.Codecs)
+	if !ok {
+		v.out.Store(nil)
+		return
 	}
+	old := v.out.Load()
+	if old == nil || old.to != s || old.codec.Type != codec.Type {
+		v.out.Store(&output{s, codec})
+	}
+}
+
+// mixableCodec returns the first codec that a mixer can encode.
+func mixableCodec(codecs []sdp.Codec) (sdp.Codec, bool) {
+	i := slices.IndexFunc(codecs, func(c sdp.Codec) bool { return slices.Contains(mixable, c.Name) })
+	if i < 0 {
+		return sdp.Codec{}, false
+	}
+	return codecs[i], true
 }
 
 // reportFrames is the number of frames between two sender reports: five seconds.
@@ -176,7 +192,7 @@ func (v *voice) ready(now time.Time) bool {
 	}
 	encoder, err := wav.NewEncoder(wavNames[to.codec.Name])
 	if err != nil {
-		return false // Answer refuses other codecs
+		return false // reroute chooses no other codec
 	}
 	v.to, v.encoder, v.down = to, encoder, halfRate{}
 	v.at, v.reports, v.shared = to.to.out.timestampAt(now), 0, false

@@ -39,8 +39,8 @@ var feedback = []string{"goog-remb", "ccm fir", "nack", "nack pli"}
 
 // Answer selects what an offered section can carry: one codec, telephone events for audio, and the
 // header extensions that calls forward, with the payload types and ids from the offer. Codecs in
-// first are preferred. The section is rejected if no codec is suitable. The caller adds the
-// transport.
+// first are preferred. With Opus, the answer also has G.722, in which a room is heard if the call
+// moves there. The section is rejected if no codec is suitable. The caller adds the transport.
 func (s *Section) Answer(first ...string) Section {
 	a := Section{Kind: s.Kind, Protocol: s.Protocol, Mid: s.Mid, Formats: s.Formats}
 	codecs := s.choose(first)
@@ -85,7 +85,8 @@ func (s *Section) setCodecs(codecs []Codec) {
 	s.Formats = strings.Join(types, " ")
 }
 
-// choose returns the best codec of the section, and telephone events if there are any.
+// choose returns the best codec of the section, G.722 after Opus, and telephone events, if the section
+// has them.
 func (s *Section) choose(first []string) []Codec {
 	known := preferred[s.Kind]
 	for _, name := range slices.Concat(first, known) {
@@ -96,14 +97,30 @@ func (s *Section) choose(first []string) []Codec {
 			if !c.is(name) || !c.usable() {
 				continue
 			}
-			best := c.agreed(name)
-			if events, ok := s.events(c.Clock); ok {
-				return []Codec{best, events}
+			codecs := []Codec{c.agreed(name)}
+			if room, ok := s.roomCodec(name); ok {
+				codecs = append(codecs, room)
 			}
-			return []Codec{best}
+			if events, ok := s.events(c.Clock); ok {
+				codecs = append(codecs, events)
+			}
+			return codecs
 		}
 	}
 	return nil
+}
+
+// roomCodec returns the codec in which a client that sends Opus can hear a room.
+func (s *Section) roomCodec(best string) (room Codec, ok bool) {
+	if best != Opus {
+		return Codec{}, false
+	}
+	for _, c := range s.Codecs {
+		if c.is(G722) && c.usable() {
+			return c.agreed(G722), true
+		}
+	}
+	return Codec{}, false
 }
 
 // usable reports whether a codec with a known name has parameters that all browsers support.

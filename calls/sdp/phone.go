@@ -64,15 +64,19 @@ func (s *Section) isPlain() bool {
 	return s.Kind == Audio && (s.Protocol == "RTP/AVP" || s.Protocol == "RTP/AVPF")
 }
 
-// OfferPhone returns a section that offers a phone what s has agreed on, over SRTP if there are suites.
-// Their keys are missing.
+// OfferPhone returns a section that offers a phone the first codec that s has agreed on, which is the one
+// that the other side sends, and telephone events. It is over SRTP if there are suites. Their keys are
+// missing.
 func (s *Section) OfferPhone(mid string, suites []string) Section {
 	o := Section{Kind: s.Kind, Protocol: "RTP/AVP", Mid: mid, Direction: SendReceive, Mux: true}
 	for i, suite := range suites {
 		o.Protocol, o.Crypto = "RTP/SAVP", append(o.Crypto, Crypto{Tag: i + 1, Suite: suite})
 	}
 	codecs := make([]Codec, 0, len(s.Codecs))
-	for _, c := range s.Codecs {
+	for i, c := range s.Codecs {
+		if i > 0 && c.Name != Events {
+			continue
+		}
 		c.Feedback = nil
 		codecs = append(codecs, c)
 	}

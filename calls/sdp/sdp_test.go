@@ -56,14 +56,14 @@ func summary(sections []sdp.Section) string {
 
 func TestBrowsers(t *testing.T) {
 	want := map[string]string{
-		"chromium-audio":       "0 audio opus=111 telephone-event=110 sendrecv",
-		"chromium-audio-video": "0 audio opus=111 telephone-event=110 sendrecv; 1 video VP8=96 sendrecv",
-		"chromium-screen":      "1 audio opus=111 telephone-event=110 recvonly; 0 video VP8=96 recvonly",
-		"chromium-data":        "0 audio opus=111 telephone-event=110 recvonly; 1 application rejected",
-		"firefox-audio":        "0 audio opus=109 telephone-event=101 sendrecv",
-		"firefox-audio-video":  "0 audio opus=109 telephone-event=101 sendrecv; 1 video VP8=120 sendrecv",
-		"firefox-screen":       "1 audio opus=109 telephone-event=101 recvonly; 0 video VP8=120 recvonly",
-		"safari-audio-video":   "0 audio opus=111 telephone-event=110 sendrecv; 1 video VP8=100 sendrecv",
+		"chromium-audio":       "0 audio opus=111 G722=9 telephone-event=110 sendrecv",
+		"chromium-audio-video": "0 audio opus=111 G722=9 telephone-event=110 sendrecv; 1 video VP8=96 sendrecv",
+		"chromium-screen":      "1 audio opus=111 G722=9 telephone-event=110 recvonly; 0 video VP8=96 recvonly",
+		"chromium-data":        "0 audio opus=111 G722=9 telephone-event=110 recvonly; 1 application rejected",
+		"firefox-audio":        "0 audio opus=109 G722=9 telephone-event=101 sendrecv",
+		"firefox-audio-video":  "0 audio opus=109 G722=9 telephone-event=101 sendrecv; 1 video VP8=120 sendrecv",
+		"firefox-screen":       "1 audio opus=109 G722=9 telephone-event=101 recvonly; 0 video VP8=120 recvonly",
+		"safari-audio-video":   "0 audio opus=111 G722=9 telephone-event=110 sendrecv; 1 video VP8=100 sendrecv",
 	}
 
 	for name, text := range offers(t) {

@@ -207,7 +207,7 @@ var only = map[string][]string{
 	"github.com/spf13/cobra":              {"cmd/selvage/internal/cli", "cmd/selvage/internal/command"},
 	"github.com/prometheus/client_golang": {"cmd/selvage/internal/server"},
 	"github.com/emiago/sipgo":             {"calls/sip"},
-	"github.com/pion/opus":                {"calls/record"},
+	"github.com/pion/opus":                {"calls/media", "calls/record"},
 	"github.com/minio/minio-go/v7":        {"internal/blob"},
 	"github.com/minio/sio":                {"internal/blob"},
 	"filippo.io/age": {"internal/backup", "cmd/selvage/internal/backups",

@@ -1,0 +1,123 @@
+package media
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/pion/opus"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// A call between two that moves into a room keeps its media. Its clients may go on to send Opus, which
+// the engine decodes but cannot encode. They hear the room in G.722, which their descriptions have as
+// well, or in the codec of a phone.
+
+// Adopt implements calls.Mixer.
+func (m *mixer) Adopt(media calls.Media) error {
+	l, ok := media.(*leg)
+	if !ok || l.engine != m.engine {
+		return errNotAdoptable
+	}
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	s := l.liveSection(calls.Audio, 0)
+	if s == nil || l.closed.Load() {
+		return errNotAdoptable
+	}
+	if _, ok := mixableCodec(s.agreed.Codecs); !ok {
+		return errNotAdoptable
+	}
+
+	v := &voice{leg: l, opus: &transcoder{}}
+	v.reroute()
+	l.voice.Store(v)
+	return nil
+}
+
+// errNotAdoptable is returned for media that cannot become a member of a room.
+var errNotAdoptable = problem.New(problem.Invalid, "no_media",
+	"a side of the call has no audio codec that a room can send: G.722, PCMU or PCMA")
+
+// Release implements calls.Mixer.
+func (m *mixer) Release(media calls.Media) {
+	l, ok := media.(*leg)
+	if !ok {
+		return
+	}
+	m.Remove(media)
+	l.voice.Store(nil)
+}
+
+// put passes the payload of a packet to the mixer. at is its RTP timestamp. Packets in other codecs are
+// dropped.
+func (v *voice) put(codec string, at uint32, payload []byte) {
+	switch codec {
+	case sdp.G722, sdp.PCMU, sdp.PCMA:
+		v.in.put(codec, at, payload)
+	case sdp.Opus:
+		if v.opus == nil {
+			return
+		}
+		v.opus.mu.Lock()
+		defer v.opus.mu.Unlock()
+		if coded := v.opus.encode(payload); len(coded) > 0 {
+			v.in.put(sdp.G722, at/opusTicks, coded)
+		}
+	}
+}
+
+// Sizes of Opus packets. A playout has a byte for each 8 kHz tick, while the clock of Opus has 48 kHz
+// (RFC 7587, section 4.1).
+const (
+	opusTicks   = 6
+	opusSamples = 16000 * 120 / 1000 // of the longest packet (RFC 6716, section 3.2.5)
+)
+
+// A transcoder turns Opus into G.722, the codec of rooms. The zero value is ready to use.
+type transcoder struct {
+	mu      sync.Mutex // held while the other members are used
+	decoder *opus.Decoder
+	encoder *wav.Encoder
+	pcm     [opusSamples]int16
+	coded   [opusSamples / 2]byte
+}
+
+// encode returns a packet in G.722, which is valid until the next call. A packet that cannot be decoded
+// has no audio. The caller holds mu.
+func (t *transcoder) encode(payload []byte) []byte {
+	n, err := t.decode(payload)
+	if err != nil {
+		t.decoder = nil
+		return nil
+	}
+	coded := t.coded[:n/2]
+	t.encoder.Encode(coded, t.pcm[:n])
+	return coded
+}
+
+// decode decodes a packet to pcm and returns the number of samples. The packet comes from a client, which
+// may be hostile, so a panic in the decoder counts as an error.
+func (t *transcoder) decode(payload []byte) (n int, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("decoding Opus: %v", p)
+		}
+	}()
+	if t.encoder == nil {
+		if t.encoder, err = wav.NewEncoder(wavNames[sdp.G722]); err != nil {
+			return 0, err
+		}
+	}
+	if t.decoder == nil {
+		made, err := opus.NewDecoderWithOutput(16000, 1)
+		if err != nil {
+			return 0, fmt.Errorf("decoding Opus: %w", err)
+		}
+		t.decoder = &made
+	}
+	return t.decoder.DecodeToInt16(payload, t.pcm[:])
+}
