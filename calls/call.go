@@ -10,17 +10,18 @@ import (
 )
 
 // A call connects a caller with the clients that the call reaches. In a room, it connects the caller
-// with the room. Only its mailbox reads and changes it, except for visible and the fields marked as
+// with the room. Only its mailbox reads and changes it, except for box, visible and the fields marked as
 // fixed.
 type call struct {
-	*mailbox   // never changes; shared with the room, if the call is in one
+	box        atomic.Pointer[mailbox] // that of the room, if the call is in one; see moveTo
 	calls      *Calls
 	id         string // fixed: the caller leg's id
 	project    string // fixed
-	session    string // fixed: identifies this meeting
-	roomID     string // fixed
+	session    string // identifies this meeting; a move changes it
+	roomID     string // likewise
 	echo       bool   // never changes: whether the caller hears itself
-	inRoom     *room  // fixed: the room that the caller dialed; nil for other calls
+	inRoom     *room  // the room that the caller dialed, or that the call was moved into; nil for other calls
+	moving     bool   // a room's mailbox will make it a member
 	state      State
 	record     Record
 	legs       []*leg
@@ -62,9 +63,14 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 func (k *call) caller() *leg { return k.legs[0] }
 
 // endsWith reports whether the call ends when l ends: l is the caller's or the callee's leg, and not
-// a screen or a device.
+// a screen or a device. A call that was moved into a room only ends with its last side.
 func (k *call) endsWith(l *leg) bool {
-	return l.member.Type == Person && (l == k.caller() || l.active)
+	if l.member.Type != Person || l != k.caller() && !l.active {
+		return false
+	}
+	return k.inRoom == nil || !slices.ContainsFunc(k.legs, func(o *leg) bool {
+		return o != l && o.active && !o.ended && o.member.Type == Person
+	})
 }
 
 // setState changes the state and writes the record. If the record cannot be written, the call
@@ -94,7 +100,7 @@ func (k *call) trySetState(s State) error {
 
 // measure copies the measurements of the caller's media into the record.
 func (k *call) measure() {
-	if k.caller().media == nil {
+	if k.caller().media == nil || k.caller().ended {
 		return
 	}
 	q := k.caller().media.Quality()

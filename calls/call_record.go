@@ -44,8 +44,9 @@ type Record struct {
 	Lines   int    // how many lines of the gateway it uses
 	Refusal string // the rule that it broke, such as expensive_range; "" for none
 
-	RoomSession  string // the room session that the caller joined; "" for other calls
-	RecordingSid string // "" if it was not recorded
+	RoomSession  string    // that the caller dialed or the call was moved into; "" for other calls
+	Joined       time.Time // when it was moved there; zero if the caller dialed the room
+	RecordingSid string    // "" if it was not recorded
 	Video        bool
 
 	// After a node is lost, its clients find their call by these fields, and its controls are
@@ -258,6 +259,9 @@ type Store interface {
 	// SaveControls writes only the controls of both sides. It returns ErrTaken if the call has
 	// ended, or another node has taken it.
 	SaveControls(ctx context.Context, r Record) error
+	// SaveMove writes only the room session, and queues the webhook event of a member that has joined or
+	// left. If the call has ended, nothing is written. If another node has taken it, the error is ErrTaken.
+	SaveMove(ctx context.Context, r Record, m RoomChange) error
 	// FindLeg returns the answered call that has the given leg, unless the call has ended.
 	FindLeg(ctx context.Context, projectID, leg string) (Record, error)
 	// TakeCall changes the node that carries a call. It returns ErrTaken if the node in the

@@ -166,6 +166,8 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 	case l == nil:
 		c.tellGone(client, cmd)
 		return Reply{}, nil
+	case cmd.Op == Move:
+		return Reply{}, c.moveByClient(ctx, client, l, cmd.To)
 	}
 	return l.call.do(ctx, func() (Reply, error) {
 		l.rebind(client)

@@ -46,6 +46,10 @@ const (
 	Unlock        Op = "unlock"         //
 	Remove        Op = "remove"         // Target
 
+	// Move moves an answered call between two into the room at To, with both sides. If To is "", the call
+	// leaves the room that it was moved into.
+	Move Op = "move" // To
+
 	Subscribe Op = "subscribe" // the client received the call's invitation on another channel
 )
 

@@ -107,7 +107,7 @@ func (c *Calls) checkUnused(ctx context.Context, projectID, leg string) error {
 func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	now := time.Now().UTC()
 	k := &call{
-		mailbox: &mailbox{}, calls: c, id: cmd.Leg, project: client.Token.ProjectID,
+		calls: c, id: cmd.Leg, project: client.Token.ProjectID,
 		session: newID(), roomID: to.AddressID,
 		echo: to.Address == EchoAddress,
 		record: Record{
@@ -115,6 +115,7 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 			From: from, To: to, Dialed: cmd.To, Node: c.node, Created: now, Lines: 1,
 		},
 	}
+	k.box.Store(&mailbox{})
 	if from.SubscriberID == "" {
 		k.record.Guest = client.Token.Caller()
 	}
@@ -124,8 +125,23 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(Created)
 	k.ringTimer = time.AfterFunc(c.limits.Ring, func() { k.post(k.giveUp) })
-	k.endTimer = time.AfterFunc(c.limits.Most, func() { k.post(func() { k.end(NormalClearing, nil) }) })
+	k.limitLength()
 	return k
+}
+
+// limitLength makes the call end after the longest time that it may take.
+func (k *call) limitLength() {
+	k.endTimer = time.AfterFunc(k.timeLeft(), func() { k.post(func() { k.end(NormalClearing, nil) }) })
+}
+
+// timeLeft returns how long the call may continue, at least a second. Calls through a gateway have a limit of
+// their own, which begins when they are answered.
+func (k *call) timeLeft() time.Duration {
+	left := k.calls.limits.Most - time.Since(k.record.Created)
+	if k.record.Gateway != "" && !k.record.Answered.IsZero() {
+		left = min(left, k.calls.limits.Outbound.Longest-time.Since(k.record.Answered))
+	}
+	return max(left, time.Second)
 }
 
 // begin opens the caller's media and connects the call to its destination. If cause is set, it ends

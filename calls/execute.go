@@ -159,9 +159,6 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 // device. If a callee rejects the call, all its devices stop ringing, but not those of others.
 func (l *leg) clientHungUp(c Cause) {
 	switch {
-	case l.member.Type != Person:
-		l.leaveSilently(c)
-		l.call.link()
 	case l.isRinging():
 		for _, o := range slices.Clone(l.call.legs) {
 			if o != l && o.isRinging() && o.party == l.party {
@@ -171,7 +168,7 @@ func (l *leg) clientHungUp(c Cause) {
 		l.leaveSilently(c)
 		l.call.legRefused(c)
 	default:
-		l.call.end(c, l)
+		l.departSilently(c)
 	}
 }
 

@@ -10,9 +10,15 @@ import (
 // errFault is the result of a command that caused a panic.
 var errFault = errors.New("a server error ended the call")
 
-// post runs f in the call's mailbox. If f panics, only this call ends.
+// post runs f in the call's mailbox. If f panics, only this call ends. If the call moves before f runs, f
+// runs in its new mailbox.
 func (k *call) post(f func()) {
-	k.mailbox.post(func() {
+	box := k.box.Load()
+	box.post(func() {
+		if k.box.Load() != box {
+			k.post(f)
+			return
+		}
 		defer func() { k.handlePanic(recover()) }()
 		f()
 	})

@@ -13,7 +13,7 @@ import (
 func TestFault(t *testing.T) {
 	all := New(Config{})
 	faulty, other := newBareCall(all, "1"), newBareCall(all, "2")
-	faulty.inRoom = &room{mailbox: faulty.mailbox, calls: all, members: []*call{faulty, other}}
+	faulty.inRoom = &room{mailbox: faulty.box.Load(), calls: all, members: []*call{faulty, other}}
 
 	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
 	if !errors.Is(err, errFault) {
@@ -37,7 +37,8 @@ func TestFault(t *testing.T) {
 // newBareCall returns a call that has one leg and no media.
 func newBareCall(all *Calls, id string) *call {
 	never := time.NewTimer(time.Hour)
-	k := &call{mailbox: &mailbox{}, calls: all, id: id, state: InCall, ringTimer: never, endTimer: never}
+	k := &call{calls: all, id: id, state: InCall, ringTimer: never, endTimer: never}
+	k.box.Store(&mailbox{})
 	k.visible.Store(InCall)
 	l := &leg{call: k, id: id, counted: []account{{id: id}}}
 	l.at.Store(Socket{})

@@ -35,6 +35,7 @@ const (
 	eventMessage   = "call.event"   // a delivery
 	eventsMessage  = "call.events"  // a broadcast
 	movedMessage   = "call.moved"   // a move
+	moveMessage    = "call.move"    // a moveRequest; the answer is empty
 	closedMessage  = "call.closed"  // a Socket
 )
 
@@ -98,6 +99,13 @@ func (c *Calls) join(n Nodes) {
 	}))
 	n.Handle(pingMessage, func(context.Context, string, json.RawMessage) (any, error) { return struct{}{}, nil })
 	n.Handle(movedMessage, handler(func(_ string, m move) { c.movedHere(m.From, m.To) }))
+	n.Handle(moveMessage, func(ctx context.Context, _ string, body json.RawMessage) (any, error) {
+		var m moveRequest
+		if err := json.Unmarshal(body, &m); err != nil {
+			return nil, fmt.Errorf("decoding a request to move a call: %w", err)
+		}
+		return struct{}{}, c.moveHere(ctx, m)
+	})
 	n.Handle(closedMessage, handler(func(_ string, s Socket) { c.closedHere(s) }))
 }
 

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -131,11 +132,56 @@ func (l *leg) hangUp(c Cause) {
 	case l.isRinging():
 		l.leave(c)
 		l.call.legRefused(c)
-	case l.call.endsWith(l):
-		l.call.end(c, nil)
 	default:
-		l.leave(c)
+		l.depart(c)
 	}
+}
+
+// depart ends a leg that does not ring and notifies its client. The call ends as well if it ends with the leg.
+// Otherwise, only the person's screens and devices end, too.
+func (l *leg) depart(c Cause) {
+	if k := l.call; k.endsWith(l) {
+		k.end(c, nil)
+		return
+	}
+	l.leaveSources(c)
+	l.leave(c)
+	l.call.link()
+}
+
+// departSilently is like depart for a client that has hung up and is not notified.
+func (l *leg) departSilently(c Cause) {
+	if k := l.call; k.endsWith(l) {
+		k.end(c, l)
+		return
+	}
+	l.leaveSources(c)
+	l.leaveSilently(c)
+	l.call.link()
+}
+
+// leaveSources ends the screens and devices of a leg that is about to leave, and keeps what the caller's media
+// has measured.
+func (l *leg) leaveSources(c Cause) {
+	if l == l.call.caller() {
+		l.call.measure()
+	}
+	for _, o := range slices.Clone(l.call.legs) {
+		if o != l && o.owner() == l {
+			o.leave(c)
+		}
+	}
+}
+
+// owner returns the person that the leg belongs to: itself, or the member that shares the screen or has the
+// device.
+func (l *leg) owner() *leg {
+	for _, o := range l.call.legs {
+		if l.member.Type != Person && o.member.ID == l.member.Parent {
+			return o
+		}
+	}
+	return l
 }
 
 // isRinging reports whether the leg's client rings.

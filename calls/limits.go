@@ -209,3 +209,15 @@ func (l *leg) admitWide() error {
 func tooMany(message string) error {
 	return &problem.Error{Kind: problem.RateLimited, Code: "too_many_calls", Message: message, RetryAfter: time.Second}
 }
+
+// admitMove counts the move of a call like a dial. It returns problem.RateLimited above the limit.
+func (c *Calls) admitMove(client Client) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, a := range accountsOf(client.Token) {
+		if !c.holderOf(a).dials.Allow() {
+			return tooMany("calls were moved too often with this token within seconds")
+		}
+	}
+	return nil
+}

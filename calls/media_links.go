@@ -29,6 +29,18 @@ func (k *call) link() {
 	}
 }
 
+// unlink ends all connections between the members' media.
+func (k *call) unlink() {
+	for _, l := range k.legs {
+		if l.ended || l.media == nil {
+			continue
+		}
+		for _, kind := range []Kind{Audio, Video} {
+			l.media.Link(kind, nil)
+		}
+	}
+}
+
 // linkTo sends the media of l, its screens and devices to other, which may be nil.
 func (k *call) linkTo(l, other *leg) {
 	apart := other == nil || l.held || other.held

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -61,7 +60,8 @@ func (c *Calls) dialRoom(
 			return c.rooms.joinElsewhere(ctx, node, client, cmd)
 		}
 		k := c.newCall(client, cmd, from, to)
-		k.mailbox, k.inRoom = r.mailbox, r
+		k.inRoom = r
+		k.box.Store(r.mailbox)
 		k.session, k.roomID = r.session.ID, r.session.RoomID
 		_, err = k.do(ctx, func() (Reply, error) { return Reply{}, r.admit(k, client, cmd, settings) })
 		if !errors.Is(err, errRoomOver) {
@@ -116,12 +116,15 @@ func (r *room) join(k *call) {
 
 	m := l.member
 	k.tellOthers(l, Event{Kind: MemberJoined, Member: &m})
+	r.greet()
+}
+
+// greet does what follows when a call has become a member.
+func (r *room) greet() {
 	if r.session.Most == 0 && r.settings.Record {
 		r.recordFromStart()
 	}
-	if len(r.members) > r.session.Most {
-		r.session.Most = len(r.members)
-	}
+	r.session.Most = max(r.session.Most, len(peopleIn(r.legs())))
 	if r.settings.Tones && len(r.members) > 1 {
 		r.mixer.ChimeUp()
 	}
@@ -131,7 +134,7 @@ func (r *room) join(k *call) {
 // leave removes a member whose call has ended. The room session ends with its last member.
 func (r *room) leave(k *call) {
 	before := len(r.members)
-	r.members = slices.DeleteFunc(r.members, func(m *call) bool { return m == k })
+	r.forget(k)
 	switch {
 	case len(r.members) == before:
 		return // it never joined
@@ -271,13 +274,12 @@ func (r *room) tellUpdated() {
 	}
 }
 
-// link makes the members of a call hear the others. While the call is on hold, they do not hear the
-// others.
+// link makes the members of a call hear the others. A member that is on hold does not hear them.
 func (r *room) link(k *call) {
 	for _, l := range k.legs {
 		switch {
 		case l.ended || !l.active || l.media == nil:
-		case k.caller().held:
+		case l.owner().held:
 			r.mixer.Remove(l.media)
 		default:
 			r.mixer.Add(l.media)

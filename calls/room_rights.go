@@ -87,7 +87,7 @@ func (r *room) remove(memberID string) {
 	switch {
 	case l == nil:
 	case l.member.Type == Person:
-		l.call.end(Removed, nil)
+		l.depart(Removed)
 	default:
 		l.leave(Removed)
 		r.choose()
@@ -123,7 +123,8 @@ func (l *leg) changeInRoom(cmd Command) {
 	r.choose()
 }
 
-// muteByManager mutes or unmutes the microphone of a member, because an operator asked for it.
+// muteByManager mutes or unmutes the microphone of a member, because an operator asked for it. In a call
+// that was moved into the room, it applies to both sides.
 func (k *call) muteByManager(muted bool) {
 	if k.inRoom == nil || k.state != InCall {
 		return
@@ -132,7 +133,9 @@ func (k *call) muteByManager(muted bool) {
 	if muted {
 		op = Mute
 	}
-	k.caller().apply(Command{Op: op, Media: []Kind{Audio}}, byOthers)
+	for _, l := range k.people() {
+		l.apply(Command{Op: op, Media: []Kind{Audio}}, byOthers)
+	}
 	k.inRoom.choose()
 }
 

@@ -9,7 +9,8 @@ import (
 )
 
 // A RoomSession lasts from when a room's first member joins until its last member leaves. Its
-// members are the calls whose Record.RoomSession is its ID. Each joined when its call was answered.
+// members are the calls whose Record.RoomSession is its ID. Each joined when its call was answered, or
+// when its call was moved there.
 type RoomSession struct {
 	ID        string // sorts by Started
 	ProjectID string
@@ -131,14 +132,22 @@ type MemberDocument struct {
 	Duration     int     `json:"duration"`         // seconds
 }
 
-// HasMember reports whether the call made its caller a member of a room.
+// joined returns when the call became a member of its room session.
+func (r Record) joined() time.Time {
+	if r.Joined.IsZero() {
+		return r.Answered
+	}
+	return r.Joined
+}
+
+// HasMember reports whether the call is a member of a room.
 func (r Record) HasMember() bool { return r.RoomSession != "" && !r.Answered.IsZero() }
 
 // Member returns the MemberDocument of a call to a room.
 func (r Record) Member() MemberDocument {
 	d := r.Document()
 	m := MemberDocument{ID: r.ID, RoomSession: r.RoomSession, Name: d.FromName, Address: d.From, SubscriberID: d.FromID,
-		JoinedAt: instant(r.Answered), LeftAt: d.EndedAt, Duration: d.Duration}
+		JoinedAt: instant(r.joined()), LeftAt: d.EndedAt, Duration: seconds(r.joined(), r.Ended)}
 	if m.LeftAt != nil {
 		m.Reason = d.Cause
 	}
@@ -147,9 +156,35 @@ func (r Record) Member() MemberDocument {
 
 // MemberEvent returns the webhook event for a member that has just joined or left.
 func (r Record) MemberEvent() (fabric.Event, error) {
-	name, at := fabric.MemberJoined, r.Answered
+	name, at := fabric.MemberJoined, r.joined()
 	if !r.Ended.IsZero() {
 		name, at = fabric.MemberLeft, r.Ended
 	}
 	return fabric.NewEvent(name, r.ProjectID, r.ID, at, r.Member()) // erasures find the event by r.ID
 }
+
+// seconds returns the time between from and to, or until now if to is zero. If from is zero, it returns 0.
+func seconds(from, to time.Time) int {
+	switch {
+	case from.IsZero():
+		return 0
+	case to.IsZero():
+		to = time.Now()
+	}
+	return int(to.Sub(from).Round(time.Second).Seconds())
+}
+
+// MoveEvent returns the webhook event for the member that a move has added or removed.
+func (r Record) MoveEvent(m RoomChange) (fabric.Event, error) {
+	if m.Left.IsZero() {
+		return r.MemberEvent()
+	}
+	left := instant(m.Left)
+	d := MemberDocument{ID: r.ID, RoomSession: m.Session.ID, Name: r.From.Name, Address: r.From.Address,
+		SubscriberID: r.From.SubscriberID, JoinedAt: instant(m.Joined), LeftAt: &left, Reason: movedOut,
+		Duration: seconds(m.Joined, m.Left)}
+	return fabric.NewEvent(fabric.MemberLeft, r.ProjectID, r.ID, m.Left, d)
+}
+
+// movedOut is the reason of a member that left its room because its call moved out.
+const movedOut = "MOVED"

@@ -59,11 +59,10 @@ func (s roomSettings) refuse(now time.Time) Cause {
 // limitStay ends the call of a member that joined at the given time, after the time that the settings
 // allow.
 func (s roomSettings) limitStay(k *call, joined time.Time) {
-	stay := k.calls.limits.Most
+	stay := k.timeLeft()
 	if s.RemoveAfter != nil && *s.RemoveAfter > 0 {
-		stay = min(stay, time.Duration(*s.RemoveAfter)*time.Second)
+		stay = min(stay, time.Duration(*s.RemoveAfter)*time.Second-time.Since(joined))
 	}
-	stay -= time.Since(joined)
 	if s.RemoveAt != nil {
 		stay = min(stay, time.Until(*s.RemoveAt))
 	}

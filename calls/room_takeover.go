@@ -3,7 +3,6 @@ package calls
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -75,7 +74,5 @@ func (r *room) revive(members []Record) {
 	}
 }
 
-// present returns how many members have media. The others have not come back from a lost node.
-func (r *room) present() int {
-	return len(slices.DeleteFunc(slices.Clone(r.members), func(k *call) bool { return k.caller().media == nil }))
-}
+// present returns how many people in the room have media. The others have not come back from a lost node.
+func (r *room) present() int { return len(r.people()) }

@@ -116,7 +116,7 @@ func (r *room) sourceFor(viewer *leg) *leg {
 	if source != nil && (source == viewer || source.member.Parent == viewer.member.ID) {
 		source = r.stage.before
 	}
-	if source != nil && source.call == viewer.call || viewer.held {
+	if source != nil && source.owner() == viewer || viewer.held {
 		return nil
 	}
 	return source
@@ -151,7 +151,7 @@ func (r *room) preferred() *leg {
 // belongs.
 func (r *room) other(but *leg) *leg {
 	for _, l := range r.legs() {
-		if source := r.sourceOf(l); source != nil && (but == nil || source.call != but.call) {
+		if source := r.sourceOf(l); source != nil && (but == nil || source.owner() != but.owner()) {
 			return source
 		}
 	}
@@ -165,7 +165,7 @@ func (r *room) sourceOf(l *leg) (source *leg) {
 		return nil
 	}
 	for _, s := range l.call.legs {
-		if s.member.Type != Screen && r.canBeSeen(s) {
+		if s.member.Type != Screen && s.owner() == l && r.canBeSeen(s) {
 			source = s
 		}
 	}
@@ -175,7 +175,7 @@ func (r *room) sourceOf(l *leg) (source *leg) {
 // canBeSeen reports whether a leg belongs to a member and sends video.
 func (r *room) canBeSeen(l *leg) bool {
 	return l != nil && l.active && !l.ended && l.media != nil && l.video && !l.member.VideoMuted &&
-		l.call.state == InCall && !l.call.caller().held
+		l.call.state == InCall && !l.owner().held
 }
 
 // chooseSpeaker makes the first member who is talking the speaker. It keeps the current speaker if

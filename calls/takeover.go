@@ -91,27 +91,28 @@ func (c *Calls) has(projectID string, ids ...string) bool {
 // revive adds a call that was answered on a lost node, in a room or outside. Its clients have to
 // attach to it.
 func (c *Calls) revive(r Record, in *room) *call {
-	k := &call{mailbox: &mailbox{}, calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
+	k := &call{calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
 		echo: r.To.Address == EchoAddress, inRoom: in, state: InCall, record: r}
 	if k.roomID == "" {
 		k.roomID = newID()
 	}
+	k.box.Store(&mailbox{})
 	if in != nil {
-		k.mailbox, k.session, k.roomID = in.mailbox, in.session.ID, in.session.RoomID
+		k.box.Store(in.mailbox)
+		k.session, k.roomID = in.session.ID, in.session.RoomID
 	}
 	k.recordings.init(c, k, Recorded{Project: k.project, CallID: k.id})
 	k.visible.Store(InCall)
 	k.ringTimer = time.AfterFunc(c.limits.Ring, func() {})
 	k.ringTimer.Stop()
-	left := max(time.Second, c.limits.Most-time.Since(r.Created))
-	k.endTimer = time.AfterFunc(left, func() { k.post(func() { k.end(NormalClearing, nil) }) })
+	k.limitLength()
 
 	caller := fabric.Token{Kind: fabric.SAT, SubscriberID: r.From.SubscriberID}
 	if r.Guest != "" {
 		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest}
 	}
 	k.addLeg(k.newAbsentLeg(r.ID, caller, r.From, r.CallerControls))
-	if !k.echo && in == nil {
+	if r.CalleeLeg != "" {
 		callee := fabric.Token{Kind: fabric.SAT, SubscriberID: r.To.SubscriberID}
 		l := k.newAbsentLeg(r.CalleeLeg, callee, r.To, r.CalleeControls)
 		l.inbound = true

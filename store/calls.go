@@ -23,7 +23,7 @@ var callTable = table[calls.Record]{
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
 		received, lost, jitter, round_trip, transport, guest, callee_leg,
-		caller_controls, callee_controls, recorded, room_session, gateway, payer, lines, reason,
+		caller_controls, callee_controls, recorded, room_session, joined, gateway, payer, lines, reason,
 		created, answered, ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
@@ -31,7 +31,7 @@ var callTable = table[calls.Record]{
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
-			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded, &r.RoomSession,
+			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded, &r.RoomSession, &r.Joined,
 			&r.Gateway, &r.Payer, &r.Lines, &r.Refusal,
 			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
@@ -91,7 +91,7 @@ func (t tx) saveCall(ctx context.Context, r calls.Record) error {
 				cause_code = excluded.cause_code, video = excluded.video, recording_sid = excluded.recording_sid,
 				recorded = excluded.recorded, received = excluded.received, lost = excluded.lost,
 				jitter = excluded.jitter, round_trip = excluded.round_trip, transport = excluded.transport,
-				callee_leg = excluded.callee_leg, room_session = excluded.room_session,
+				callee_leg = excluded.callee_leg, room_session = excluded.room_session, joined = excluded.joined,
 				reason = excluded.reason, gateway = excluded.gateway, lines = excluded.lines,
 				payer = CASE WHEN excluded.gateway = '' THEN '' ELSE calls.payer END,
 				to_name = `+answeredBy("to_name")+`, to_address = `+answeredBy("to_address")+`,

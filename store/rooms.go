@@ -82,7 +82,8 @@ func (s *Rooms) TakeRoom(ctx context.Context, r calls.RoomSession, node string) 
 		if err != nil {
 			return fmt.Errorf("taking over the members of a room session: %w", err)
 		}
-		members, err = callTable.gather(ctx, t, `WHERE`+its+` ORDER BY answered`, r.ID, node, string(calls.InCall))
+		const order = ` ORDER BY CASE WHEN joined > 0 THEN joined ELSE answered END`
+		members, err = callTable.gather(ctx, t, `WHERE`+its+order, r.ID, node, string(calls.InCall))
 		return err
 	})
 	return members, err

@@ -13,6 +13,8 @@ var sentences = map[string]struct{ done, refused string }{
 	"backup.requested":            {"Backup requested", ""},
 	"call.ended":                  {"Call ended", ""},
 	"call.hung_up":                {"Call ended by a backend or an operator", ""},
+	"call.moved_in":               {"Call moved into a room", ""},
+	"call.moved_out":              {"Call moved out of a room", ""},
 	"certificate.deleted":         {"Certificate deleted", ""},
 	"certificate.written":         {"Certificate stored", ""},
 	"client.created":              {"OAuth client created", ""},

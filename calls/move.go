@@ -1,0 +1,295 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// An answered call between two can move into a conference room, with both sides, and back out. It remains
+// the same call: its ids, its record, its recordings and its media stay.
+//
+// In the room, the call uses the room's mailbox. Functions that were posted to its own mailbox before are
+// posted to the room's when their turn comes; see call.post.
+
+// The errors of calls that cannot move.
+var (
+	errNotMovable = problem.New(problem.Conflict, "not_movable", "only an answered call between two can move")
+	errNotMovedIn = problem.New(problem.Conflict, "not_movable", "the call is not in a room, or a side of it has left")
+	errNotRoom    = &problem.Error{Kind: problem.Invalid, Code: "no_room", Param: "address",
+		Message: "address must be that of a conference room"}
+	errRoomNotOpen   = problem.New(problem.Conflict, "room_not_open", "the room is not open now")
+	errRoomLocked    = problem.New(problem.Conflict, "room_locked", "the room is locked")
+	errRoomFull      = problem.New(problem.Conflict, "room_full", "the room has no place for both sides of the call")
+	errRoomElsewhere = problem.New(problem.Conflict, "room_elsewhere", "another server has the room")
+)
+
+// A moveRequest asks the node that carries a call to move it.
+type moveRequest struct {
+	Project, Call string
+	Address       string // of the room; "" to leave it
+}
+
+// Move moves a running call of a project into the conference room at an address, with both sides. If
+// address is "", the call leaves the room that it was moved into, and the two sides talk to each other
+// again. It works on every node.
+//
+// Move returns problem.NotFound if the call is unknown or has ended, problem.Invalid if there is no room
+// at the address or it cannot mix the call's audio, and problem.Conflict if the call is not between two, or
+// the room is locked, full, not open now, or on another node than the call.
+func (c *Calls) Move(ctx context.Context, projectID, id, address string) error {
+	if _, err := uuid.Parse(id); err != nil {
+		return problem.NoSuch("call")
+	}
+	m := moveRequest{Project: projectID, Call: id, Address: address}
+	err := c.moveHere(ctx, m)
+	if !errors.Is(err, errNotHere) || c.nodes == nil {
+		return err
+	}
+	r, err := c.store.FindCall(ctx, projectID, id)
+	if err != nil {
+		return err
+	}
+	if !r.Ended.IsZero() || r.Node == c.node {
+		return problem.NoSuch("call")
+	}
+	return c.nodes.Ask(ctx, r.Node, moveMessage, m, &struct{}{})
+}
+
+// moveHere carries out a request for a call of this node, or returns errNotHere.
+func (c *Calls) moveHere(ctx context.Context, m moveRequest) error {
+	k := c.find(m.Project, m.Call)
+	if k == nil {
+		return errNotHere
+	}
+	if m.Address == "" {
+		_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.leaveRoom(ctx, "") })
+		return err
+	}
+
+	a, err := c.fabric.Addresses.FindAt(ctx, m.Project, m.Address)
+	if errors.Is(err, problem.NotFound) {
+		return errNotRoom
+	}
+	if err != nil {
+		return err
+	}
+	to, _, err := c.partyAt(ctx, a)
+	if err != nil {
+		return err
+	}
+	return k.enterRoom(ctx, to, "")
+}
+
+// moveByClient carries out a Move of a leg's client. The client may move the call into rooms that it may
+// dial.
+func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address string) error {
+	k := l.call
+	_, err := k.do(ctx, func() (Reply, error) {
+		l.rebind(client)
+		return Reply{}, l.mayMove()
+	})
+	if err != nil {
+		return err
+	}
+	if address == "" {
+		_, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.leaveRoom(ctx, client.Token.SubscriberID) })
+		return err
+	}
+	if err := c.admitMove(client); err != nil {
+		return err
+	}
+	to, cause, err := c.destination(ctx, client, address)
+	if err == nil && cause != (Cause{}) {
+		return errNotRoom
+	}
+	if err != nil {
+		return err
+	}
+	return k.enterRoom(ctx, to, client.Token.SubscriberID)
+}
+
+// mayMove returns an error unless the leg is one side of the call.
+func (l *leg) mayMove() error {
+	if l.ended || !l.active || l.member.Type != Person {
+		return errNotMovable
+	}
+	return nil
+}
+
+// enterRoom moves the call into the room of a party, which may be one without a room. by is as in RoomChange.
+func (k *call) enterRoom(ctx context.Context, to Party, by string) error {
+	if to.RoomID == "" {
+		return errNotRoom
+	}
+	c := k.calls
+	settings, err := c.rooms.settings(ctx, k.project, to.RoomID)
+	if errors.Is(err, problem.NotFound) {
+		return errNotRoom
+	}
+	if err != nil {
+		return err
+	}
+	if settings.refuse(time.Now()) != (Cause{}) {
+		return errRoomNotOpen
+	}
+	if _, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.movable() }); err != nil {
+		return err // and no room opens
+	}
+
+	const attempts = 5
+	for range attempts {
+		r, _, err := c.rooms.open(ctx, k.project, to, settings, true)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			return errRoomElsewhere
+		}
+		if err := k.moveTo(ctx, r, settings, by); !errors.Is(err, errRoomOver) {
+			return err
+		}
+	}
+	return errRoomOver
+}
+
+// movable returns an error unless the call can move into a room.
+func (k *call) movable() error {
+	if k.state != InCall || k.inRoom != nil || k.echo || k.moving || len(k.people()) != 2 {
+		return errNotMovable
+	}
+	return nil
+}
+
+// moveTo makes the call use a room's mailbox and become a member there. If the room refuses it, or has
+// ended, the call continues as before, with a mailbox of its own.
+func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by string) error {
+	result := make(chan error, 1)
+	enter := func() {
+		err := errRoomOver
+		if !r.ended {
+			err = errFault // remains if take panics
+			r.run(func() { err = r.take(ctx, k, settings, by) })
+		}
+		if len(r.members) == 0 {
+			r.end(NormalClearing) // it was opened for this call
+		}
+		k.moving = false
+		switch {
+		case errors.Is(err, errFault):
+			k.end(TemporaryFailure, nil)
+		case err != nil:
+			k.box.Store(&mailbox{})
+		}
+		result <- err
+	}
+
+	_, err := k.do(ctx, func() (Reply, error) {
+		if err := k.movable(); err != nil {
+			return Reply{}, err
+		}
+		k.moving = true
+		k.box.Store(r.mailbox)
+		r.mailbox.post(enter)
+		return Reply{}, nil
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// take makes a call a member of the room, with both sides. If the room refuses it, nothing changes. by is as in
+// RoomChange.
+func (r *room) take(ctx context.Context, k *call, settings roomSettings, by string) error {
+	r.settings = settings
+	people := k.people()
+	switch {
+	case k.state != InCall || len(people) != 2:
+		return errNotMovable // a side has left since
+	case r.locked:
+		return errRoomLocked
+	case settings.MaxMembers > 0 && r.present()+len(people) > settings.MaxMembers:
+		return errRoomFull
+	}
+	k.unlink()
+	if err := r.adopt(k); err != nil {
+		k.link()
+		return err
+	}
+
+	k.inRoom, k.session, k.roomID = r, r.session.ID, r.session.RoomID
+	k.record.RoomSession, k.record.Joined = r.session.ID, time.Now().UTC()
+	settings.limitStay(k, k.record.Joined)
+	r.members = append(r.members, k)
+	k.link()
+	k.saveMove(ctx, RoomChange{Session: r.session, By: by})
+	for _, l := range people {
+		l.video = r.mixer.SendsVideo(l.media)
+		if settings.joinsWithoutVideo(l) {
+			l.member.VideoMuted, l.ownVideoMute = true, true
+			l.media.Mute(Video, true)
+		}
+		l.join()
+		m := l.member
+		k.tellOthers(l, Event{Kind: MemberJoined, Member: &m})
+	}
+	r.greet()
+	return nil
+}
+
+// adopt prepares the media of a call for the room's mixer. If the audio of a side cannot be mixed, no
+// media changes.
+func (r *room) adopt(k *call) error {
+	for _, l := range k.legs {
+		if l.ended || l.media == nil {
+			continue
+		}
+		err := r.mixer.Adopt(l.media)
+		if err != nil && l.member.Type == Person {
+			r.release(k)
+			return err
+		}
+	}
+	return nil
+}
+
+// release undoes adopt.
+func (r *room) release(k *call) {
+	for _, l := range k.legs {
+		if l.media != nil {
+			r.mixer.Release(l.media)
+		}
+	}
+}
+
+// A RoomChange is a call's move into a room, or out of one.
+type RoomChange struct {
+	Session RoomSession
+	Joined  time.Time // when the call moved into the room that it leaves
+	Left    time.Time // zero if the call moves into the room
+	By      string    // the subscriber that asked for it; "" if a guest, a backend or an operator did
+}
+
+// saveMove writes that the call has moved, with the origin in ctx. If this fails, the call stays where it moved
+// to.
+func (k *call) saveMove(ctx context.Context, m RoomChange) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	err := k.calls.store.SaveMove(ctx, k.record, m)
+	if errors.Is(err, ErrTaken) {
+		k.takenOver = true
+	}
+	if err != nil {
+		k.calls.log.Error("writing that a call has moved", "call_id", k.id, "error", err)
+	}
+}

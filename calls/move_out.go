@@ -1,0 +1,73 @@
+package calls
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// leaveRoom moves the call out of the room that it was moved into. It runs in the room's mailbox, and
+// returns with the call in a mailbox of its own: the caller must not use the call afterwards. by is as in
+// RoomChange.
+func (k *call) leaveRoom(ctx context.Context, by string) error {
+	r := k.inRoom
+	if r == nil || k.state != InCall || len(k.people()) != 2 {
+		return errNotMovedIn
+	}
+	var gone []Member
+	for _, l := range k.people() {
+		gone = append(gone, l.member)
+	}
+	left := RoomChange{Session: r.session, Left: time.Now().UTC(), Joined: k.record.Joined, By: by}
+	r.forget(k)
+	r.release(k)
+	for _, l := range k.legs {
+		if !l.ended && l.media != nil {
+			r.mixer.Show(nil, l.media)
+			l.sees, l.member.InputVolume, l.member.OutputVolume = "", 0, 0
+		}
+	}
+
+	k.inRoom, k.session, k.roomID = nil, newID(), newID()
+	if k.record.To.AddressID != "" {
+		k.roomID = k.record.To.AddressID
+	}
+	k.record.RoomSession, k.record.Joined = "", time.Time{}
+	k.endTimer.Stop()
+	k.limitLength()
+	k.link()
+	k.saveMove(ctx, left)
+	for _, l := range k.people() {
+		l.join()
+	}
+
+	r.miss(gone)
+	k.box.Store(&mailbox{})
+	return nil
+}
+
+// miss notifies the members that others have left with their call. If nobody is left, it ends the session.
+func (r *room) miss(gone []Member) {
+	if len(r.members) == 0 {
+		r.end(NormalClearing)
+		return
+	}
+	for i := range gone {
+		r.calls.tellAll(r.legs(), Event{Kind: MemberLeft, Member: &gone[i], Cause: NormalClearing})
+	}
+	if r.settings.Tones {
+		r.mixer.ChimeDown()
+	}
+	r.choose()
+}
+
+// forget removes a call from the members, and from the stage.
+func (r *room) forget(k *call) {
+	r.members = slices.DeleteFunc(r.members, func(m *call) bool { return m == k })
+	s := &r.stage
+	for _, l := range []**leg{&s.speaker, &s.shown, &s.before} {
+		if *l != nil && (*l).call == k {
+			*l = nil
+		}
+	}
+}
