@@ -25,6 +25,7 @@ func served() map[string]method {
 		"subscriber.online":         checked(goOnline),
 		"webrtc.verto":              checked(verto),
 		"call.layout.list":          checked(listLayouts),
+		"call.move":                 checked(moveCall),
 	}
 	for name, op := range memberMethods {
 		all[name] = checked(memberMethod(op))

@@ -24,6 +24,7 @@ type Config struct {
 	Fabric  *fabric.Fabric
 	Clients *idp.Provider // the OAuth clients
 	Rooms   *calls.Rooms
+	Move    Mover // nil if this server carries no calls
 	Chat    *chat.Chat
 
 	// Access opens any access token of the issuer, sealed or JWT. It returns
@@ -89,6 +90,7 @@ func routes(c Config, by *credentials) []route {
 		ingestKeyAPI{f.IngestKeys, by}.routes(),
 		keyAPI{f.APIKeys}.routes(by),
 		loginAPI{f.Logins}.routes(by),
+		moveAPI{c.Move}.routes(by),
 		numberAPI{f.PhoneNumbers}.routes(by),
 		projectAPI{f.Projects, c.Clients.Issuer}.routes(by),
 		registrationTokenAPI{f.RegistrationTokens}.routes(by),

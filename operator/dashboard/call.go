@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -22,8 +23,10 @@ type callPage struct {
 	Call       callRow
 	Base       string
 	MayHangUp  bool
-	Live       string    // the URL of its event stream, while the call runs
-	Members    []callRow // of the room session that the caller joined, itself included
+	Rooms      []fabric.Address // where the call may be moved to
+	MovedIn    bool             // it may be moved out of its room
+	Live       string           // the URL of its event stream, while the call runs
+	Members    []callRow        // of the room session that the caller joined, itself included
 	Recordings []recordingRow
 	Quality    []fact
 	Events     []eventRow
@@ -43,6 +46,12 @@ func (a *callPages) showCall(v *visit) error {
 	if p.Call.Running {
 		p.Live = v.live(callMark(r))
 	}
+	if p.MayHangUp && a.Move != nil && r.State == calls.InCall {
+		p.MovedIn = !r.Joined.IsZero()
+		if p.Rooms, err = a.roomsFor(v, r); err != nil {
+			return err
+		}
+	}
 
 	if p.Members, err = a.membersOf(v, r); err != nil {
 		return err
@@ -61,9 +70,9 @@ func (a *callPages) showCall(v *visit) error {
 	return a.pageWith(v, options, "Call", "call", p)
 }
 
-// callMark returns a string that changes with the state of a call, and when its first recording
-// starts.
-func callMark(r calls.Record) string { return string(r.State) + r.RecordingSid }
+// callMark returns a string that changes with the state of a call, when its first recording starts, and when it
+// moves.
+func callMark(r calls.Record) string { return string(r.State) + r.RecordingSid + r.RoomSession }
 
 // followCall serves GET /dashboard/projects/{project}/calls/{id}/live.
 func (a *callPages) followCall(v *visit) error {

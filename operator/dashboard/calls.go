@@ -24,6 +24,7 @@ type callPages struct {
 	trail      *trail
 	Calls      *calls.Records         // nil hides all calls
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
+	Move       func(ctx context.Context, projectID, id, address string) error
 }
 
 // A callRow is a row in a list of calls.

@@ -37,8 +37,12 @@ type Config struct {
 	Calls      *calls.Records         // nil hides all calls
 	Rooms      *calls.Rooms           // nil hides all room sessions
 	NoCalls    bool                   // this server serves no calls
-	PublicURL  string                 // {base_url}: the URL under which browsers reach the server
-	Factors    *factor.Factors        // nil if second factors are not supported
+
+	// Move moves a running call into the room at an address, or out of its room if address is "". It is
+	// nil if this server carries no calls.
+	Move      func(ctx context.Context, projectID, id, address string) error
+	PublicURL string          // {base_url}: the URL under which browsers reach the server
+	Factors   *factor.Factors // nil if second factors are not supported
 
 	// RequireFactor lists the roles that need a second factor. An operator with one of them, in
 	// any project, must set one up before doing anything else.

@@ -48,7 +48,7 @@ var navGroups = []navGroup{noGroup, people, calling, recorded, access, look, pro
 func routes(c Config, s *site) []route {
 	t := &trail{site: s, Clients: c.Clients, Calls: c.Calls, Audit: c.Audit}
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
-	ofCalls := &callPages{site: s, trail: t, Calls: c.Calls, Recordings: c.Recordings}
+	ofCalls := &callPages{site: s, trail: t, Calls: c.Calls, Recordings: c.Recordings, Move: c.Move}
 
 	return slices.Concat(
 		(&projectPages{
@@ -195,6 +195,7 @@ func (a *callPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/calls/{id}", may: operator.Read, serve: a.showCall},
 		{pattern: "GET /dashboard/projects/{project}/calls/{id}/live", may: operator.Read, serve: a.followCall},
 		{pattern: "POST /dashboard/projects/{project}/calls/{id}/hangup", may: operator.Write, serve: a.hangUp},
+		{pattern: "POST /dashboard/projects/{project}/calls/{id}/room", may: operator.Write, serve: a.moveCall},
 	}
 }
 

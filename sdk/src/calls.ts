@@ -5,6 +5,8 @@
 // after a restart. In the stock SDK, client.reattach() attaches with a new call object. But only the app
 // can call it, and it fails while the old call object exists.
 
+import { SelvageError } from "./errors.js"
+
 /** A client of `@signalwire/js`, version 3. */
 export interface CallClient {
   dial(params: any): Promise<any>
@@ -52,6 +54,24 @@ export function keepCalls<C extends CallClient>(client: C): C {
     },
   }
 }
+
+/**
+ * Moves a call into the conference room at an address, such as `/public/standup`, with both sides. If the
+ * address is null, the call leaves the room again, and the two sides talk to each other. The call keeps its
+ * id, its record and its recordings. Its object gets `call.joined` and `room.joined` with the new members.
+ *
+ * @throws SelvageError with the code `not_movable`, `no_room`, `room_locked`, `room_full`, `room_not_open`,
+ * `room_elsewhere`, `no_media` or `rate_limited`
+ */
+export async function moveCall(call: any, address: string | null): Promise<void> {
+  const result = await (call as Call).executeAction({ method: "call.move", extraParams: { address: address ?? "" } })
+  const refusal = result?.refusal
+  if (!refusal) return
+  throw new SelvageError(refusalCodes[refusal.code] ?? refusal.code, refusal.message, "The call continues as before.")
+}
+
+/** Codes of this SDK for codes of the server. */
+const refusalCodes: Record<string, string> = { too_many_calls: "rate_limited" }
 
 /** The storage key under which the SDK looks for the id of the call to attach to. */
 const previousCall = "ci-SAT"
@@ -195,6 +215,7 @@ interface Call {
   emit(event: string, ...args: unknown[]): unknown
   start(): Promise<void>
   hangup(): Promise<void>
+  executeAction(params: Params): Promise<{ refusal?: { code: string; message: string } } | undefined>
   removeRTCWorkers?(): void // since 3.29; before, destroy() does this
   destroy(): void
 }

@@ -211,6 +211,7 @@ func (th *things) addRoom(t *testing.T) {
 	caller := phone.Connect(t, th.Server, th.NewSAT(t, "caller").Token, "").G711().Dial("/public/" + room)
 	caller.WaitAnswered()
 	th.ids["/api/fabric/room_sessions/"] = th.first(t, "/api/fabric/room_sessions?state=in-progress", "id")
+	th.ids["/api/fabric/calls/"] = caller.ID
 	for _, accounts := range lamlAccounts {
 		th.ids[accounts+"{}/Calls/"] = caller.ID
 	}

@@ -23,7 +23,7 @@ func TestRooms(t *testing.T) {
 				name string
 				walk func(alice, bob, carol *phone)
 			}{{"tones", roomTones}, {"video", roomVideo}, {"moderator", roomModerator},
-				{"recorded", roomRecorded}} {
+				{"recorded", roomRecorded}, {"moved", roomMoved}} {
 				t.Run(j.name, func(t *testing.T) {
 					if j.name == "moderator" && version == "3.27.0" {
 						return // it changes only members who joined earlier
@@ -125,4 +125,37 @@ func roomModerator(alice, bob, carol *phone) {
 	carol.do("until(() => states.includes('destroy'))", nil)
 	alice.do("call.end ? call.end() : call.hangup()", nil) // 3.28 has no end
 	alice.do("until(() => states.includes('destroy'))", nil)
+}
+
+// roomMoved shows that a call moves into a room, where its two sides and the members hear each other, and out
+// again. The call sends Opus all the time.
+func roomMoved(alice, bob, carol *phone) {
+	address := newRoom(alice, "moved", nil)
+	enterRoom(address+"?channel=audio", false, carol)
+	id := connect(alice, bob, false)
+	hear(alice, bob)
+
+	alice.do(fmt.Sprintf("Selvage.moveCall(call, %q)", address), nil)
+	all := []*phone{alice, bob, carol}
+	for i, p := range all {
+		one, other := all[(i+1)%3], all[(i+2)%3]
+		p.do(fmt.Sprintf("hearAll([%d, %d], [%d])", one.hz, other.hz, p.hz), nil)
+	}
+	alice.do("until(() => rooms.at(-1).members.length === 3)", nil)
+	alice.do("call.audioMute()", nil)
+	bob.do(fmt.Sprintf("hearAll([%d], [%d, %d])", carol.hz, alice.hz, bob.hz), nil)
+	alice.do("call.audioUnmute()", nil)
+
+	bob.do("Selvage.moveCall(call, null)", nil)
+	hear(alice, bob)
+	carol.do("hear(0)", nil)
+	bob.do("void Selvage.moveCall(call, null).catch((e) => { window.refused = e.code })", nil)
+	bob.do("until(() => window.refused === 'not_movable')", nil)
+	var same string
+	if alice.do("call.callId", &same); same != id {
+		alice.Errorf("the call has the id %s, want %s", same, id)
+	}
+	for _, p := range all {
+		p.do("call.hangup()", nil)
+	}
 }

@@ -8,16 +8,24 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
+// operatorBeside signs the first operator in, in another tab, and returns the path of the project's home page.
+func operatorBeside(alice *phone) (b tab, home string) {
+	p := alice.project
+	b = alice.window.beside()
+	b.do(goTo(p.CLI(alice.T, "", "operator", "setup-link")["url"].(string)))
+	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
+	home = "/dashboard/projects/" + p.ID
+	b.arrive(home)
+	return b, home
+}
+
 // TestRoomSeen shows that an operator sees the members of a room, mutes, unmutes and removes one of
 // them, and ends the session.
 func TestRoomSeen(t *testing.T) {
 	harness.NotStorage(t)
 	alice, bob := phones(t, harness.StartConfig(t, harness.Config{}), "3.30.0")
-	p, b := alice.project, alice.window.beside()
-	b.do(goTo(p.CLI(t, "", "operator", "setup-link")["url"].(string)))
-	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
-	home := "/dashboard/projects/" + p.ID
-	b.arrive(home)
+	p := alice.project
+	b, home := operatorBeside(alice)
 
 	enterRoom(newRoom(alice, "seen", nil)+"?channel=audio", false, alice, bob)
 	hear(alice, bob)
@@ -52,4 +60,32 @@ func TestRoomSeen(t *testing.T) {
 	alice.do("until(() => states.includes('destroy'))", nil)
 	b.do(goTo(p.PublicURL + at))
 	b.until("the past members", "document.body.innerText.includes('Ended by a backend or an operator')")
+}
+
+// TestMoveSeen shows that an operator moves a call into a room and out of it, and sees why it cannot move into
+// one that is too small.
+func TestMoveSeen(t *testing.T) {
+	harness.NotStorage(t)
+	alice, bob := phones(t, harness.StartConfig(t, harness.Config{}), "3.30.0")
+	newRoom(alice, "booth", map[string]any{"max_members": 1})
+	newRoom(alice, "hall", nil)
+	b, home := operatorBeside(alice)
+	at := alice.project.PublicURL + home + "/calls/" + connect(alice, bob, false)
+	hear(alice, bob)
+	press := func(id, notice string) {
+		t.Helper()
+		b.click(id)
+		b.until("the notice", fmt.Sprintf("document.body.innerText.includes(%q)", notice))
+	}
+
+	b.do(goTo(at))
+	press("move", "no place for both sides")
+	b.leave("document.getElementById('room').value = '/public/hall'")
+	press("move", "Call moved into the room")
+	alice.do("until(() => rooms.at(-1).name === '/public/hall' && rooms.at(-1).members.length === 2)", nil)
+	hear(alice, bob)
+	press("move-out", "Call moved out of the room")
+	hear(alice, bob)
+	bob.do("call.hangup()", nil)
+	alice.do("until(() => states.includes('destroy'))", nil)
 }

@@ -3,6 +3,7 @@ package clients
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -108,4 +109,63 @@ func TestRoomSound(t *testing.T) {
 	all[2].WaitSound(false)
 	all[1].Hangup()
 	all[2].Hangup()
+}
+
+// TestMovedCall shows that a backend moves a recorded call into a room and out again. The sides hear the
+// members there, and the call has one record and one recording.
+func TestMovedCall(t *testing.T) {
+	harness.OneBackend(t)
+	harness.Need(t, "ffmpeg")
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	address, _ := createRoom(t, p, "moved", nil)
+	host := telephone.Connect(t, s, p.NewSAT(t, "host").Token, "").G711().Dial(address)
+	host.WaitAnswered()
+	from := telephone.Connect(t, s, p.NewSAT(t, "from").Token, "").G711()
+	at := telephone.Connect(t, s, p.NewSAT(t, "at").Token, "").G711().Online()
+	caller, callee := telephone.Talk(from, at, "/private/at")
+	telephone.HearBoth(caller, callee)
+	list, room := p.LaML("/Calls/"+caller.ID+"/Recordings"), "/api/fabric/calls/"+caller.ID+"/room"
+	sid := fmt.Sprint(p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)["sid"])
+	caller.Speak(1000)
+
+	for _, wrong := range []string{"/private/at", "/public/nowhere"} {
+		p.Do(t, "PUT", room, p.Basic(), harness.JSON(map[string]string{"address": wrong})).Want(t, 422)
+	}
+	p.Do(t, "DELETE", room, p.Basic()).Want(t, 422)
+	p.Do(t, "PUT", room, p.Basic(), harness.JSON(map[string]string{"address": address})).Want(t, 204)
+	p.Do(t, "PUT", room, p.Basic(), harness.JSON(map[string]string{"address": address})).Want(t, 422)
+	host.Speak(440)
+	caller.WaitSound(true)
+	callee.WaitSound(true)
+	session := openRoomSession(t, p)
+	var members struct {
+		Data []struct{ ID string }
+	}
+	p.Get(t, "/api/fabric/room_sessions/"+session+"/members", p.Basic()).Want(t, 200).Read(t, &members)
+	if len(members.Data) != 2 || members.Data[0].ID != caller.ID && members.Data[1].ID != caller.ID {
+		t.Errorf("the members are %+v, want the host and the call", members.Data)
+	}
+
+	p.Do(t, "DELETE", room, p.Basic()).Want(t, 204)
+	telephone.HearBoth(caller, callee)
+	callee.Hangup()
+	caller.WaitEnded()
+	host.Hangup()
+
+	var rec map[string]any
+	harness.Eventually(t, time.Minute, "the recording", func() error {
+		rec = p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
+		if rec["status"] != "completed" {
+			return fmt.Errorf("it is %v", rec["status"])
+		}
+		return nil
+	})
+	var all struct{ Recordings []struct{ Sid string } }
+	p.Get(t, list+".json", p.Basic()).Want(t, 200).Read(t, &all)
+	if len(all.Recordings) != 1 || all.Recordings[0].Sid != sid || fmt.Sprint(rec["channels"]) != "2" {
+		t.Errorf("the call has the recordings %+v, want one with both sides", all.Recordings)
+	}
+	left, _ := channels(t, p.Get(t, p.LaML("/Recordings/"+sid+".wav"), p.Basic()).Want(t, 200).Body)
+	wantTone(t, "the recording of the caller", left, 1000, 440)
 }

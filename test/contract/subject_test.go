@@ -51,6 +51,9 @@ func (w *world) subject(t *testing.T, op operation) string {
 			harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")}))
 		return fill("{id}", id(t, a.Want(t, 201)))
 	case "Room sessions":
+		if strings.HasPrefix(op.path, "/api/fabric/calls/") {
+			return fill("{id}", w.movable(t, op))
+		}
 		return fill("{id}", w.roomSession(t))
 	case "Resources":
 		return fill("{id}", w.create(t, "SWML scripts"))
@@ -74,6 +77,22 @@ func (w *world) roomSession(t *testing.T) string {
 	var page struct{ Data []struct{ ID string } }
 	w.Get(t, "/api/fabric/room_sessions?state=in-progress", w.who["basic"]).Want(t, 200).Read(t, &page)
 	return page.Data[0].ID
+}
+
+// movable begins a call that the operation moves into the room of its example, or out of it, and returns the
+// id of the call.
+func (w *world) movable(t *testing.T, op operation) string {
+	t.Helper()
+	w.Post(t, "/api/fabric/resources/conference_rooms", w.who["basic"],
+		harness.JSON(map[string]string{"name": "lobby"})).Want(t, 201, 422) // 422 if it exists
+	from, to := unique("caller"), unique("callee")
+	at := phone.Connect(t, w.Server, w.NewSAT(t, to).Token, "").G711().Online()
+	caller, _ := phone.Talk(phone.Connect(t, w.Server, w.NewSAT(t, from).Token, "").G711(), at, "/private/"+to)
+	if op.method == "DELETE" {
+		w.Do(t, "PUT", strings.Replace(op.path, "{id}", caller.ID, 1), w.who["basic"],
+			harness.JSON(map[string]string{"address": "/public/lobby"})).Want(t, 204)
+	}
+	return caller.ID
 }
 
 // delivery causes an event that a webhook receives and returns the delivery's id.

@@ -14,3 +14,12 @@ export interface CallClient {
  * If the version of the client cannot reattach, such as 3.27, the client is returned unchanged.
  */
 export declare function keepCalls<C extends CallClient>(client: C): C;
+/**
+ * Moves a call into the conference room at an address, such as `/public/standup`, with both sides. If the
+ * address is null, the call leaves the room again, and the two sides talk to each other. The call keeps its
+ * id, its record and its recordings. Its object gets `call.joined` and `room.joined` with the new members.
+ *
+ * @throws SelvageError with the code `not_movable`, `no_room`, `room_locked`, `room_full`, `room_not_open`,
+ * `room_elsewhere`, `no_media` or `rate_limited`
+ */
+export declare function moveCall(call: any, address: string | null): Promise<void>;

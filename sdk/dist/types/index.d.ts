@@ -3,7 +3,7 @@
  *
  * @packageDocumentation
  */
-export { keepCalls } from "./calls.js";
+export { keepCalls, moveCall } from "./calls.js";
 export type { CallClient } from "./calls.js";
 export { createClient, Client } from "./client.js";
 export type { ClientOptions, Events, LoginOptions, SignalWireOptions, SubscriberToken } from "./client.js";

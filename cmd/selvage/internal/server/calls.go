@@ -167,3 +167,11 @@ func (a recordedCalls) Record(ctx context.Context, rec recordings.Recording) err
 	}
 	return a.Calls.Record(ctx, rec.ProjectID, rec.CallSid)
 }
+
+// mover returns the function that moves calls, or nil if this server carries no calls.
+func (a *App) mover() func(ctx context.Context, projectID, id, address string) error {
+	if a.Calls == nil {
+		return nil
+	}
+	return a.Calls.Move
+}

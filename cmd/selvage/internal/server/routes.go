@@ -60,7 +60,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 
 	if a.serves(config.Fabric) {
 		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP,
-			Rooms: a.RoomSessions, Chat: a.Chat, Access: a.IDP.Tokens.Open,
+			Rooms: a.RoomSessions, Move: a.mover(), Chat: a.Chat, Access: a.IDP.Tokens.Open,
 			Confirm: a.confirm, Admit: a.admit, Log: log})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
@@ -68,7 +68,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		var err error
 		a.pages, err = dashboard.New(dashboard.Config{
 			Operators: a.Operators, Fabric: a.Fabric, Clients: a.IDP, Recordings: a.Recordings,
-			Calls: a.CallRecords, Rooms: a.RoomSessions, NoCalls: a.Calls == nil,
+			Calls: a.CallRecords, Rooms: a.RoomSessions, NoCalls: a.Calls == nil, Move: a.mover(),
 			PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
 			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
 			Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log),

@@ -1,0 +1,47 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A moveResult is the result of call.move. The stock SDK repeats a request that fails, for several seconds.
+// A refusal is therefore part of a result that succeeds.
+type moveResult struct {
+	Code    string       `json:"code"`
+	Message string       `json:"message"`
+	Refusal *moveRefusal `json:"refusal,omitempty"`
+}
+
+type moveRefusal struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// moveCall serves call.move, a method of our own: it moves a call between two into the conference room at an
+// address, with both sides. If the address is "", the call leaves the room again.
+func moveCall(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
+	if s.relay.calls == nil {
+		return nil, &fault{methodNotFound, "this server does not carry calls"}
+	}
+	var in struct {
+		Self    memberRef `json:"self"`
+		Address string    `json:"address"`
+	}
+	if err := decodeParams(raw, &in); err != nil {
+		return nil, err
+	}
+
+	_, err := s.relay.calls.Do(ctx, s.client(), calls.Command{
+		Op: calls.Move, Leg: in.Self.CallID, Node: in.Self.NodeID, To: in.Address,
+	})
+	result := moveResult{Code: "200", Message: "OK"}
+	if p := problem.First(err); p != nil {
+		result.Refusal = &moveRefusal{p.Code, p.Message}
+		return result, nil
+	}
+	return result, err
+}
