@@ -158,7 +158,7 @@ func roomMoved(alice, bob, carol *phone) {
 	if alice.do("call.callId", &same); same != id {
 		alice.Errorf("the call has the id %s, want %s", same, id)
 	}
-	for _, p := range all {
-		p.do("call.hangup()", nil)
-	}
+	bob.do("call.hangup()", nil)
+	alice.do("until(() => states.includes('destroy'))", nil)
+	carol.do("call.hangup()", nil)
 }
