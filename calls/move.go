@@ -175,9 +175,7 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by st
 			err = errFault // remains if take panics
 			r.run(func() { err = r.take(ctx, k, settings, by) })
 		}
-		if len(r.members) == 0 {
-			r.end(NormalClearing) // it was opened for this call
-		}
+		r.endIfEmpty()
 		k.moving = false
 		switch {
 		case errors.Is(err, errFault):
@@ -190,6 +188,7 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by st
 
 	_, err := k.do(ctx, func() (Reply, error) {
 		if err := k.movable(); err != nil {
+			r.post(r.endIfEmpty)
 			return Reply{}, err
 		}
 		k.moving = true
@@ -205,6 +204,13 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by st
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// endIfEmpty ends the room session if it has no members: it was opened for a call that does not move.
+func (r *room) endIfEmpty() {
+	if len(r.members) == 0 {
+		r.end(NormalClearing)
 	}
 }
 

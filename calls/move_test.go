@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/store"
 )
 
 // A pair is a call between two subscribers.
@@ -183,6 +184,38 @@ func TestMoveRefused(t *testing.T) {
 	if r := p.call(); r.State != calls.InCall || r.RoomSession != "" || len(m.received(calls.Joined, p.caller)) != 1 {
 		t.Errorf("the refused call is %+v, want it unchanged", r)
 	}
+}
+
+// A hookedStore is a store that calls a function when it has opened a room session.
+type hookedStore struct {
+	*store.Store
+	opened func()
+}
+
+func (s *hookedStore) OpenRoom(ctx context.Context, r calls.RoomSession) error {
+	err := s.Store.OpenRoom(ctx, r)
+	s.opened()
+	return err
+}
+
+// TestMoveEnded shows that no room remains open for a call that ends before it has moved there.
+func TestMoveEnded(t *testing.T) {
+	rows := &hookedStore{}
+	m := newMeeting(t, func(c *calls.Config) {
+		rows.Store = c.Store.(*store.Store)
+		c.Rooms = rows
+	})
+	p := m.talk("ada", "bob")
+	rows.opened = func() { p.callee.do(calls.Command{Op: calls.Hangup}) }
+	if err := p.caller.move(lobby); !errors.Is(err, problem.Conflict) {
+		t.Errorf("moving a call that ends = %v, want %v", err, problem.Conflict)
+	}
+	eventually(t, "the room session to end", func() bool {
+		rooms := calls.NewRooms(m.store, m.store)
+		all := must[page.Page[calls.RoomSession]](t)(
+			rooms.List(t.Context(), m.project, calls.RoomFilter{}, page.Query{Size: 10})).Items
+		return len(all) == 1 && !all[0].Ended.IsZero() && m.calls.Stats().Rooms == 0
+	})
 }
 
 // TestMoveOften shows that a call survives moves in both directions while its clients send other commands.
