@@ -20,6 +20,7 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	}
 	left := RoomChange{Session: r.session, Left: time.Now().UTC(), Joined: k.record.Joined, By: by}
 	r.forget(k)
+	r.hide(k)
 	r.release(k)
 	for _, l := range k.legs {
 		if !l.ended && l.media != nil {
@@ -44,6 +45,23 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	r.miss(gone)
 	k.box.Store(&mailbox{})
 	return nil
+}
+
+// hide stops showing the video of a call that is no longer a member. The others see nobody until choose
+// selects another member, which may take minSwitch.
+func (r *room) hide(k *call) {
+	var viewers []*leg
+	for _, viewer := range r.legs() {
+		if slices.ContainsFunc(k.legs, func(l *leg) bool { return l.member.ID == viewer.sees }) {
+			viewers = append(viewers, viewer)
+		}
+	}
+
+	r.showVideo(nil, viewers)
+	for _, viewer := range viewers {
+		viewer.sees = ""
+		viewer.tellLayout()
+	}
 }
 
 // miss notifies the members that others have left with their call. If nobody is left, it ends the session.

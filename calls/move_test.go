@@ -218,6 +218,29 @@ func TestMoveEnded(t *testing.T) {
 	})
 }
 
+// TestMoveUnseen shows that the members no longer see a call as soon as it has moved out of their room.
+func TestMoveUnseen(t *testing.T) {
+	m := newMeeting(t)
+	host := m.guest().join()
+	p := m.talk("ada", "bob")
+	sees := func() string {
+		all := m.received(calls.LayoutChanged, host)
+		return all[len(all)-1].Seen
+	}
+	for range 2 {
+		if err := p.caller.move(lobby); err != nil {
+			t.Fatalf("moving into the room: %v", err)
+		}
+		eventually(t, "the host to see the caller", func() bool { return sees() == p.caller.leg })
+		if err := p.caller.move(""); err != nil {
+			t.Fatalf("moving out of the room: %v", err)
+		}
+		if seen := sees(); seen != "" {
+			t.Errorf("after the move, the host sees %s, want nobody", seen)
+		}
+	}
+}
+
 // TestMoveOften shows that a call survives moves in both directions while its clients send other commands.
 func TestMoveOften(t *testing.T) {
 	m := newMeeting(t)
