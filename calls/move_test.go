@@ -2,6 +2,7 @@ package calls_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -238,6 +239,37 @@ func TestMoveUnseen(t *testing.T) {
 		if seen := sees(); seen != "" {
 			t.Errorf("after the move, the host sees %s, want nobody", seen)
 		}
+	}
+}
+
+// TestMoveTakenOver shows that the time that the settings of a room allow begins when a call moves there,
+// also after the room's node was lost.
+func TestMoveTakenOver(t *testing.T) {
+	var second calls.Config
+	m := newMeeting(t, func(c *calls.Config) {
+		second = *c
+		second.Node = "second"
+	})
+	kind, limit := m.fabric.Resources.Kinds().ByPath("conference_rooms"), json.RawMessage("1800")
+	room := must[fabric.Address](t)(m.fabric.Addresses.FindAt(t.Context(), m.project, lobby)).ResourceID
+	must[fabric.Resource](t)(m.fabric.Resources.Update(t.Context(), m.project, kind, room,
+		map[string]json.RawMessage{"remove_after_seconds_elapsed": limit}))
+	p := m.talk("ada", "bob")
+	if err := p.caller.move(lobby); err != nil {
+		t.Fatalf("moving into the room: %v", err)
+	}
+	r := p.call()
+	r.Answered = r.Answered.Add(-time.Hour)
+	if err := m.store.SaveCall(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+
+	m.calls = calls.New(second)
+	for _, side := range []*member{p.caller, p.callee} {
+		side.do(calls.Command{Op: calls.Invite, Attach: true, SDP: offer})
+	}
+	if err := p.caller.move(""); err != nil || p.call().State != calls.InCall {
+		t.Errorf("after the takeover, the call is %s, and moving out = %v", p.call().State, err)
 	}
 }
 

@@ -65,7 +65,7 @@ func (r *room) revive(members []Record) {
 		}
 		m.Node = c.node
 		k := c.revive(m, r)
-		r.settings.limitStay(k, m.Answered)
+		r.settings.limitStay(k, m.joined())
 		r.members = append(r.members, k)
 	}
 	r.session.Most = max(r.session.Most, len(r.members))
