@@ -145,9 +145,13 @@ func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
 		return nil
 	}
 	// A browser that has already opened the request may answer it for as long as its pages are
-	// valid.
+	// valid. Each page extends that time, so it may have passed PushedUntil long ago.
+	until := a.PushedUntil
+	if now := rs.Now(); now.After(until) {
+		until = now
+	}
 	err := rs.Store.Uses.MarkUsed(ctx, Use{Hash: answered(a.Pushed), Refusal: problem.NoSuch("pushed request"),
-		Expires: a.PushedUntil.Add(2 * rs.Lifetimes().Request)})
+		Expires: until.Add(2 * rs.Lifetimes().Request)})
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return fmt.Errorf("ending pushed request: %w", err)
 	}

@@ -2,6 +2,7 @@ package oidc_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -157,5 +158,17 @@ func TestPushRequired(t *testing.T) {
 	b := w.browser()
 	if got := b.logIn(b.authorize(reference(c, w.pushed(c))), email, secret); got.param("code") == "" {
 		t.Errorf("pushed: %v", got.parameters())
+	}
+}
+
+// TestPushedLate shows that a pushed request is answered only once, even long after it has expired. A
+// browser can keep its pages valid for hours.
+func TestPushedLate(t *testing.T) {
+	w := newWorld(t)
+	late := idp.AuthRequest{Pushed: "id", PushedUntil: w.now().Add(-24 * time.Hour)}
+	must(t, w.idp.Requests.EndPushed(t.Context(), late))
+	must(t, w.idp.Sweep(t.Context()))
+	if err := w.idp.Requests.EndPushed(t.Context(), late); !errors.Is(err, problem.NotFound) {
+		t.Errorf("the second answer: %v, want %v", err, problem.NotFound)
 	}
 }
