@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -124,14 +125,9 @@ func (v *visit) auditFinder(all bool, set auditFilter) finder {
 // has it: a subscriber of the project or, on the page of the installation, an operator.
 func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
-	if f.Actor != "" { // the kind of the actor lets the store use an index
-		o, err := a.Operators.Find(v.r.Context(), f.Actor)
-		if problem.IgnoreNotFound(err) != nil {
-			return f, ask, wrong, err
-		}
-		if err == nil {
-			ask.Actor, ask.ActorKind = o.ID, audit.Operator
-		} else if ask.Actor, err = a.subscriberID(v, f.Actor); err != nil {
+	if f.Actor != "" {
+		var err error
+		if ask.Actor, ask.ActorKind, err = a.actor(v, f.Actor); err != nil {
 			return f, ask, wrong, err
 		}
 	}
@@ -147,6 +143,24 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 	var err error
 	ask.Target, err = a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, f.Account)
 	return f, ask, wrong, err
+}
+
+// actor returns the id of the operator or, on the page of a project, of the subscriber that text names.
+// It returns any other text unchanged, because the ids of commands and imported clients may be any text.
+// For an operator it also returns the kind, which lets the store use an index.
+func (a *auditPages) actor(v *visit, text string) (id string, kind audit.ActorKind, err error) {
+	o, err := a.Operators.Find(v.r.Context(), text)
+	if !errors.Is(err, problem.NotFound) {
+		return o.ID, audit.Operator, err
+	}
+	if v.project.ID == "" {
+		return text, "", nil
+	}
+	id, err = a.subscriberID(v, text)
+	if id == unknownSubscriber {
+		id = text
+	}
+	return id, "", err
 }
 
 // actionChoices returns the actions that the filter suggests, with their titles.

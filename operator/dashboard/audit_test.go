@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,6 +93,27 @@ func TestAuditNames(t *testing.T) {
 
 	if strings.Contains(a.body, gone) {
 		t.Error("a target that was deleted or belongs to another project is named")
+	}
+}
+
+// TestAuditActors shows that events are found by actors whose ids are not UUIDs: commands and imported
+// clients.
+func TestAuditActors(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	for id, kind := range map[string]audit.ActorKind{"root": audit.CLI, "shop-app": audit.Client} {
+		deleted := audit.Of("recording.deleted", w.one.ID, "recording", "of-"+id)
+		must(t, w.rows.Record(t.Context(), deleted.By(kind, id)))
+	}
+
+	for _, path := range []string{"/dashboard/projects/" + w.one.ID + "/audit", "/dashboard/audit"} {
+		for _, id := range []string{"root", "shop-app"} {
+			rows, err := csv.NewReader(strings.NewReader(b.get(path + "/export?actor=" + id).body)).ReadAll()
+			must(t, err)
+			if len(rows) != 2 || !slices.Contains(rows[1], "of-"+id) {
+				t.Errorf("%s: the events by %s are %v", path, id, rows)
+			}
+		}
 	}
 }
 

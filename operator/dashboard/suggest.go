@@ -110,7 +110,7 @@ func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 			ids = append(ids, one.ID)
 		}
 	}
-	return only(ids, param, text, "address")
+	return only(ids, found.Next != "", param, text, "address")
 }
 
 // clientID returns the id of the OAuth client whose id or name is text.
@@ -137,28 +137,43 @@ func (a *tokenPages) clientID(v *visit, param, text string) (string, error) {
 			ids = append(ids, c.ID)
 		}
 	}
-	return only(ids, param, text, "OAuth client")
+	return only(ids, found.Next != "", param, text, "OAuth client")
 }
 
-// only returns the id that was found for a name, or an error if none or several were found.
-func only(ids []string, param, name, thing string) (string, error) {
-	switch len(ids) {
-	case 1:
-		return ids[0], nil
-	case 0:
+// only returns the id that was found for a name. It returns an error if none or several were found, or
+// if there are more rows that may have the name.
+func only(ids []string, more bool, param, name, thing string) (string, error) {
+	switch {
+	case len(ids) > 1:
+		return "", problem.BadParam(param, "%s names more than one %s: enter the id", name, thing)
+	case more:
+		return "", problem.BadParam(param, "too many names contain %s: enter the id of the %s", name, thing)
+	case len(ids) == 0:
 		return "", problem.BadParam(param, "%s is not an %s of this project", name, thing)
 	}
-	return "", problem.BadParam(param, "%s names more than one %s: enter the id", name, thing)
+	return ids[0], nil
 }
 
-// subscriberID returns the id of the subscriber whose email, reference or id is text. For an unknown
-// subscriber it returns a text that cannot be an id.
+// unknownSubscriber cannot be the id of a subscriber.
+const unknownSubscriber = "nobody"
+
+// subscriberID returns the id of the subscriber whose id, reference or email is text. If there is none,
+// it returns unknownSubscriber or, if text looks like an id, text itself: calls, recordings and events
+// of a deleted subscriber can still be found by the id.
 func (a *site) subscriberID(v *visit, text string) (string, error) {
-	if text == "" || uuid.MatchString(text) {
-		return strings.ToLower(text), nil
+	if text == "" {
+		return "", nil
 	}
-	s, err := a.Fabric.Subscribers.FindReferred(v.r.Context(), v.project.ID, text)
-	return cmp.Or(s.ID, "nobody"), problem.IgnoreNotFound(err)
+	id, ctx := unknownSubscriber, v.r.Context()
+	if uuid.MatchString(text) { // an id, or the reference of a backend whose references are UUIDs
+		id = strings.ToLower(text)
+		_, err := a.Fabric.Subscribers.Find(ctx, v.project.ID, id)
+		if !errors.Is(err, problem.NotFound) {
+			return id, err
+		}
+	}
+	s, err := a.Fabric.Subscribers.FindReferred(ctx, v.project.ID, text)
+	return cmp.Or(s.ID, id), problem.IgnoreNotFound(err)
 }
 
 // offerResources turns the input for the id of a handler into a list of names of resources. If the

@@ -5,11 +5,14 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -273,7 +276,23 @@ func TestNamesForIDs(t *testing.T) {
 			t.Errorf("calls of the subscriber %q: found is not %v", who, found)
 		}
 	}
-	for who, found := range map[string]bool{"ann@example.com": true, "nobody@example.com": false} {
+
+	// Some backends refer to subscribers by UUIDs. Calls of deleted subscribers are found by their ids.
+	reference, deleted := "0193B2C4-0000-4000-8000-0123456789AB", "0193b2c4-0000-4000-8000-0123456789ac"
+	pair, err := p.w.fabric.Tokens.IssueSubscriber(t.Context(), fabric.Issuer{ProjectID: p.w.one.ID},
+		fabric.SubscriberTokenInput{Reference: reference})
+	must(t, err)
+	for who, id := range map[string]string{reference: pair.SubscriberID, strings.ToUpper(deleted): deleted} {
+		call := p.w.addCall(func(r *calls.Record) { r.From.SubscriberID = id })
+		a := p.get(base + "/calls?" + url.Values{"subscriber": {who}}.Encode())
+		if !strings.Contains(a.body, base+"/calls/"+call.ID+`"`) {
+			t.Errorf("the calls of the subscriber %q are not found", who)
+		}
+	}
+
+	must(t, p.w.rows.Record(t.Context(), audit.Of("recording.deleted", p.w.one.ID, "recording", "").
+		By(audit.CLI, "nobody")))
+	for who, found := range map[string]bool{"ann@example.com": true, "nobody@example.com": false, "nobody": true} {
 		a := p.get(base + "/audit?" + url.Values{"actor": {who}}.Encode())
 		if strings.Contains(a.body, `<table class="table`) != found {
 			t.Errorf("events of the actor %q: found is not %v", who, found)
@@ -282,5 +301,28 @@ func TestNamesForIDs(t *testing.T) {
 	form := p.get(base + "/kinds/sip_endpoints").body
 	if !strings.Contains(form, `<select id="f-calling_handler_resource_id"`) || !strings.Contains(form, ">hall (") {
 		t.Error("the form of a SIP endpoint does not offer resources by name")
+	}
+}
+
+// TestTooManyNames shows that a name is refused if more clients contain it than are looked at, because
+// others may have the same name.
+func TestTooManyNames(t *testing.T) {
+	p := newTokenPages(t)
+	p.w.client(p.w.one.ID, "shop", idp.SPA)
+	var all sync.WaitGroup
+	for range page.MaxSize {
+		all.Go(func() {
+			_, _, err := p.w.idp.Clients.Create(t.Context(), idp.Client{ProjectID: p.w.one.ID, Name: "another shop",
+				Type: idp.SPA, RedirectURIs: []string{"https://app.example.com/callback"}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+
+	a := p.mint("subscriber", url.Values{"reference": {adaMail}, "application_id": {"shop"}})
+	if strings.Contains(a.body, `id="made"`) || !strings.Contains(a.body, "Too many names contain shop") {
+		t.Errorf("a token for a client whose name is not known to be unique: %s", a.Status)
 	}
 }
