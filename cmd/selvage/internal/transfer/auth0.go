@@ -13,9 +13,9 @@ import (
 	"github.com/selvage/selvage/internal/password"
 )
 
-// Auth0 reads files with users, with the hashes of their passwords, and with clients, in any order:
-// what a job that exports users wrote, what Auth0's support sends, and the clients that the
-// Management API lists. People keep their user id as their reference, and clients keep their id.
+// Auth0 reads files with users, password hashes and clients, in any order. A user export job writes
+// the users, Auth0's support sends the hashes, and the Management API lists the clients. People keep
+// their user id as their reference, and clients keep their id.
 func Auth0(files ...io.Reader) (*Foreign, error) {
 	f, u := &Foreign{}, make(unmapped)
 	a := auth0{f: f, u: u, users: make(map[string]*Subscriber), hashes: make(map[string]string)}
