@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/uuid7"
 )
 
-// batchSize is the number of accesses after which they are written at once. While writing fails, at most
-// maxPending of them wait, and further ones are lost.
+// When batchSize accesses are pending, they are written immediately. While writing fails, at most
+// maxPending accesses are kept; further ones are lost.
 const (
 	batchSize  = 1000
 	maxPending = 10 * batchSize
@@ -24,15 +24,15 @@ const (
 type Access struct {
 	ID          string // IDs sort by the first request
 	RecordingID string
-	Actor       string // what proved who the client is, such as "key:ID"; Anyone if nothing did
-	Address     string // the network address of the client; for Anyone with IPv6, its network
+	Actor       string // the credentials of the client, such as "key:ID"; Anyone if it had none
+	Address     string // the IP address of the client; for Anyone with IPv6, its /64
 	Format      Format
 	Requests    int64
 	Bytes       int64 // bytes that were requested; a client may have stopped reading earlier
 	First, Last time.Time
 }
 
-// Anyone is the Actor of clients who did not prove who they are.
+// Anyone is the Actor of clients without credentials.
 const Anyone = "public"
 
 // Actor returns the actor of an access by the owner.
@@ -72,8 +72,8 @@ type accessKey struct {
 	hour                        int64
 }
 
-// NoteAccess records that a client requested bytes of a recording's media. Accesses are written by
-// [Recordings.FlushAccesses]; those of a process that is killed before are lost.
+// NoteAccess records that a client requested bytes of a recording's media. The access is kept in
+// memory until [Recordings.FlushAccesses] writes it; if the process is killed first, it is lost.
 func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 	a.Requests, a.First = 1, r.now().Truncate(time.Microsecond)
 	a.Last = a.First
@@ -109,8 +109,8 @@ func (r *Recordings) NoteAccess(ctx context.Context, a Access) {
 	}
 }
 
-// networkOf returns the /64 of an IPv6 address, and other texts unchanged. Anyone with an IPv6 address
-// has a whole /64, and could otherwise make the log grow without limit.
+// networkOf returns the /64 of an IPv6 address, and other texts unchanged. A client with IPv6
+// usually has a whole /64, with which it could otherwise make the log grow without limit.
 func networkOf(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil || ip.Unmap().Is4() {
@@ -123,8 +123,8 @@ func networkOf(address string) string {
 	return network.String()
 }
 
-// FlushAccesses writes the accesses since it was called last. If it fails, it keeps them. Call it
-// every few seconds, and before the process ends.
+// FlushAccesses writes the pending accesses. If it fails, it keeps them. Call it every few seconds,
+// and before the process ends.
 func (r *Recordings) FlushAccesses(ctx context.Context) error {
 	r.accesses.mu.Lock()
 	defer r.accesses.mu.Unlock()
@@ -136,7 +136,7 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 		a.ID = uuid7.At(a.First)
 		all = append(all, *a)
 	}
-	slices.SortFunc(all, func(x, y Access) int { // one order, so that nodes do not block each other
+	slices.SortFunc(all, func(x, y Access) int { // a fixed order, so that nodes do not deadlock
 		return cmp.Or(cmp.Compare(x.RecordingID, y.RecordingID), cmp.Compare(x.Actor, y.Actor),
 			cmp.Compare(x.Address, y.Address), cmp.Compare(x.Format, y.Format))
 	})
@@ -148,7 +148,7 @@ func (r *Recordings) FlushAccesses(ctx context.Context) error {
 }
 
 // ListAccesses returns a page of the accesses to the media of a project's recording, the latest
-// first. Those of the last seconds on other nodes are missing.
+// first. Accesses that other nodes have not written yet are missing.
 func (r *Recordings) ListAccesses(
 	ctx context.Context, projectID, sid string, q page.Query,
 ) (page.Page[Access], error) {
