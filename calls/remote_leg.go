@@ -8,27 +8,26 @@ import (
 
 // A remoteLeg is a leg whose client is connected to this node but whose call is on another node.
 type remoteLeg struct {
-	node    string
-	socket  Socket
-	holder  string // as in leg
+	node    string // carries the call
+	socket  Socket // the client's connection to this node
+	holder  string // Token.Caller of the client
 	project string
 }
 
-// remoteLegs holds the legs whose clients are connected to this node, but whose calls other nodes
-// carry. It is safe for concurrent use.
+// remoteLegs holds all remote legs of this node's clients. It is safe for concurrent use.
 type remoteLegs struct {
 	mu   sync.Mutex
 	legs map[legKey]remoteLeg
 }
 
-// add adds a leg, or replaces what is known about it.
+// add adds a leg, or replaces the entry for it.
 func (r *remoteLegs) add(leg string, a remoteLeg) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.legs[legKey{a.project, leg}] = a
 }
 
-// take removes and returns the matching legs whose calls are on other nodes.
+// take removes and returns the legs for which matches returns true.
 func (r *remoteLegs) take(matches func(leg string, a remoteLeg) bool) map[legKey]remoteLeg {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +46,7 @@ func (r *remoteLegs) forget(leg, holder string) {
 	r.take(func(id string, a remoteLeg) bool { return id == leg && a.holder == holder })
 }
 
-// byNode returns the legs of this node's clients whose calls are on other nodes, by node.
+// byNode returns all legs, grouped by the node that carries their call.
 func (r *remoteLegs) byNode() map[string]map[legKey]remoteLeg {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +83,7 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 		a.socket = to.Socket
 		c.remote.add(leg.id, a)
 	}
-	if from.ID != to.Socket.ID && len(owners) == 0 { // legs on another node are unknown here
+	if from.ID != to.Socket.ID && len(owners) == 0 { // only the old socket's node knows the owners
 		for _, node := range c.runningNodes(ctx) {
 			owners[node] = node != c.node
 		}
@@ -105,6 +104,7 @@ func (c *Calls) runningNodes(ctx context.Context) []string {
 	return nodes
 }
 
+// movedHere moves the legs of calls on this node.
 func (c *Calls) movedHere(from Socket, to Client) {
 	for _, l := range c.legsAt(from) {
 		if l.holder == to.Token.Caller() {
@@ -130,6 +130,7 @@ func (c *Calls) Closed(s Socket) {
 	}
 }
 
+// closedHere does what Closed does for calls on this node. The socket may be on any node.
 func (c *Calls) closedHere(s Socket) {
 	for _, l := range c.legsAt(s) {
 		l.call.post(func() {
@@ -140,8 +141,8 @@ func (c *Calls) closedHere(s Socket) {
 	}
 }
 
-// loseNodes treats sockets on dead nodes as closed. It also ends legs of this node's clients whose
-// calls were on dead nodes.
+// loseNodes treats sockets on dead nodes as closed. It also notifies this node's clients that their
+// calls on dead nodes have ended.
 func (c *Calls) loseNodes(dead map[string]bool) {
 	for _, l := range c.allLegs() {
 		if s := l.at.Load().(Socket); dead[s.Node] {
@@ -154,7 +155,8 @@ func (c *Calls) loseNodes(dead map[string]bool) {
 	}
 }
 
-// sharedNodes returns the nodes with which this node shares calls. It may contain a node twice.
+// sharedNodes returns the nodes that carry calls of this node's clients, or whose clients have calls
+// here. The result may contain a node twice.
 func (c *Calls) sharedNodes() (nodes []string) {
 	for _, l := range c.allLegs() {
 		nodes = append(nodes, l.at.Load().(Socket).Node)

@@ -23,7 +23,8 @@ type route struct {
 	busy, noAnswer *route // where the call goes next; nil ends it
 }
 
-// A target is a party that rings, with its phones. Those of a number are the connection to a gateway.
+// A target is a party that rings, with its phones. The phone of a number is a connection to a
+// gateway.
 type target struct {
 	party  Party
 	phones []Phone

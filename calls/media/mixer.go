@@ -34,7 +34,7 @@ type mixer struct {
 	chime  []int16 // the rest of a sound
 	tap    calls.Tap
 
-	// The following belongs to the goroutine.
+	// Only the goroutine uses the following fields.
 	worker  *worker
 	sum     [frameSamples]int32
 	pcm     [frameSamples]int16

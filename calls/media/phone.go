@@ -15,8 +15,8 @@ import (
 // told apart by their source, which is unknown until the first one arrives if the phone is behind NAT.
 // Each section of a phone therefore has a UDP port of its own. The engine accepts packets only from the
 // address that the phone proved when it authenticated, and sends media only there. Descriptions determine
-// the port alone, and only until the first packet arrives (symmetric RTP, RFC 4961). Those of gateways
-// determine the address, too, on trial.
+// the port alone, and only until the first packet arrives (symmetric RTP, RFC 4961). Descriptions from
+// gateways also determine the address, on trial.
 
 // relatch is how long a phone must be silent at its port before another port may replace it.
 const relatch = 2 * time.Second

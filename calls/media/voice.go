@@ -24,16 +24,14 @@ var (
 	wavNames = map[string]string{sdp.G722: "g722", sdp.PCMU: "mulaw", sdp.PCMA: "alaw"}
 )
 
-// When a member counts as heard. A member that is quieter than minEnergy for hangover frames is not
-// mixed, so that the noise of many microphones does not add up. After alone frames, it gets the same
-// stream as the other silent members.
+// Silent members are not mixed, so that the noise of many microphones does not add up.
 const (
-	minEnergy = 100 * 100 // mean square of the samples: about -50 dBov
-	hangover  = 25
-	alone     = 50
+	minEnergy = 100 * 100 // quieter frames are silent; mean square of the samples, about -50 dBov
+	hangover  = 25        // silent frames in a row after which a member is no longer mixed
+	alone     = 50        // silent frames in a row after which it gets the stream of all silent members
 )
 
-// A voice is a member of a mixer: what its client says, and what it hears.
+// A voice is a member of a mixer, with the audio that its client sends and receives.
 type voice struct {
 	leg  *leg
 	in   playout
@@ -42,7 +40,7 @@ type voice struct {
 
 	volumeIn, volumeOut atomic.Int32
 
-	// The following belongs to the goroutine of the mixer.
+	// Only the goroutine of the mixer uses the following fields.
 	codec   string // of decoder
 	decoder *wav.Decoder
 	halves  halfRate
@@ -180,8 +178,8 @@ func amplify(samples []int16, volume int32) {
 	}
 }
 
-// ready reports whether the client can receive a frame now. If its section or codec changed, ready
-// begins a stream.
+// ready reports whether the client can receive a frame now. If its section or codec has changed,
+// ready starts a new stream.
 func (v *voice) ready(now time.Time) bool {
 	to := v.out.Load()
 	if to == nil || v.leg.closed.Load() {
@@ -192,16 +190,16 @@ func (v *voice) ready(now time.Time) bool {
 	}
 	encoder, err := wav.NewEncoder(wavNames[to.codec.Name])
 	if err != nil {
-		return false // reroute chooses no other codec
+		return false // unreachable: reroute chooses only mixable codecs
 	}
 	v.to, v.encoder, v.down = to, encoder, halfRate{}
 	v.at, v.reports, v.shared = to.to.out.timestampAt(now), 0, false
 	return true
 }
 
-// sharesStream reports whether the client can receive the stream of all silent members. At first and
-// after it was heard, it gets a stream of its own for a while, until both encoders have the same
-// state.
+// sharesStream reports whether the client can receive the stream of all silent members. A client
+// that has just joined or spoken gets a stream of its own first, until its encoder has the same
+// state as the shared one.
 func (v *voice) sharesStream() bool {
 	return v.to.codec.Name == sdp.G722 && v.quiet == alone && v.volumeOut.Load() == 0
 }
@@ -249,8 +247,8 @@ func (o *sender) playMixed(w *worker, codec sdp.Codec, at uint32, payload []byte
 	o.send(w, b, now)
 }
 
-// reportMixed sends a sender report about a stream of a mixer, so that the client's reports show how
-// long packets take.
+// reportMixed sends a sender report about a stream of a mixer. The client's receiver reports
+// then reveal the round-trip time.
 func (o *sender) reportMixed(at uint32, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -91,7 +91,7 @@ func (r *reader) nextBlock() error {
 	return nil
 }
 
-// fill reads len(b) bytes. It returns io.EOF if the file ends before.
+// fill reads len(b) bytes. It returns io.EOF if the file has fewer.
 func (r *reader) fill(b []byte) error {
 	_, err := io.ReadFull(r.in, b)
 	if err != nil && !cutShort(err) {

@@ -121,8 +121,8 @@ func (s *Spools) abandon(ctx context.Context, c calls.RecordedCall) error {
 }
 
 // announce announces the recording of a call and returns its Sid. If the call already has a
-// recording that another process was making, that process was killed. announce then ends that
-// recording and announces a new one.
+// recording in progress that this process is not making, the process that made it was killed.
+// announce then ends that recording and announces a new one.
 func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string, err error) {
 	d := recordings.Description{
 		Metadata: recordings.Metadata{CallSid: c.CallID, ConferenceSid: c.RoomSession, From: c.From, To: c.To,
@@ -217,8 +217,8 @@ func (s *Spools) forget(sid string) {
 	delete(s.spools, sid)
 }
 
-// Close stops all recordings in progress, and waits until they are rendered or ctx is done. In the
-// next process, Run renders the remaining ones.
+// Close stops all recordings in progress, and waits until they are rendered or ctx is done. Run
+// renders the remaining ones in the next process.
 func (s *Spools) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -247,8 +247,8 @@ type Stats struct {
 	Bytes      uint64 // written since the process started
 	Lost       uint64 // packets dropped because the disk was full, nearly full, or slow
 
-	// Lag is the age of the oldest entry that is not on disk, or a little more. While the disk works
-	// it is about a second.
+	// Lag is an upper bound for the age of the oldest entry that is not on disk. It is about a
+	// second if the disk keeps up.
 	Lag time.Duration
 }
 

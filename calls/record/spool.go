@@ -14,8 +14,9 @@ const (
 	maxBuffer   = 512 << 10 // entries waiting for a slow disk: half a minute of two G.711 legs
 )
 
-// A spool is a recording in progress: a file, and the entries waiting to be written to it. Taps
-// append to one of two buffers under a briefly held lock, while the other buffer is being written.
+// A spool is a recording in progress: a file, and the entries waiting to be written to it. There are
+// two buffers: taps append to one while the other is being written, so that a slow disk never holds
+// up a call.
 type spool struct {
 	owner *Spools
 	call  calls.RecordedCall
@@ -25,24 +26,23 @@ type spool struct {
 	done  chan struct{} // closed once the last entry is on disk, or run has given up
 
 	mu      sync.Mutex
-	open    []byte // space for a block's head, followed by its entries
-	used    [2]int64
-	lost    uint32 // packets dropped since they were last noted in an entry
+	open    []byte   // space for a block's head, followed by its entries
+	used    [2]int64 // bytes stored for each side; see hasRoom
+	lost    uint32   // packets dropped since they were last noted in an entry
 	paused  bool
 	skip    bool // cut out the current pause
 	low     bool // the disk has too little space, so packets are dropped
 	stopped bool
 
-	// Only the goroutine of run uses the following fields. In addition to open there is always
-	// exactly one other buffer: sealed while a block is waiting to be written, and spare otherwise.
-	// The other field is nil.
+	// Only the goroutine of run uses the following fields. The second buffer is in sealed while it
+	// waits to be written, and in spare otherwise; the other field is nil.
 	spare  []byte
 	sealed []byte
 	offset int64  // of the next block
 	sum    uint32 // of the last block on disk
 	failed bool   // the last write or sync failed
 
-	durable atomic.Int64 // until when all entries are on disk, in ns since 1970
+	durable atomic.Int64 // entries up to this Unix time in nanoseconds are on disk
 }
 
 var _ calls.Recording = (*spool)(nil)
