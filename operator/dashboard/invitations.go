@@ -18,8 +18,9 @@ type invitationRow struct {
 	Status         status
 }
 
-// invitationsOf returns all invitations that nobody has accepted. It does not page, so that newer
-// invitations cannot hide one. Each invitation lasts one day.
+// invitationsOf returns all invitations that nobody has accepted. The list is not paginated, because
+// an invitation on a later page is easily overlooked. It stays short, because each invitation lasts
+// one day.
 func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
 	found, err := page.Every(v.r.Context(), a.Operators.Invitations)
 	for _, l := range found {
@@ -36,7 +37,8 @@ func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (all 
 	return all, err
 }
 
-// An inviteForm is the form that invites an operator, or the link that it created.
+// An inviteForm is the content of the page that invites an operator: the form or, once the
+// invitation exists, its link.
 type inviteForm struct {
 	Email    string
 	Roles    []choice

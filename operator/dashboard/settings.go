@@ -23,7 +23,7 @@ type Installation struct {
 	Policies func() []Policy // the configuration
 
 	Keys   func(ctx context.Context) ([]RingKey, error)
-	Rotate func(ctx context.Context, use string) error // makes the next key for use the current one
+	Rotate func(ctx context.Context, use string) error // replaces the current key of a use with its next key
 
 	Mailing *Mailing
 	Backups *Backups
@@ -36,7 +36,8 @@ type Installation struct {
 // A Policy is one key of the configuration.
 type Policy struct{ Group, Key, Value, Default, Means, Variable string }
 
-// Shown returns the value. It formats a duration that equals the default like the default.
+// Shown returns the value to display. A duration that equals the default is formatted like the
+// default.
 func (p Policy) Shown() string {
 	is, err := time.ParseDuration(p.Value)
 	usual, err2 := time.ParseDuration(p.Default)
@@ -48,8 +49,11 @@ func (p Policy) Shown() string {
 
 // A RingKey is a key that signs or encrypts.
 type RingKey struct {
-	Kid, Use, State      string
-	Created, Since, Over time.Time
+	Kid, Use, State string
+
+	Created time.Time
+	Since   time.Time // when it became the current key; may be zero
+	Over    time.Time // when it was retired; may be zero
 }
 
 // A Finding is the result of one check.
@@ -60,7 +64,7 @@ type Finding struct {
 
 // A settingsPage is the content of the page that shows the installation to owners.
 type settingsPage struct {
-	Keys    []keyOfRing
+	Keys    []ringRow
 	Uses    []string
 	Changed []Policy // settings that differ from their defaults
 	Usual   []Policy // all others
@@ -68,7 +72,7 @@ type settingsPage struct {
 	Faults  []fault
 }
 
-type keyOfRing struct {
+type ringRow struct {
 	RingKey
 	Status status
 }
@@ -86,7 +90,7 @@ func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 			return err
 		}
 		for _, k := range all {
-			p.Keys = append(p.Keys, keyOfRing{k, ringStates[k.State]})
+			p.Keys = append(p.Keys, ringRow{k, ringStates[k.State]})
 			if !slices.Contains(p.Uses, k.Use) && k.State != "revoked" {
 				p.Uses = append(p.Uses, k.Use)
 			}
@@ -105,13 +109,14 @@ func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 	return a.page(v, code, "Settings", "settings", p)
 }
 
-// ringStates are the states of keys.
+// ringStates maps the states of keys to their labels.
 var ringStates = map[string]status{
 	"current": {"good", "In use"}, "next": {"", "Next"}, "retired": {"", "Verifies only"},
 	"revoked": {"bad", "Revoked"},
 }
 
-// rotateRing serves POST /dashboard/settings/keys. It makes the next key for a use the current one.
+// rotateRing serves POST /dashboard/settings/keys. It replaces the current key of a use with its
+// next key.
 func (a *settingsPages) rotateRing(v *visit) error {
 	if a.Installation.Rotate == nil {
 		return problem.NoSuch("page")
