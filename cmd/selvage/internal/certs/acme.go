@@ -132,7 +132,7 @@ func (a *ACME) TLS() *tls.Config {
 	return c
 }
 
-// Ends returns when the first certificate expires. It is zero while a host has none.
+// Ends returns the earliest expiry of a certificate. It is zero while a host has no certificate.
 func (a *ACME) Ends() (first time.Time) {
 	for _, host := range a.c.Hosts {
 		if !a.has(host) {

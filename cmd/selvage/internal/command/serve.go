@@ -64,7 +64,7 @@ type standardIO struct {
 func (standardIO) Close() error { return nil }
 
 // hashes returns the process that runs hashesCommand. It runs the binary of this process, even if
-// the binary's file was replaced since.
+// the binary's file has been replaced.
 func (c *commands) hashes() *exec.Cmd {
 	path := "/proc/self/exe"
 	if runtime.GOOS != "linux" {

@@ -22,7 +22,7 @@ import (
 type certificates interface {
 	TLS() *tls.Config
 	Reload() error
-	Ends() time.Time // when the first certificate expires; zero if one is missing
+	Ends() time.Time // the earliest expiry of a certificate; zero if one is missing
 }
 
 // Files and ACME renew certificates while the server runs. ACME also answers challenges over
@@ -60,8 +60,8 @@ func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, 
 	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.CertifiedHosts()})
 }
 
-// readClientCAs reads the authorities of clients' certificates from a PEM file. It returns nil if
-// file is "".
+// readClientCAs reads the authorities that issue client certificates from a PEM file. It returns nil
+// if file is "".
 func readClientCAs(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
