@@ -5,7 +5,6 @@ import "time"
 // A Counted names something that is counted for each project and day.
 type Counted string
 
-// What is counted.
 const (
 	CountedSignIns    Counted = "sign_ins"     // sign-ins of subscribers
 	CountedActive     Counted = "active"       // subscribers who signed in, each once a day

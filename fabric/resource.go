@@ -29,9 +29,9 @@ type ResourceStore interface {
 	CreateResource(ctx context.Context, r Resource, a Address, tell Teller) error
 	FindResource(ctx context.Context, projectID, typ, id string) (Resource, error)
 	ListResources(ctx context.Context, projectID, typ string, q page.Query) (page.Page[Resource], error)
-	// UpdateResource writes a resource and renames its addresses. It returns problem.Conflict if
-	// the resource was changed or deleted since old, the time of the change that the caller has
-	// read, and on "name" as CreateResource does.
+	// UpdateResource writes a resource and renames its addresses. old is the Updated time that the
+	// caller has read. UpdateResource returns problem.Conflict if the stored time differs or the
+	// resource was deleted, and problem.Conflict on "name" as CreateResource does.
 	UpdateResource(ctx context.Context, r Resource, old time.Time, tell Teller) error
 	// DeleteResource also deletes the resource's addresses. It returns problem.Conflict if the
 	// resource is assigned as a handler. It calls tell with the deleted resource.
@@ -88,7 +88,8 @@ func (rs *Resources) Create(
 		joinNames(err, k, values, nil))
 }
 
-// create creates a resource with these values, if errs are nil and the project has the handler that they name.
+// create creates a resource with these values. It returns an error if any of errs is not nil, or if
+// the project does not have the handler that the values name.
 func (rs *Resources) create(
 	ctx context.Context, projectID string, k *kinds.Kind, kept Identity, values kinds.Values, errs ...error,
 ) (Resource, error) {
@@ -131,9 +132,8 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	}
 }
 
-// checkMembers returns an error for a handler that is not in the project, and for gateways and
-// ring groups that break a rule which the schema cannot express. It replaces the handler's id with its canonical
-// form.
+// checkMembers checks what the schema cannot express: that the project has the handler, and the
+// rules for gateways and ring groups. It replaces the handler's id with its canonical form.
 func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kinds.Kind, values kinds.Values) error {
 	if k.Type == GatewayKind {
 		return checkGateway(values)
@@ -152,8 +152,8 @@ func (rs *Resources) checkMembers(ctx context.Context, projectID string, k *kind
 	return noHandler(err)
 }
 
-// handlerGone turns the error for a missing row into an error on the handler, because the handler
-// was deleted after it was checked.
+// handlerGone turns the error for a missing row into an error on the handler. The handler was
+// deleted after checkMembers found it.
 func handlerGone(r Resource, err error) error {
 	if r.Fields.Text(handlerField) == "" {
 		return err
@@ -248,8 +248,8 @@ func isTaken(err error) bool {
 // versionField counts the changes of a resource with versions.
 const versionField = "document_version"
 
-// mergeChange merges sent into old. For a kind with versions, the caller must name the next version, so
-// that it cannot overwrite a change that it has not seen.
+// mergeChange merges sent into old. For a kind with versions, the caller must name the next
+// version, so that it cannot overwrite a change that it has not seen.
 func mergeChange(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (kinds.Values, error) {
 	values, err := k.Change(old, sent)
 	if err != nil || !k.Versions {
@@ -287,9 +287,9 @@ func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) erro
 	var end revocation.Revocation
 	switch typ {
 	case EndpointKind:
-		end = permanentRevocation(revocation.Token, id, rs.now()) // the id of the tokens that stand for its phones
+		end = permanentRevocation(revocation.Token, id, rs.now()) // tokens made for its phones have this id
 	case GatewayKind:
-		end = permanentRevocation(revocation.Key, id, rs.now()) // the KeyID of the tokens of its calls, in and out
+		end = permanentRevocation(revocation.Key, id, rs.now()) // tokens of its calls have this KeyID
 	}
 	err := rs.store.DeleteResource(ctx, projectID, typ, id, end, rs.event(ResourceDeleted, rs.now()))
 	switch {
@@ -336,8 +336,7 @@ func (rs *Resources) DeleteThing(ctx context.Context, projectID, id string) erro
 	return rs.delete(ctx, projectID, t.Resource.Type, t.Resource.ID)
 }
 
-// ListAddresses returns a page of the addresses of a resource or subscriber, for its
-// project.
+// ListAddresses returns a page of the addresses of a resource or subscriber in a project.
 func (rs *Resources) ListAddresses(
 	ctx context.Context, projectID, id string, q page.Query,
 ) (page.Page[Address], error) {

@@ -30,8 +30,8 @@ type Subscribers struct {
 type SubscriberStore interface {
 	// CreateSubscriber writes a subscriber with its first address. It returns problem.Conflict on
 	// "email" if the project has another subscriber with the same reference or e-mail, and on
-	// "address" if the address name is taken. One of any number of concurrent callers succeeds. It
-	// returns problem.NotFound if the project is unknown.
+	// "address" if the address name is taken. Of any number of concurrent callers that conflict,
+	// exactly one succeeds. It returns problem.NotFound if the project is unknown.
 	CreateSubscriber(ctx context.Context, s Subscriber, a Address, by ...Proof) error
 	FindSubscriber(ctx context.Context, projectID, id string) (Subscriber, error)
 	// FindSubscriberByEmail finds the subscriber with an e-mail, which must be in the form that
@@ -65,7 +65,7 @@ type Subscriber struct {
 	ID           string
 	ProjectID    string
 	Email        string // as [NormalizeEmail] returns it; may be ""
-	Reference    string // the caller's name for it; may be ""
+	Reference    string // the project's own identifier for it; may be ""
 	PasswordHash string // "" if no password is set
 	FirstName    string
 	LastName     string
@@ -93,8 +93,8 @@ func (s Subscriber) FullName() string {
 	return strings.TrimSpace(s.FirstName + " " + s.LastName)
 }
 
-// Title returns the name that the project sees: the full name or, if that is empty, another text
-// that identifies the subscriber.
+// Title returns the name that the project sees: the full name, or else the e-mail, the reference or
+// the id.
 func (s Subscriber) Title() string {
 	for _, title := range []string{s.FullName(), s.Email, s.Reference} {
 		if title != "" {
@@ -134,7 +134,7 @@ type SubscriberInput struct {
 	Profile
 }
 
-// A Proof is a link in an email with which a person changes an account. The change uses up the
+// A Proof is a link from an email that permits one change of an account. The change uses up the
 // link. If the link no longer exists, the change returns problem.Conflict.
 type Proof struct {
 	Hash    string

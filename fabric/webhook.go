@@ -24,8 +24,8 @@ type WebhookStore interface {
 	CreateWebhook(ctx context.Context, w Webhook, most int) error
 	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
 	ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error)
-	// UpdateWebhook writes a webhook. It returns problem.Conflict if the webhook was changed since
-	// old, the time of the change that the caller has read.
+	// UpdateWebhook writes a webhook. old is the Updated time that the caller has read. If the
+	// stored time differs, UpdateWebhook returns problem.Conflict.
 	UpdateWebhook(ctx context.Context, w Webhook, old time.Time) error
 	// DeleteWebhook also deletes the webhook's deliveries.
 	DeleteWebhook(ctx context.Context, projectID, id string) error

@@ -89,8 +89,9 @@ type UpstreamStore interface {
 	CreateUpstream(ctx context.Context, u Upstream) error
 	FindUpstream(ctx context.Context, projectID, id string) (Upstream, error)
 	ListUpstreams(ctx context.Context, projectID string, q page.Query) (page.Page[Upstream], error)
-	// UpdateUpstream writes an upstream provider. It returns problem.Conflict if it was changed since
-	// old, or if the project has another one of the same name.
+	// UpdateUpstream writes an upstream provider. old is the Updated time that the caller has read.
+	// UpdateUpstream returns problem.Conflict if the stored time differs, or if the project has
+	// another provider of the same name.
 	UpdateUpstream(ctx context.Context, u Upstream, old time.Time) error
 	// DeleteUpstream also deletes its links.
 	DeleteUpstream(ctx context.Context, projectID, id string) error

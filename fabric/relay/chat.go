@@ -9,8 +9,8 @@ import (
 
 var _ chat.Sockets = (*Relay)(nil)
 
-// readers are the authenticated sockets, by each of the keys under which messages are delivered to
-// them. They are guarded by Relay.mu.
+// readers maps keys to the authenticated sockets that receive messages for them; see
+// [chat.SocketKeys]. Relay.mu guards it.
 type readers map[string]map[*socket]struct{}
 
 // add registers the socket of a token's holder.
@@ -40,7 +40,7 @@ func (r *Relay) read(s *socket, old, token fabric.Token) {
 	r.readers.add(s, token)
 }
 
-// readersOf returns the sockets with any of the keys, each once.
+// readersOf returns the set of sockets with any of the keys.
 func (r *Relay) readersOf(keys []string) map[*socket]struct{} {
 	found := make(map[*socket]struct{})
 	r.mu.Lock()

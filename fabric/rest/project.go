@@ -61,7 +61,7 @@ func (in brandRequest) logo(ctx context.Context) (l brand.Logo, given bool, err 
 	return l, err == nil, err
 }
 
-// logoURL returns the URL of the logo called name at the issuer, or nil if name is "".
+// logoURL returns the URL at which the issuer serves the logo with this name, or nil if name is "".
 func logoURL(issuer, name string) *string {
 	if name == "" {
 		return nil
