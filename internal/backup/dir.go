@@ -234,8 +234,8 @@ func (d Dir) summary(s Summary) (Summary, error) {
 	return read, nil
 }
 
-// Newest returns the newest backup that is not dated in the future, and all that are. A clock that
-// was wrong once, or a file that somebody else put there, must not hide the backups made since.
+// Newest returns the newest backup that is not dated in the future, and all backups that are. A
+// clock that was wrong once, or a file from somebody else, must not hide backups made later.
 func Newest(all []Summary) (newest Summary, found bool, future []Summary) {
 	for _, s := range all {
 		if s.future() {

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A caller identifies the holder of a share. It contains a hash of who, which may be long, because
-// clients choose it.
+// A caller identifies the holder of a share. It contains a hash of who instead of who itself, which
+// may be long because clients choose it.
 type caller struct {
 	limit Name
 	hash  uint64
@@ -19,7 +19,7 @@ func (l *Limiter) caller(name Name, who string) caller {
 	return caller{name, maphash.String(l.seed, who)}
 }
 
-// A share is the number of events that this node may pass without asking the store again.
+// A share is the number of events that this node may permit without asking the store again.
 type share struct {
 	left   int       // events taken from the store and not used yet
 	closed time.Time // all events are refused until this time

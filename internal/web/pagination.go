@@ -71,8 +71,8 @@ type links struct {
 	Prev  string `json:"prev,omitempty"`
 }
 
-// AnswerPage writes a page of a list as JSON, with show's result for each item. Its links keep the
-// parameters of r that filters lists.
+// AnswerPage writes a page of a list as JSON, with show's result for each item. filters names the
+// parameters of r that its links keep.
 func AnswerPage[T, U any](
 	w http.ResponseWriter, r *http.Request, asked PageRequest, p page.Page[T], show func(T) U, filters ...string,
 ) error {
