@@ -206,6 +206,8 @@ func (r *recordingTest) refuses(t *testing.T) {
 		r.do(t, nobody(), path+"?Direction=up").Want(t, 400)
 		r.do(t, nobody(), path, harness.Body("audio/wav", []byte("no audio"))).Want(t, 415)
 		r.do(t, nobody(), "/ingest/ik_unknown/a.wav").Want(t, 404)
+		r.quota(t, "1", path, 403)
+		r.quota(t, "0", path, 201)
 		return
 	}
 	if r.op.open() {
@@ -270,6 +272,15 @@ func (r *recordingTest) conflicts(t *testing.T) {
 		return
 	}
 	r.do(t, basic, path).Want(t, 409)
+}
+
+// quota changes the quota of the project's recordings and waits until uploads have the given status.
+func (r *recordingTest) quota(t *testing.T, bytes, path string, status int) {
+	t.Helper()
+	r.CLI(t, "", "project", "update", r.ID, "--recording-quota", bytes)
+	harness.Eventually(t, time.Minute, "uploads with a quota of "+bytes, func() error {
+		return r.do(t, nobody(), path).StatusIs(status)
+	})
 }
 
 // mediaAuth changes who may fetch media and waits until the change takes effect.
