@@ -31,6 +31,9 @@ type Upload struct {
 	// Own means that this deployment recorded the call. Its quota does not apply then, because the
 	// audio is already stored and would otherwise be kept as a spool forever.
 	Own bool
+	// Imported means that an operator's command imports the file. The upload rate, which protects
+	// the server from its senders, does not apply then.
+	Imported bool
 }
 
 // Ingest stores an upload and creates its recording. If the upload repeats an earlier one, Ingest

@@ -103,7 +103,7 @@ func (r *Recordings) admit(ctx context.Context, u Upload) (Terms, error) {
 		terms.Quota = 0
 		return terms, err
 	}
-	if terms.UploadRate > 0 {
+	if terms.UploadRate > 0 && !u.Imported {
 		if err := r.countUpload(ctx, u.ProjectID, terms.UploadRate); err != nil {
 			return Terms{}, err
 		}

@@ -149,4 +149,12 @@ func TestUploadRate(t *testing.T) {
 	if len(counted) != 2 || counted[0] != w.project {
 		t.Errorf("counted %v, want two of %s", counted, w.project)
 	}
+
+	_, _, err := w.Ingest(t.Context(), recordings.Upload{
+		ProjectID: w.project, Body: strings.NewReader(distinct(t, 1)), Imported: true,
+		Describe: saying(recordings.Description{}),
+	})
+	if err != nil || len(counted) != 2 {
+		t.Errorf("an import by an operator = %v, counted %v, want no rate for it", err, counted)
+	}
 }

@@ -275,7 +275,7 @@ func (im *importer) store(
 ) (importedFile, error) {
 	in := importedFile{Path: name, Status: rejected}
 	r, added, err := im.app.Recordings.Ingest(ctx, recordings.Upload{
-		ProjectID: im.projectID, Body: im.progress.Reader(media), Hints: []string{hint},
+		ProjectID: im.projectID, Body: im.progress.Reader(media), Hints: []string{hint}, Imported: true,
 		Describe: func() (recordings.Description, error) { return d, nil },
 	})
 	if err != nil {
