@@ -15,7 +15,7 @@ import (
 // is random.
 func At(at time.Time) string {
 	u := uuid.New()
-	fraction := at.Nanosecond() % int(time.Millisecond) << 12 / int(time.Millisecond)
+	fraction := int64(at.Nanosecond()) % int64(time.Millisecond) << 12 / int64(time.Millisecond)
 	binary.BigEndian.PutUint16(u[6:], 7<<12|uint16(fraction))
 	putMillis(&u, at)
 	return u.String()
