@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/store/storetest"
-	"github.com/selvage/selvage/test/servers"
 )
 
 // everyMedia calls try with each kind of storage. If the storage is a directory, where is its path.
@@ -35,24 +33,8 @@ func everyMedia(t *testing.T, try func(t *testing.T, w *world, media blob.Store,
 	plain, encrypted := dir(), dir()
 	run("directory", plain, storetest.Media(t, plain))
 	run("encrypted directory", encrypted, seal(storetest.Media(t, encrypted)))
-	run("bucket", "", openBucket(t))
-	run("encrypted bucket", "", seal(openBucket(t)))
-}
-
-func openBucket(t *testing.T) *blob.Bucket {
-	t.Helper()
-	s, name := servers.S3(t)
-	endpoint, err := url.Parse(s.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := blob.OpenBucket(blob.BucketConfig{Endpoint: *endpoint, Name: name, Region: "us-east-1",
-		AccessKey: s.Access, SecretKey: s.Secret, Spool: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.Close() })
-	return b
+	run("bucket", "", storetest.Bucket(t))
+	run("encrypted bucket", "", seal(storetest.Bucket(t)))
 }
 
 const sharedFile = "speech_stereo_8k.wav"

@@ -111,7 +111,7 @@ var layers = map[string][]string{
 	"internal/session/redis":          {"internal/problem", "internal/session"},
 	"internal/session/failover":       {"internal/problem", "internal/session"},
 	"internal/session/sessiontest":    {"internal/problem", "internal/session"},
-	"store/storetest":                 {"fabric", "internal/audit", "internal/blob", "store", "keys"},
+	"store/storetest":                 {"fabric", "internal/audit", "internal/blob", "store", "keys", "test/servers"},
 	"internal/blob":                   {"internal/problem"},
 	"internal/backup":                 {"internal/database"},
 	"internal/argon2":                 nil,

@@ -15,7 +15,6 @@ import (
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/laml"
 	"github.com/selvage/selvage/store/storetest"
-	"github.com/selvage/selvage/test/servers"
 )
 
 // keptIn returns a change of the configuration that keeps media elsewhere.
@@ -29,22 +28,6 @@ func sealed(s blob.Store) blob.Store {
 	return blob.NewSealed(s, true, func() [][sha256.Size]byte { return [][sha256.Size]byte{secret} })
 }
 
-func bucket(t *testing.T) *blob.Bucket {
-	t.Helper()
-	s, name := servers.S3(t)
-	endpoint, err := url.Parse(s.Endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := blob.OpenBucket(blob.BucketConfig{Endpoint: *endpoint, Name: name, Region: "us-east-1",
-		AccessKey: s.Access, SecretKey: s.Secret, Spool: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.Close() })
-	return b
-}
-
 // TestCorpusEverywhere shows that each file of the corpus gets the same responses wherever media is
 // kept: to its upload in three ways, and to requests for each format and for ranges.
 func TestCorpusEverywhere(t *testing.T) {
@@ -56,8 +39,8 @@ func TestCorpusEverywhere(t *testing.T) {
 	others := map[string]*server{
 		"an encrypted directory": newServer(t, ingesting(new(atomic.Bool)),
 			keptIn(sealed(storetest.Media(t, filepath.Join(t.TempDir(), "media"))))),
-		"a bucket":            newServer(t, ingesting(new(atomic.Bool)), keptIn(bucket(t))),
-		"an encrypted bucket": newServer(t, ingesting(new(atomic.Bool)), keptIn(sealed(bucket(t)))),
+		"a bucket":            newServer(t, ingesting(new(atomic.Bool)), keptIn(storetest.Bucket(t))),
+		"an encrypted bucket": newServer(t, ingesting(new(atomic.Bool)), keptIn(sealed(storetest.Bucket(t)))),
 	}
 
 	for _, f := range files {

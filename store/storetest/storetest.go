@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // Dir returns a data directory. It contains an SQLite database that has only a key ring, and the
@@ -159,6 +161,19 @@ func AddSubscriber(t testing.TB, rows *store.Store, project, name string, now ti
 		Context: "private", Name: name, Created: now}
 	check(t, rows.CreateSubscriber(t.Context(), s, a))
 	return s.ID
+}
+
+// Bucket opens a new bucket of an S3 server for media until the test ends.
+func Bucket(t testing.TB) *blob.Bucket {
+	t.Helper()
+	s, name := servers.S3(t)
+	endpoint, err := url.Parse(s.Endpoint)
+	check(t, err)
+	b, err := blob.OpenBucket(blob.BucketConfig{Endpoint: *endpoint, Name: name, Region: "us-east-1",
+		AccessKey: s.Access, SecretKey: s.Secret, Spool: t.TempDir()})
+	check(t, err)
+	t.Cleanup(func() { _ = b.Close() })
+	return b
 }
 
 // Media opens a directory for media until the test ends. It creates the directory if it does not
