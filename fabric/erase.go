@@ -80,8 +80,8 @@ type Eraser struct {
 // Erase deletes a subscriber and all data about it in one transaction. Rows that must be kept stay
 // without the subscriber; the result lists them, and what was deleted.
 //
-// If the subscriber was already deleted, Erase deletes the data that remains. It returns
-// problem.NotFound if there is none.
+// If the subscriber was already deleted, Erase deletes the data that remains. If
+// no data remains, it returns problem.NotFound.
 func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure, error) {
 	id, ok := canonical(id)
 	if !ok {

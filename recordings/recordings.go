@@ -179,8 +179,8 @@ type Store interface {
 	// not deleted.
 	MediaInUse(ctx context.Context, first, last string) ([]string, error)
 	// FindTwin returns the oldest recording of the same project that is not deleted and whose file has
-	// the same size, SHA-256, format and levels as that of r. If there is none, FindTwin returns the
-	// zero Twin.
+	// the same size, SHA-256, format and levels as that of r. If no recording matches, FindTwin returns
+	// the zero Twin.
 	FindTwin(ctx context.Context, r Recording) (Twin, error)
 	// Terms returns a project's terms for uploads. If the project is unknown, it returns
 	// problem.NotFound.

@@ -23,8 +23,8 @@ func (a *callPages) roomsFor(v *visit, r calls.Record) ([]fabric.Address, error)
 	return found.Items, err
 }
 
-// moveCall serves POST /dashboard/projects/{project}/calls/{id}/room. It moves the call into the room at the
-// address in the form, or out of its room if there is none.
+// moveCall serves POST /dashboard/projects/{project}/calls/{id}/room. If the form has
+// an address, it moves the call into the room there, and otherwise out of its room.
 func (a *callPages) moveCall(v *visit) error {
 	r, err := a.findCall(v)
 	if err != nil {

@@ -157,7 +157,7 @@ func only(ids []string, more bool, param, name, thing string) (string, error) {
 // unknownSubscriber cannot be the id of a subscriber.
 const unknownSubscriber = "nobody"
 
-// subscriberID returns the id of the subscriber whose id, reference or email is text. If there is none,
+// subscriberID returns the id of the subscriber whose id, reference or email is text. If nobody has it,
 // it returns unknownSubscriber or, if text looks like an id, text itself: calls, recordings and events
 // of a deleted subscriber can still be found by the id.
 func (a *site) subscriberID(v *visit, text string) (string, error) {
