@@ -147,6 +147,7 @@ var layers = map[string][]string{
 	"internal/cache":                  nil,
 	"internal/session":                nil,
 	"internal/telemetry":              {"internal/database", "internal/problem", "internal/session", "internal/web"},
+	"cmd/selvage/internal/top":        nil,
 	"cmd/selvage/internal/truststore": nil,
 	"calls/record": {"calls", "fabric", "internal/background", "internal/page", "internal/problem",
 		"recordings", "recordings/wav"},
@@ -206,6 +207,7 @@ var only = map[string][]string{
 	"github.com/nicksnyder/go-i18n":       {"internal/words"},
 	"github.com/spf13/cobra":              {"cmd/selvage/internal/cli", "cmd/selvage/internal/command"},
 	"github.com/prometheus/client_golang": {"cmd/selvage/internal/server"},
+	"github.com/prometheus/common":        {"cmd/selvage/internal/top"},
 	"github.com/emiago/sipgo":             {"calls/sip"},
 	"github.com/pion/opus":                {"calls/media", "calls/record"},
 	"github.com/minio/minio-go/v7":        {"internal/blob"},
@@ -221,8 +223,9 @@ var only = map[string][]string{
 		"idp/oidc", "idp/rp", "cmd/selvage/internal/docsite",
 		"cmd/selvage/internal/certs", "cmd/selvage/internal/demo", "internal/deliver",
 		"cmd/selvage/internal/doctor", "internal/dpop", "internal/egress",
-		"openapi/openapitest", "cmd/selvage/internal/server", "internal/telemetry", "internal/web", "recordings/laml",
-		"recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness", "test/phone"},
+		"openapi/openapitest", "cmd/selvage/internal/server", "cmd/selvage/internal/top", "internal/telemetry",
+		"internal/web", "recordings/laml", "recordings/rest", "sdk", "static", "templates", "test/acme",
+		"test/harness", "test/phone"},
 }
 
 // A listed package is the output of `go list` for a package.

@@ -81,7 +81,7 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 		c.masterKeyCommand(),
 		caCommands{c}.command(), c.configCommand(), c.applyCommand(), c.migrateCommand(), backupCommands{c}.command(),
 		c.exportCommand(), c.importCommand(),
-		c.doctorCommand(),
+		c.doctorCommand(), c.topCommand(),
 		c.manCommand(), c.versionCommand(), c.hashesCommand(),
 	)
 	addCompletion(root)

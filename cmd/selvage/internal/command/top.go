@@ -1,0 +1,204 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/console"
+	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
+	"github.com/selvage/selvage/cmd/selvage/internal/top"
+	"github.com/selvage/selvage/internal/span"
+)
+
+func (c *commands) topCommand() *cobra.Command {
+	var nodes []string
+	var once bool
+	interval := span.Span{Length: 2 * time.Second, Least: 100 * time.Millisecond, Most: time.Hour}
+
+	cmd := cli.Command("top", "Watch what servers do: requests, calls, queues and errors",
+		func(cmd *cobra.Command, _ []string) error {
+			bases, err := c.opsListeners(cmd, nodes)
+			if err != nil {
+				return err
+			}
+			w := topWatch{commands: c, watcher: top.NewWatcher(bases), interval: interval.Length}
+			if once || c.Output != "table" {
+				return w.once(cmd.Context())
+			}
+			return w.live(cmd.Context())
+		})
+	cmd.Long = `Show what one or more servers do, computed from their metrics. Without --url, this is the server that
+runs in the data directory. The picture is redrawn at each interval until you press q or Ctrl-C.
+
+With --once, print one picture after one interval, also without a terminal. -o json implies --once. The exit
+status is 1 if a server could not be read.`
+	cmd.Flags().StringArrayVar(&nodes, "url", nil,
+		"a server's ops `listener`, such as 10.0.0.11:9090; repeat the flag to watch several")
+	cmd.Flags().BoolVar(&once, "once", false, "print one picture and exit")
+	cmd.Flags().Var(&interval, "interval", "the `time` between two readings")
+	return cmd
+}
+
+// opsListeners returns the URLs of the ops listeners to watch.
+func (c *commands) opsListeners(cmd *cobra.Command, nodes []string) (bases []string, err error) {
+	for _, node := range nodes {
+		base := strings.TrimSuffix(node, "/")
+		if !strings.Contains(base, "://") {
+			base = "http://" + base
+		}
+		u, err := url.Parse(base)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || base != u.Scheme+"://"+u.Host {
+			return nil, cli.Usagef("--url must be the address of an ops listener, such as 127.0.0.1:9090")
+		}
+		bases = append(bases, base)
+	}
+	if bases != nil {
+		return bases, nil
+	}
+
+	conf, _, err := c.loadConfig(cmd.Flags())
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := datadir.ReadRunning(conf.Data); ok && r.Ops != "" {
+		return []string{r.Ops}, nil
+	}
+	if conf.ListenOps == config.Off {
+		return nil, cli.Usagef("listen_ops is off, so this server has no metrics; name another with --url")
+	}
+	return []string{"http://" + string(conf.ListenOps)}, nil
+}
+
+// A topWatch prints pictures of servers.
+type topWatch struct {
+	*commands
+	watcher  *top.Watcher
+	interval time.Duration
+}
+
+// once prints one picture.
+func (w topWatch) once(ctx context.Context) error {
+	w.watcher.Look(ctx)
+	if !pause(ctx, w.interval) {
+		return ctx.Err()
+	}
+	p := w.watcher.Look(ctx)
+	if err := w.print(p); err != nil {
+		return err
+	}
+
+	unreachable := 0
+	for _, n := range p.Nodes {
+		if n.State == top.Unreachable {
+			unreachable++
+		}
+	}
+	if unreachable > 0 {
+		return fmt.Errorf("%d of %s could not be read", unreachable, cli.Plural(len(p.Nodes), "server"))
+	}
+	return nil
+}
+
+// print prints a picture in the format of --output. With -o id, it prints the servers that are
+// ready.
+func (w topWatch) print(p top.Picture) error {
+	switch w.Output {
+	case "json":
+		return w.PrintJSON(p)
+	case "id":
+		for _, n := range p.Nodes {
+			if n.State == "ready" {
+				if err := cli.PrintIDs(w.Env, func(n top.Node) string { return n.URL }, n); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	for _, line := range w.draw(p, w.Width(), 0) {
+		if _, err := fmt.Fprintln(w.Stdout, strings.TrimRight(line, " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Control sequences of terminals (ECMA-48, and the private modes of xterm).
+const (
+	enterScreen = "\x1b[?1049h\x1b[?25l" // another screen, without a cursor
+	leaveScreen = "\x1b[?25h\x1b[?1049l"
+	toTop       = "\x1b[H"
+	eraseLine   = "\x1b[K"
+	eraseBelow  = "\x1b[J"
+)
+
+// live redraws the picture at each interval until the user quits.
+func (w topWatch) live(ctx context.Context) error {
+	in, ok := w.Stdin.(*os.File)
+	out, ok2 := w.Stdout.(*os.File)
+	if !ok || !ok2 || !console.IsTerminal(in) || !console.IsTerminal(out) {
+		return cli.Usagef("top needs a terminal; --once prints one picture without")
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+
+	before, err := term.MakeRaw(int(in.Fd()))
+	if err != nil {
+		return fmt.Errorf("preparing the terminal: %w", err)
+	}
+	defer func() { _ = term.Restore(int(in.Fd()), before) }() // nothing else can be done
+	fmt.Fprint(out, enterScreen)
+	defer fmt.Fprint(out, leaveScreen)
+	go quitOnKey(in, stop)
+
+	for {
+		w.redraw(out, w.watcher.Look(ctx))
+		if !pause(ctx, w.interval) {
+			return nil
+		}
+	}
+}
+
+// redraw replaces what the screen shows. A raw terminal needs carriage returns.
+func (w topWatch) redraw(out *os.File, p top.Picture) {
+	width, height, err := term.GetSize(int(out.Fd()))
+	if err != nil {
+		width, height = 80, 24
+	}
+	lines := w.draw(p, width, height)
+	lines = lines[:min(len(lines), height)]
+	fmt.Fprint(out, toTop+strings.Join(lines, eraseLine+"\r\n")+eraseLine+eraseBelow)
+}
+
+// quitOnKey calls stop when the user types q, Ctrl-C or Ctrl-D.
+func quitOnKey(in *os.File, stop func()) {
+	key := make([]byte, 1)
+	for {
+		n, err := in.Read(key)
+		if err != nil || n == 1 && strings.Contains("qQ\x03\x04", string(key)) {
+			stop()
+			return
+		}
+	}
+}
+
+// pause waits. It returns false if the context ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

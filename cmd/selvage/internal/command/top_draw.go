@@ -1,0 +1,219 @@
+package command
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/top"
+)
+
+// A topColumn is a column of numbers: a server, or all of them.
+type topColumn struct {
+	title  string
+	values top.Values
+}
+
+const (
+	topGap    = "   " // between two blocks
+	cellWidth = 9     // the least width of a number
+)
+
+// draw returns the lines of a picture: a heading, the servers with problems, and a block for each
+// section. If the blocks are higher than the terminal and it is wide enough, they are in two columns.
+// A width of 0 has no limit.
+func (w topWatch) draw(p top.Picture, width, height int) []string {
+	lines := w.drawHeading(p)
+	blocks := w.drawBlocks(columnsOf(p, width))
+	var whole []string
+	for _, b := range blocks {
+		whole = append(whole, append(b, "")...)
+	}
+	whole = whole[:len(whole)-1]
+
+	wide := 2*visibleWidth(blocks[0][0])+len(topGap) <= width
+	if len(lines)+len(whole) > height && wide {
+		whole = besides(blocks)
+	}
+	return append(lines, whole...)
+}
+
+// drawHeading returns the time, and a line for each server that is not ready or has a problem.
+func (w topWatch) drawHeading(p top.Picture) []string {
+	title := cli.Plural(len(p.Nodes), "server")
+	if len(p.Nodes) == 1 {
+		title = cli.Sanitize(p.Nodes[0].URL + " " + p.Nodes[0].Version + " " + p.Nodes[0].State)
+	}
+	lines := []string{w.Color(cli.Bold, "selvage top") + "  " + title + "  " + p.Time.Local().Format(time.TimeOnly)}
+	for _, n := range p.Nodes {
+		if n.Error != "" {
+			lines = append(lines, w.Color(cli.Red, cli.Sanitize(n.URL+" "+n.State+": "+n.Error)))
+		} else if n.State != "ready" && len(p.Nodes) > 1 {
+			lines = append(lines, w.Color(cli.Red, cli.Sanitize(n.URL+" "+n.State)))
+		}
+		for _, name := range slices.Sorted(maps.Keys(n.Problems)) {
+			lines = append(lines, w.Color(cli.Yellow, cli.Sanitize(n.URL+" "+name+": "+n.Problems[name])))
+		}
+	}
+	return append(lines, "")
+}
+
+// columnsOf returns the columns that fit: all servers together first, then single ones.
+func columnsOf(p top.Picture, width int) []topColumn {
+	if len(p.Nodes) == 1 {
+		return []topColumn{{values: p.Nodes[0].Values}}
+	}
+	columns := []topColumn{{"All", p.All}}
+	taken := nameWidth() + 2 + cellWidth
+	for _, n := range p.Nodes {
+		_, title, _ := strings.Cut(cli.Sanitize(n.URL), "://")
+		taken += 2 + max(cellWidth, utf8.RuneCountInString(title))
+		if width > 0 && taken > width {
+			break
+		}
+		columns = append(columns, topColumn{title, n.Values})
+	}
+	return columns
+}
+
+// drawBlocks returns the lines of each section. All lines have the same width.
+func (w topWatch) drawBlocks(columns []topColumn) (blocks [][]string) {
+	section := ""
+	for _, row := range top.Rows {
+		if !slices.ContainsFunc(columns, func(c topColumn) bool { _, ok := c.values[row.Key]; return ok }) {
+			continue
+		}
+		if row.Section != section {
+			section = row.Section
+			line := cli.Pad(section, nameWidth())
+			for _, c := range columns {
+				line += "  " + alignRight(c.title, c.width())
+			}
+			blocks = append(blocks, []string{w.Color(cli.Bold, line)})
+		}
+
+		line := cli.Pad("  "+row.Name, nameWidth())
+		for _, c := range columns {
+			line += "  " + w.drawCell(row, c)
+		}
+		last := len(blocks) - 1
+		blocks[last] = append(blocks[last], line)
+	}
+	if blocks == nil {
+		return [][]string{{""}}
+	}
+	return blocks
+}
+
+func (c topColumn) width() int { return max(cellWidth, utf8.RuneCountInString(c.title)) }
+
+// drawCell formats a value. Zeros are faint, and faults are red.
+func (w topWatch) drawCell(row top.Row, c topColumn) string {
+	value, ok := c.values[row.Key]
+	if !ok {
+		return alignRight("–", c.width())
+	}
+	text := alignRight(formatValue(row.Unit, value), c.width())
+	switch {
+	case value == 0:
+		return w.Faint(text)
+	case row.Fault:
+		return w.Color(cli.Red, text)
+	}
+	return text
+}
+
+// nameWidth is the width of the names of all rows.
+func nameWidth() (width int) {
+	for _, row := range top.Rows {
+		width = max(width, utf8.RuneCountInString(row.Section), 2+utf8.RuneCountInString(row.Name))
+	}
+	return width
+}
+
+// besides puts blocks into two columns of about the same height.
+func besides(blocks [][]string) []string {
+	total, half := 0, 0
+	for _, b := range blocks {
+		total += len(b) + 1
+	}
+	var left, right []string
+	for _, b := range blocks {
+		if half += len(b) + 1; half <= (total+1)/2 || left == nil {
+			left = append(left, append(b, "")...)
+		} else {
+			right = append(right, append(b, "")...)
+		}
+	}
+
+	width := visibleWidth(blocks[0][0])
+	lines := make([]string, max(len(left), len(right)))
+	for i := range lines {
+		if i < len(left) {
+			lines[i] = left[i]
+		}
+		if i < len(right) && right[i] != "" {
+			lines[i] += strings.Repeat(" ", width-visibleWidth(lines[i])) + topGap + right[i]
+		}
+	}
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
+// visibleWidth returns the number of columns of s, which may contain colors.
+func visibleWidth(s string) (width int) {
+	escaped := false
+	for _, r := range s {
+		switch {
+		case r == '\x1b':
+			escaped = true
+		case escaped:
+			escaped = r != 'm'
+		default:
+			width++
+		}
+	}
+	return width
+}
+
+func alignRight(s string, width int) string {
+	return strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s))) + s
+}
+
+func formatValue(u top.Unit, v float64) string {
+	switch u {
+	case top.Percent:
+		return strconv.FormatFloat(v, 'f', 0, 64) + " %"
+	case top.Bytes:
+		return strconv.FormatFloat(v/(1<<20), 'f', 0, 64) + " MiB"
+	case top.Latency:
+		return strconv.FormatFloat(1000*v, 'f', 1, 64) + " ms"
+	case top.Age:
+		return formatAge(time.Duration(v * float64(time.Second)))
+	case top.Rate:
+		if v > 0 && v < 100 {
+			return strconv.FormatFloat(v, 'f', 1, 64)
+		}
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// formatAge formats a length of time by its two largest units.
+func formatAge(d time.Duration) string {
+	switch {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%dd %dh", d/(24*time.Hour), d/time.Hour%24)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh %dm", d/time.Hour, d/time.Minute%60)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm %ds", d/time.Minute, d/time.Second%60)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}

@@ -1,0 +1,138 @@
+package top
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+)
+
+// A reading is the metrics and the state of a node at one moment. The zero reading is the one
+// before the first.
+type reading struct {
+	at       time.Time
+	samples  samples
+	state    string
+	version  string
+	problems map[string]string
+	err      error
+}
+
+// samples are the metrics of a node, each with its labels.
+type samples map[model.Fingerprint]*model.Sample
+
+// mostBytes is the most that is read of a response. The metrics of a busy node are a tenth of it.
+const mostBytes = 16 << 20
+
+// read reads a node.
+func (w *Watcher) read(ctx context.Context, base string) reading {
+	r := reading{at: time.Now(), state: Unreachable}
+	if r.err = w.get(ctx, base+"/metrics", []int{http.StatusOK}, func(body io.Reader) (err error) {
+		r.samples, err = parse(body)
+		return err
+	}); r.err != nil {
+		return r
+	}
+
+	var ready struct {
+		Status  string            `json:"status"`
+		Version string            `json:"version"`
+		Checks  map[string]string `json:"checks"`
+	}
+	r.err = w.get(ctx, base+"/readyz", []int{http.StatusOK, http.StatusServiceUnavailable}, func(body io.Reader) error {
+		return json.NewDecoder(body).Decode(&ready)
+	})
+	if r.err != nil {
+		return r
+	}
+
+	r.state, r.version, r.problems = ready.Status, ready.Version, make(map[string]string)
+	for name, said := range ready.Checks {
+		if said != "ok" {
+			r.problems[name] = said
+		}
+	}
+	return r
+}
+
+// get requests a URL and passes the body of a response with one of the statuses to use.
+func (w *Watcher) get(ctx context.Context, url string, statuses []int, use func(io.Reader) error) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := w.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+
+	for _, status := range statuses {
+		if resp.StatusCode == status {
+			if err := use(io.LimitReader(resp.Body, mostBytes)); err != nil {
+				return fmt.Errorf("reading %s: %w", url, err)
+			}
+			return nil
+		}
+	}
+	why, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // an explanation, if there is one
+	return fmt.Errorf("%s returned status %d: %s", url, resp.StatusCode, strings.TrimSpace(string(why)))
+}
+
+// parse reads metrics in the text format of Prometheus.
+func parse(body io.Reader) (samples, error) {
+	d := expfmt.SampleDecoder{
+		Dec:  expfmt.NewDecoder(body, expfmt.NewFormat(expfmt.TypeTextPlain)),
+		Opts: &expfmt.DecodeOptions{Timestamp: model.Now()},
+	}
+	all := make(samples)
+	for {
+		var family model.Vector
+		err := d.Decode(&family)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range family {
+			all[s.Metric.Fingerprint()] = s
+		}
+	}
+}
+
+// A filter reports whether a metric with these labels counts.
+type filter func(labels model.Metric) bool
+
+// sum adds the values of the metrics with this name. A nil filter accepts all of them. ok is false
+// if the node has no metric with this name at all.
+func (s samples) sum(name string, accept filter) (total float64, ok bool) {
+	for _, it := range s {
+		if string(it.Metric[model.MetricNameLabel]) != name {
+			continue
+		}
+		ok = true
+		if accept == nil || accept(it.Metric) {
+			total += float64(it.Value)
+		}
+	}
+	return total, ok
+}
+
+// add adds the values of other samples.
+func (s samples) add(other samples) {
+	for key, it := range other {
+		if mine, ok := s[key]; ok {
+			s[key] = &model.Sample{Metric: mine.Metric, Value: mine.Value + it.Value}
+		} else {
+			s[key] = it
+		}
+	}
+}
