@@ -20,7 +20,7 @@ SCREENSHOTS ?= build/screenshots
 SBOM ?= build/selvage.cdx.json
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test attack faults race screenshots lint fuzz sbom vuln bench bench-peers release firstrun
+.PHONY: run build sdk check test attack faults race screenshots lint fuzz sbom vuln bench bench-peers scale release firstrun
 
 run: build ## build and serve on embedded defaults; ARGS holds more flags
 	$(BINARY) serve $(ARGS)
@@ -100,3 +100,7 @@ bench-peers: build ## other OpenID providers, nginx and lame beside selvage, by 
 	go -C bench/peers build -o $(CURDIR)/bin/bench-peers .
 	SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./bench -peers -repeat 5
 	SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./bench -only 'nginx|recording|lame|MP3' -json bin/bench-media.json
+
+scale: build ## costs on PostgreSQL and Redis, a simulation of queues, and what large installations need
+	test/setup.sh
+	SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./bench -scale -length 10s

@@ -52,6 +52,8 @@ func main() {
 		"another binary to compare with, measured alternately: prints ratios, and nothing else is measured")
 	peers := flag.Bool("peers", false,
 		"compare with other OpenID providers, measured alternately; make bench-peers installs them")
+	scale := flag.Bool("scale", false,
+		"measure what operations cost on PostgreSQL and Redis, and compute what large installations need")
 	flag.Parse()
 	if *floor {
 		serveFloor()
@@ -77,6 +79,10 @@ func main() {
 	}
 	if s.compare != "" {
 		byTurns(p, s, pinned, os.Stdout)
+		return
+	}
+	if *scale {
+		scaling(p, s, pinned, os.Stdout)
 		return
 	}
 	if *peers {

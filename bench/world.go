@@ -30,8 +30,10 @@ type world struct {
 const loginScope = "openid offline_access"
 
 // newWorld starts a server with new data. It runs binary or, if that is "", the binary under test.
-func newWorld(p *harness.Program, pinned bool, binary string) *world {
-	c := harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary}
+// backends are environment variables that name the database and the session store; without them, the
+// environment of the benchmark chooses.
+func newWorld(p *harness.Program, pinned bool, binary string, backends ...string) *world {
+	c := harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary, Backends: backends}
 	if binary != "" {
 		c.Data = filepath.Join(p.TempDir(), "data")
 	}

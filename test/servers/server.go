@@ -66,6 +66,9 @@ func (s *Server) Resume(t T) {
 	check(t, s.signal(syscall.SIGCONT))
 }
 
+// PID returns the process ID of the running server.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
 // Log returns what the server has printed so far.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.dir + ".log")

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"text/tabwriter"
+	"time"
+)
+
+// dailyUse holds the operations that are measured for scale, and how often an active subscriber causes
+// each in a day. An app that is open for eight hours refreshes a JWT every fifteen minutes.
+var dailyUse = map[string]float64{
+	"password login (3 requests)": 0.2,
+	"code flow, no password":      1,
+	"refresh with rotation":       32,
+	"SAT issue, known subscriber": 2,
+	"introspection":               50,
+	"userinfo":                    2,
+}
+
+// Assumptions about a large installation.
+const (
+	activeShare  = 0.25 // of the subscribers, on a day
+	busiestHour  = 0.1  // share of a day's operations
+	devices      = 2    // with a grant, for each subscriber
+	auditDays    = 90   // that the audit trail is kept
+	targetLoad   = 0.5  // of the cores
+	nodeCores    = 4
+	primaryCores = 16 // of the PostgreSQL primary of a cell
+)
+
+// A need is what an installation needs in its busiest hour.
+type need struct {
+	subscribers                    float64
+	perSecond                      float64 // operations
+	nodeLoad, databaseLoad, redis  float64 // cores that are busy
+	commits, walBytes, commands    float64 // per second
+	tableBytes, auditBytes, logins float64 // logins are bytes in Redis
+}
+
+// needs returns what an installation with this many subscribers needs.
+func needs(subscribers float64, costs []cost, g growth) need {
+	n := need{subscribers: subscribers, tableBytes: subscribers * g.subscriber}
+	active := subscribers * activeShare
+	for _, c := range costs {
+		daily := active * dailyUse[c.name]
+		rate := daily * busiestHour / time.Hour.Seconds()
+		n.perSecond += rate
+		n.nodeLoad += rate * c.node.Seconds()
+		n.databaseLoad += rate * c.postgres.Seconds()
+		n.redis += rate * c.redis.Seconds()
+		n.commits += rate * c.commits
+		n.walBytes += rate * c.walBytes
+		n.commands += rate * c.commands
+		n.auditBytes += daily * auditDays * c.auditBytes
+
+		switch c.name {
+		case "code flow, no password":
+			n.tableBytes += subscribers * devices * c.tableBytes
+		case "password login (3 requests)":
+			n.logins = rate * pendingLogin.Seconds() * g.pendingLogin
+		}
+	}
+	return n
+}
+
+// pendingLogin is how long Redis keeps a login that has begun.
+const pendingLogin = 30 * time.Minute
+
+// cells returns how many installations the subscribers are divided among, so that one PostgreSQL primary
+// carries each.
+func (n need) cells() int { return int(math.Ceil(n.databaseLoad / (primaryCores * targetLoad))) }
+
+// nodes returns how many nodes a cell needs: enough for its load, and one that may fail.
+func (n need) nodes() int {
+	return int(math.Ceil(n.nodeLoad/float64(n.cells())/(nodeCores*targetLoad))) + 1
+}
+
+// shards returns how many masters of a Redis Cluster a cell needs. Redis uses one core for commands.
+func (n need) shards() int {
+	return max(1, int(math.Ceil(n.redis/float64(n.cells())/targetLoad)))
+}
+
+// printSizes prints what installations of several sizes need.
+func printSizes(out io.Writer, costs []cost, g growth) {
+	fmt.Fprintf(out, "\nInstallations in their busiest hour; nodes have %d cores, PostgreSQL %d:\n",
+		nodeCores, primaryCores)
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "subscribers\toperations/s\tnode cores\tPostgreSQL cores\tcommits/s\tWAL MB/s\tRedis cores\t"+
+		"cells\tnodes each\tRedis masters each\ttables GB\taudit GB\t")
+	for _, subscribers := range []float64{1e6, 1e8, 1e9} {
+		n := needs(subscribers, costs, g)
+		fmt.Fprintf(t, "%.0g\t%.0f\t%.2f\t%.2f\t%.0f\t%.1f\t%.2f\t%d\t%d\t%d\t%.0f\t%.0f\t\n",
+			n.subscribers, n.perSecond, n.nodeLoad, n.databaseLoad, n.commits, n.walBytes/1e6, n.redis, n.cells(), n.nodes(), n.shards(),
+			n.tableBytes/1e9, n.auditBytes/1e9)
+	}
+	_ = t.Flush() // a failed write to the terminal is ignored
+	fmt.Fprintf(out, "\n10⁹ recordings: %.0f GB in the tables.\n", 1e9*g.recording/1e9)
+
+	printFailure(out, costs)
+}
+
+// printFailure simulates code flows in a cell of three nodes, before and after it loses one.
+func printFailure(out io.Writer, costs []cost) {
+	for _, c := range costs {
+		if c.name != "code flow, no password" {
+			continue
+		}
+		fmt.Fprintf(out, "\nCode flows in a cell of nodes with %d cores, simulated:\n", nodeCores)
+		t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(t, "nodes\tload of their cores\tp50 ms\tp99 ms\t")
+		rate := targetLoad * 3 * nodeCores / c.node.Seconds()
+		for _, nodes := range []int{3, 2} {
+			r := rand.New(rand.NewPCG(1, 1))
+			took := simulate(cluster{nodes: nodes, cores: nodeCores, database: primaryCores, flush: c.flush()},
+				poisson(r, rate, 30*time.Second), c.draw(r, c.postgres))
+			load := rate * c.node.Seconds() / float64(nodes*nodeCores)
+			fmt.Fprintf(t, "%d\t%.0f %%\t%.2f\t%.2f\t\n", nodes, 100*load,
+				milliseconds(percentile(took, 0.5)), milliseconds(percentile(took, 0.99)))
+		}
+		_ = t.Flush() // a failed write to the terminal is ignored
+	}
+}

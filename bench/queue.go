@@ -1,0 +1,176 @@
+package main
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// A cluster describes the stations that an operation passes: first a node, then the database with its
+// disk, then the node again.
+type cluster struct {
+	nodes, cores int // cores are those of each node
+	database     int // cores of the database; Redis and a load generator may share them
+	flush        time.Duration
+}
+
+// A visit is what one operation needs from the stations.
+type visit struct {
+	node, database time.Duration // CPU time
+	pause          time.Duration // waiting that other operations do not lengthen
+	commits        bool          // whether it waits for a flush of the disk
+}
+
+// simulate returns how long operations take that arrive at the given times. cost returns the needs of
+// one operation. A proxy sends the operations to the nodes in turn. Each core works on one operation
+// until it is done, in the order of arrival. A flush of the disk serves all operations that wait when it
+// begins, as the group commit of PostgreSQL does.
+func simulate(c cluster, arrivals []time.Duration, cost func() visit) []time.Duration {
+	s := &simulation{}
+	database, disk := &station{cores: c.database}, &groupCommit{flush: c.flush}
+	nodes := make([]*station, c.nodes)
+	for i := range nodes {
+		nodes[i] = &station{cores: c.cores}
+	}
+
+	took := make([]time.Duration, len(arrivals))
+	for i, at := range arrivals {
+		v, node := cost(), nodes[i%len(nodes)]
+		finish := func() { took[i] = s.now - at + v.pause }
+		respond := func() { node.serve(s, v.node-v.node/2, finish) }
+		commit := func() {
+			if !v.commits {
+				respond()
+				return
+			}
+			disk.wait(s, respond)
+		}
+		query := func() { database.serve(s, v.database, commit) }
+		s.at(at, func() { node.serve(s, v.node/2, query) })
+	}
+
+	s.run()
+	return took
+}
+
+// A simulation is a queue of events.
+type simulation struct {
+	now    time.Duration
+	events eventHeap
+	serial int
+}
+
+type event struct {
+	at     time.Duration
+	serial int // keeps simultaneous events in order
+	do     func()
+}
+
+func (s *simulation) at(t time.Duration, do func()) {
+	s.serial++
+	heap.Push(&s.events, event{t, s.serial, do})
+}
+
+func (s *simulation) run() {
+	for len(s.events) > 0 {
+		e := heap.Pop(&s.events).(event)
+		s.now = e.at
+		e.do()
+	}
+}
+
+type eventHeap []event
+
+func (h eventHeap) Len() int { return len(h) }
+func (h eventHeap) Less(i, j int) bool {
+	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].serial < h[j].serial
+}
+func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
+func (h *eventHeap) Pop() any {
+	last := len(*h) - 1
+	e := (*h)[last]
+	*h = (*h)[:last]
+	return e
+}
+
+// A station is a set of cores with one queue.
+type station struct {
+	cores, busy int
+	queue       []func()
+}
+
+// serve runs done after a core has worked for d.
+func (st *station) serve(s *simulation, d time.Duration, done func()) {
+	work := func() {
+		s.at(s.now+d, func() {
+			st.release()
+			done()
+		})
+	}
+	if st.busy == st.cores {
+		st.queue = append(st.queue, work)
+		return
+	}
+	st.busy++
+	work()
+}
+
+// release lets the freed core start the next operation in the queue.
+func (st *station) release() {
+	if len(st.queue) == 0 {
+		st.busy--
+		return
+	}
+	next := st.queue[0]
+	st.queue = st.queue[1:]
+	next()
+}
+
+// A groupCommit is a disk that makes all waiting transactions durable with one flush.
+type groupCommit struct {
+	flush   time.Duration
+	busy    bool
+	waiting []func()
+}
+
+// wait runs done when a flush that begins after the call has ended.
+func (g *groupCommit) wait(s *simulation, done func()) {
+	g.waiting = append(g.waiting, done)
+	if !g.busy {
+		g.begin(s)
+	}
+}
+
+func (g *groupCommit) begin(s *simulation) {
+	served := g.waiting
+	g.waiting, g.busy = nil, len(served) > 0
+	if !g.busy {
+		return
+	}
+	s.at(s.now+g.flush, func() {
+		for _, done := range served {
+			done()
+		}
+		g.begin(s)
+	})
+}
+
+// poisson returns the times of independent arrivals at a rate per second, for length.
+func poisson(r *rand.Rand, rate float64, length time.Duration) (arrivals []time.Duration) {
+	for t := 0.0; ; {
+		t += r.ExpFloat64() / rate
+		at := time.Duration(t * float64(time.Second))
+		if at >= length {
+			return arrivals
+		}
+		arrivals = append(arrivals, at)
+	}
+}
+
+// percentile returns the value below which the share of the durations lies. It sorts them.
+func percentile(all []time.Duration, share float64) time.Duration {
+	slices.Sort(all)
+	return all[min(len(all)-1, int(share*float64(len(all))))]
+}
