@@ -93,8 +93,8 @@ func printSizes(out io.Writer, costs []cost, g growth) {
 	for _, subscribers := range []float64{1e6, 1e8, 1e9} {
 		n := needs(subscribers, costs, g)
 		fmt.Fprintf(t, "%.0g\t%.0f\t%.2f\t%.2f\t%.0f\t%.1f\t%.2f\t%d\t%d\t%d\t%.0f\t%.0f\t\n",
-			n.subscribers, n.perSecond, n.nodeLoad, n.databaseLoad, n.commits, n.walBytes/1e6, n.redis, n.cells(), n.nodes(), n.shards(),
-			n.tableBytes/1e9, n.auditBytes/1e9)
+			n.subscribers, n.perSecond, n.nodeLoad, n.databaseLoad, n.commits, n.walBytes/1e6, n.redis,
+			n.cells(), n.nodes(), n.shards(), n.tableBytes/1e9, n.auditBytes/1e9)
 	}
 	_ = t.Flush() // a failed write to the terminal is ignored
 	fmt.Fprintf(out, "\n10⁹ recordings: %.0f GB in the tables.\n", 1e9*g.recording/1e9)

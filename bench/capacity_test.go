@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestNeeds compares the needs of an installation with a calculation by hand.
+// TestNeeds compares the needs of an installation with figures that were computed manually.
 func TestNeeds(t *testing.T) {
 	costs := []cost{{
 		operation: operation{name: "introspection"},
