@@ -20,7 +20,7 @@ SCREENSHOTS ?= build/screenshots
 SBOM ?= build/selvage.cdx.json
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test attack faults race screenshots lint fuzz sbom vuln bench bench-peers scale release firstrun
+.PHONY: run build sdk check test cluster attack faults race screenshots lint fuzz sbom vuln bench bench-peers scale release firstrun
 
 run: build ## build and serve on embedded defaults; ARGS holds more flags
 	$(BINARY) serve $(ARGS)
@@ -42,6 +42,10 @@ check: ## gofmt, vet, and the tests that need no servers and no browsers
 test: build ## every test; installs missing packages on Debian
 	test/setup.sh
 	@$(TESTS) go run ./test/servers/run -- go run ./test/all $(PARTS)
+
+cluster: build ## three nodes, PostgreSQL with a replica, a Redis Cluster and S3, until Ctrl-C; ARGS=-once stops after a proof
+	test/setup.sh
+	@SELVAGE_BINARY=$(CURDIR)/$(BINARY) go run ./test/cluster/run $(ARGS)
 
 attack: ## the attacks, on SQLite and PostgreSQL, and two nodes on PostgreSQL and Redis
 	@SELVAGE_TEST_BYSTANDER=1 $(MAKE) --no-print-directory test PARTS="-jobs 1 attack-on-sqlite \

@@ -159,7 +159,7 @@ var layers = map[string][]string{
 	"sdk/build":         {"sdk"},
 	"static":            nil,
 	// tests of the built binary from outside
-	"bench":           {"test/harness", "test/phone"},
+	"bench":           {"test/harness", "test/phone", "test/servers"},
 	"bench/mp3":       {"recordings/mp3"},
 	"bench/passwords": {"test/harness"},
 	"test/attack":     {"test/harness", "test/inbox", "test/phone"},
@@ -170,6 +170,8 @@ var layers = map[string][]string{
 	"test/conformance": {"test/harness"},
 	"test/contract":    {"test/harness", "test/phone"},
 	"test/faults":      {"test/harness", "test/inbox", "test/phone"},
+	"test/cluster":     {"test/harness", "test/servers"},
+	"test/cluster/run": {"test/cluster", "test/harness"},
 	"test/outages":     {"test/harness"},
 	"test/media":       {"test/harness"},
 	"test/nodes":       {"test/acme", "test/harness", "test/phone"},

@@ -10,7 +10,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 )
 
@@ -26,6 +28,7 @@ type Nodes struct {
 	Each []*Server
 
 	preferred atomic.Int64
+	balancer  atomic.Pointer[balancer] // nil before Balance
 }
 
 // Prefer makes later HTTPS connections go to node i. Before the first call, they go to the first
@@ -50,7 +53,9 @@ func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 		if i > 0 {
 			c.Beside = n.Each[0]
 			c.Env = append(c.Env, "SELVAGE_MASTER_KEY_FILE="+filepath.Join(c.Beside.Data, "master.key"))
-			c.Args = append(c.Args, "--media", "dir:"+filepath.Join(c.Beside.Data, "media"))
+			if !slices.ContainsFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "SELVAGE_MEDIA=") }) {
+				c.Args = append(c.Args, "--media", "dir:"+filepath.Join(c.Beside.Data, "media"))
+			}
 			if c.Data == "" {
 				c.Data = dataWithAuthority(t, c.Beside)
 			}
@@ -136,7 +141,8 @@ func (n *Nodes) dial() net.Conn {
 // front returns a handler that forwards requests to the nodes, as a load balancer does.
 func (n *Nodes) front(route func(path string) int) http.Handler {
 	var turn atomic.Int64
-	return &httputil.ReverseProxy{
+	transport := &http.Transport{MaxIdleConnsPerHost: crowd, DisableCompression: true}
+	inTurn := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			var i int
 			if route != nil {
@@ -152,6 +158,13 @@ func (n *Nodes) front(route func(path string) int) http.Handler {
 			r.SetURL(to)
 			r.Out.Host = r.In.Host
 		},
-		Transport: &http.Transport{MaxIdleConnsPerHost: crowd, DisableCompression: true},
+		Transport: transport,
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if b := n.balancer.Load(); b != nil {
+			b.handler(transport).ServeHTTP(w, r)
+			return
+		}
+		inTurn.ServeHTTP(w, r)
+	})
 }

@@ -126,21 +126,9 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 		return nil, err
 	}
 
-	p := &PostgresServer{URL: fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres", password, port)}
-	p.Server = Server{
-		Port: port, dir: dir, account: account, ending: syscall.SIGINT,
-		dying:   syscall.SIGQUIT, // fast, but still releases its shared memory
-		command: []string{server, "-D", dir, "-p", strconv.Itoa(port)},
-		ready:   func() error { _, err := psql(p.URL, "SELECT 1"); return err },
-	}
-
-	for _, s := range append([]string{
-		"listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_buffers=32MB", "max_connections=300",
-		"fsync=on", "synchronous_commit=on", "wal_level=replica", "log_min_messages=warning",
-	}, settings...) {
-		p.command = append(p.command, "-c", s)
-	}
-
+	url := fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres", password, port)
+	p := newPostgres(server, dir, port, url, settings)
+	p.account = account
 	if err := p.start(); err != nil {
 		p.remove()
 		return nil, err

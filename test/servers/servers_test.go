@@ -49,6 +49,20 @@ func TestPostgresFaults(t *testing.T) {
 	}
 }
 
+// TestPostgresPair shows that a promoted replica has every acknowledged transaction, and that the URL
+// then leads to it.
+func TestPostgresPair(t *testing.T) {
+	p := OwnPostgresPair(t)
+	url := p.Database(t)
+	SQL(t, url, "CREATE TABLE things (id BIGINT); INSERT INTO things VALUES (1)")
+	p.Primary.Kill(t)
+	p.Promote(t)
+	SQL(t, url, "INSERT INTO things VALUES (2)")
+	if got := SQL(t, url, "SELECT count(*) FROM things"); got != "2" {
+		t.Errorf("the promoted replica has %s rows, want 2", got)
+	}
+}
+
 // TestRedis shows that each call returns a different database of the shared server.
 func TestRedis(t *testing.T) {
 	a, b := Redis(t), Redis(t)
