@@ -1,11 +1,11 @@
-// Package agent names browsers and other programs in words, so that people recognize a device in a
-// list of sign-ins or in an email.
+// Package agent describes browsers and other programs in words, so that people recognize a device
+// in a list of sign-ins or in an email.
 package agent
 
 import "strings"
 
-// agents maps a part of a User-Agent to the browser that sends it. Most browsers also name others
-// for compatibility, so the first match counts.
+// agents maps a part of a User-Agent header to the browser that sends it. Most browsers also name
+// other browsers for compatibility, so the first match counts.
 var agents = [][2]string{
 	{"Edg", "Edge"}, {"OPR/", "Opera"}, {"Opera", "Opera"}, {"SamsungBrowser/", "Samsung Internet"},
 	{"Vivaldi/", "Vivaldi"}, {"FxiOS/", "Firefox"}, {"Firefox/", "Firefox"},
@@ -13,7 +13,7 @@ var agents = [][2]string{
 	{"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"Mobile/", "An app"},
 }
 
-// systems maps a part of a User-Agent to the operating system. The first match counts here, too.
+// systems maps a part of a User-Agent header to the operating system. The first match counts.
 var systems = [][2]string{
 	{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"Windows", "Windows"},
 	{"CrOS", "ChromeOS"}, {"Macintosh", "Mac"}, {"Mac OS X", "Mac"},

@@ -1,9 +1,9 @@
 // Package argon2 derives keys from passwords with argon2id (RFC 9106).
 //
-// It computes the same keys as golang.org/x/crypto/argon2, in about half the time on processors with
-// AVX2: it mixes four words in one instruction, and a [Deriver] keeps its memory from one key to the
-// next, so that neither the kernel nor the garbage collector prepares the memory again. For several
-// lanes, and on other processors, it calls golang.org/x/crypto/argon2.
+// It computes the same keys as golang.org/x/crypto/argon2, in about half the time on processors
+// with AVX2. It mixes four words in one instruction. A [Deriver] reuses its memory for the next
+// key, so that neither the kernel nor the garbage collector has to prepare memory again. With
+// several lanes, and on other processors, the package calls golang.org/x/crypto/argon2.
 package argon2
 
 import (
@@ -20,13 +20,13 @@ const Version = argon2.Version
 type block [128]uint64
 
 const (
-	variant = 2         // of argon2: 2 is argon2id
+	variant = 2         // the variant of argon2: 2 is argon2id
 	slices  = 4         // parts of the memory, called slices in RFC 9106
-	keep    = 32 * 1024 // the most blocks that a Deriver keeps
+	keep    = 32 * 1024 // the maximum number of blocks that a Deriver keeps
 )
 
-// A Deriver derives keys, one at a time. It keeps up to 32 MiB of memory. This memory depends on the
-// last password. The zero value is ready to use.
+// A Deriver derives keys, one at a time. It keeps up to 32 MiB of memory, whose content depends on
+// the last password. The zero value is ready to use.
 type Deriver struct {
 	memory []block
 }
@@ -48,7 +48,7 @@ func (d *Deriver) IDKey(password, salt []byte, time, memory uint32, threads uint
 	return expand(f.blocks[len(f.blocks)-1].bytes(), size)
 }
 
-// take returns the blocks for this many KiB of memory: a multiple of four, and at least eight.
+// take returns the blocks for the given KiB of memory: a multiple of four, and at least eight.
 func (d *Deriver) take(memory uint32) []block {
 	n := int(max(memory/slices, 2) * slices)
 	if n > keep {
@@ -95,7 +95,7 @@ func expand(in []byte, size uint32) []byte {
 func blake2bSum(in []byte, size uint32) []byte {
 	h, err := blake2b.New(int(size), nil)
 	if err != nil {
-		panic(err) // only for other sizes
+		panic(err) // cannot happen: BLAKE2b supports sizes from 1 to 64
 	}
 	h.Write(in)
 	return h.Sum(nil)

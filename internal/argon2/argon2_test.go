@@ -12,8 +12,8 @@ import (
 	ours "github.com/selvage/selvage/internal/argon2"
 )
 
-// The keys are those of golang.org/x/crypto/argon2, whatever the password, the salt and the cost are,
-// and whatever an earlier key left in the memory.
+// TestSameKeys shows that the keys equal those of golang.org/x/crypto/argon2 for any password, salt
+// and cost, and after any earlier key.
 func TestSameKeys(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	text := func(most int) []byte {
@@ -39,7 +39,8 @@ func TestSameKeys(t *testing.T) {
 	}
 }
 
-// The parameters of new hashes. The expected key was computed by Debian's argon2 (libargon2).
+// TestKnownKey uses the parameters of new hashes. The expected key was computed by Debian's argon2
+// (libargon2).
 func TestKnownKey(t *testing.T) {
 	var d ours.Deriver
 	got := hex.EncodeToString(d.IDKey([]byte("correct horse"), []byte("battery staple 1"), 2, 19*1024, 1, 32))

@@ -2,14 +2,15 @@ package argon2
 
 import "encoding/binary"
 
-// A fill fills memory, in passes of four slices. Each block is computed from the one before it and
+// A fill fills memory in passes of four slices. Each block is computed from the previous block and
 // from another earlier one (RFC 9106, section 3.2).
 type fill struct {
 	passes uint32
 	blocks []block
 
-	// The first half of the first pass chooses blocks without regard to the password, so that their
-	// order reveals nothing. Choices are made 128 at a time, from a block that counts them.
+	// In the first half of the first pass, the choice of blocks does not depend on the password, so
+	// that memory accesses reveal nothing. Choices are computed 128 at a time, from a block that
+	// counts them.
 	counter block
 	choices block
 }
@@ -64,8 +65,9 @@ func (f *fill) choose() {
 	compress(&f.choices, &zero, &first, false)
 }
 
-// reference returns the index of the block that choice stands for, among those that are complete: the
-// other slices and what precedes index i of this one, without the previous block (section 3.4.2).
+// reference returns the index of the block that choice selects among the complete blocks: those of
+// the other slices, and those before index i of this slice, without the previous block (section
+// 3.4.2).
 func (f *fill) reference(pass, slice, i uint32, choice uint64) uint32 {
 	length := uint32(len(f.blocks)) / slices
 	start, complete := uint32(0), slice*length+i-1
@@ -74,7 +76,7 @@ func (f *fill) reference(pass, slice, i uint32, choice uint64) uint32 {
 		complete = (slices-1)*length + i - 1
 	}
 
-	// Squaring prefers recent blocks.
+	// Squaring favors recent blocks.
 	x := uint64(uint32(choice))
 	x = x * x >> 32
 	back := uint32(uint64(complete) * x >> 32)

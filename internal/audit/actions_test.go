@@ -13,12 +13,12 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// makers are the functions that begin an event. Their first argument is the name of the action.
+// makers are the functions that create an event. Their first argument is the name of the action.
 var makers = map[string]bool{"Of": true, "operatorEvent": true, "clientEvent": true, "webhookEvent": true,
 	"linkEvent": true, "factorEvent": true}
 
-// TestEachActionHasWords shows that each action in the code has a display text, and that the call
-// that begins an event names its action. A function that takes the name from its caller must be
+// TestEachActionHasWords shows that each action in the code has a description, and that each call
+// that creates an event names its action. A function that gets the name from its caller must be
 // listed in makers.
 func TestEachActionHasWords(t *testing.T) {
 	known := make(map[string]bool)

@@ -1,26 +1,27 @@
 // Package audit defines the audit trail: an event for every change and every sign-in
 // decision, and the hash chains that reveal removed, changed or inserted events.
 //
-// An event is written in the transaction it describes. If the event cannot be written,
-// nothing is changed. The functions of package store that change rows (change and once)
+// An event is written in the same transaction as the change that it describes. If the event cannot
+// be written, nothing is changed. The functions of package store that change rows (change and once)
 // require an event, so a change without one does not compile:
 //
 //	event := audit.Of("client.updated", c.ProjectID, "client", c.ID).With("name", c.Name)
 //	s.change(ctx, event, func(t tx) error { … })
 //	s.once(ctx, audit.None("a lease"), func(t tx) error { … })
 //
-// Facts known only inside the transaction are added to t.event there. t.event.Drop()
-// discards the event of a change that turned out to change nothing. The context carries the
-// actor, the address and the request: see [Origin]. Decisions that change no row, such as a
-// refused login, are written by Store.Record.
+// Facts known only inside the transaction are added to t.event there. t.event.Drop() discards the
+// event of a change that turned out to change nothing. The context carries the actor, the address
+// and the request: see [Origin]. Decisions that change no row, such as a refused login, are written
+// by Store.Record.
 //
-// Actions are named like webhook events: noun.verbed. A Detail holds facts that distinguish
-// events, never secrets: the names of changed fields rather than their values, and no
-// passwords, tokens, keys, codes or cookies, nor hashes of them.
+// Actions are named like webhook events: noun.verbed. A Detail holds facts that distinguish events.
+// It contains the names of changed fields rather than their values. It never contains secrets or
+// their hashes: passwords, tokens, keys, codes or cookies.
 //
-// Events are stored in lanes, each a chain: the hash of an event is an HMAC over the
-// previous hash and the event's content, under a key derived from the master key ([Key]).
-// Someone who can only write to the database cannot forge one. A [Verifier] checks a lane.
+// Events are stored in lanes. Each lane is a chain: the hash of an event is an HMAC over the
+// previous hash and the event's content, with a key derived from the master key ([Key]). Someone
+// with a key derived from the master key ([Key]). Write access to the database is not enough to
+// forge an event. A [Verifier] checks a lane.
 package audit
 
 import (
@@ -42,7 +43,7 @@ type Event struct {
 	Outcome   Outcome
 	Actor     Actor
 	Target    Target
-	Address   string            // the client's network address, perhaps from a trusted proxy; "" if none
+	Address   string            // the client's network address, which a trusted proxy may have reported; "" if unknown
 	RequestID string            // "" if no request caused the event
 	Detail    map[string]string // further facts, none of them secret
 
@@ -98,8 +99,8 @@ func Of(action, projectID, kind, id string) Event {
 // counters, and deletions of expired rows. reason names the kind of change.
 func None(reason string) Event { return Event{none: reason} }
 
-// With returns e with more facts, passed as alternating names and values. Empty values are left
-// out.
+// With returns e with more facts, passed as alternating names and values. Facts with empty values
+// are omitted.
 func (e Event) With(facts ...string) Event {
 	detail := maps.Clone(e.Detail)
 	for i := 0; i+1 < len(facts); i += 2 {
@@ -124,13 +125,13 @@ func (e Event) Refuse(reason string) Event {
 	return e.With("reason", reason)
 }
 
-// By returns e with an actor other than the one in the context.
+// By returns e with the given actor instead of the actor in the context.
 func (e Event) By(kind ActorKind, id string) Event {
 	e.Actor = Actor{kind, id}
 	return e
 }
 
-// Drop keeps the event from being written, because nothing was changed after all.
+// Drop keeps the event from being written, because the change turned out to change nothing.
 func (e *Event) Drop() { e.dropped = true }
 
 // Unwritten reports whether the event will not be written, because it comes from None or was

@@ -14,11 +14,11 @@ import (
 // A Key computes the hashes of chains. Its methods are safe for concurrent use.
 type Key struct {
 	macs    sync.Pool
-	earlier []*Key // of earlier master keys, oldest first
+	earlier []*Key // keys derived from earlier master keys, oldest first
 }
 
-// NewKey derives a Key from the master key, and from the earlier ones of the installation, oldest
-// first.
+// NewKey derives a Key from the master key and from the installation's earlier master keys, which
+// are passed oldest first.
 func NewKey(master []byte, earlier ...[]byte) (*Key, error) {
 	k := new(Key)
 	for _, m := range earlier {
@@ -37,10 +37,10 @@ func NewKey(master []byte, earlier ...[]byte) (*Key, error) {
 	return k, nil
 }
 
-// Generation returns how many master keys the installation had before the one of k.
+// Generation returns how many master keys the installation had before the current one.
 func (k *Key) Generation() int64 { return int64(len(k.earlier)) }
 
-// of returns the key of an earlier generation.
+// of returns the key of the given earlier generation.
 func (k *Key) of(generation int64) *Key {
 	if generation < 0 || generation >= k.Generation() {
 		return nil
@@ -67,7 +67,7 @@ func (k *Key) Hash(e Event, detail, before string) string {
 	return k.sum(b)
 }
 
-// A Head is the end of a lane. Its Mac is updated with each event, and exists before the first one.
+// A Head is the end of a lane. Its Mac is updated with each event; an empty lane also has one.
 // Someone who deletes the last events, or a whole lane, cannot compute a Mac for the new end.
 type Head struct {
 	Lane int
@@ -81,11 +81,11 @@ type Head struct {
 	PrunedHash string
 	PrunedMac  string
 
-	Generation int64 // of the key that wrote Mac
+	Generation int64 // the generation of the key that wrote Mac
 }
 
-// A Span is the part of a lane that was written under an earlier key. It ends with the event Seq,
-// whose hash is Hash. Mac is written by the newest key.
+// A Span is the part of a lane that was written with an earlier key. It ends with the event Seq,
+// whose hash is Hash. Mac is written with the newest key.
 type Span struct {
 	Lane       int
 	Generation int64
@@ -104,7 +104,7 @@ func (k *Key) SpanMac(s Span) string {
 	return k.sum(appendText(b, s.Hash))
 }
 
-// SealsSpan reports whether the server has written the span with this key.
+// SealsSpan reports whether the server wrote the span's Mac with this key.
 func (k *Key) SealsSpan(s Span) bool { return same(s.Mac, k.SpanMac(s)) }
 
 // Mac returns the authentication code for a position in a lane. what is EndOfLane for the end of
@@ -126,14 +126,14 @@ const (
 	spanEnd     = "span 1"
 )
 
-// Ends reports whether h is an end of the lane that a server with this key wrote.
+// Ends reports whether a server with this key wrote h as the end of its lane.
 func (k *Key) Ends(h Head) bool {
 	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || h.Seq > 0 &&
 		same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
 }
 
-// Earlier reports whether h has an older form: either bare, or with a Mac from a version that wrote
-// none for empty lanes.
+// Earlier reports whether an older version wrote h: either without a Mac, or with a Mac in an older
+// form.
 func (k *Key) Earlier(h Head) bool {
 	return h.Bare() || h.Seq > 0 && same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
 }
@@ -146,7 +146,7 @@ func (h Head) Bare() bool {
 // Begun reports whether the head records how the lane began.
 func (h Head) Begun() bool { return h.PrunedSeq == 0 && h.PrunedHash != "" }
 
-// Bind returns the code that ties a key of the ring to the beginning of a trail.
+// Bind returns the authentication code that ties a key of the ring to the beginning of a trail.
 func (k *Key) Bind(kid, beginning string) string {
 	b := make([]byte, 0, 128)
 	return k.sum(appendText(appendText(appendText(b, boundKey), kid), beginning))
@@ -155,8 +155,8 @@ func (k *Key) Bind(kid, beginning string) string {
 // Binds reports whether code is the result of Bind.
 func (k *Key) Binds(kid, beginning, code string) bool { return same(code, k.Bind(kid, beginning)) }
 
-// Behind returns the hash that the next event of a lane is chained to. If something else wrote h,
-// the result matches no stored hash, so the chain stays broken.
+// Behind returns the hash that the next event of a lane is chained to. If h was not written by the
+// server, the result matches no stored hash, so the chain stays broken.
 func (k *Key) Behind(h Head) string {
 	if k.Ends(h) {
 		return h.Hash

@@ -12,7 +12,7 @@ type Origin struct {
 	Address   string
 	Agent     string // the User-Agent of a browser
 	RequestID string
-	Reason    string // the cause, if the change is a consequence of something else
+	Reason    string // why the change was made, if it is a consequence of something else
 }
 
 type originKey struct{}
@@ -38,8 +38,8 @@ func As(ctx context.Context, kind ActorKind, id string) {
 	}
 }
 
-// Facts returns the facts that an account's owner learns about a change: when and from where it was
-// made, or that an operator or the server made it.
+// Facts returns the facts that an account's owner learns about a change: when it was made, and
+// either from where, or that an operator or the server made it.
 func (o Origin) Facts(at time.Time) map[string]string {
 	facts := map[string]string{"when": at.UTC().Format(time.RFC3339)}
 	switch o.Actor.Kind {

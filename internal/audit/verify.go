@@ -8,11 +8,11 @@ import (
 
 // A Verifier checks the events of a lane in order and reports where the chain is broken.
 type Verifier struct {
-	key   *Key // of the newest generation
+	key   *Key // the key of the newest generation
 	head  Head
-	spans []Span // that are not finished yet, oldest first
+	spans []Span // the spans that are not finished yet, oldest first
 
-	seq   int64 // the position of the last event checked, or of the last one pruned
+	seq   int64 // the position of the last event that was checked, or else of the last one that was pruned
 	hash  string
 	Count int64
 	First time.Time // the time of the first event
@@ -36,7 +36,7 @@ func (b *Break) Error() string {
 }
 
 // Verify returns a Verifier for a lane. The caller must read head before it reads the events. spans
-// are the parts of the lane that were written under earlier keys, oldest first.
+// are the parts of the lane that were written with earlier keys, oldest first.
 func (k *Key) Verify(head Head, spans ...Span) (*Verifier, error) {
 	v := &Verifier{key: k, head: head, spans: spans, seq: head.PrunedSeq, hash: head.PrunedHash}
 	if err := v.checkSpans(); err != nil {
@@ -69,7 +69,7 @@ func (v *Verifier) checkSpans() error {
 	return v.finishSpans()
 }
 
-// finishSpans drops the spans that end at the current position, and checks the hash there.
+// finishSpans drops the spans that end at the current position, after checking their hashes.
 func (v *Verifier) finishSpans() error {
 	for len(v.spans) > 0 && v.spans[0].Seq == v.seq {
 		if v.spans[0].Hash != v.hash {
@@ -80,7 +80,7 @@ func (v *Verifier) finishSpans() error {
 	return nil
 }
 
-// hasher returns the key under which the event after the current position was written.
+// hasher returns the key that the event after the current position was written with.
 func (v *Verifier) hasher() *Key {
 	if len(v.spans) == 0 {
 		return v.key
@@ -101,7 +101,7 @@ func (v *Verifier) checkEnd(head Head) error {
 }
 
 // Next checks e, the next event in the lane. Events after the head passed to Verify were written
-// later, and must continue the chain as well.
+// later. They must continue the chain, too.
 func (v *Verifier) Next(e Event) error {
 	detail, key := e.DetailText(), v.hasher()
 	switch {
@@ -129,8 +129,8 @@ func (v *Verifier) Next(e Event) error {
 // At returns the position up to which the lane has been checked.
 func (v *Verifier) At() Head { return Head{Lane: v.head.Lane, Seq: v.seq, Hash: v.hash} }
 
-// End finishes the check. The events must reach at least the head passed to Verify, and must not go
-// beyond now.
+// End finishes the check. The checked events must reach at least the head passed to Verify, and
+// must not go beyond now.
 func (v *Verifier) End(now Head) error {
 	if v.seq < v.head.Seq {
 		return v.broken(v.seq+1, "", gap(v.seq+1, v.head.Seq))

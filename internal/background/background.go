@@ -47,8 +47,8 @@ func (q *Queue) work() {
 	}
 }
 
-// next removes the job with the key done and returns the job to run next. If the queue is empty, it
-// becomes idle, and ok is false.
+// next marks the job with the key done as ended, and returns the job to run next. If the queue is
+// empty, it becomes idle, and ok is false.
 func (q *Queue) next(done string) (j job, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -68,8 +68,9 @@ func (a Archive) Read(identities []age.Identity, v Visitor) (Header, Manifest, e
 	return readArchive(file, identities, v)
 }
 
-// Bytes passes the bytes of an object that are outside the archive to do. h is the archive's header.
-// If the bytes differ from the archive's list, it returns a [Mismatch] after do has read them.
+// Bytes reads the bytes of an object that are outside the archive, and passes them to do. h is the
+// archive's header. If the bytes differ from the archive's list, Bytes returns a [Mismatch] after
+// do has read them.
 func (a Archive) Bytes(h Header, o Object, identities []age.Identity, do func(io.Reader) error) error {
 	if !isSHA256(o.SHA256) {
 		return fmt.Errorf("%s has an invalid SHA-256 %q", o.name(), o.SHA256)
@@ -126,9 +127,9 @@ func (a Archive) Verify(ctx context.Context, identities []age.Identity, progress
 	})
 }
 
-// Check compares the archive with the SHA-256 in its summary. It needs no identity, and therefore does
-// not read the media outside the archive. It reveals damage, but not a change by somebody who can also
-// change the summary. If the two differ, the error is a [Mismatch].
+// Check compares the archive with the SHA-256 in its summary. It needs no identity, so it cannot
+// read the media outside the archive. Check reveals damage, but not changes by someone who can also
+// change the summary. If the archive and the SHA-256 differ, the error is a [Mismatch].
 func (a Archive) Check(ctx context.Context) error {
 	s, err := a.dir.summary(Summary{Name: a.Name})
 	if err != nil {

@@ -19,8 +19,8 @@
 // the same rows in SQLite and in PostgreSQL. The manifest and its code come last: an archive without
 // them is incomplete.
 //
-// Anyone who knows the recipients can encrypt an archive for them. The code, which needs a [Key],
-// shows that the installation itself made the backup.
+// Anyone who knows the recipients can encrypt an archive for them. The authentication code, which
+// needs a [Key], proves that the installation itself made the backup.
 //
 // In a [Dir], media files are stored outside the archive, in media/ab/SHA256-RECIPIENTS.age. Each
 // file is encrypted separately, and named after the SHA-256 of its bytes and a digest of the
@@ -48,7 +48,7 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// This package writes only this format, and reads no other.
+// This package writes and reads only this format.
 const (
 	format  = "selvage backup"
 	version = 1
@@ -61,7 +61,7 @@ type Header struct {
 	Program string    `json:"program"` // the version of selvage
 	Created time.Time `json:"created"`
 	Schema  int64     `json:"schema"`
-	Inside  bool      `json:"media_inside"` // whether the archive has the bytes of the media
+	Inside  bool      `json:"media_inside"` // whether the archive contains the bytes of the media
 	Tables  []Table   `json:"tables"`
 
 	// Recipients is part of the names of media files outside the archive; see the package comment.
@@ -72,7 +72,7 @@ type Header struct {
 	MasterKey string `json:"master_key"`
 }
 
-// A Table describes a table. Its columns have the order of the values in its rows.
+// A Table describes a table. Its columns are in the order of the values in its rows.
 type Table struct {
 	Name    string   `json:"name"`
 	Columns []Column `json:"columns"`
@@ -100,7 +100,7 @@ type Object struct {
 	Bytes   int64  `json:"bytes,omitempty"`
 	SHA256  string `json:"sha256,omitempty"`  // in hex
 	Deleted bool   `json:"deleted,omitempty"` // the recording was deleted while the backup was written
-	Missing bool   `json:"missing,omitempty"` // the recording exists, but its bytes do not
+	Missing bool   `json:"missing,omitempty"` // the recording exists, but its bytes are missing
 }
 
 // name returns the name of the entry with the object's bytes.
@@ -129,7 +129,7 @@ type Manifest struct {
 	Tables []Sum `json:"tables"`
 	Media  Media `json:"media"`
 
-	covered, code []byte // of an archive that was read, see Check
+	covered, code []byte // what Check needs, if the manifest was read from an archive
 }
 
 // Rows returns the total number of rows in all tables.
@@ -150,11 +150,11 @@ type Sum struct {
 // Media counts the media of a backup.
 type Media struct {
 	Recordings int64  `json:"recordings"`
-	Files      int64  `json:"files"` // recordings, and their parts
+	Files      int64  `json:"files"` // recordings and their parts
 	Bytes      int64  `json:"bytes"`
 	Deleted    int64  `json:"deleted,omitempty"`
 	Missing    int64  `json:"missing,omitempty"`
-	SHA256     string `json:"sha256"` // of the lines of the objects, in hex
+	SHA256     string `json:"sha256"` // of the lines that list the objects, in hex
 }
 
 func (m *Media) add(o Object) {
@@ -204,7 +204,7 @@ func (d *Digest) Sum(name string) Sum {
 	return Sum{Name: name, Rows: d.rows, SHA256: hex.EncodeToString(d.hash.Sum(nil))}
 }
 
-// Compare returns an error that names each table whose sums differ.
+// Compare returns an error that names each table whose Sum in got differs from that in want.
 func Compare(got, want []Sum) error {
 	found := make(map[string]Sum)
 	for _, s := range got {

@@ -300,13 +300,13 @@ func mediaFileOf(t *testing.T, text string, id *age.X25519Identity) string {
 	return mediaFile(hex.EncodeToString(sum[:]), recipients)
 }
 
-// TestFuture shows that a backup dated in the future is not taken for the newest one, and that
-// Prune keeps the backup that was just made even if such a backup exists. The date of a backup
-// comes from its name.
+// TestFuture shows that a backup dated in the future is not treated as the newest one, and that
+// Prune keeps the backup that was just made even if a later date exists. The date of a backup comes
+// from its name.
 func TestFuture(t *testing.T) {
 	id, dir, i := newKey(t), t.TempDir(), newInstallation()
 	today := i.now
-	i.now = time.Now().AddDate(10, 0, 0) // the clock was wrong once
+	i.now = time.Now().AddDate(10, 0, 0) // the clock was wrong at this time
 	future, _ := create(t, dir, i, id.Recipient(), "future.age")
 	inDir := archivePrefix + i.now.UTC().Format(timeFormat) + archiveSuffix
 	if err := os.Rename(filepath.Join(dir, future.Name), filepath.Join(dir, inDir)); err != nil {
@@ -390,8 +390,8 @@ func TestOtherRecipients(t *testing.T) {
 	}
 }
 
-// TestMediaThatDiffers shows how a backup treats media that rows name but that is missing or
-// different.
+// TestMediaThatDiffers shows how a backup treats media that is missing, or that differs from its
+// row.
 func TestMediaThatDiffers(t *testing.T) {
 	id, i := newKey(t), newInstallation()
 	i.listed = append(i.listed, "deleted", "missing")
@@ -430,7 +430,7 @@ func TestMediaThatDiffers(t *testing.T) {
 }
 
 // TestDamage shows that changes to each kind of entry, and a truncated archive, are found. The
-// damaged archive is encrypted again, so that the damage is not found by the decryption.
+// damaged archive is encrypted again, so that decryption alone does not reveal the damage.
 func TestDamage(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")
@@ -547,8 +547,8 @@ func TestRowOfManyValues(t *testing.T) {
 	}
 }
 
-// TestCheck shows that a backup with a changed header or manifest, or made with another key, is
-// intact, but not authentic.
+// TestCheck shows that a backup with a changed header or manifest, or one that was made with
+// another key, is intact but not authentic.
 func TestCheck(t *testing.T) {
 	id, dir := newKey(t), t.TempDir()
 	create(t, dir, newInstallation(), id.Recipient(), "one.age")
@@ -609,8 +609,8 @@ func decrypted(t *testing.T, file string, id age.Identity) []byte {
 	return plain
 }
 
-// rewrite writes an archive whose entries were changed by damage. An entry whose name is then empty
-// is left out.
+// rewrite writes an archive whose entries were changed by damage. Entries whose name is then empty
+// are omitted.
 func rewrite(t *testing.T, plain []byte, file string, to age.Recipient,
 	damage func(string, []byte) (string, []byte)) {
 	t.Helper()

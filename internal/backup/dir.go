@@ -41,15 +41,15 @@ type Summary struct {
 	Rows       int64     `json:"rows"`
 	Recordings int64     `json:"recordings"`
 	MediaBytes int64     `json:"media_bytes"`
-	Bytes      int64     `json:"bytes"`            // of the archive
-	SHA256     string    `json:"sha256,omitempty"` // of the archive, in hex
+	Bytes      int64     `json:"bytes"`            // size of the archive
+	SHA256     string    `json:"sha256,omitempty"` // SHA-256 of the archive in hex
 }
 
 // A Report describes what a backup contains, and what was written for it.
 type Report struct {
 	Summary
 	Manifest   Manifest
-	Added      int64 // media files that no earlier backup had
+	Added      int64 // number of media files that no earlier backup contains
 	AddedBytes int64
 }
 
@@ -91,14 +91,14 @@ func (d Dir) Create(ctx context.Context, to []age.Recipient, s Source) (r Report
 	return r, errors.Join(err, w.mismatch())
 }
 
-// summary describes what was written.
+// summary returns the Summary of the archive that was written.
 func (w *writer) summary(name string, out *counted) Summary {
 	return Summary{Name: name, Created: w.header.Created, Program: w.Program, Schema: w.Schema,
 		Rows: w.manifest.Rows(), Recordings: w.manifest.Media.Recordings, MediaBytes: w.manifest.Media.Bytes,
 		Bytes: out.n, SHA256: hex.EncodeToString(out.hash.Sum(nil))}
 }
 
-// check reads an archive again and compares its SHA-256.
+// check reads an archive again and compares its SHA-256 with want.
 func (d Dir) check(name, want string) error {
 	file, err := d.files.Open(name)
 	if err != nil {
@@ -119,7 +119,7 @@ func compareSHA256(r io.Reader, name, want string) error {
 	return nil
 }
 
-// counted counts and hashes the bytes that are written.
+// counted counts and hashes the bytes that are written to w.
 type counted struct {
 	w    io.Writer
 	hash interface {
@@ -160,7 +160,7 @@ func (d Dir) store(ctx context.Context, to []age.Recipient, o Object, open func(
 	}
 	defer content.Close()
 
-	// The name is derived from the bytes that were read, even if they differ from the row.
+	// Name the file after the bytes that were read, even if they differ from the row.
 	sum := sha256.New()
 	if o.Bytes, err = io.Copy(sum, content); err != nil {
 		return o, false, err
@@ -198,7 +198,7 @@ func (d Dir) List() (all []Summary, err error) {
 		at := strings.TrimSuffix(strings.TrimPrefix(f.Name, archivePrefix), archiveSuffix)
 		created, err := time.Parse(timeFormat, at)
 		if err != nil {
-			return nil // not one of ours
+			return nil // not a backup of selvage
 		}
 		all = append(all, Summary{Name: f.Name, Created: created, Bytes: f.Size})
 		return nil
@@ -215,8 +215,8 @@ func (d Dir) List() (all []Summary, err error) {
 	return all, nil
 }
 
-// summary reads the summary of an archive. If it is missing or damaged, summary returns only the facts
-// in the archive's name, because a damaged summary must not hide other backups.
+// summary reads the summary of an archive. If it is missing or damaged, summary returns only the
+// facts in the archive's name, because a damaged summary must not hide other backups.
 func (d Dir) summary(s Summary) (Summary, error) {
 	file, err := d.files.Open(s.Name + summarySuffix)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -234,8 +234,8 @@ func (d Dir) summary(s Summary) (Summary, error) {
 	return read, nil
 }
 
-// Newest returns the newest backup that is not dated in the future, and all backups that are. A
-// clock that was wrong once, or a file from somebody else, must not hide backups made later.
+// Newest returns the newest backup that is not dated in the future, and all backups that are.
+// Backups made while the clock was wrong, or files from someone else, must not hide later backups.
 func Newest(all []Summary) (newest Summary, found bool, future []Summary) {
 	for _, s := range all {
 		if s.future() {
@@ -249,13 +249,13 @@ func Newest(all []Summary) (newest Summary, found bool, future []Summary) {
 
 func (s Summary) future() bool { return s.Created.After(time.Now().Add(slack)) }
 
-// slack is the maximum difference between the clocks of the file system or of another machine and of
-// this one.
+// slack is how far the clock of the file system or of another machine may be ahead of the clock of
+// this machine.
 const slack = time.Hour
 
-// Prune removes all but the newest backups, and the media that only they used. It keeps the backup
-// made, which was just created, as one of them. Backups dated in the future are neither counted nor
-// removed. Prune returns the names of the removed backups.
+// Prune removes old backups, and the media that only they used. It keeps the newest keep backups
+// and, as one of them, the backup made, which was just created. Backups dated in the future are
+// neither counted nor removed. Prune returns the names of the removed backups.
 func (d Dir) Prune(keep int, made string) (removed []string, err error) {
 	all, err := d.List()
 	if err != nil || keep <= 0 {
@@ -281,8 +281,8 @@ func (d Dir) Prune(keep int, made string) (removed []string, err error) {
 		removed = append(removed, s.Name)
 	}
 
-	// Each backup marks the media that it uses. Media last used before the oldest remaining backup
-	// is no longer needed.
+	// Each backup marks the media that it uses. Media whose last use is older than the oldest
+	// remaining backup is no longer needed.
 	oldest := all[0].Created
 	for _, s := range all[:keep] {
 		if s.Created.Before(oldest) {

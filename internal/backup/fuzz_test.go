@@ -47,8 +47,8 @@ func pack(f *testing.F, entries ...string) []byte {
 	return b.Bytes()
 }
 
-// FuzzArchive shows that no archive breaks the reader, that rows have the columns of their table, and
-// that an archive without its end is refused. Entries are compressed, so a short archive may cost as
+// FuzzArchive shows that no archive breaks the reader, that rows have the columns of their table,
+// and that a truncated archive is refused. Entries are compressed, so a short archive may cost as
 // much as the longest lines of one entry.
 func FuzzArchive(f *testing.F) {
 	header := fmt.Sprintf(`{"format":%q,"version":%d,"inside":true,"tables":[{"name":"a","columns":[{"name":"id"},`+
@@ -64,7 +64,7 @@ func FuzzArchive(f *testing.F) {
 	f.Add(pack(f, headerName, header, rowsPrefix+"a/000001.jsonl.gz", "", "unknown", ""))
 	f.Add(pack(f, headerName, `{"format":"x"}`))
 	damaged := pack(f, headerName, header, mediaPrefix+"x", "sound")
-	f.Add(append(damaged[:len(damaged)-1024], bytes.Repeat([]byte("x"), 512)...)) // where the next entry would begin
+	f.Add(append(damaged[:len(damaged)-1024], bytes.Repeat([]byte("x"), 512)...)) // the position of the next entry
 	f.Add(bytes.Repeat([]byte{0}, 2048))
 
 	bound := fuzzcost.Bound{CPU: 400 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 96 << 20,

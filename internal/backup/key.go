@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// A Key authenticates backups. It is derived from the master key, so that somebody who knows only
-// the recipients cannot make a backup that is accepted.
+// A Key authenticates backups. It is derived from the master key. So knowing the recipients is not
+// enough to make a backup that is accepted.
 type Key struct {
 	Secret    [sha256.Size]byte
 	MasterKey string // the fingerprint of the master key
@@ -27,7 +27,7 @@ func (k Key) code(sum []byte) []byte {
 }
 
 // covered computes the digest of the texts that an authentication code covers: the header and the
-// manifest. The manifest has the checksums of everything else.
+// manifest. The manifest contains the checksums of everything else.
 type covered struct{ sum hash.Hash }
 
 func newCovered() covered { return covered{sha256.New()} }
@@ -40,8 +40,7 @@ func (c covered) add(text []byte) {
 // ErrForged is the error for a backup whose authentication code was not made with the expected key.
 var ErrForged = errors.New("the backup was not made with this master key: its authentication code is wrong")
 
-// Check returns [ErrForged] unless the backup from which the manifest was read was made with the
-// key.
+// Check returns [ErrForged] if the backup that contains the manifest was not made with the key.
 func (m Manifest) Check(k Key) error {
 	if !hmac.Equal(m.code, k.code(m.covered)) {
 		return ErrForged

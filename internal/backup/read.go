@@ -30,10 +30,10 @@ type Visitor struct {
 	Object func(Object) error
 }
 
-// These limit what is read into memory, since anyone may have written the archive.
+// Limits on what is read into memory, since anyone may have written the archive.
 const (
-	maxJSON = 1 << 20  // header and manifest
-	maxLine = 16 << 20 // all lines of one entry
+	maxJSON = 1 << 20  // bytes of the header, and of the manifest
+	maxLine = 16 << 20 // bytes of all lines in one entry
 )
 
 // readArchive reads an archive and compares it with its manifest.
@@ -54,7 +54,7 @@ func readArchive(in io.Reader, identities []age.Identity, v Visitor) (Header, Ma
 	return r.header, m, nil
 }
 
-// A reader reads an archive. The header of the current entry has always been read already.
+// A reader reads an archive. The header of the current entry has already been read.
 type reader struct {
 	Visitor
 	tar     *tar.Reader
@@ -62,7 +62,7 @@ type reader struct {
 	header  Header
 	found   Manifest
 	covered covered
-	inside  map[string]Object // objects whose bytes were read but that were not listed yet, by the name of the entry
+	inside  map[string]Object // objects whose bytes were read but that were not listed yet, by the name of their entry
 }
 
 func (r *reader) advance() (err error) {
@@ -125,7 +125,7 @@ func (r *reader) read() (want Manifest, err error) {
 	return want, r.compare(want)
 }
 
-// compare returns an error if what was read differs from the manifest.
+// compare returns an error if the contents that were read differ from the manifest.
 func (r *reader) compare(want Manifest) error {
 	err := Compare(r.found.Tables, want.Tables)
 	if r.found.Media != want.Media {
@@ -140,8 +140,8 @@ func (r *reader) compare(want Manifest) error {
 	return nil
 }
 
-// readJSON decodes the current entry, which the authentication code covers, and advances to the next
-// one.
+// readJSON decodes the current entry, adds it to the texts that the authentication code covers, and
+// advances to the next entry.
 func (r *reader) readJSON(v any) error {
 	text, err := io.ReadAll(io.LimitReader(r.tar, maxJSON))
 	if err != nil {
@@ -187,7 +187,7 @@ func (r *reader) readTable(t Table) error {
 }
 
 // parseRow parses a row, whose values must match the columns. It stops at the first value that does
-// not, so that a line of many small values cannot use much memory.
+// not match, so that a line of many small values cannot use much memory.
 func parseRow(t Table, text json.RawMessage) ([]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -235,7 +235,7 @@ func parseValue(dec *json.Decoder, c Column) (any, error) {
 func (r *reader) readMedia() error {
 	l := &lineReader{r: r, prefix: objectsPrefix, hash: sha256.New()}
 	for r.entry != nil && r.entry.Name != manifestName {
-		name := r.entry.Name // after an error, there may be no entry
+		name := r.entry.Name // read now, because there may be no entry after an error
 		switch {
 		case strings.HasPrefix(name, mediaPrefix):
 			if err := r.readBytes(); err != nil {

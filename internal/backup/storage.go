@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// A Storage holds the files of backups by name, such as media/ab/abcd.age. [OpenFolder] returns a
-// Storage in a directory; another implementation could use a bucket of an object store. Files do
-// not change after they were written.
+// A Storage holds the files of backups by name, such as media/ab/abcd.age. Files do not change
+// after they were written. [OpenFolder] returns a Storage in a directory; another implementation
+// could use a bucket of an object store.
 type Storage interface {
 	// Write creates a file and calls write to fill it. The file appears once it is complete and on
 	// disk.
@@ -33,7 +33,7 @@ type Storage interface {
 type File struct {
 	Name string
 	Size int64
-	Used time.Time // when it was created, or last used
+	Used time.Time // when the file was created or last used
 }
 
 // A folder is a Storage in a directory.
@@ -99,7 +99,7 @@ func (f folder) Use(name string) (bool, error) {
 func (f folder) Files(prefix string, do func(File) error) error {
 	err := fs.WalkDir(f.root.FS(), prefix, func(name string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // removed in the meantime
+			return nil // it was removed in the meantime
 		}
 		if err != nil {
 			return err

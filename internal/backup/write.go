@@ -31,7 +31,7 @@ type Source struct {
 	Media    func(context.Context) iter.Seq2[Object, error] // the files of recordings, as the rows describe them
 	Parts    []string                                       // the names of parts that a recording may have
 	Open     func(key string) (io.ReadSeekCloser, error)    // fs.ErrNotExist if there is no such file
-	ReadPart func(key, part string) ([]byte, error)         // likewise
+	ReadPart func(key, part string) ([]byte, error)         // fs.ErrNotExist if there is no such file
 	Exists   func(ctx context.Context, key string) (bool, error)
 
 	Now      func() time.Time
@@ -49,12 +49,12 @@ type bytesStore func(ctx context.Context, o Object, open func() (io.ReadCloser, 
 type writer struct {
 	Source
 	tar    *tar.Writer
-	beside bytesStore // nil if the bytes of the media are inside
+	beside bytesStore // stores bytes outside the archive; nil if the archive contains them
 
 	header   Header
 	manifest Manifest
 	covered  covered
-	wrong    []error // differences between the rows and the media; the archive is complete nonetheless
+	wrong    []error // differences between the rows and the media, which do not make the archive incomplete
 }
 
 // writeArchive writes an archive. If the media differs from what the rows describe, the error is a
@@ -128,7 +128,7 @@ func (w *writer) begin(name string, size int64) error {
 		ModTime: w.header.Created, Format: tar.FormatPAX})
 }
 
-// lines writes lines to numbered entries of about partSize.
+// A lines writes lines to numbered entries of about partSize.
 type lines struct {
 	w      *writer
 	prefix string

@@ -1,12 +1,12 @@
 // Package blob stores immutable bytes in a directory. Each blob has a key, and a database row that
 // owns the key.
 //
-// A blob appears whole or not at all, and before its row is committed. A blob without a row is
-// deleted by [Dir.Sweep]. A writer holds a lock (flock) on the file from its creation until the row
-// is committed. So Sweep, in any process, can tell a write in progress from the remains of a crash.
-// Neither keys nor symbolic links can lead outside the directory.
+// A blob appears whole or not at all, and before its row is committed. [Dir.Sweep] deletes blobs
+// without a row. A writer holds a lock (flock) on the file from its creation until the row is
+// committed. This lets Sweep, in any process, distinguish a write in progress from the remains of a
+// crash. Keys and symbolic links cannot lead outside the directory.
 //
-// A key may have small parts, such as facts learned from the bytes while they arrived. Each part
+// A blob may have small parts, such as facts learned from its bytes while they arrived. Each part
 // has a name, and is written and deleted together with the blob.
 //
 // Keys are UUIDs in text form. UUIDs of version 7 sort by time, and so do the folders that hold
@@ -42,7 +42,7 @@ const prefix = 6
 // processes may share one directory.
 type Dir struct {
 	root     *os.Root
-	reserved int64 // see Reserve
+	reserved int64 // free bytes that Put leaves on the disk
 }
 
 // OpenDir opens dir, and creates it if it does not exist.
@@ -170,7 +170,7 @@ func keyOf(folder, file string) (key string, ok bool) {
 	return key, err == nil && name == path.Join(folder, file)
 }
 
-// away lists the errors that a full or failing disk or mount causes.
+// away lists the errors of a full or failing disk or mount.
 var away = []error{
 	syscall.EROFS, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO,
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,

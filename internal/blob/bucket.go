@@ -22,19 +22,19 @@ import (
 // A BucketConfig configures a [Bucket].
 type BucketConfig struct {
 	Endpoint url.URL // scheme and host of the store
-	Name     string  // of the bucket, which must exist
-	Prefix   string  // of all objects, without a slash at the end; "" for none
-	Region   string  // "" means that the store is asked
+	Name     string  // name of the bucket, which must exist
+	Prefix   string  // prefix of all objects, without a slash at the end; may be ""
+	Region   string  // region of the bucket; "" means that the store is asked
 
 	// AccessKey and SecretKey are the credentials. If both are "", they come from the environment,
 	// as for other programs (AWS_ACCESS_KEY_ID), or from the role of the machine.
 	AccessKey, SecretKey string
 
-	// Spool is a directory for files that are being received. They are removed from it at once, so
-	// that nothing remains after a crash.
+	// Spool is a directory for uploads while they are being received. Files in it are unlinked when
+	// they are created, so that nothing remains after a crash.
 	Spool string
-	// Cache is the directory of copies, which use CacheSize bytes at most. If it is "", objects are
-	// read from the bucket each time.
+	// Cache is the directory for copies of objects. Copies use at most CacheSize bytes. If Cache is
+	// "", objects are read from the bucket each time.
 	Cache     string
 	CacheSize int64
 }
@@ -42,9 +42,9 @@ type BucketConfig struct {
 // A Bucket keeps blobs in a bucket of an object store that speaks the protocol of Amazon S3. Its
 // methods are safe for concurrent use, and several processes may share a bucket.
 //
-// Each object has checksums in its metadata. Every read is verified with them, so that a store that
-// loses or changes bytes causes an error, never wrong or missing bytes. The names of objects are
-// those of files in a [Dir].
+// Each object has checksums in its metadata. Every read is verified with them. So a store that
+// loses or changes bytes causes an error, never wrong or missing bytes. Objects have the names that
+// files have in a [Dir].
 type Bucket struct {
 	client   minio.Core
 	name     string
@@ -55,21 +55,21 @@ type Bucket struct {
 
 	mu    sync.Mutex
 	known map[string]sums // of objects read recently, by name
-	swept time.Time       // when Sweep listed the bucket last
+	swept time.Time       // when Sweep last listed the bucket
 }
 
 // Limits of the requests to the store.
 const (
-	requestTime = 30 * time.Second // for requests without a body, and for each piece of one
-	uploadTime  = 12 * time.Hour   // for all requests that store a blob
+	requestTime = 30 * time.Second // for a request without a body, and for each piece of a body
+	uploadTime  = 12 * time.Hour   // for all requests that store one blob
 	maxRetries  = 4
-	maxKnown    = 4096 // objects whose checksums are kept in memory
+	maxKnown    = 4096 // number of objects whose checksums are kept in memory
 )
 
-// sumsHeader is the metadata that holds the checksums of an object.
+// sumsHeader is the metadata field that holds the checksums of an object.
 const sumsHeader = "Selvage-Sums"
 
-// OpenBucket returns the bucket. It sends no request: Probe checks that the bucket can be used.
+// OpenBucket returns a Bucket. It sends no request; use Probe to check that the bucket is usable.
 func OpenBucket(c BucketConfig) (*Bucket, error) {
 	var creds *credentials.Credentials
 	if c.AccessKey+c.SecretKey != "" {
@@ -110,7 +110,7 @@ func (b *Bucket) Close() error {
 	return err
 }
 
-// Reserve is like [Dir.Reserve], for the directory of files that are being received.
+// Reserve is like [Dir.Reserve], for the disk of the spool directory.
 func (b *Bucket) Reserve(bytes int64) { b.reserved = bytes }
 
 // Probe checks that the bucket exists and can be read.
@@ -127,7 +127,7 @@ func (b *Bucket) Probe() error {
 	return nil
 }
 
-// object returns the name of the object for a file of a [Dir].
+// object returns the name of the object that stands for a file of a [Dir].
 func (b *Bucket) object(file string) string { return path.Join(b.prefix, file) }
 
 // ReadPart implements [Store].
@@ -181,8 +181,8 @@ func (b *Bucket) removeObject(ctx context.Context, name string) error {
 	return nil
 }
 
-// Link returns a URL at which anyone can read the bytes of a key for the given time. The response has
-// the headers in h that S3 lets a URL set.
+// Link returns a URL at which anyone can read the bytes of a key for the given time. The response
+// has those headers in h that S3 lets a URL set.
 func (b *Bucket) Link(key string, valid time.Duration, h map[string]string) (string, error) {
 	name, err := nameOf(key)
 	if err != nil {
@@ -224,8 +224,8 @@ func (b *Bucket) recall(name string) (sums, bool) {
 	return s, ok
 }
 
-// storeError returns fs.ErrNotExist if an object does not exist, and otherwise problem.Unavailable with
-// the error of the store.
+// storeError returns fs.ErrNotExist for a missing object. Any other error becomes
+// problem.Unavailable, with the error of the store as its cause.
 func storeError(err error) error {
 	if err == nil || problem.First(err) != nil || errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -14,11 +14,11 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// multipart is the size of the parts in which larger files are sent.
+// multipart is the size in bytes of the parts in which a larger file is sent.
 const multipart = 16 << 20
 
-// Put implements [Store]. The file that write fills is a local one. It is sent to the bucket when it is
-// complete, and looked up there before commit is called.
+// Put implements [Store]. write fills a local file. Put sends the complete file to the bucket, and
+// checks that the bucket has it before it calls commit.
 func (b *Bucket) Put(
 	key string,
 	write func(f File) (parts map[string][]byte, err error),
@@ -64,8 +64,8 @@ func (b *Bucket) receive() (*os.File, error) {
 	return f, nil
 }
 
-// send stores a file and its parts. It takes at most uploadTime, so that Sweep can tell an upload from
-// the remains of a crash by its age.
+// send stores a file and its parts. It takes at most uploadTime, so that Sweep can distinguish an
+// upload from the remains of a crash by its age.
 func (b *Bucket) send(key string, f *os.File, parts map[string][]byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), uploadTime)
 	defer cancel()

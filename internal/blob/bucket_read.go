@@ -11,8 +11,8 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
-// firstWindow is the number of bytes requested first. Each further request for the bytes that follow is
-// for four times as many, up to lastWindow.
+// firstWindow is the number of bytes in the first request. Each request for the bytes that follow
+// is for four times as many as the previous one, up to lastWindow.
 const (
 	firstWindow = 1 << 20
 	lastWindow  = 64 << 20
@@ -38,8 +38,8 @@ func (b *Bucket) Open(key string) (io.ReadSeekCloser, error) {
 	return o, nil
 }
 
-// open opens an object. If its checksums are not known, it requests the beginning of the object, whose
-// response has them.
+// open opens an object. If its checksums are not known, open requests the beginning of the object,
+// because the response also contains the checksums.
 func (b *Bucket) open(name string) (*object, error) {
 	o := &object{bucket: b, name: name}
 	o.pieces.load = o.loadTwice
@@ -62,8 +62,8 @@ type object struct {
 
 	body   io.ReadCloser // the response to the last request, or nil
 	cancel func()        // ends that request
-	next   int64         // the piece that body continues with
-	end    int64         // the first piece that body does not have whole
+	next   int64         // the index of the piece that body continues with
+	end    int64         // the index of the first piece that body does not contain whole
 	window int64         // size of the last request, in bytes
 }
 

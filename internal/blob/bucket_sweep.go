@@ -14,15 +14,16 @@ import (
 
 // Times of a sweep.
 const (
-	// orphanAge is the age at which an object without an owner is deleted. Younger ones may belong
-	// to an upload: it takes at most uploadTime until its row is committed.
+	// orphanAge is the age at which an object without an owner is deleted. A younger object may
+	// belong to an upload, which takes at most uploadTime until its row is committed.
 	orphanAge = 2 * uploadTime
-	// sweepInterval is the time between two sweeps, since stores charge for lists.
+	// sweepInterval is the time between two sweeps. Sweeps are rare because stores charge for
+	// lists.
 	sweepInterval = 6 * time.Hour
 )
 
-// Sweep implements [Store]. It lists the bucket once in six hours, and deletes objects without an owner
-// when they are a day old.
+// Sweep implements [Store]. It lists the bucket every six hours, and deletes objects without an
+// owner that are at least a day old.
 func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 	if b.cache != nil {
 		if err := b.cache.sweep(ctx, inUse); err != nil {
@@ -45,7 +46,7 @@ func (b *Bucket) Sweep(ctx context.Context, inUse InUse) error {
 // sweepBefore deletes objects without an owner that were stored before the given time, and the parts of
 // uploads that began before.
 func (b *Bucket) sweepBefore(ctx context.Context, inUse InUse, before time.Time) error {
-	ctx, cancel := context.WithCancel(ctx) // ends the lists
+	ctx, cancel := context.WithCancel(ctx) // stops listing when Sweep returns early
 	defer cancel()
 
 	var some []minio.ObjectInfo
@@ -55,7 +56,7 @@ func (b *Bucket) sweepBefore(ctx context.Context, inUse InUse, before time.Time)
 			return fmt.Errorf("listing blobs: %w", storeError(o.Err))
 		}
 		if _, ok := b.keyOf(o.Key); !ok {
-			continue // another program's
+			continue // an object of another program
 		}
 		if some = append(some, o); len(some) == chunk {
 			errs = append(errs, b.sweepSome(ctx, some, inUse, before))
@@ -84,7 +85,7 @@ func (b *Bucket) keyOf(object string) (key string, ok bool) {
 	return keyOf(path.Dir(file), path.Base(file))
 }
 
-// sweepSome deletes those of the objects that have no owner. Their order is that of their keys.
+// sweepSome deletes the objects in some that have no owner. some is sorted by key.
 func (b *Bucket) sweepSome(ctx context.Context, some []minio.ObjectInfo, inUse InUse, before time.Time) error {
 	if len(some) == 0 {
 		return nil
@@ -139,5 +140,5 @@ func (b *Bucket) Empty(ctx context.Context) (bool, error) {
 // Discard deletes all blobs.
 func (b *Bucket) Discard(ctx context.Context) error {
 	none := func(context.Context, string, string) ([]string, error) { return nil, nil }
-	return b.sweepBefore(ctx, none, time.Now().Add(orphanAge)) // clocks may differ
+	return b.sweepBefore(ctx, none, time.Now().Add(orphanAge)) // the clocks of the store and of this machine may differ
 }

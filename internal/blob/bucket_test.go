@@ -25,7 +25,8 @@ var (
 	_ Store            = (*Bucket)(nil)
 )
 
-// bucketIn returns a bucket of the object store, with a cache of this many bytes if it is not 0.
+// bucketIn returns a bucket of the object store, with a cache of the given size in bytes, or
+// without one if cache is 0.
 func bucketIn(t *testing.T, s *servers.S3Server, name string, cache int64) *Bucket {
 	t.Helper()
 	endpoint, err := url.Parse(s.Endpoint)
@@ -45,7 +46,8 @@ func bucketIn(t *testing.T, s *servers.S3Server, name string, cache int64) *Buck
 	return b
 }
 
-// places are the stores that keep blobs in every way. damage changes or cuts the stored bytes of a key.
+// places runs try with each kind of store. stored returns the path of the file that holds the bytes
+// of a key.
 func places(t *testing.T, try func(t *testing.T, s Store, stored func(key string) string)) {
 	secret := sha256.Sum256([]byte(t.Name()))
 	seal := func(s Store) Store {
@@ -87,8 +89,8 @@ func storing(b []byte) func(File) (map[string][]byte, error) {
 	}
 }
 
-// TestEveryRange shows that every range of a blob of any size is exact, wherever it is kept, and that it
-// can be read while it is written.
+// TestEveryRange shows that every range of a blob of any size is exact in every kind of store, and
+// that a blob can be read while it is written.
 func TestEveryRange(t *testing.T) {
 	places(t, func(t *testing.T, s Store, _ func(string) string) {
 		for _, size := range []int{1, 79, 80, 65535, 65536, 65537, 200_000, 3 << 20, multipart + 12345} {
@@ -152,8 +154,8 @@ func readRanges(t *testing.T, s Store, key string, want []byte) {
 	}
 }
 
-// TestDamageIsNoticed shows that stored bytes that were changed, cut or lost are never returned. Plain
-// files in a directory are the exception: `recording verify` compares them.
+// TestDamageIsNoticed shows that bytes that were changed, truncated or lost in the store are never
+// returned. Plain files in a directory are the exception: `recording verify` compares them.
 func TestDamageIsNoticed(t *testing.T) {
 	const size = 300_000
 	damages := map[string]func(t *testing.T, file string){
@@ -192,7 +194,7 @@ func TestDamageIsNoticed(t *testing.T) {
 			damage(t, stored(key))
 			f, err := s.Open(key)
 			if err != nil {
-				continue // it is noticed at once
+				continue // Open noticed the damage
 			}
 			got, err := io.ReadAll(f)
 			end, _ := f.Seek(0, io.SeekEnd)
@@ -236,7 +238,7 @@ func TestBucketWithoutRow(t *testing.T) {
 	}
 }
 
-// TestBucketSweep shows that a sweep deletes objects without an owner when they are old, and no others.
+// TestBucketSweep shows that a sweep deletes only objects that are old and have no owner.
 func TestBucketSweep(t *testing.T) {
 	s, name := servers.S3(t)
 	b := bucketIn(t, s, name, 1<<20)
@@ -269,7 +271,8 @@ func TestBucketSweep(t *testing.T) {
 	}
 }
 
-// TestBucketUnavailable shows that requests to a store that is away fail as temporary problems.
+// TestBucketUnavailable shows that requests fail as temporary problems while the store is
+// unavailable.
 func TestBucketUnavailable(t *testing.T) {
 	s := servers.OwnS3(t)
 	b := bucketIn(t, s, s.NewBucket(t), 0)
@@ -294,7 +297,8 @@ func TestBucketUnavailable(t *testing.T) {
 	}
 }
 
-// TestBucketLink shows that a link serves the bytes with the given headers, and no other object.
+// TestBucketLink shows that a link serves the bytes with the given headers, and cannot be used for
+// another object.
 func TestBucketLink(t *testing.T) {
 	s, name := servers.S3(t)
 	b := bucketIn(t, s, name, 0)

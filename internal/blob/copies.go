@@ -14,15 +14,15 @@ import (
 // maxCopying is how many copies are made at the same time.
 const maxCopying = 2
 
-// copies is a directory of copies of blobs. When it is full, it removes those that were not used for
-// the longest time.
+// copies is a directory of copies of blobs. When it is full, it removes the least recently used
+// copies.
 type copies struct {
 	dir  *Dir
 	size int64 // maximum size of all copies, in bytes
 
 	mu      sync.Mutex
 	used    int64
-	order   []aCopy // by last use, the oldest first
+	order   []aCopy // by last use, the least recent first
 	copying map[string]bool
 	closed  bool
 	running sync.WaitGroup
@@ -34,7 +34,7 @@ type aCopy struct {
 	bytes int64
 }
 
-// openCopies opens the directory of copies, with those that an earlier process made.
+// openCopies opens the directory of copies, including copies that an earlier process made.
 func openCopies(dir string, size int64) (*copies, error) {
 	d, err := OpenDir(dir)
 	if err != nil {
@@ -84,8 +84,9 @@ func (c *copies) open(key string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// add copies a blob in the background. It does nothing if the blob is too large or is being copied, or if
-// maxCopying other blobs are. A blob that is read often is copied at a later request.
+// add copies a blob in the background. It does nothing if the blob is too large or is being copied,
+// or if maxCopying other blobs are being copied. A blob that is read often is then copied at a
+// later request.
 func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +131,7 @@ func (c *copies) shrink() {
 // drop removes copy i. A reader that has it open can continue.
 func (c *copies) drop(i int) {
 	if err := c.dir.Remove(c.order[i].key); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return // it is tried again with the next copy
+		return // the next call of shrink tries again
 	}
 	c.used -= c.order[i].bytes
 	c.order = slices.Delete(c.order, i, i+1)

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// Reserve makes Put fail with problem.Unavailable while the disk has fewer than this many free bytes,
-// so that other programs and databases on it can still write. 0, the default, reserves nothing. Call
-// it before the directory is used.
+// Reserve makes Put fail with problem.Unavailable while the disk has fewer free bytes than the
+// given number, so that other programs and databases can still write to it. The default of 0
+// reserves nothing. Call Reserve before the directory is used.
 func (d *Dir) Reserve(bytes int64) { d.reserved = bytes }
 
 // checkFree returns problem.Unavailable if writing would use reserved space.
@@ -30,7 +30,7 @@ func checkFree(root *os.Root, reserved int64) error {
 	return nil
 }
 
-// Free returns how many bytes of the disk unprivileged programs can still write.
+// Free returns how many more bytes unprivileged programs can write to the disk.
 func (d *Dir) Free() (int64, error) { return freeOn(d.root) }
 
 func freeOn(root *os.Root) (int64, error) {

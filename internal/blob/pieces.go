@@ -10,14 +10,14 @@ import (
 // one, which may be shorter. It keeps the piece that was read last. Its methods are safe for concurrent
 // use, except for Read and Seek.
 type pieces struct {
-	size  int64 // of the file
-	piece int64 // size of a piece
+	size  int64 // size of the file in bytes
+	piece int64 // size of a piece in bytes
 	load  func(i int64, piece []byte) error
 
 	at   int64 // offset of the next Read
 	mu   sync.Mutex
 	held []byte
-	i    int64 // the piece in held; -1 if it is not valid
+	i    int64 // index of the piece in held; -1 if held is not valid
 }
 
 // Read implements [io.Reader].
@@ -63,7 +63,7 @@ func (p *pieces) ReadAt(into []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// hold loads piece i.
+// hold reads piece i into held.
 func (p *pieces) hold(i int64) error {
 	if p.i == i && len(p.held) > 0 {
 		return nil

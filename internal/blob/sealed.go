@@ -15,13 +15,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Sealed is a [Store] that encrypts blobs before another Store keeps them. Each blob is encrypted with a
-// key of its own, in pieces of 64 KiB (AES-256-GCM in the format DARE 2.0). So any range can be decrypted
-// and authenticated by itself. The order of the pieces and the end of the blob are authenticated too.
+// Sealed is a [Store] that encrypts blobs before another Store keeps them. Each blob is encrypted
+// with its own key, in pieces of 64 KiB (AES-256-GCM in the format DARE 2.0). So any range can be
+// decrypted and authenticated without the rest. The order of the pieces and the end of the blob are
+// authenticated, too.
 //
-// A sealed blob begins with sealedMark, the fingerprint of the secret, and a salt. The key of the blob is
-// derived from them and its name, so that one blob cannot replace another. A blob without the mark is
-// returned as it is: it was stored before blobs were sealed.
+// A sealed blob begins with sealedMark, the fingerprint of the secret, and a salt. The blob's key
+// is derived from the secret, the salt and the blob's name, so that one blob cannot replace
+// another. A blob without the mark was stored before blobs were sealed, and is returned as it is.
 type Sealed struct {
 	Store
 	seals   bool
@@ -36,12 +37,12 @@ const (
 	fingerprintSize = 16
 	saltSize        = 32
 	headSize        = len(sealedMark) + fingerprintSize + saltSize
-	sealedPiece     = 64 << 10 // of the blob, see DARE
-	sealedOverhead  = 32       // of each piece
+	sealedPiece     = 64 << 10 // bytes of the blob in each piece (DARE 2.0)
+	sealedOverhead  = 32       // bytes that encryption adds to each piece
 )
 
-// NewSealed returns a store that reads sealed blobs and, if seals is set, seals new ones. secrets returns
-// the secrets, of which the first one is for new blobs.
+// NewSealed returns a store that reads sealed blobs and, if seals is set, seals new ones. secrets
+// returns the secrets; the first one seals new blobs.
 func NewSealed(s Store, seals bool, secrets func() [][sha256.Size]byte) *Sealed {
 	return &Sealed{s, seals, secrets}
 }
@@ -74,11 +75,11 @@ func (s *Sealed) Put(
 	}, commit)
 }
 
-// refuseMark refuses a file that could later be taken for a sealed one.
+// refuseMark rejects a file that could later be taken for a sealed one.
 func refuseMark(f io.ReaderAt) error {
 	mark := make([]byte, len(sealedMark))
 	if n, err := f.ReadAt(mark, 0); n < len(mark) || err != nil {
-		return nil // it is shorter, or cannot be read, which the caller notices
+		return nil // the file is shorter than the mark, or cannot be read, which the caller notices
 	}
 	if string(mark) == sealedMark {
 		return problem.New(problem.Unsupported, "unsupported_media_type", "the upload is not audio")
@@ -103,7 +104,7 @@ func (s *Sealed) Open(key string) (io.ReadSeekCloser, error) {
 	return open, nil
 }
 
-// readable is what stores return as open blobs.
+// readable is implemented by the open blobs of all stores.
 type readable interface {
 	io.ReadSeekCloser
 	io.ReaderAt
@@ -149,13 +150,14 @@ func (s *Sealed) Restore(key, part string, write func(w io.Writer) error) error 
 // Sweep implements [Store].
 func (s *Sealed) Sweep(ctx context.Context, inUse InUse) error { return s.Store.Sweep(ctx, inUse) }
 
-// open returns the content of a stored file. name is its key, with the name of the part if it is one.
+// open returns the content of a stored file. name is its key, followed by the name of the part if
+// it is one.
 func (s *Sealed) open(name string, f readable) (readable, error) {
 	head := make([]byte, headSize)
 	n, err := f.ReadAt(head, 0)
 	if n < headSize || string(head[:len(sealedMark)]) != sealedMark {
 		if errors.Is(err, io.EOF) {
-			err = nil // it is shorter than a head
+			err = nil // the file is shorter than a head
 		}
 		return f, err
 	}
@@ -172,7 +174,7 @@ func (s *Sealed) open(name string, f readable) (readable, error) {
 		return nil, errCut
 	}
 
-	o := &opened{file: f, key: key}
+	o := &sealedReader{file: f, key: key}
 	o.pieces = pieces{size: int64(size), piece: sealedPiece, load: o.loadPiece}
 	return o, nil
 }
@@ -209,7 +211,8 @@ func newCipher(key []byte, from int64) sio.Config {
 		CipherSuites: []byte{sio.AES_256_GCM}, Key: key, SequenceNumber: uint32(from)}
 }
 
-// encrypt writes the head of a file to w, and returns a writer that encrypts. Closing it writes the end.
+// encrypt writes the head of a file to w, and returns a writer that encrypts. Closing the writer
+// completes the file.
 func (s *Sealed) encrypt(name string, w io.Writer) (io.WriteCloser, error) {
 	secret := s.secrets()[0]
 	salt := make([]byte, saltSize)

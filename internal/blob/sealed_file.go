@@ -8,24 +8,24 @@ import (
 	"github.com/minio/sio"
 )
 
-// opened is a sealed file that is being read.
-type opened struct {
+// A sealedReader reads a sealed file.
+type sealedReader struct {
 	pieces
 	file readable
 	key  []byte
 
-	decrypted io.Reader // continues with the piece next
+	decrypted io.Reader // the plaintext, at the beginning of the piece next
 	next      int64
 }
 
 // Close implements [io.Closer].
-func (o *opened) Close() error { return o.file.Close() }
+func (o *sealedReader) Close() error { return o.file.Close() }
 
-// Sealed reports that the stored bytes are not those that are read.
-func (o *opened) Sealed() bool { return true }
+// Sealed reports that the stored bytes differ from the bytes that are read.
+func (o *sealedReader) Sealed() bool { return true }
 
-// loadPiece decrypts piece i. After the last one, the file must end.
-func (o *opened) loadPiece(i int64, piece []byte) (err error) {
+// loadPiece decrypts piece i. After the last piece, the file must end.
+func (o *sealedReader) loadPiece(i int64, piece []byte) (err error) {
 	if o.decrypted == nil || o.next != i {
 		const stored = sealedPiece + sealedOverhead
 		from := io.NewSectionReader(o.file, int64(headSize)+i*stored, 1<<62)
@@ -54,8 +54,8 @@ func isCut(err error) error {
 	return nil
 }
 
-// sealing is a file that is being written. The first ReadAt ends the writing.
-type sealing struct {
+// A sealedWriter encrypts a file while it is written. The first ReadAt completes the file.
+type sealedWriter struct {
 	store *Sealed
 	name  string
 	file  File
@@ -66,13 +66,13 @@ type sealing struct {
 }
 
 // seal begins to encrypt a file.
-func (s *Sealed) seal(name string, f File) (*sealing, error) {
+func (s *Sealed) seal(name string, f File) (*sealedWriter, error) {
 	enc, err := s.encrypt(name, f)
-	return &sealing{store: s, name: name, file: f, enc: enc}, err
+	return &sealedWriter{store: s, name: name, file: f, enc: enc}, err
 }
 
 // Write implements [io.Writer].
-func (w *sealing) Write(p []byte) (int, error) {
+func (w *sealedWriter) Write(p []byte) (int, error) {
 	if w.done {
 		return 0, errors.New("writing to a blob that was read")
 	}
@@ -81,8 +81,8 @@ func (w *sealing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish writes the end of the file.
-func (w *sealing) finish() error {
+// finish completes the file, after which nothing can be written.
+func (w *sealedWriter) finish() error {
 	if w.done {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (w *sealing) finish() error {
 }
 
 // ReadAt implements [io.ReaderAt].
-func (w *sealing) ReadAt(p []byte, off int64) (int, error) {
+func (w *sealedWriter) ReadAt(p []byte, off int64) (int, error) {
 	if w.read == nil {
 		if err := w.finish(); err != nil {
 			return 0, err
@@ -107,14 +107,14 @@ func (w *sealing) ReadAt(p []byte, off int64) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		o := &opened{file: written{w.file}, key: key}
+		o := &sealedReader{file: written{w.file}, key: key}
 		o.pieces = pieces{size: w.size, piece: sealedPiece, load: o.loadPiece}
 		w.read = &o.pieces
 	}
 	return w.read.ReadAt(p, off)
 }
 
-// written is a File that is only read.
+// written is a File that only supports reading.
 type written struct{ File }
 
 func (written) Read([]byte) (int, error)       { return 0, errors.ErrUnsupported }

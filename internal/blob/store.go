@@ -5,8 +5,7 @@ import (
 	"io"
 )
 
-// A File is a blob that is being written. Reading from it is only allowed after everything was
-// written.
+// A File is a blob that is being written. It may be read only after everything was written.
 type File = interface {
 	io.Writer
 	io.ReaderAt

@@ -23,11 +23,11 @@ const minPiece = 64 << 10
 // castagnoli is the polynomial of the checksums, for which CPUs have an instruction.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// sums holds the checksums of an object. It is cut into pieces of the same size, except for the last
-// one, which may be shorter. Each piece has a checksum, so that any range can be verified without
-// reading the rest.
+// sums holds the checksums of an object. The object is divided into pieces of the same size, except
+// for the last one, which may be shorter. Each piece has a checksum, so that any range can be
+// verified without reading the rest.
 type sums struct {
-	size  int64 // of the object
+	size  int64 // size of the object in bytes
 	piece int64
 	crcs  []uint32
 }
@@ -70,7 +70,7 @@ func (s sums) count() int64 { return (s.size + s.piece - 1) / s.piece }
 // length returns the number of bytes in piece i.
 func (s sums) length(i int64) int64 { return min(s.piece, s.size-i*s.piece) }
 
-// verify reports whether the bytes are those of piece i.
+// verify reports whether the bytes match the checksum of piece i.
 func (s sums) verify(i int64, piece []byte) bool {
 	return int64(len(piece)) == s.length(i) && crc32.Checksum(piece, castagnoli) == s.crcs[i]
 }
@@ -85,7 +85,8 @@ func (s sums) String() string {
 	return fmt.Sprintf("%d %d %s", s.size, s.piece, base64.StdEncoding.EncodeToString(raw))
 }
 
-// errNoSums is the error for an object without valid checksums, which another program has stored.
+// errNoSums is the error for an object without valid checksums, which means that another program
+// stored it.
 var errNoSums = errors.New("the object has no checksums: selvage has not stored it")
 
 // parseSums parses the result of String.
@@ -111,5 +112,6 @@ func parseSums(text string) (s sums, err error) {
 	return s, nil
 }
 
-// maxPiece is the largest piece that a reader keeps in memory. It suffices for objects of 16 GiB.
+// maxPiece is the largest piece that a reader keeps in memory. Pieces of this size suffice for
+// objects of 16 GiB.
 const maxPiece = 64 << 20

@@ -14,7 +14,7 @@ import (
 // chunk is the number of files that a sweep looks up in one query.
 const chunk = 1000
 
-// InUse returns the keys from first to last, both included, that a row owns.
+// InUse returns the keys between first and last, both included, that a row owns.
 type InUse = func(ctx context.Context, first, last string) ([]string, error)
 
 // Sweep deletes files without an owner: files that a killed process was writing, and files whose
@@ -27,7 +27,7 @@ func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 	var errs []error
 	for _, folder := range folders {
 		if folder != incoming && len(folder) != prefix {
-			continue // such as lost+found
+			continue // a folder of another program, such as lost+found
 		}
 		files, err := d.list(folder)
 		errs = append(errs, err)
@@ -119,7 +119,7 @@ func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
 	defer f.Close()
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil // it is being written
+		return nil // a process is still writing it
 	}
 	if err != nil {
 		return fmt.Errorf("locking blob: %w", err)

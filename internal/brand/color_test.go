@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestContrast shows that in both themes, text in any color is readable, and so is text on it.
+// TestContrast shows that in both themes, text in any color is readable on the page, and that text
+// on a background of any color is readable, too.
 func TestContrast(t *testing.T) {
 	for rgb := 0; rgb < 1<<24; rgb += 0x10f07 {
 		c, ok := ParseColor(fmt.Sprintf("%06x", rgb))

@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
-	_ "image/jpeg" // read
+	_ "image/jpeg" // decodes JPEG
 	"image/png"
 	"math"
 	"regexp"
@@ -22,30 +22,30 @@ import (
 	"strconv"
 
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/webp" // read
+	_ "golang.org/x/image/webp" // decodes WebP
 
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Limits on the uploaded file and the stored logo.
+// Limits of the uploaded file and the stored logo.
 const (
 	MaxUpload = 1 << 20 // bytes of the file
 
 	maxSide = 4096 // pixels on each side of the uploaded picture
-	// maxPixels is the most pixels in total, since a few kilobytes may decompress to gigabytes.
-	// Decoding takes 4 bytes per pixel, so at most 4 MiB. See pixelLimit for formats that take
-	// more.
+	// maxPixels is the maximum number of pixels in total, since a few kilobytes may decompress to
+	// gigabytes. Decoding takes 4 bytes per pixel, so at most 4 MiB. For formats that take more,
+	// see pixelLimit.
 	maxPixels = 1 << 20
-	// maxScans is the most scans in a JPEG. A scan takes few bytes, but decoding it visits every
-	// block. Usual files have a dozen scans. The count includes bytes that look like the start of a
-	// scan by chance.
+	// maxScans is the maximum number of scans in a JPEG. A scan may be only a few bytes long, but
+	// decoding it visits every block. Most files have about a dozen scans. The count includes bytes
+	// that look like the start of a scan by chance.
 	maxScans = 20
-	wide     = 400 // pixels across the logo: twice its size on pages, for high-density screens
+	wide     = 400 // width of the logo in pixels: twice its width on pages, for high-density screens
 	high     = 96
-	maxKept  = 12 << 10 // bytes of the PNG, so that the sign-in page loads fast
+	maxKept  = 12 << 10 // bytes of the PNG, limited so that the sign-in page loads fast
 )
 
-// A Logo is a picture to be shown. The zero value means no logo.
+// A Logo is a picture that pages and emails show. The zero value means no logo.
 type Logo struct {
 	Name string // derived from the content, so that it can be cached forever
 	PNG  []byte
@@ -127,8 +127,8 @@ func checkHeader(param string, raw []byte) error {
 	return nil
 }
 
-// pixelLimit returns how many pixels a picture of this kind may have, so that decoding it takes at
-// most 4 MiB, and what the kind is called.
+// pixelLimit returns how many pixels a picture may have so that decoding it takes at most 4 MiB,
+// and the name of this kind of picture.
 func pixelLimit(raw []byte, format string, model color.Model) (kind string, most int) {
 	deep := []color.Model{color.NRGBA64Model, color.RGBA64Model, color.Gray16Model}
 	switch {

@@ -55,7 +55,7 @@ func half(c color.Color) func(x, y int) color.Color {
 // webp is a WebP picture of one red pixel.
 const webp = "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA="
 
-// TestMakeLogo shows that a picture is redrawn at a small size, and that its name determines how to
+// TestMakeLogo shows that a picture is redrawn at a small size, and that its name describes how to
 // show it.
 func TestMakeLogo(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))

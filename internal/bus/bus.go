@@ -4,9 +4,9 @@
 // another arrive in the order in which they were sent, and so do those from one node to all others.
 // A message is lost if its receiver is not connected, so senders must cope with losses.
 //
-// Messages are sealed with a key derived from a secret that only the nodes know. Others with access
-// to a transport can withhold messages. They can neither read nor change them, and can neither
-// send, repeat nor redirect any.
+// Messages are sealed with a key derived from a secret that only the nodes know. An attacker who
+// can use a transport but lacks the secret can withhold messages. The attacker cannot read, change,
+// send, repeat or redirect them.
 package bus
 
 import (
@@ -27,7 +27,7 @@ import (
 // A Transport carries messages to the listeners on a channel. Implementations are safe for
 // concurrent use.
 type Transport interface {
-	// Publish sends a message. An error means that the message was certainly not sent.
+	// Publish sends a message. If it returns an error, the message was not sent.
 	Publish(ctx context.Context, channel string, message []byte) error
 
 	// Listen calls receive for each message on the channels, one after the other, until ctx is done.
@@ -36,10 +36,10 @@ type Transport interface {
 }
 
 const (
-	maxMessage = 256 << 10 // bytes
-	maxWaiting = 4096      // messages in the queue
-	maxEvents  = 3072      // the same, when a message is added that nobody waits for
-	answering  = 64        // requests from other nodes that are answered at the same time
+	maxMessage = 256 << 10 // size of a message in bytes
+	maxWaiting = 4096      // length of the queue
+	maxEvents  = 3072      // length of the queue above which events are dropped, so that requests and answers still fit
+	answering  = 64        // requests from other nodes that this node answers at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
 	warnEvery  = time.Minute // minimum time between log lines about refused messages
@@ -48,13 +48,14 @@ const (
 // Config holds the dependencies of a [Bus].
 type Config struct {
 	Node   string            // the name of this process, at most 255 bytes and never used by another process
-	Secret [sha256.Size]byte // of the installation; it never changes
-	// Secrets returns the secrets that nodes share now, the newest first; nil means Secret alone.
+	Secret [sha256.Size]byte // the secret of the installation, which never changes
+	// Secrets returns the secrets that nodes share now, the newest first. If it is nil, Secret is
+	// the only one.
 	Secrets    func() [][sha256.Size]byte
-	Transports []Transport // the first that works is used; if empty, this is the only node
+	Transports []Transport // each message is sent through the first that works; if empty, this is the only node
 	Log        *slog.Logger
 
-	// Answered is called with the time that each answered request has taken. It may be nil.
+	// Answered, if it is not nil, is called with the time that it took to answer each request.
 	Answered func(took time.Duration)
 }
 
@@ -68,7 +69,7 @@ type Bus struct {
 	log        *slog.Logger
 	answered   func(took time.Duration)
 	handlers   map[string]Handler
-	out        chan outgoing
+	out        chan queuedMessage
 	slots      chan struct{} // has one entry for each request being answered
 
 	mu    sync.Mutex
@@ -103,8 +104,8 @@ type envelope struct {
 	Failed bool            `json:"failed,omitempty"` // in an answer: an error that clients must not see
 }
 
-// An outgoing is an encoded message in the queue.
-type outgoing struct {
+// A queuedMessage is an encoded message that waits to be sent.
+type queuedMessage struct {
 	node string // the receiver
 	text []byte
 }
@@ -128,7 +129,7 @@ func New(c Config) *Bus {
 		log:        c.Log,
 		answered:   c.Answered,
 		handlers:   make(map[string]Handler),
-		out:        make(chan outgoing, maxWaiting),
+		out:        make(chan queuedMessage, maxWaiting),
 		slots:      make(chan struct{}, answering),
 		asked:      make(map[string]question),
 	}
@@ -137,7 +138,7 @@ func New(c Config) *Bus {
 // Handle makes h the handler of messages of the given kind.
 func (b *Bus) Handle(kind string, h Handler) { b.handlers[kind] = h }
 
-// Alone reports whether there cannot be other nodes.
+// Alone reports whether this is the only node, because the bus has no transports.
 func (b *Bus) Alone() bool { return len(b.transports) == 0 }
 
 // Sent and Received return how many messages were sent to other nodes, and how many of their messages
@@ -233,14 +234,14 @@ func (b *Bus) enqueue(node string, e envelope) error {
 		return problem.New(problem.Unavailable, "temporarily_unavailable", "there are no other servers")
 	}
 	select {
-	case b.out <- outgoing{node: node, text: text}:
+	case b.out <- queuedMessage{node: node, text: text}:
 		return nil
 	default:
 		return errFull
 	}
 }
 
-// errFull is returned for a message that finds no place in the queue.
+// errFull is the error for a message that does not fit in the queue.
 var errFull = problem.New(problem.Unavailable, "temporarily_unavailable", "too many messages wait for other servers")
 
 // drop counts a message that could not be sent, and logs it unless another one was logged recently.
@@ -274,7 +275,7 @@ func (b *Bus) Run(ctx context.Context) {
 }
 
 // publish seals a message and sends it through the first transport that accepts it.
-func (b *Bus) publish(ctx context.Context, m outgoing) (err error) {
+func (b *Bus) publish(ctx context.Context, m queuedMessage) (err error) {
 	by := b.sealer
 	if m.node == b.broadcasts.receiver {
 		by = b.broadcasts
@@ -289,7 +290,7 @@ func (b *Bus) publish(ctx context.Context, m outgoing) (err error) {
 	return err
 }
 
-func (b *Bus) publishBy(ctx context.Context, t Transport, m outgoing) error {
+func (b *Bus) publishBy(ctx context.Context, t Transport, m queuedMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, sendFor)
 	defer cancel()
 	return t.Publish(ctx, m.node, m.text)

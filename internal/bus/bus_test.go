@@ -199,8 +199,8 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestSelf shows that a node gets an answer to its own request. Nodes find out in this way that a
-// transport works.
+// TestSelf shows that a node gets an answer to its own request. Nodes use such requests to check a
+// transport.
 func TestSelf(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, _ bus.Transport) {
 		b, name := start(t, nil, ta)

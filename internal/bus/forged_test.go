@@ -59,7 +59,7 @@ func TestForged(t *testing.T) {
 		meet(t, a, other)
 
 		tapped, elsewhere := tap(t, tb, name), tap(t, tb, other)
-		heard := overhear(t, a, tapped, name, "quiet") // of a kind that b does not handle
+		heard := overhear(t, a, tapped, name, "quiet") // b does not handle messages of this kind
 		redirected := overhear(t, a, elsewhere, other, "note")
 		a.Send(name, "note", "first of all")
 		repeated := waitFor(t, tapped, heard)
@@ -91,7 +91,7 @@ func TestForged(t *testing.T) {
 	})
 }
 
-// waitFor returns the first tapped message that is longer or shorter than the message than.
+// waitFor returns the first tapped message whose length differs from that of the message than.
 func waitFor(t *testing.T, tapped <-chan []byte, than []byte) []byte {
 	t.Helper()
 	for {

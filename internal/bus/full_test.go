@@ -30,7 +30,7 @@ func TestFull(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // nobody answers
+	cancel() // do not wait for an answer
 	var answer string
 	if err := b.Ask(ctx, "two", "question", nil, &answer); err == nil || strings.Contains(err.Error(), "too many") {
 		t.Errorf("a request while the queue is full of events = %v, want no answer", err)

@@ -51,7 +51,7 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 			defer func() { <-b.slots }()
 			b.answer(ctx, h, e)
 		}()
-	default: // the caller gets no answer, and may try again
+	default: // the node is busy: the caller gets no answer and may try again
 		b.dropped.Add(1)
 	}
 }
@@ -72,7 +72,7 @@ func (b *Bus) takeAnswer(e envelope) {
 	defer b.mu.Unlock()
 	if q, ok := b.asked[e.ID]; ok && q.node == e.From {
 		delete(b.asked, e.ID)
-		q.answer <- e // has room for one answer
+		q.answer <- e // never blocks: the channel has room for one answer
 	}
 }
 

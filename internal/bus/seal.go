@@ -19,20 +19,20 @@ import (
 //	form (1 byte) | length of the sender's name (1) | the name | number (8) | time (8) | AES-GCM
 //
 // The key is different for each sender. Everything before the ciphertext is authenticated, and so
-// is the name of the receiver. Messages to all nodes have numbers of their own, because they overtake
-// others on their way.
+// is the name of the receiver. Messages to all nodes are numbered separately from messages to one
+// node, because either may arrive before the other.
 const (
 	toOne    = 1  // the form of a message to one node
 	toAll    = 2  // the form of a message to all nodes
 	counters = 16 // bytes of the number and the time, which is in Unix milliseconds
 )
 
-// channelOfAll returns the channel of messages to all nodes, which is also their receiver. It is
-// different for installations that share a transport.
+// channelOfAll returns the channel of messages to all nodes. It is also the name of their receiver.
+// Installations that share a transport have different channels.
 func channelOfAll(secret [sha256.Size]byte) string {
 	name, err := hkdf.Key(sha256.New, secret[:], nil, "selvage bus channel of all nodes", 16)
 	if err != nil {
-		panic(err) // only for longer keys
+		panic(err) // cannot happen: HKDF rejects only much longer keys
 	}
 	return "all-" + hex.EncodeToString(name)
 }
@@ -51,27 +51,27 @@ var (
 	errAgain = errors.New("it or a later one arrived before")
 )
 
-// A sealer seals the messages of one form that a node sends, and opens those that it receives. It is
-// safe for concurrent use.
+// A sealer seals the messages of one form that a node sends, and opens the messages of that form
+// that the node receives. It is safe for concurrent use.
 type sealer struct {
 	secrets  func() []secret // the newest first
 	node     string
 	form     byte
-	receiver string // of messages that it opens
+	receiver string // the receiver of the messages that this sealer opens
 
 	mu      sync.Mutex
 	own     cipher.AEAD
-	using   secret    // that own is derived from
+	using   secret    // the secret that own is derived from
 	next    secret    // the newest secret, if it differs from using
 	since   time.Time // when next was first seen
 	sent    uint64
-	senders map[string]*sender // at least those heard from within freshFor
+	senders map[string]*sender // by name; includes every sender of the last freshFor
 }
 
 // A sender holds what a sealer remembers about another node that has sent it messages.
 type sender struct {
 	aead   cipher.AEAD
-	with   secret    // that aead is derived from
+	with   secret    // the secret that aead is derived from
 	number uint64    // the number of its last message
 	at     time.Time // the latest time in its messages
 }
@@ -91,11 +91,11 @@ func newBroadcastSealer(secrets func() []secret, installation secret, node strin
 	return s
 }
 
-// settleFor is how long a node waits until it seals with a new secret, so that the others know it. It
-// does not wait if the previous secret is no longer trusted.
+// settleFor is how long a node waits before it seals with a new secret, so that the other nodes
+// learn the secret first. A node does not wait if the previous secret is no longer trusted.
 const settleFor = 5 * time.Second
 
-// renew changes to the newest secret when that is due.
+// renew makes s seal with the newest secret once settleFor has passed.
 func (s *sealer) renew(now time.Time) {
 	all := s.secrets()
 	switch {
@@ -114,15 +114,15 @@ func (s *sealer) renew(now time.Time) {
 func cipherOf(from secret, node string) cipher.AEAD {
 	key, err := hkdf.Key(sha256.New, from[:], nil, "selvage bus "+node, 32)
 	if err != nil {
-		panic(err) // only for longer keys
+		panic(err) // cannot happen: HKDF rejects only much longer keys
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		panic(err) // only for keys of other lengths
+		panic(err) // cannot happen: 32 bytes are a valid key
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		panic(err) // only for ciphers with other blocks
+		panic(err) // cannot happen: the blocks of AES have the required size
 	}
 	return aead
 }
@@ -181,7 +181,8 @@ func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, e
 	return from, text, nil
 }
 
-// openFrom decrypts a message with the secret that its sender used last, or else with any other.
+// openFrom decrypts a message. It first tries the secret that its sender used last, then all
+// others.
 func (s *sealer) openFrom(known *sender, from string, ciphertext, bound []byte) (text []byte, err error) {
 	all := s.secrets()
 	if known.aead != nil && slices.Contains(all, known.with) {

@@ -1,5 +1,5 @@
-// Package cnf names what tokens are bound to: the key of a client's DPoP proofs (RFC 9449), or the
-// certificate that a client uses for TLS (RFC 8705).
+// Package cnf represents what a token is bound to: the key of a client's DPoP proofs (RFC 9449), or
+// the certificate that a client uses for TLS (RFC 8705).
 //
 // A binding is a string, which tokens and grants contain. It is "" for a token that is not bound,
 // the thumbprint of a key, or the thumbprint of a certificate with a prefix.

@@ -23,7 +23,7 @@ import (
 type conn struct {
 	*pgx.Conn
 	socket *socket
-	until  time.Time // when the pool replaces the connection
+	until  time.Time // when the pool replaces this connection
 	bad    bool
 }
 
@@ -106,7 +106,7 @@ func verify(c Config) pgconn.ValidateConnectFunc {
 
 var errStandby = errors.New("the server is read-only")
 
-// int8Codec also reads a BIGINT into a bool, as database/sql does.
+// int8Codec can also read a BIGINT into a bool, as database/sql does.
 type int8Codec struct{ pgtype.Int8Codec }
 
 func (c int8Codec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
@@ -127,8 +127,8 @@ func (scanFlag) Scan(src []byte, target any) error {
 }
 
 // dial returns a function that opens connections. A connection fails if nothing arrives for
-// patience; 0 means no limit. The kernel sends keep-alive probes, so that it notices when the
-// server has gone away.
+// patience; 0 means no limit. The kernel sends keep-alive probes, so that it notices if the server
+// is gone.
 func dial(patience time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second,
 		Interval: time.Second, Count: 3}}
@@ -155,11 +155,11 @@ type socket struct {
 	reads, writes deadline
 }
 
-// A deadline is the deadline that is set at present, in nanoseconds since 1970.
+// A deadline is the current deadline of reads or writes, in nanoseconds since 1970.
 type deadline struct{ atomic.Int64 }
 
-// ahead ensures that the deadline is at least patience away. It adds a second, so that it calls set
-// at most once a second.
+// ahead ensures that the deadline is at least patience away. It adds a second, so that set is
+// called at most once a second.
 func (d *deadline) ahead(patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
 	if patience == 0 || d.Load() >= now.Add(patience).UnixNano() {
@@ -186,8 +186,8 @@ func (s *socket) Write(b []byte) (int, error) {
 	return n, s.silent(err)
 }
 
-// silent replaces a timeout error, because pgx would continue to use the connection after a
-// timeout.
+// silent replaces a timeout error with a permanent one. After a timeout error, pgx would continue
+// to use the connection.
 func (s *socket) silent(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("%s does not answer", s.RemoteAddr())

@@ -1,7 +1,7 @@
 // Package database opens SQLite and PostgreSQL databases behind one interface. Queries are written
 // once, in the SQL that both share.
 //
-// A query's context is checked before the query runs, not during it: the queries here take
+// A query's context is checked before the query runs, not during it. The queries here take
 // microseconds, and watching a context would cost two goroutines per query. A change never stops in
 // the middle because its caller has gone away.
 //
@@ -12,8 +12,8 @@
 // Text is UTF-8 without NULs; anything else is problem.Malformed. Text is compared byte by byte.
 //
 // If a database cannot be reached, or is full, locked or failing, a query returns
-// problem.Unavailable. Once a damaged page of a file has been found, all queries do, because other
-// pages may be damaged, too.
+// problem.Unavailable. Once a damaged page of a file is found, all queries return this error,
+// because other pages may be damaged, too.
 package database
 
 import (
@@ -37,18 +37,17 @@ const (
 // Config describes the database to open.
 type Config struct {
 	URL  string // sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/NAME
-	Dir  string // the directory to which a relative FILE is relative
+	Dir  string // the directory that contains FILE, if its path is relative
 	Pool int    // maximum number of connections to PostgreSQL; 0 means 16
 	Sync Sync
-	// Patience is the maximum time of a query on a server, of a wait for a connection, and of
+	// Patience is the maximum time for a query on a server, for waiting for a connection, and for
 	// connecting; 0 means 5 s. The wait for a lock is shorter.
 	Patience time.Duration
 	// Ours reports whether a database belongs to selvage, judging by the names of all its tables.
 	// Open refuses databases that belong to other programs.
 	Ours func(tables []string) bool
-	// Check is the maximum time to check an SQLite file for damage. The file is checked before it
-	// is used. The exception is a large file that Prepare does not change, which is checked while
-	// it is in use.
+	// Check is the maximum time for checking an SQLite file for damage. The file is checked before
+	// it is used. A large file that Prepare does not change is checked while it is in use instead.
 	Check time.Duration
 	// Schema is the version of the schema that Prepare creates.
 	Schema int64
@@ -102,7 +101,7 @@ type DB interface {
 	// Clock returns the current time on the database's machine.
 	Clock(ctx context.Context) (time.Time, error)
 
-	// Stats returns figures about the load of the database.
+	// Stats returns statistics about the load of the database.
 	Stats() Stats
 
 	// Close commits the waiting changes and closes the database.
@@ -118,16 +117,17 @@ type Tx interface {
 	// sql.ErrNoRows.
 	Row(ctx context.Context, query string, args ...any) Scanner
 
-	// Shared runs a SELECT, as Row does, and locks its row until the end of the transaction: changes to
-	// the row wait, other transactions may lock it the same way. A transaction that also changes the
-	// row must lock it by an UPDATE instead, since two of them would wait for each other.
+	// Shared runs a SELECT, as Row does, and locks its row until the end of the transaction.
+	// Changes to the row must wait, but other transactions may lock it in the same way. A
+	// transaction that also changes the row must lock it by an UPDATE instead, since two
+	// transactions with shared locks would wait for each other.
 	Shared(ctx context.Context, query string, args ...any) Scanner
 
 	// Exec runs a query that returns no rows.
 	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
 
 	// Later runs a query whose result is not needed. The query may be delayed until the next query
-	// or the commit, which then fails if the delayed query fails.
+	// or the commit. If it then fails, the commit fails.
 	Later(ctx context.Context, query string, args ...any) error
 
 	// Recall returns the value that an earlier change in this process passed to Remember. It
@@ -135,10 +135,10 @@ type Tx interface {
 	// written to the database since.
 	Recall() any
 
-	// Remember keeps v for later changes, and runs last right before the commit. If several changes
-	// share a commit, only the last of their functions runs. If it fails, the changes are undone, v
-	// is forgotten, and the changes run once more. So last should verify that a recalled value
-	// still holds.
+	// Remember keeps v for later changes, and calls last immediately before the commit. If several
+	// changes share a commit, only the last function that was passed to Remember is called. If it
+	// fails, the changes are undone, v is forgotten, and the changes run once more. So last should
+	// verify that a recalled value is still valid.
 	//
 	// Only SQLite remembers values. On PostgreSQL, last runs immediately.
 	Remember(v any, last func(Tx) error) error
@@ -155,10 +155,10 @@ type Rows interface {
 	Close() error
 }
 
-// Stats are counts since the database was opened. Open and InUse are the current numbers of
-// connections.
+// Stats holds counts since the database was opened, except Open and InUse, which are current
+// numbers.
 type Stats struct {
-	Open, InUse int           // connections
+	Open, InUse int           // connections now: all, and those in use
 	Waits       int64         // queries that waited for a connection
 	Waited      time.Duration // total time of those waits
 	Changes     int64         // changes that were committed

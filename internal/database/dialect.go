@@ -28,7 +28,7 @@ const (
 var textType = regexp.MustCompile(`\bTEXT\b`)
 
 // Schema translates a schema to the dialect. On PostgreSQL, text columns must explicitly be
-// compared byte by byte, because the default depends on the database's language.
+// compared byte by byte, because the default order depends on the database's locale.
 func (d Dialect) Schema(ddl string) string {
 	if d == Postgres {
 		return textType.ReplaceAllLiteralString(ddl, `TEXT COLLATE "C"`)
@@ -81,7 +81,7 @@ func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there b
 	return n > 0, nil
 }
 
-// Tables returns the names of the tables that a [Snapshot] has.
+// Tables returns the names of the tables that a [Snapshot] contains.
 func (d Dialect) Tables(ctx context.Context, db *sql.DB) ([]string, error) {
 	query := fileTables
 	if d == Postgres {
@@ -94,8 +94,8 @@ func (d Dialect) Tables(ctx context.Context, db *sql.DB) ([]string, error) {
 	return slices.DeleteFunc(r.Tables, func(name string) bool { return strings.HasPrefix(name, ownTables) }), nil
 }
 
-// checkText refuses text that PostgreSQL would refuse: text that is not UTF-8 or contains a NUL. So
-// both databases behave the same.
+// checkText rejects text that PostgreSQL would reject: text that is not UTF-8 or contains a NUL.
+// This makes both databases behave the same.
 func checkText(args []any) error {
 	for _, arg := range args {
 		var text string

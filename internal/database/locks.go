@@ -14,7 +14,7 @@ import (
 )
 
 // opened counts how many times this process has each file open. While SQLite has a file open, other
-// code must not open and close it: that would release SQLite's POSIX locks on the file
+// code must not open and close it. Closing it would release SQLite's POSIX locks on the file
 // (https://sqlite.org/howtocorrupt.html, section 2.2).
 var opened = struct {
 	sync.Mutex
@@ -72,9 +72,9 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 	}
 }
 
-// writerOf returns the id of the process that holds the write lock of an SQLite file. The check
-// takes half a second, and the process must hold the lock all the time. Otherwise, or without
-// /proc/locks, writerOf returns 0. It does not open the file; see opened.
+// writerOf returns the id of the process that holds the write lock of an SQLite file. It checks for
+// half a second, during which the process must hold the lock all the time. Otherwise, or if there
+// is no /proc/locks, writerOf returns 0. It does not open the file, for the reason given at opened.
 func writerOf(ctx context.Context, name string) (pid int) {
 	for i := range 5 {
 		holder := lockedBy(name+"-shm", writeByte)
@@ -111,7 +111,7 @@ func lockedBy(name string, at int) (pid int) {
 		from, err := strconv.Atoi(f[6])
 		to, toErr := strconv.Atoi(f[7])
 		if err == nil && toErr == nil && from <= at && at <= to {
-			pid, _ = strconv.Atoi(f[4]) // 0 for a process in another container
+			pid, _ = strconv.Atoi(f[4]) // 0 if the process is in another container
 			return pid
 		}
 	}

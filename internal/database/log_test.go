@@ -9,8 +9,8 @@ import (
 )
 
 // abandoned returns a copy of a database's files in the state that a killed process leaves after
-// some changes. If moved is set, part of the log has been moved into the file: as much as an open
-// reader permits.
+// some changes. If moved is set, as much of the log as an open reader permits has been moved into
+// the file.
 func abandoned(t *testing.T, moved bool) string {
 	t.Helper()
 	file, copied := filepath.Join(t.TempDir(), "a.db"), filepath.Join(t.TempDir(), "a.db")
@@ -51,7 +51,7 @@ func abandoned(t *testing.T, moved bool) string {
 	return copied
 }
 
-// TestLog shows that if acknowledged changes are missing from the log, this is reported.
+// TestLog shows that acknowledged changes that are missing from the log are reported.
 func TestLog(t *testing.T) {
 	wal := func(change func(name string, size int64) error) func(*testing.T, string) {
 		return func(t *testing.T, file string) {

@@ -15,7 +15,7 @@ import (
 )
 
 // A Notifier carries messages between the processes that use a PostgreSQL database, with LISTEN and
-// NOTIFY. It has its own two connections. Its methods are safe for concurrent use.
+// NOTIFY. It uses two connections outside the pool. Its methods are safe for concurrent use.
 type Notifier struct {
 	config Config
 
@@ -126,7 +126,7 @@ func (n *Notifier) Listen(ctx context.Context, channels []string, receive func(m
 	}
 }
 
-// listen is Listen on a single connection. It returns when the connection breaks.
+// listen receives messages on a single connection, and returns when the connection breaks.
 func (n *Notifier) listen(ctx context.Context, channels []string, receive func(message []byte)) error {
 	c, err := n.connect(ctx)
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	restFor  = 100 * time.Millisecond // how long to wait after a failure to connect before the next attempt
-	lifetime = 30 * time.Minute       // short enough that connections move to servers added behind a host name
+	restFor  = 100 * time.Millisecond // how long to wait after a failed attempt to connect
+	lifetime = 30 * time.Minute       // short enough to soon use servers added behind a host name
 )
 
-// A pool keeps at most max connections. It opens them when they are needed and keeps them for
-// reuse. The connection used last is reused first.
+// A pool keeps at most max connections. It opens a connection when it is needed, and keeps it for
+// reuse. The most recently used connection is reused first.
 //
-// It is used instead of the pool that comes with pgx because of how it behaves without a server. If
-// an attempt to connect fails, all waiting callers get the error immediately, unless an open
-// connection may still be put back. There is a pause before the next attempt.
+// It replaces the pool that comes with pgx because it behaves differently while the server is down.
+// If an attempt to connect fails, all waiting callers get the error immediately, unless an open
+// connection may still be put back. The pool then pauses before the next attempt.
 type pool struct {
 	max      int
 	patience time.Duration // how long to wait while all connections are in use or being opened
@@ -98,8 +98,8 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	}
 	p.note(time.Since(began))
 
-	// A connection may have arrived in the meantime. After a timeout it is used; if ctx has ended,
-	// it is passed on.
+	// A connection may have arrived in the meantime. If the wait timed out, the connection is
+	// returned. If ctx is done, it is passed to another caller.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.waiting, turn); i >= 0 {
@@ -215,8 +215,8 @@ func (p *pool) ended() {
 	}
 }
 
-// close closes all connections. It waits until those in use are put back, but only a little longer
-// than a query may take.
+// close closes all connections. It waits for connections in use to be put back, but only slightly
+// longer than a query may take.
 func (p *pool) close() {
 	p.mu.Lock()
 	if p.closed {

@@ -71,7 +71,7 @@ const looks = 10
 func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	for range looks {
 		reading := unchanging(name)
-		before, _ := os.Stat(name) // if this fails, so does lookOnce
+		before, _ := os.Stat(name) // if Stat fails, lookOnce fails, too
 		r, err = lookOnce(ctx, name, c, reading)
 		if err == nil || reading != immutable || !hasChanged(name, before) {
 			break
@@ -97,7 +97,7 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 		r.Log = log.Size()
 	}
 	if r.Size == 0 && r.Log == 0 {
-		return r, nil // left by a process that was killed right after its start
+		return r, nil // a process was killed right after creating this file
 	}
 
 	db, err := sql.Open("sqlite", fileURI(name, "_pragma=busy_timeout(2000)&"+reading))
@@ -107,8 +107,8 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 
-	// First check whose tables these are: files of other programs are neither read nor checked
-	// further.
+	// First check which program the tables belong to. Files of other programs are not read or
+	// checked further.
 	if err := r.readTables(ctx, db, fileTables); err != nil {
 		return r, err
 	}
@@ -123,16 +123,16 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 	return r, err
 }
 
-// inBackground reports whether a file is checked while it is in use. This is the case if the file
-// is so large that the check would delay the start noticeably, and if its schema does not change.
-// Before a migration, the whole file must be checked: otherwise damaged data would be migrated, and
-// a copy of it would replace an intact backup.
+// inBackground reports whether a file is checked while it is in use. This is the case for a file
+// whose check would delay the start noticeably, unless a migration is due. A migration must not
+// start before the whole file is checked: it would migrate damaged data, and replace an intact
+// backup with a damaged copy.
 func (c Config) inBackground(r Report) bool {
 	const large = 16 << 20
 	return r.Size > cmp.Or(c.large, large) && r.Schema == c.Schema
 }
 
-// checkFile is like check, with its own connection.
+// checkFile is like check, but opens its own connection.
 func checkFile(ctx context.Context, name string, c Config) (whole bool, err error) {
 	db, err := sql.Open("sqlite", fileURI(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
 	if err != nil {
@@ -144,7 +144,7 @@ func checkFile(ctx context.Context, name string, c Config) (whole bool, err erro
 
 // unchanging returns the URI parameters that keep SQLite from creating files, since even a reader
 // would create a log and FILE-shm. If FILE-shm exists, another process may be writing, so SQLite
-// uses locks.
+// must use locks.
 func unchanging(name string) string {
 	if _, err := os.Stat(name + "-shm"); errors.Is(err, fs.ErrNotExist) {
 		if log, err := os.Stat(name + "-wal"); err != nil || log.Size() == 0 {
@@ -157,8 +157,7 @@ func unchanging(name string) string {
 // immutable makes SQLite read a file without locks (https://sqlite.org/uri.html).
 const immutable = "immutable=1"
 
-// The queries for the names of all tables. On PostgreSQL, tables that belong to extensions are left
-// out.
+// Queries for the names of all tables. On PostgreSQL, tables that belong to extensions are omitted.
 const (
 	fileTables   = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
 	serverTables = `SELECT c.relname FROM pg_class c

@@ -179,7 +179,7 @@ func TestLarge(t *testing.T) {
 func TestLook(t *testing.T) {
 	file := closed(t)
 	for _, suffix := range []string{"-wal", "-shm", "-schema-lock"} {
-		_ = os.Remove(file + suffix) // as if the file had been copied without them
+		_ = os.Remove(file + suffix) // as if the file had been copied without its log
 	}
 
 	r, err := Look(t.Context(), config(file))

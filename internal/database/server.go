@@ -131,7 +131,7 @@ func tries(err error) int {
 	return 1
 }
 
-// transact runs a change in a transaction. BEGIN is sent along with the first query.
+// transact runs a change in a transaction. It sends BEGIN together with the first query.
 func transact(c *conn, do func(Tx) error) (err error) {
 	t := &serverTx{conn: c, before: new(pgx.Batch)}
 	t.before.Queue("begin")

@@ -24,14 +24,14 @@ func IsServer(raw string) bool {
 	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
 }
 
-// Check returns an error if the URL of a server or one of the files that it names is invalid. It does
+// Check returns an error if the URL of a server, or a file that the URL names, is invalid. It does
 // not connect.
 func Check(raw string) error {
 	_, err := parseServer(raw)
 	return err
 }
 
-// server returns the configuration with which the pool connects.
+// server returns the configuration that the pool uses to connect.
 func (c Config) server() (*pgx.ConnConfig, error) {
 	config, err := parseServer(c.URL)
 	if err != nil {
@@ -60,8 +60,8 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 }
 
 // isCutPassword reports whether a part of the password was probably parsed as another part of the
-// URL, because a special character in it is not encoded. An error about the other part would reveal
-// it. Only the parameters user and password may contain an unencoded @.
+// URL, because it contains an unencoded special character. An error about that part would reveal
+// the password. Only the parameters user and password may contain an unencoded @.
 func isCutPassword(u *url.URL) bool {
 	if strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.Fragment, "@") {
 		return true
@@ -121,8 +121,8 @@ func host(config *pgx.ConnConfig) string {
 	return strings.Join(hosts, ",")
 }
 
-// refusal explains why a server cannot be used, and what to do about it. It does not wrap err, because pgx's
-// errors hold the password, though they do not print it.
+// refusal explains why a server cannot be used, and what to do about it. It does not wrap err,
+// because pgx's errors contain the password, though they do not print it.
 func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	at := "PostgreSQL at " + host(config)
 	var e *pgconn.PgError
@@ -161,8 +161,8 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	return &Unfit{fmt.Sprintf("%s returned an error: %s (%s)", at, e.Message, e.Code), "check its log"}
 }
 
-// causesOf returns the root causes of an error of connecting: one for each address that was tried, without
-// duplicates.
+// causesOf formats the root causes of a connection error: one for each address that was tried,
+// without duplicates.
 func causesOf(err error) string {
 	var all []string
 	for _, text := range rootCauses(err) {

@@ -9,18 +9,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A ServerReport describes the settings of a PostgreSQL server that matter to selvage.
+// A ServerReport holds the settings of a PostgreSQL server that matter to selvage.
 type ServerReport struct {
 	At      string // host and port
 	Role    string
 	Name    string // the name of the database
 	Version int    // for example, 150018 for 15.18
-	Release string // the same, for display
+	Release string // Version as text
 
-	Connections int // the maximum for all roles together, except superusers
+	Connections int // the maximum number of connections for all roles together, except superusers
 	InUse       int // the number of connections in use
 
-	SynchronousCommit string // the setting that package store uses, which may be stricter than the role's default
+	SynchronousCommit string // setting on connections of package store; may be stricter than the role's default
 	Fsync, FullPages  bool   // if either is off, a power cut can damage the database
 	Checksums         bool   // whether damaged pages are detected
 	Autovacuum        bool
@@ -31,9 +31,9 @@ type ServerReport struct {
 	Encrypted, Local  bool // whether the connection uses TLS, and whether the server is on this machine
 }
 
-// lookServer is Look for PostgreSQL.
+// lookServer implements Look for PostgreSQL.
 func lookServer(ctx context.Context, c Config) (r Report, err error) {
-	c.ReadOnly, c.Sync = true, Full // like package store
+	c.ReadOnly, c.Sync = true, Full // as package store does
 	config, err := c.server()
 	if err != nil {
 		return r, err
@@ -76,7 +76,7 @@ func (r *ServerReport) read(ctx context.Context, db *sql.DB, ours []string) erro
 	return r.readRefused(ctx, db, ours)
 }
 
-// readRefused reads the names of selvage's tables that the role may not read and write.
+// readRefused lists those of selvage's tables that the role may not both read and write.
 func (r *ServerReport) readRefused(ctx context.Context, db *sql.DB, ours []string) error {
 	for _, name := range ours {
 		var may sql.NullBool // NULL if the table does not exist

@@ -39,9 +39,8 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error 
 	return err
 }
 
-// oneConnection returns a pool with a single connection. If the connection is lost, it is not
-// replaced, because its lock is lost, too. Statements have no timeout, since a migration may take
-// long.
+// oneConnection returns a pool with a single connection. A lost connection is not replaced, because
+// its lock is lost, too. Statements have no timeout, since a migration may take a long time.
 func oneConnection(config *pgx.ConnConfig) *sql.DB {
 	config = unhurried(config)
 	config.RuntimeParams["lock_timeout"] = millis(patience)
@@ -95,7 +94,7 @@ func lockSchema(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// inspect returns an error if selvage must not or cannot use the database. If report is not nil,
+// inspect returns an error if selvage must not use the database, or cannot. If report is not nil,
 // inspect also fills it in.
 func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, report *Report) error {
 	var schema sql.NullString

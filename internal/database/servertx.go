@@ -14,7 +14,7 @@ import (
 // A serverTx runs queries on one connection.
 type serverTx struct {
 	conn   *conn
-	before *pgx.Batch // to be sent along with the next query; nil if empty
+	before *pgx.Batch // queries to send together with the next one; nil if there are none
 }
 
 func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, error) {
@@ -79,7 +79,7 @@ func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Resul
 	return driver.RowsAffected(tag.RowsAffected()), nil
 }
 
-// Later queues a query, which is sent along with the next query or the commit.
+// Later queues a query. It is sent together with the next query or the commit.
 func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	if t.before == nil {
 		if t.conn.PgConn().TxStatus() == 'I' { // outside a transaction, there is no commit
@@ -118,13 +118,13 @@ func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 	return batch, nil
 }
 
-// commit commits the transaction, if it has begun. If the connection is lost during the commit, the
-// result is unknown.
+// commit commits the transaction, if one has begun. If the connection is lost during the commit, it
+// is unknown whether the transaction was committed.
 func (t *serverTx) commit() error {
 	if t.before == nil {
 		t.before = new(pgx.Batch)
 	} else if t.before.Len() == 1 && t.conn.PgConn().TxStatus() == 'I' {
-		return nil // only BEGIN is queued
+		return nil // only BEGIN is queued, so nothing has run
 	}
 
 	batch, err := t.send("commit", nil)
@@ -181,7 +181,7 @@ func (r serverRead) Row(ctx context.Context, query string, args ...any) Scanner 
 	return single{rows}
 }
 
-// Shared locks nothing, because the lock would end along with the query.
+// Shared locks nothing, because a lock would end together with the query.
 func (r serverRead) Shared(ctx context.Context, query string, args ...any) Scanner {
 	return r.Row(ctx, query, args...)
 }
@@ -214,8 +214,8 @@ func (r *serverRows) Err() error {
 	return r.explained(r.rows.Err())
 }
 
-// explained passes an error from a read-only query to explain. Within a change, the caller of the
-// change does that.
+// explained passes an error from a read-only query to explain. Within a change, DB.Change does
+// this.
 func (r *serverRows) explained(err error) error {
 	if err == nil {
 		return nil
@@ -245,7 +245,7 @@ func (r *serverRows) Close() error {
 	return r.err
 }
 
-// single is the only row of rows.
+// A single is the only row of a result.
 type single struct{ rows Rows }
 
 func (s single) Scan(dest ...any) (err error) {

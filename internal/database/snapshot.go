@@ -37,7 +37,7 @@ func (s *Snapshot) Has(ctx context.Context, table string) (there bool, err error
 	return there, nil
 }
 
-// A Table describes a table as both databases have it.
+// A Table describes a table that is the same in both databases.
 type Table struct {
 	Name    string
 	Columns []Column
@@ -59,8 +59,8 @@ func (t Table) Names() (names []string) {
 	return names
 }
 
-// ownTables is the prefix of the tables that do not belong to the schema, such as the table of
-// applied migrations. A snapshot leaves them out.
+// ownTables is the prefix of tables that do not belong to the schema, such as the table of applied
+// migrations. A snapshot omits them.
 const ownTables = "selvage_"
 
 // A catalogue holds the queries that describe the tables of a dialect.
@@ -124,7 +124,7 @@ func (c catalogue) read(ctx context.Context, t Tx) (tables []Table, err error) {
 	find := func(name string) *Table {
 		i := slices.IndexFunc(tables, func(t Table) bool { return t.Name == name })
 		if i < 0 {
-			return new(Table) // one that is left out
+			return new(Table) // a table that the snapshot omits
 		}
 		return &tables[i]
 	}
@@ -193,7 +193,7 @@ func (d *file) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	if err != nil {
 		return d.explain(err)
 	}
-	defer func() { _ = tx.Rollback() }() // it has changed nothing
+	defer func() { _ = tx.Rollback() }() // ends the transaction, which has changed nothing
 
 	// SQLite takes the snapshot with the first query.
 	s := &Snapshot{fileSnapshot{tx: tx, explain: d.explain}, fileCatalogue}
@@ -204,8 +204,8 @@ func (d *file) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	return do(s)
 }
 
-// A fileSnapshot runs queries in a transaction of SQLite. Unlike other queries, which take
-// microseconds, they stop when their context ends.
+// A fileSnapshot runs queries in a transaction of SQLite. Its queries may take long, so they stop
+// when their context is done.
 type fileSnapshot struct {
 	tx      *sql.Tx
 	explain func(error) error
@@ -235,7 +235,7 @@ func (f fileSnapshot) Later(context.Context, string, ...any) error { return ErrR
 func (f fileSnapshot) Recall() any                                 { return nil }
 func (f fileSnapshot) Remember(_ any, last func(Tx) error) error   { return last(f) }
 
-// Snapshot runs do on a snapshot, on a connection of its own.
+// Snapshot runs do on a snapshot, with a new connection.
 func (s *server) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

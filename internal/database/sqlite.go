@@ -28,12 +28,12 @@ func filePath(raw, dir string) (string, error) {
 	return file, nil
 }
 
-// A file is an SQLite database: one writer whose changes share commits, and many readers.
+// A file is an SQLite database. It has one writer, whose changes share commits, and many readers.
 type file struct {
 	writer *writer
 	reads  *sql.DB
 	stmts  sync.Map // query to *sql.Stmt
-	leave  func()   // see register
+	leave  func()   // undoes register
 
 	checking sync.WaitGroup
 	uncheck  context.CancelFunc // stops the background check; nil if there is none
@@ -94,8 +94,8 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	return nil
 }
 
-// checkInBackground checks a large file while it is in use, since checking it first would delay the
-// start. If it finds damage, all later queries fail.
+// checkInBackground checks a large file while it is in use, since checking it before would delay
+// the start. If it finds damage, all later queries fail.
 func (d *file) checkInBackground(c Config) {
 	var ctx context.Context
 	ctx, d.uncheck = context.WithCancel(context.Background())
@@ -120,10 +120,10 @@ func fileURI(name, parameters string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
 }
 
-// The page caches of a connection, in KiB. Allocated pages take twice as much memory. Each of the eight
-// readers has a cache of its own, which only needs to hold the inner pages of indexes: the kernel caches
-// the file for all of them. Mapping the file would save a reader's copy, but then an I/O error would
-// end the process.
+// Sizes of the page caches of a connection, in KiB. Allocated pages take twice this much memory.
+// Each of the eight readers has its own cache. It only needs to hold the inner pages of indexes,
+// because the kernel caches the file for all readers. Mapping the file would save a copy per read,
+// but then an I/O error would end the process.
 const (
 	writerCache = 16000
 	readerCache = 2000
@@ -155,7 +155,7 @@ func (d *file) explain(err error) error {
 	return explain(err)
 }
 
-// Clock returns the time of this machine, since the file is on it.
+// Clock returns the time of this machine, where the file is.
 func (d *file) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (d *file) Close() (err error) {
@@ -304,7 +304,7 @@ func (t stmtTx) Remember(v any, last func(Tx) error) error {
 }
 
 func (t stmtTx) ready(ctx context.Context, query string, args []any) (*sql.Stmt, error) {
-	if t.explain != nil && ctx.Err() != nil { // a change continues even if ctx has ended
+	if t.explain != nil && ctx.Err() != nil { // a change continues even if ctx is done
 		return nil, ctx.Err()
 	}
 	if err := checkText(args); err != nil {

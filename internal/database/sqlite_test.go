@@ -48,7 +48,7 @@ func TestOpenTogether(t *testing.T) {
 		return err
 	}
 
-	for range 20 { // processes that start together seldom meet in the states that are hard to handle
+	for range 20 { // few of the processes that start together meet in the states that are hard to handle
 		file := filepath.Join(t.TempDir(), "a.db")
 		var wg sync.WaitGroup
 		for range 8 {
@@ -135,8 +135,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestLimitParameter shows that a query whose LIMIT is a parameter takes little longer than one
-// whose LIMIT is a constant: SQLite does not plan it again each time.
+// TestLimitParameter shows that a parameter as LIMIT takes little longer than a constant: SQLite
+// does not plan the query again each time.
 func TestLimitParameter(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
 	fastest := func(query string, args ...any) time.Duration {

@@ -33,8 +33,8 @@ func foreign(tables []string) *Unfit {
 	}
 }
 
-// lostChanges returns the Unfit for a file whose log is incomplete: changes that were acknowledged are
-// missing.
+// lostChanges returns the Unfit for a file whose log is incomplete, so that acknowledged changes
+// are missing.
 func lostChanges(name string, whole, were uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
@@ -61,7 +61,7 @@ func damaged(name string, sync Sync, how string) *Unfit {
 	name = filepath.Base(name)
 	remedy := fmt.Sprintf("keep copies of %s, %s-wal and %s-shm, and replace them with a backup of %s", name,
 		name, name, name)
-	if sync == Normal { // a Normal file holds sessions, which may be lost
+	if sync == Normal { // a Normal file holds sessions, and losing them is acceptable
 		remedy = fmt.Sprintf(
 			"move %s, %s-wal and %s-shm away; a new file is created, and only logins in progress are lost",
 			name, name, name)

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// An index is the part of FILE-shm that describes FILE-wal: how many frames the log contains, and
-// how many of them have been moved to FILE.
+// An index is the part of FILE-shm that describes FILE-wal. It holds the number of frames in the
+// log, and how many of them have been moved to FILE.
 type index struct {
 	frames, moved uint32
 	pageSize      int64

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// maxBatch is the maximum number of changes that share a commit. It limits how long a change waits
-// for the others.
+// maxBatch is the maximum number of changes that share a commit. It bounds how long a change waits
+// for the others in its batch.
 const maxBatch = 128
 
 // A writer owns the only connection that writes to the database. A single goroutine uses the
@@ -99,8 +99,8 @@ func (w *writer) run() {
 	}
 }
 
-// gather returns a batch of waiting changes. It yields once, so that callers that are about to
-// write can add their changes to the batch.
+// gather returns a batch of waiting changes. It yields once, so that other callers can add their
+// changes to the batch.
 func (w *writer) gather(first change) []change {
 	runtime.Gosched()
 	batch := []change{first}
@@ -120,7 +120,7 @@ func (w *writer) commit(batch []change) {
 	var errs []error
 	var err error
 	if len(batch) == 1 && batch[0].once {
-		errs = []error{safely(batch[0].do, w.statementTx())} // a single statement is its own transaction
+		errs = []error{safely(batch[0].do, w.statementTx())} // a single statement is a transaction by itself
 	} else {
 		errs, err = w.together(batch)
 	}
@@ -150,8 +150,8 @@ func (w *writer) count(errs []error) {
 }
 
 // together runs a batch in one transaction. It first runs the changes without savepoints, since
-// changes rarely fail. If one fails, or a remembered value no longer holds, all of them run again,
-// each in its own savepoint. errs has an error for each change; err applies to all of them.
+// changes rarely fail. If one fails, or a remembered value is no longer valid, all of them run
+// again, each in its own savepoint. errs has an error for each change; err applies to all of them.
 func (w *writer) together(batch []change) (errs []error, err error) {
 	errs, again, err := w.try(batch, w.plain)
 	if again {
@@ -188,7 +188,7 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 		}
 	}
 
-	// If a recalled value no longer holds, the batch must run again.
+	// If a recalled value is no longer valid, the batch must run again.
 	if w.memory.last != nil {
 		recalled := w.memory.recalled
 		if err := safely(w.memory.last, w.statementTx()); err != nil {
@@ -283,8 +283,8 @@ func (w *writer) close() error {
 	return w.closed
 }
 
-// A memory is a value that changes pass on to later changes, as long as no other process writes.
-// Only the writer's goroutine uses it.
+// A memory holds a value that changes pass on to later changes. The value is valid as long as no
+// other process writes. Only the writer's goroutine uses the memory.
 type memory struct {
 	v        any
 	last     func(Tx) error // runs before the commit; nil if no change in this commit has remembered a value

@@ -9,8 +9,8 @@ import (
 )
 
 // TestRemember shows that a change recalls the value that the previous change remembered. If a
-// commit fails, the value is forgotten. If the value no longer holds, the change runs again without
-// it.
+// commit fails, the value is forgotten. If the value is no longer valid, the change runs again
+// without it.
 func TestRemember(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
 

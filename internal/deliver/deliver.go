@@ -3,12 +3,12 @@
 //
 // Jobs wait in a [Queue] that all nodes share. A node holds a receiver while it delivers to it, so
 // that each body is normally sent once, and roughly in the order of the events. If a node dies, its
-// holds expire. A receiver that fails is left alone for a while, and does not delay other
-// receivers. If a receiver does not accept a body, the job is retried with growing delays for most
-// of a day, and then becomes a dead letter.
+// holds expire. A failing receiver is left alone for a while, and does not delay other receivers.
+// If a receiver does not accept a body, the job is retried with growing delays for most of a day,
+// and then becomes a dead letter.
 //
-// The HTTP client decides to which addresses it connects; see package egress. Only the status of a
-// response counts.
+// The HTTP client decides which addresses it connects to; see package egress. Only the status of a
+// response matters.
 package deliver
 
 import (
@@ -56,21 +56,21 @@ type Write func(ctx context.Context, j Job) (Message, error)
 // A Result is the outcome of an attempt.
 type Result struct {
 	ReceiverID, JobID string
-	Queued            time.Time // copied from the attempted job, which may have been requested again since
+	Queued            time.Time // the Queued of the attempted job, which may have been requested again since then
 	State             State
 	Attempts          int
 	Status            int       // the status of the response; 0 if there was none
 	Error             string    // why there was no response
-	Due               time.Time // the time of the next attempt, if State is Pending
-	Ended             time.Time // when the attempt ended, if there is no next one
+	Due               time.Time // when the next attempt begins, if State is Pending
+	Ended             time.Time // when the attempt ended, if it was the last one
 }
 
 // A Queue keeps jobs for all nodes. Its methods are safe for concurrent use.
 type Queue interface {
 	// DueReceivers returns the ids of receivers that have a due job, are not resting and are not
 	// held by any node. Receivers in the projects with the fewest holds come first, so that no
-	// project occupies all workers. Among these, the receivers whose last hold is longest ago come
-	// first.
+	// project occupies all workers. Among equal projects, the receiver whose last hold is longest
+	// ago comes first.
 	DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error)
 	// HoldReceiver reserves a receiver for holder until the given time, so that no other node sends
 	// to it. If holder already holds the receiver, HoldReceiver extends the hold. It returns
@@ -137,7 +137,7 @@ type Deliverer struct {
 
 	ahead   atomic.Int64 // how far the queue's clock is ahead of this machine's
 	waiting atomic.Int64
-	oldest  atomic.Int64 // when the oldest waiting job was queued, in microseconds; 0 if none is waiting
+	oldest  atomic.Int64 // when the oldest waiting job was queued, in Unix microseconds; 0 if none is waiting
 
 	mu   sync.Mutex
 	busy map[string]bool
@@ -164,7 +164,7 @@ func New(c Config) *Deliverer {
 	}
 }
 
-// now returns the time of the queue's clock, approximately.
+// now returns the approximate time of the queue's clock.
 func (d *Deliverer) now() time.Time {
 	if d.c.Now != nil {
 		return d.c.Now()
@@ -239,7 +239,7 @@ func (d *Deliverer) lookAround(ctx context.Context) error {
 		return err // start logs database errors
 	}
 
-	// Assume that the clock was read halfway through the call.
+	// Assume that the queue's clock was read halfway through the call.
 	d.ahead.Store(int64(clock.Sub(before.Add(time.Since(before) / 2))))
 
 	n, oldest, err := d.c.Queue.Backlog(ctx)

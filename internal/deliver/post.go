@@ -17,8 +17,8 @@ import (
 // response.
 const timeout = 10 * time.Second
 
-// maxAnswer is the maximum number of bytes read from a response. After a response has been read,
-// its connection can be reused.
+// maxAnswer is the maximum number of bytes read from a response. A connection is reused only if its
+// response was read completely.
 const maxAnswer = 16 << 10
 
 // An answer is a receiver's response, or the reason why there is none.

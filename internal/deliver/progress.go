@@ -32,7 +32,7 @@ type Progress struct {
 	Due      time.Time // earliest time of the next attempt; zero means immediately
 	Attempts int       // attempts since it was last queued
 	Status   int       // status of the last response; 0 if there was none
-	Error    string    // why the last attempt failed
+	Error    string    // why the last attempt failed, or ""
 	Ended    time.Time // zero while pending
 }
 
@@ -41,5 +41,5 @@ type Progress struct {
 const (
 	KeepDelivered = 24 * time.Hour
 	KeepDead      = 30 * 24 * time.Hour
-	WaitAtMost    = 48 * time.Hour // a receiver that rests for long periods may get few attempts in this time
+	WaitAtMost    = 48 * time.Hour // a receiver that often rests may get few attempts in this time
 )

@@ -97,8 +97,8 @@ func (v *visit) over(ctx context.Context) bool {
 
 var seed = maphash.MakeSeed()
 
-// send sends jobs, one after the other if they have the same subject. It reports whether the turn
-// may continue.
+// send sends jobs concurrently, except that jobs with the same subject are sent one after the
+// other. It reports whether the turn may continue.
 func (v *visit) send(ctx context.Context, jobs []Job) bool {
 	var byLane [lanes][]Job
 	for _, j := range jobs {

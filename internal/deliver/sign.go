@@ -38,8 +38,8 @@ func Signed(
 	}
 }
 
-// Signature returns the headers that prove to a receiver that a holder of the key sent a JSON body.
-// Each header is an HMAC over the URL, exactly as configured, and the body.
+// Signature returns the headers that prove that a holder of the key sent a JSON body. Each header
+// is an HMAC over the body and the URL, exactly as configured.
 func Signature(key, url string, body []byte) http.Header {
 	return http.Header{
 		SHA1Header:   {mac(sha1.New, key, url, body)},
@@ -47,9 +47,9 @@ func Signature(key, url string, body []byte) http.Header {
 	}
 }
 
-// FormSignature returns the headers that prove to a receiver that a holder of the key sent a form.
-// Each header is an HMAC, in base64, over the URL and the fields, sorted by name. For a GET, the
-// URL contains the fields, so fields is empty.
+// FormSignature returns the headers that prove that a holder of the key sent a form. Each header is
+// an HMAC, in base64, over the URL and the fields, sorted by name. For a GET, the URL contains the
+// fields, so fields is empty.
 func FormSignature(key, address string, fields url.Values) http.Header {
 	text := address
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

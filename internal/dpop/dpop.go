@@ -1,12 +1,12 @@
 // Package dpop verifies proofs of possession (RFC 9449). A proof is a JWT that a client sends with
-// a request, to show that it holds the key to which its tokens are bound. [Verifier.Confirm] also
-// checks the certificates to which tokens are bound (RFC 8705).
+// a request. It shows that the client holds the key to which its tokens are bound.
+// [Verifier.Confirm] also checks the certificates to which tokens are bound (RFC 8705).
 //
 // A proof can be used once, on any node: its jti is stored for as long as the proof would be
-// accepted. [Verifier.Verify] stores it in the session store, and callers of [Verifier.Check] store
-// it elsewhere, together with what the request changes. A proof may contain one of the server's
-// nonces, which must be recent. A Verifier checks everything else about a proof before its jti is
-// stored.
+// accepted. [Verifier.Verify] stores the jti in the session store. Callers of [Verifier.Check]
+// store it elsewhere, together with the change that the request makes. A proof may contain one of
+// the server's nonces, which must be recent. A Verifier checks everything else about a proof before
+// its jti is stored.
 package dpop
 
 import (
@@ -36,25 +36,25 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// The limits on proofs and nonces.
+// Limits on proofs and nonces.
 const (
 	maxProof = 4 << 10
 	maxID    = 256
-	maxAge   = time.Minute      // maximum age of a proof by its iat
-	maxAhead = 10 * time.Second // how far its iat may be in the future
+	maxAge   = time.Minute      // maximum age of a proof, counted from its iat
+	maxAhead = 10 * time.Second // how far the iat of a proof may be in the future
 	skew     = time.Minute      // how far the clocks of two nodes may be apart
-	nonceFor = 5 * time.Minute  // how long a nonce is current; for the same time again, it is the previous nonce
+	nonceFor = 5 * time.Minute  // how long a nonce is the current one, and then how long it is the previous one
 )
 
 // algorithms lists the accepted signature algorithms of proofs for HTTP requests (FAPI 2.0 Security
 // Profile, section 5.4).
 var algorithms = []jose.SignatureAlgorithm{jose.ES256, jose.PS256, jose.EdDSA}
 
-// rpcAlgorithms lists the accepted signature algorithms of proofs for the relay. Browser SDKs sign
-// with RS256.
+// rpcAlgorithms lists the accepted signature algorithms of proofs for the relay. It includes RS256,
+// because browser SDKs sign with it.
 var rpcAlgorithms = append(slices.Clone(algorithms), jose.RS256)
 
-// Algorithms returns the accepted signature algorithms, for metadata.
+// Algorithms returns the names of the accepted signature algorithms, for the server's metadata.
 func Algorithms() (names []string) {
 	for _, alg := range algorithms {
 		names = append(names, string(alg))
@@ -154,8 +154,8 @@ func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbpri
 }
 
 // Check is like Verify, but does not store that the proof was used. The caller must store the ID of
-// the proof until it Expires, and refuse the request with ErrUsed if it is already stored. All proofs
-// for one URL must be stored in the same place.
+// the proof until its Expires, and refuse the request with ErrUsed if the ID is already stored. All
+// proofs for one URL must be stored in the same place.
 func (v *Verifier) Check(proofs []string, u Use) (Proof, error) {
 	if len(proofs) != 1 || len(proofs[0]) > maxProof {
 		return Proof{}, invalid("there must be exactly one, of at most %d bytes", maxProof)
@@ -287,10 +287,11 @@ func (v *Verifier) Offer(next http.Handler) http.Handler {
 // Proofs returns the proofs of a request.
 func Proofs(r *http.Request) []string { return r.Header["Dpop"] }
 
-// Confirm checks how a request uses an access token. A token that is bound to a key needs the scheme
-// DPoP, and a proof signed with the key (RFC 9449, sections 7.1 and 7.2). Any other token must not
-// use this scheme. A token that is bound to a certificate needs a connection on which the client has
-// shown this certificate (RFC 8705, section 3). Every failure is problem.Unauthenticated.
+// Confirm checks how a request uses an access token. If a token is bound to a key, the request
+// needs the scheme DPoP and a proof signed with the key (RFC 9449, sections 7.1 and 7.2). Other
+// tokens must not use this scheme. If a token is bound to a certificate, the client must have shown
+// this certificate on the connection (RFC 8705, section 3). Every failure is
+// problem.Unauthenticated.
 func (v *Verifier) Confirm(r *http.Request, token, binding string) error {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch proven := strings.EqualFold(scheme, "DPoP"); {
@@ -333,9 +334,9 @@ func refused(err error) error {
 	return problem.New(problem.Unauthenticated, p.Code, "%s", p.Message)
 }
 
-// Challenge returns the value of WWW-Authenticate for a request that was refused with err. If the
-// request used the scheme DPoP, this is the challenge from RFC 9449, section 7.1. Otherwise it is
-// other.
+// Challenge returns the value of WWW-Authenticate for a request that was refused with err. For a
+// request with the scheme DPoP, this is the challenge from RFC 9449, section 7.1. For other
+// requests, it is other.
 func Challenge(r *http.Request, err error, other string) string {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "DPoP") {

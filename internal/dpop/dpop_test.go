@@ -121,8 +121,8 @@ func (h holder) proof(t testing.TB, now time.Time, pairs ...any) string {
 
 var use = dpop.Use{Method: "GET", Path: path, Token: token}
 
-// TestVerify has a case for each check of RFC 9449, section 4.3. A verifier that knows the header of a
-// proof from an earlier one must refuse the same proofs as a new verifier.
+// TestVerify has a case for each check of RFC 9449, section 4.3. A verifier that remembers the
+// header of an earlier proof must refuse the same proofs as a new verifier.
 func TestVerify(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)
 	at := func(d time.Duration) int64 { return w.now.Add(d).Unix() }
@@ -162,7 +162,7 @@ func TestVerify(t *testing.T) {
 		"nbf, exp and unknown claims":  proof("nbf", at(0), "exp", at(time.Hour), "x", 1, ":y", 1),
 	})
 
-	for range 2 { // the second proof has a header that is known
+	for range 2 { // the second proof has a header that the verifier remembers
 		if got, err := w.Verify(t.Context(), []string{proof()}, use); got != h.thumbprint(t) {
 			t.Fatalf("a valid proof: %q, %v", got, err)
 		}
@@ -243,7 +243,7 @@ func TestAlgorithms(t *testing.T) {
 		"RS256": {holder{strong, jose.RS256}, false, true}, "PS384": {holder{strong, jose.PS384}, false, false},
 		"P-384": {holder{p384, jose.ES384}, false, false}, "1024": {holder{rsaKey(1024), jose.PS256}, false, false},
 	} {
-		for range 2 { // the second proof has a header that is known
+		for range 2 { // the second proof has a header that the verifier remembers
 			proof := tt.h.proof(t, w.now, "rpc", "request", "mth", "signalwire.connect")
 			err := w.ConfirmRPC(t.Context(), "signalwire.connect", proof, tt.h.thumbprint(t))
 			if (err == nil) != tt.rpc {
@@ -262,7 +262,7 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// TestOnce shows that if a proof is used several times at once, one use succeeds, and that clients
+// TestOnce shows that only one of several concurrent uses of a proof succeeds, and that clients
 // with different keys may use the same jti.
 func TestOnce(t *testing.T) {
 	w, h := newWorld(t), newHolder(t)

@@ -17,8 +17,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// The limits of the headers that are remembered. When maxHeaders is reached, all of them are
-// forgotten.
+// Limits of the headers that are remembered. When there are maxHeaders, all of them are forgotten.
 const (
 	maxHeader  = 1 << 10
 	maxHeaders = 2048
@@ -31,9 +30,9 @@ type header struct {
 	thumbprint string
 }
 
-// headers remembers the headers of valid proofs by their encoded form. A client signs all its proofs
-// with the same key, and usually sends the same header with each of them. Parsing the header takes
-// longer than anything else in a proof but the signature.
+// headers remembers the headers of valid proofs by their encoded form. A client signs all its
+// proofs with the same key, and usually sends the same header each time. Except for verifying the
+// signature, parsing the header is the slowest step of checking a proof.
 type headers struct {
 	mu sync.RWMutex
 	m  map[string]header
@@ -59,8 +58,8 @@ func (hs *headers) keep(encoded string, h header) {
 	hs.m[strings.Clone(encoded)] = h
 }
 
-// parse verifies the signature of a proof, and returns its header and its claims. The error says what
-// is wrong.
+// parse verifies the signature of a proof, and returns its header and its claims. The error
+// describes what is wrong with the proof.
 func parse(proof string, accepted []jose.SignatureAlgorithm) (h header, c claims, err error) {
 	token, err := jwt.ParseSigned(proof, accepted)
 	if err != nil || len(token.Headers) != 1 {

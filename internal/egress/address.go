@@ -24,8 +24,8 @@ var elsewhere = prefixes(
 	"3fff::/20",       // documentation
 )
 
-// nat64 and sixTo4 are IPv6 ranges whose addresses contain an IPv4 address. Packets to such an
-// address are sent on to the IPv4 address.
+// nat64 and sixTo4 are IPv6 ranges whose addresses contain an IPv4 address. Packets to an address
+// in these ranges are forwarded to the IPv4 address.
 var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 	sixTo4 = netip.MustParsePrefix("2002::/16")

@@ -3,7 +3,7 @@
 // The author of a URL must not be able to reach hosts that only this machine can reach. A name may
 // resolve to one address when it is checked, and to another when it is dialed. So addresses are
 // checked when they are dialed. An earlier check of a URL only reports URLs that can never be used.
-// Names that an operator allows may resolve to private addresses. Redirects are not followed, and
+// Names that the operator allows may resolve to private addresses. Redirects are not followed, and
 // proxies from the environment are ignored.
 package egress
 
@@ -42,8 +42,8 @@ func bare(host string) string {
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 }
 
-// errUnsafe returns the only error that callers get for a refused address. The error does not
-// reveal the address to which a name resolves in this network.
+// errUnsafe returns the error for every refused address. The error does not reveal the address to
+// which a name resolves in this network.
 func errUnsafe() error {
 	return problem.New(problem.Forbidden, "url_is_unsafe",
 		"requests to the host's address are not allowed")
@@ -66,7 +66,7 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.DialContext(ctx, network, address)
 }
 
-// MayReach reports whether packets may be sent to an address to which host resolves.
+// MayReach reports whether packets may be sent to at, an address to which host resolves.
 func (p Policy) MayReach(host string, at netip.AddrPort) bool {
 	return judge(at.String(), p.allows(host)) == nil
 }
@@ -85,8 +85,8 @@ func judge(address string, allowed bool) error {
 	return errUnsafe()
 }
 
-// isPlainPort reports whether a web server may use the port. Other ports below 1024 belong to
-// services that could be tricked into misreading a request.
+// isPlainPort reports whether web servers commonly use the port. Other ports below 1024 belong to
+// services that could misread a request as one of their own commands.
 func isPlainPort(port uint16) bool { return port == 80 || port == 443 || port >= 1024 }
 
 // Client returns a client that connects only as the policy permits. It follows no redirects, and

@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 		{"http://017700000001/", "url_is_unsafe"},
 		{"http://0/", "url_is_unsafe"},
 		{"http://a.localhost/", "url_is_unsafe"},
-		{"http://localhost./", ""}, // allowed above
+		{"http://localhost./", ""}, // this name is allowed above
 		{"http://169.254.169.254/latest/meta-data/", "url_is_unsafe"},
 		{"http://[::]/", "url_is_unsafe"},
 		{"http://[::1]/", "url_is_unsafe"},

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Check returns a problem on param if no request can ever be sent to the URL in text. It does not
-// resolve names, because addresses are checked when they are dialed.
+// Check returns a problem that names param if no request can ever be sent to the URL in text. It
+// does not resolve names, because addresses are checked when they are dialed.
 func (p Policy) Check(param, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || strings.ContainsFunc(text, isOdd) || u.Scheme != "http" && u.Scheme != "https" ||
@@ -58,9 +58,9 @@ func isLocal(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// isNumber reports whether host is a number, or ends in one, without being an ordinary address.
-// Examples are 2130706433, 0x7f000001 and 127.1. Some resolvers interpret these as IPv4 addresses
-// (inet_aton).
+// isNumber reports whether host is a number, or ends in one, without being an ordinary IP address.
+// Examples are 2130706433, 0x7f000001 and 127.1. Some resolvers interpret these hosts as IPv4
+// addresses (inet_aton).
 func isNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	_, err := strconv.ParseUint(last, 0, 64)

@@ -2,7 +2,7 @@
 // (TOTP, RFC 6238), and recovery codes for users who have lost the other factors.
 //
 // Factors belong to an [Owner], which is a subscriber or an operator. The package knows nothing
-// else about owners. Each proof succeeds only once: the [Store] consumes an app's code by a
+// else about owners. Each proof succeeds only once. The [Store] consumes an app's code by a
 // compare-and-swap, and a recovery code by deleting its row. The challenge of a passkey is removed
 // from the session store. Callers decide who may try a factor, where a login continues, and what
 // the pages look like.
@@ -43,8 +43,8 @@ func (o Owner) String() string { return string(o.Kind) + ":" + o.ID }
 // owner, the error is problem.NotFound.
 //
 // If first is set, a factor is created only if the owner has neither a passkey nor an authenticator
-// app. Otherwise the error is ErrNotFirst. If several callers create a first factor at the same
-// time, one succeeds.
+// app. Otherwise the error is ErrNotFirst. If several callers try to create a first factor at the
+// same time, only one succeeds.
 type Store interface {
 	// CreatePasskey returns problem.Conflict if the credential is already stored, for any owner,
 	// and problem.NotFound if the owner does not exist.
@@ -86,7 +86,7 @@ type Set struct {
 func (s Set) Any() bool { return s.Passkeys || s.TOTP }
 
 // A Sealer encrypts owners' secrets under names, and derives keys that are the same on all nodes. A
-// key ring is a Sealer.
+// key ring implements it.
 type Sealer interface {
 	Derive(purpose string) [32]byte
 	DeriveAll(purpose string) [][32]byte // from all master keys, the newest first
@@ -112,7 +112,7 @@ const GuessWindow = 15 * time.Minute
 // Factors creates and checks factors. Its methods are safe for concurrent use.
 type Factors struct {
 	c   Config
-	web *webauthn.WebAuthn // nil if the host is unsuitable for passkeys
+	web *webauthn.WebAuthn // nil if the host cannot be used for passkeys
 }
 
 // New returns Factors.

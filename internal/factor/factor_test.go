@@ -144,7 +144,7 @@ func TestTOTP(t *testing.T) {
 
 func space(code string) string { return code[:3] + " " + code[3:] }
 
-// TestTOTPOnce shows that of many callers that use the same code, one succeeds.
+// TestTOTPOnce shows that only one of several callers that use the same code succeeds.
 func TestTOTPOnce(t *testing.T) {
 	w := newWorld(t, func(c *factor.Config) { c.Guesses = 1000 })
 	secret := w.app(t, w.ada)
@@ -176,7 +176,7 @@ func race(try func() error) (won int64) {
 }
 
 // TestGuesses shows that no more codes are checked than the limit allows, even if many are tried
-// concurrently. After that, even the right code is refused.
+// concurrently. Later tries are refused, even with the right code.
 func TestGuesses(t *testing.T) {
 	w := newWorld(t, nil)
 	secret := w.app(t, w.ada)

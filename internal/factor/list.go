@@ -20,7 +20,7 @@ type Factor struct {
 	ID       string // for recovery codes, the same as Type
 	Type     string
 	Name     string // for passkeys
-	BackedUp bool   // for passkeys: whether it is on several devices
+	BackedUp bool   // for passkeys: whether it is stored on several devices
 	Left     int    // for recovery codes: how many are left
 	Created  time.Time
 	Used     time.Time // zero if never used

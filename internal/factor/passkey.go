@@ -33,7 +33,7 @@ type Passkey struct {
 
 // AMR returns the authentication methods (RFC 8176) of a login that uses only the passkey. A
 // passkey proves two factors: the user has the device or account that holds the key, and the device
-// has verified the user.
+// verified the user.
 func (p Passkey) AMR() []string {
 	if p.Synced {
 		return []string{"swk", "user", "pop", "mfa"}
@@ -42,8 +42,8 @@ func (p Passkey) AMR() []string {
 }
 
 const (
-	// ceremony is how long a challenge is valid. It is as long as a sign-in may take, because a
-	// page with a passkey prompt may stay open until then.
+	// ceremony is how long a challenge is valid. It equals the maximum duration of a sign-in,
+	// because a page with a passkey prompt may stay open that long.
 	ceremony    = 30 * time.Minute
 	maxPasskeys = 20
 	maxResponse = 16 << 10
@@ -61,8 +61,8 @@ func (u user) WebAuthnName() string                       { return u.name }
 func (u user) WebAuthnDisplayName() string                { return u.shown }
 func (u user) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
-// BeginPasskey returns the options with which a browser creates a passkey, as JSON. The caller must
-// pass the same flow to CreatePasskey. The device shows name and shown as the names of the account.
+// BeginPasskey returns the options for a browser to create a passkey, as JSON. The caller must pass
+// the same flow to CreatePasskey. The device shows name and shown as the names of the account.
 func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown string) ([]byte, error) {
 	if f.web == nil {
 		return nil, ErrNone
@@ -144,8 +144,8 @@ func PasskeyName(name string) string {
 	return name
 }
 
-// BeginLogin returns the options with which a browser uses a passkey, as JSON. The passkey must
-// belong to o, unless o is nil. The caller must pass the same flow to CheckPasskey.
+// BeginLogin returns the options for a browser to use a passkey, as JSON. The passkey must belong
+// to o, unless o is nil. The caller must pass the same flow to CheckPasskey.
 func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte, error) {
 	if f.web == nil {
 		return nil, ErrNone
@@ -174,8 +174,8 @@ func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte
 }
 
 // CheckPasskey verifies the browser's answer to BeginLogin in the same flow, and returns the
-// passkey that was used. The passkey belongs to the owner passed to BeginLogin. If none was passed,
-// the passkey identifies the owner.
+// passkey that was used. If an owner was passed to BeginLogin, the passkey must belong to that
+// owner. Otherwise the passkey identifies the owner.
 func (f *Factors) CheckPasskey(ctx context.Context, flow string, answer []byte) (Passkey, error) {
 	data, err := f.take(ctx, loginKey(flow), answer)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 // A Bound is the maximum cost of one input for a parser. Bounds leave room for slow machines. They
 // only need to catch parsers whose work is not proportional to the length of the input.
 type Bound struct {
-	CPU        time.Duration // for any input
-	CPUPerByte time.Duration // in addition, for each byte of the input
-	Heap       int           // bytes allocated for any input, whether or not they are freed
-	PerByte    int           // bytes allocated in addition, for each byte of the input
+	CPU        time.Duration // CPU time allowed for any input
+	CPUPerByte time.Duration // CPU time allowed in addition for each byte of the input
+	Heap       int           // bytes that may be allocated for any input, whether or not they are freed
+	PerByte    int           // bytes that may be allocated in addition for each byte of the input
 }
 
 // Parser is the bound for a parser that makes a few passes over a short input, such as a header
@@ -38,8 +38,8 @@ type T interface {
 }
 
 // Check calls parse, which parses an input of n bytes, and fails the test if the call exceeds the
-// bound. Check may repeat the call, so parse must be repeatable. Memory that other goroutines
-// allocate at the same time counts as well.
+// bound. Check may repeat the call, so parse must be repeatable. The measurement includes memory
+// that other goroutines allocate at the same time.
 func (b Bound) Check(t T, n int, parse func()) {
 	t.Helper()
 	maxCPU := (b.CPU + time.Duration(n)*b.CPUPerByte) * slowdown()
@@ -61,8 +61,8 @@ func (b Bound) Check(t T, n int, parse func()) {
 	}
 }
 
-// countedLate is the maximum that earlier work may add to a measurement. The runtime counts small
-// objects only when their span is full.
+// countedLate is the number of bytes that earlier work may add to a measurement, because the
+// runtime counts small objects only when their span is full.
 const countedLate = 64 << 10
 
 // slowdown returns how many times slower instrumented code is: under the race detector, or while

@@ -6,6 +6,5 @@ import "time"
 
 var began = time.Now()
 
-// threadTime returns the elapsed time instead of CPU time, which is measured per thread only on
-// Linux.
+// threadTime returns the elapsed time, because only Linux can measure the CPU time of a thread.
 func threadTime() time.Duration { return time.Since(began) }

@@ -17,8 +17,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Name names a limit. It is a key in the section "limits" of the configuration, except for
-// LoginPerDevice, whose rate is that of LoginPerAccount, and Uploads, whose rate each project sets.
+// A Name names a limit. It is a key in the section "limits" of the configuration, with two
+// exceptions: LoginPerDevice uses the rate of LoginPerAccount, and each project sets the rate of
+// Uploads.
 type Name string
 
 // The names of the limits.
@@ -42,8 +43,8 @@ const (
 	Uploads               Name = "uploads"                  // uploads of recordings to a project
 )
 
-// Rates holds the rate of each limit. A limit without a rate, or with a rate without
-// Burst, is off.
+// Rates holds the rate of each limit. Limits that have no rate, or whose rate has no Burst, are
+// disabled.
 type Rates map[Name]session.Rate
 
 // Of returns the rate that allows n events per interval, in a burst or spread out.

@@ -72,8 +72,8 @@ func TestTake(t *testing.T) {
 	wantFree(t, "Take of a limit that was turned off", l.Take(ctx, LoginPerAccount, "ada"))
 }
 
-// TestTakeOnce shows that the limit holds for concurrent callers on two nodes: exactly as many
-// succeed as it allows.
+// TestTakeOnce shows that with concurrent callers on two nodes, exactly as many succeed as the
+// limit allows.
 func TestTakeOnce(t *testing.T) {
 	store, rates := open(t), Rates{LoginPerAccount: Of(10, time.Hour)}
 	nodes := []*Limiter{New(store, rates), New(store, rates)}
@@ -159,7 +159,7 @@ func TestStoreUnavailable(t *testing.T) {
 	}
 }
 
-// TestTakeOf shows that callers with rates of their own are limited by these.
+// TestTakeOf shows that TakeOf applies the rate that its caller chooses.
 func TestTakeOf(t *testing.T) {
 	ctx := t.Context()
 	l := New(open(t), Rates{})

@@ -8,12 +8,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Wide is how many times more events a [Range] may have than a single network. Without a limit for
+// Wide is how many times as many events a [Range] may have as a single network. Without a limit for
 // ranges, the owner of a /48 could use the limits of 65,536 networks.
 const Wide = 5
 
 // ofRange returns the name under which events from the range of network are counted, and the rate
-// of the range. ok is false if the limit is off, or if the range is the network itself.
+// of the range. ok is false if the limit is disabled, or if the range is the network itself.
 func (l *Limiter) ofRange(name Name, network string) (who string, rate session.Rate, ok bool) {
 	wide := Range(network)
 	one, limited := l.rate(name)
@@ -23,8 +23,8 @@ func (l *Limiter) ofRange(name Name, network string) (who string, rate session.R
 	return "range " + wide, session.Rate{Burst: Wide * one.Burst, Every: max(one.Every/Wide, time.Microsecond)}, true
 }
 
-// TakeNetwork is like [Limiter.Take], for a limit per network. It also counts the event for the
-// network's range.
+// TakeNetwork is like [Limiter.Take], for a limit per network. It also counts the event against the
+// limit of the network's range.
 func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) error {
 	if err := l.Take(ctx, name, network); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) er
 	return err
 }
 
-// PassNetwork is like [Limiter.Pass], for a limit per network. It also counts the event for the
-// network's range.
+// PassNetwork is like [Limiter.Pass], for a limit per network. It also counts the event against the
+// limit of the network's range.
 func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) error {
 	if err := l.Pass(ctx, name, network); err != nil {
 		return err

@@ -46,8 +46,8 @@ func TestTakeAll(t *testing.T) {
 	wantLimited(t, "Take over the limit", l.Take(ctx, LoginPerNetwork, "network"))
 }
 
-// TestRangeOfNetworks shows that the networks in a range share the range's limit. If an event is
-// refused for the range, it does not count for its network either.
+// TestRangeOfNetworks shows that the networks in a range share the range's limit, and that an event
+// that is refused for the range is not counted for its network.
 func TestRangeOfNetworks(t *testing.T) {
 	ctx := t.Context()
 	network := func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) }

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A caller identifies the holder of a share. It contains a hash of who instead of who itself, which
-// may be long because clients choose it.
+// A caller identifies the holder of a share. It contains a hash of the caller's name instead of the
+// name, which may be long because clients choose it.
 type caller struct {
 	limit Name
 	hash  uint64
@@ -21,7 +21,7 @@ func (l *Limiter) caller(name Name, who string) caller {
 
 // A share is the number of events that this node may permit without asking the store again.
 type share struct {
-	left   int       // events taken from the store and not used yet
+	left   int       // events that were taken from the store and not used yet
 	closed time.Time // all events are refused until this time
 }
 
@@ -30,9 +30,9 @@ type share struct {
 const maxShares = 20_000
 
 // Pass counts one event like [Limiter.Take], but at a lower cost. It takes events from the store in
-// batches of a hundredth of the rate. Once the store refuses a caller, Pass refuses the caller
+// batches of a hundredth of the rate. Once the store refuses a caller, Pass refuses that caller
 // until the wait has ended, without asking the store again. With several nodes, slightly fewer
-// events pass than the rate allows, but never more.
+// events may pass than the rate allows, but never more.
 func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {

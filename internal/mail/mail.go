@@ -2,14 +2,14 @@
 // about changes to an account.
 //
 // A [Letter] is a row, written in the same transaction as the change that causes it. It contains
-// its subject and recipient, but no secret. [Config].Write creates the link when the letter is
-// sent, so that the rows, or a copy of them, do not reveal it.
+// its subject and recipient, but no secret. When the letter is sent, [Config].Write creates the
+// link, so that neither the rows nor a copy of them reveal it.
 //
 // A [Post] takes due letters under a lease, which expires by itself. It passes them to a
-// [Transport]: an SMTP server, or the [Box] that replaces one on a developer's machine. A letter
-// that is not accepted is retried with growing delays for about a day, and then becomes a dead
-// letter. So each letter is sent at least once. Its Message-ID stays the same, so that mail systems
-// recognize duplicates.
+// [Transport]: an SMTP server or, on a developer's machine, the [Box]. A letter that is not
+// accepted is retried with growing delays for about a day, and then becomes a dead letter. Each
+// letter is sent at least once. Its Message-ID stays the same, so that mail systems recognize
+// duplicates.
 package mail
 
 import (
@@ -38,10 +38,10 @@ const (
 
 	// Notices to operators, about the dashboard.
 	OperatorDevice   Kind = "operator_new_device"
-	OperatorFactor   Kind = "operator_factor_changed" // "what" as in FactorChanged
+	OperatorFactor   Kind = "operator_factor_changed" // the fact "what" names the change, as in FactorChanged
 	OperatorPassword Kind = "operator_password_changed"
 	OperatorLink     Kind = "operator_link"  // someone created a password link, which the letter does not contain
-	OperatorAdded    Kind = "operator_added" // to each owner: "new" is the new operator, "role" is the role
+	OperatorAdded    Kind = "operator_added" // sent to each owner: the fact "new" is the new operator, "role" the role
 )
 
 // A State is the state of a letter.
@@ -69,8 +69,8 @@ type Letter struct {
 	State    State
 	Created  time.Time
 	Due      time.Time // the earliest time to send the letter; during an attempt, the end of the lease
-	Attempts int       // including the one in progress
-	Error    string    // from the last attempt
+	Attempts int       // number of attempts, including the one in progress
+	Error    string    // the error of the last attempt
 	Ended    time.Time // when the letter was sent or given up
 }
 
@@ -80,8 +80,8 @@ type Result struct {
 	State   State
 	Dropped bool
 	Error   string
-	Due     time.Time // the time of the next attempt, if State is Pending
-	Ended   time.Time // when the attempt ended, if there is no next one
+	Due     time.Time // when the next attempt begins, if State is Pending
+	Ended   time.Time // when the attempt ended, if it was the last one
 }
 
 // A Backlog counts the letters that are waiting, and those that were given up.
@@ -115,7 +115,7 @@ type Brand struct {
 type Picture struct {
 	PNG        []byte
 	Wide, High int    // in CSS pixels
-	Plate      string // the theme in which it needs a background, "l" or "d"
+	Plate      string // the theme in which the picture needs a background, "l" or "d"
 }
 
 // A Draft is the content of a letter, without the words for its kind.
@@ -124,7 +124,7 @@ type Draft struct {
 	Language string // a BCP 47 tag; English if unsupported
 	To       string
 	Brand    Brand
-	Link     string // "" for none
+	Link     string // "" if the letter has no link
 	Facts    map[string]string
 }
 

@@ -27,11 +27,11 @@ type Message struct {
 	Logo    []byte `json:",omitempty"` // a PNG that the HTML shows as cid:logo (RFC 2392); nil for none
 }
 
-// A Sender is the From of this installation's emails.
+// A Sender describes the From header of this installation's emails.
 type Sender struct {
 	Address string // in the From header and the envelope
 	Name    string // the display name; "" means the name of the brand
-	ReplyTo string // "" for none
+	ReplyTo string // "" if there is none
 }
 
 var (

@@ -19,8 +19,8 @@ type Config struct {
 	Transport Transport
 	Sender    Sender
 
-	// Write returns the content of a letter, and creates its link. It returns problem.NotFound if
-	// the letter has no recipient, or no longer has one. In that case the letter is dropped.
+	// Write returns the content of a letter, and creates its link. If the letter has no recipient,
+	// or no longer has one, Write returns problem.NotFound, and the letter is dropped.
 	Write func(ctx context.Context, l Letter) (Draft, error)
 
 	// Observe is called after each attempt, with "failed", "dropped" or the letter's new State. It

@@ -99,7 +99,7 @@ func (s SMTP) client() (*gomail.Client, error) {
 	}
 
 	if s.Server.User != "" {
-		auth := gomail.SMTPAuthAutoDiscover // the strongest available; never plain without TLS
+		auth := gomail.SMTPAuthAutoDiscover // the strongest method available; never plain without TLS
 		if s.Server.Plain && isLocal(s.Server.Host) {
 			auth = gomail.SMTPAuthPlain // go-mail permits this only for this machine
 		}

@@ -17,7 +17,7 @@ type tongue struct {
 	tag     string // BCP 47
 	words   map[Kind]words
 	changes map[string]string // descriptions of changes to a second factor, by the fact "what"
-	others  string            // names the author of a change if this is not the account's owner
+	others  string            // the author of a change that the account's owner did not make
 	signed  string            // the footer
 	broken  string            // the sentence before the address of the link
 }

@@ -1,4 +1,4 @@
-// Package problem is selvage's only error type.
+// Package problem defines selvage's only error type.
 //
 // Rules return an [Error] for everything that a client may learn. Each protocol has one function
 // that converts an Error to the protocol's own JSON or page. An error without an [Error] in its
@@ -42,7 +42,7 @@ type Error struct {
 	Param      string        // the faulty parameter, or ""
 	Message    string        // one sentence for developers; never a secret
 	RetryAfter time.Duration // for RateLimited and Unavailable; 0 means unknown
-	Cause      string        // why, for the log of the server: clients never see it; or ""
+	Cause      string        // the reason for the server's log, which clients never see; may be ""
 }
 
 // Error returns the message, preceded by the parameter if there is one.
@@ -60,14 +60,14 @@ func (e *Error) Is(target error) bool {
 }
 
 // Because sets the cause of e and returns e. It is for errors whose message must not tell clients
-// why they were refused.
+// why their request was refused.
 func (e *Error) Because(cause string) *Error {
 	e.Cause = cause
 	return e
 }
 
-// Explain returns what a log needs to know about err: the causes of its problems, or their messages
-// where no cause is set.
+// Explain describes err for a log. It returns the causes of its problems, or the message of a
+// problem without a cause.
 func Explain(err error) string {
 	var all []string
 	for _, p := range All(err) {
@@ -81,7 +81,7 @@ func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// NoSuch returns the error for an unknown thing. thing is its name, such as "recording".
+// NoSuch returns the error for an unknown object. thing is the kind of object, such as "recording".
 func NoSuch(thing string) *Error {
 	return &Error{Kind: NotFound, Code: "not_found", Message: thing + " not found"}
 }

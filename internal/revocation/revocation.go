@@ -1,8 +1,9 @@
-// Package revocation reports, from memory, whether a token was revoked.
+// Package revocation reports whether tokens were revoked.
 //
-// Revocations are numbered rows. Each node keeps in memory the rows that still matter. It polls for
-// new ones, so that a revocation takes effect on all nodes within a second. A node that has not
-// been able to poll for a while tries once more, and then refuses to answer.
+// Revocations are numbered rows of the database. Each node keeps the rows that have not expired in
+// memory. It polls for new ones, so that a revocation takes effect on all nodes within a second. If
+// a node has not polled successfully for five seconds, it tries once more, and then refuses to
+// answer.
 package revocation
 
 import (
@@ -40,8 +41,8 @@ type Revocation struct {
 
 // A Log holds the revocations of all nodes. Its rows are numbered in the order of their commits.
 //
-// RevocationsSince returns the rows after seq that have not expired, and the number of the last
-// row. If that number is below seq, the log was restored from a backup. In that case
+// RevocationsSince returns the rows with a number above seq that have not expired, and the number
+// of the last row. If that number is below seq, the log was restored from a backup, and
 // RevocationsSince returns all rows.
 type Log interface {
 	AddRevocation(ctx context.Context, r Revocation) error
@@ -68,9 +69,9 @@ type List struct {
 	dead   map[string]Revocation
 	heard  int64
 	seq    int64
-	deaf   bool          // the last poll failed, so the log may have been replaced by an older one
+	deaf   bool          // the last poll failed, so the log may have been replaced by a backup
 	polls  bool          // whether Run is polling
-	looked chan struct{} // closed when the next poll ends
+	looked chan struct{} // closed when the next poll has ended
 	synced time.Time
 	pruned time.Time
 }
@@ -180,7 +181,7 @@ func (l *List) Revoke(ctx context.Context, r Revocation) error {
 }
 
 // Heard returns how many revocations this node has read. A token that was checked need not be
-// checked again until this number changes.
+// checked again until the number changes.
 func (l *List) Heard() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -201,8 +202,9 @@ type Subject struct{ Kind, ID string }
 // revoked at or after issued, the time when the token was issued. It returns problem.Unavailable if
 // this node has not read the log for five seconds. Subjects with an empty ID are skipped.
 //
-// A process that was suspended, or was waiting for its disk, has not read the log either. So before
-// it refuses, Check waits up to a second for the next poll, unless reading has failed.
+// A process that was suspended, or was waiting for its disk, has not read the log for some time,
+// either. So before Check refuses, it waits up to a second for the next poll, unless reading has
+// failed.
 func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()

@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	for _, r := range []revocation.Revocation{
 		{Kind: revocation.Subscriber, ID: "a", Until: began.Add(time.Hour), Expires: began.Add(3 * time.Hour)},
 		{Kind: revocation.Subscriber, ID: "a", Until: began,
-			Expires: began.Add(3 * time.Hour)}, // must not replace the first, which is later
+			Expires: began.Add(3 * time.Hour)}, // must not replace the first, whose Until is later
 		{Kind: revocation.Token, ID: "b", Until: began.Add(time.Hour), Expires: began.Add(time.Hour)},
 	} {
 		if err := here.Revoke(t.Context(), r); err != nil {
@@ -103,8 +103,8 @@ func (deaf) RevocationsSince(context.Context, int64) ([]revocation.Revocation, i
 	return nil, 0, errors.New("away")
 }
 
-// TestInstallation shows that the revocation of an installation ends everything that was issued
-// before it, even tokens without a subject.
+// TestInstallation shows that revoking an installation revokes every token that was issued before,
+// even tokens without a subject.
 func TestInstallation(t *testing.T) {
 	log := openLog(t, nil)
 	list := revocation.New(log, nil)
@@ -209,7 +209,7 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 }
 
 // TestRestored shows that after a database is restored from a backup, the revocations that a node
-// knows remain in force, and that the node does not miss later ones.
+// has read remain in force, and that the node still reads later ones.
 func TestRestored(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {

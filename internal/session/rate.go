@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A Rate limits how often something may happen: up to Burst times in quick succession, and once
-// more after each interval of length Every. In any period, it happens at most Burst + period/Every
-// times. This is the generic cell rate algorithm (GCRA: ITU-T I.371).
+// A Rate limits how often an event may happen: up to Burst times in quick succession, and once more
+// after each interval of length Every. In any period, there are at most Burst + period/Every
+// events. This is the generic cell rate algorithm (GCRA: ITU-T I.371).
 type Rate struct {
 	Burst int
 	Every time.Duration
@@ -41,7 +41,7 @@ type Meter struct {
 	full map[Key]time.Time // when each key will have recovered all events
 }
 
-// metered is the maximum number of keys that a Meter keeps. If there are more, it deletes some.
+// metered is the maximum number of keys that a Meter keeps. When it has more, it deletes some.
 const metered = 50_000
 
 // Allow takes n events from a key's rate; see [Store.Allow].
@@ -71,8 +71,8 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 	return 0
 }
 
-// forget makes room for more keys. It deletes keys that have recovered all events and, if there are
-// too few of these, some others.
+// forget makes room for more keys. It deletes keys that have recovered all events. If there are too
+// few of these, it deletes some others, too.
 func (m *Meter) forget(now time.Time) {
 	maps.DeleteFunc(m.full, func(_ Key, full time.Time) bool { return !full.After(now) })
 	for k := range m.full {

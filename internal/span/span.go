@@ -39,7 +39,7 @@ func (s *Span) Set(text string) error {
 
 func (s *Span) String() string { return InDays(s.Length) }
 
-// Type returns the kind of value that the command help shows.
+// Type returns the name that the help of a command shows for this kind of value.
 func (s *Span) Type() string { return "time" }
 
 // InDays formats a duration briefly, such as 30d or 1h. Go would write 720h0m0s.

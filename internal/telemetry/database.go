@@ -59,7 +59,7 @@ func (d *tracedDB) change(ctx context.Context, name string,
 type tracedTx struct {
 	database.Tx
 	db     *tracedDB
-	within context.Context // of the change; nil when reading
+	within context.Context // the context of the change; nil outside a change
 }
 
 // start begins the span of a query.
@@ -153,7 +153,7 @@ func end(span trace.Span, err error) {
 }
 
 var (
-	summaries sync.Map // of queries, which are constants of the program
+	summaries sync.Map // by query; bounded, because queries are constants of the program
 	verbTable = regexp.MustCompile(`(?is)^\s*(SELECT|DELETE)\b.*?\bFROM\s+(\w+)|` +
 		`^\s*(INSERT)\s+INTO\s+(\w+)|^\s*(UPDATE)\s+(\w+)`)
 )

@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Handler returns a handler that traces requests to next. It must be called by [web.Outer].
+// Handler returns a handler that traces requests to next. [web.Outer] must be the handler that
+// calls it.
 func (t *Tracer) Handler(next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -53,8 +54,8 @@ func endRequest(span trace.Span, r *http.Request, status int) {
 	}
 }
 
-// Client returns a copy of c that traces its requests, and names the trace to their receivers. what
-// is the name of the spans, such as webhook.
+// Client returns a copy of c that traces its requests and sends the trace id to their receivers.
+// what is the name of the spans, such as webhook.
 func (t *Tracer) Client(what string, c *http.Client) *http.Client {
 	if t == nil {
 		return c

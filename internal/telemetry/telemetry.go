@@ -2,13 +2,13 @@
 // over HTTP.
 //
 // A trace begins with a request to the server, or with a request that the server sends, such as a
-// webhook. It continues the trace that the caller names (W3C Trace Context), and receivers of
-// webhooks can continue it. Changes of the database, queries, and operations on sessions are spans
-// within it. Work in the background is not traced.
+// webhook. If a caller names a trace (W3C Trace Context), its request continues that trace.
+// Receivers of webhooks can continue a trace, too. Changes of the database, queries, and operations
+// on sessions are spans within a trace. Background work is not traced.
 //
-// Spans have no values from requests: a query is recorded with its placeholders, a path as its
-// pattern. All methods of a nil [Tracer] return their argument, so tracing costs nothing while it is
-// off.
+// Spans contain no values from requests: a query is recorded with its placeholders, a path as its
+// pattern. All methods of a nil [Tracer] return their argument, so tracing costs nothing while it
+// is disabled.
 package telemetry
 
 import (
@@ -30,13 +30,14 @@ import (
 // Config configures a Tracer.
 type Config struct {
 	URL     string            // where traces are posted, such as http://127.0.0.1:4318/v1/traces
-	Headers map[string]string // of those requests
-	Percent int               // share of requests that are traced, from 1 to 100
-	Version string            // of the program
-	Log     *slog.Logger      // for failures to send traces
+	Headers map[string]string // headers of requests to the collector
+	Percent int               // percentage of requests that are traced, from 1 to 100
+	Version string            // version of the program
+	Log     *slog.Logger      // where failures to send traces are logged
 }
 
-// A Tracer traces what its methods wrap. A nil Tracer traces nothing.
+// A Tracer traces the handlers, clients and stores that its methods wrap. A nil Tracer traces
+// nothing.
 type Tracer struct {
 	provider *sdktrace.TracerProvider
 	tracer   trace.Tracer
@@ -46,8 +47,8 @@ type Tracer struct {
 // flushFor is how long Close waits for a collector that does not answer.
 const flushFor = 5 * time.Second
 
-// New returns a Tracer. It does not connect to the collector yet: while the collector is
-// unavailable, a bounded number of spans waits, and older ones are dropped.
+// New returns a Tracer. It does not connect to the collector yet. While the collector is
+// unavailable, a bounded number of spans waits, and the oldest are dropped.
 func New(ctx context.Context, c Config) (*Tracer, error) {
 	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(c.URL), otlptracehttp.WithHeaders(c.Headers),
 		otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
@@ -59,7 +60,8 @@ func New(ctx context.Context, c Config) (*Tracer, error) {
 	share := sdktrace.TraceIDRatioBased(float64(c.Percent) / 100)
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter),
-		// A caller may ask for no trace, but not for more traces than the share.
+		// A caller may disable tracing for its request, but cannot enable it beyond the configured
+		// share.
 		sdktrace.WithSampler(sdktrace.ParentBased(share, sdktrace.WithRemoteParentSampled(share))),
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "selvage"),
 			attribute.String("service.version", c.Version),

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// TestOff shows that tracing costs nothing while it is off: everything is used as it is.
+// TestOff shows that tracing costs nothing while it is disabled, because nothing is wrapped.
 func TestOff(t *testing.T) {
 	var off *Tracer
 	handler := http.NotFoundHandler()

@@ -1,5 +1,5 @@
-// Package uuid7 returns identifiers that have the order of their times: UUIDs of version 7 (RFC 9562,
-// section 5.7). A list that is sorted by id is sorted by time, so it needs no second index.
+// Package uuid7 returns identifiers that sort by time: UUIDs of version 7 (RFC 9562, section 5.7).
+// A list that is sorted by id is sorted by time, so it needs no second index.
 package uuid7
 
 import (
@@ -9,10 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// At returns a new id with the given time. Its first 48 bits are the milliseconds, and the 12 bits
-// after the version are the fraction of the millisecond (RFC 9562, section 6.2, method 3), so ids
-// whose times differ by a quarter of a microsecond or more have the order of these times. The rest
-// is random.
+// At returns a new id for the given time. Its first 48 bits are the milliseconds. The 12 bits after
+// the version are the fraction of the millisecond (RFC 9562, section 6.2, method 3). So ids sort by
+// time if their times differ by at least a quarter of a microsecond. The rest is random.
 func At(at time.Time) string {
 	u := uuid.New()
 	fraction := int64(at.Nanosecond()) % int64(time.Millisecond) << 12 / int64(time.Millisecond)
@@ -21,8 +20,8 @@ func At(at time.Time) string {
 	return u.String()
 }
 
-// First returns the smallest id of the millisecond of the given time. Lists use it to find what was
-// created at that time or later.
+// First returns the smallest id of the millisecond of the given time. Lists use it to find rows
+// that were created at that time or later.
 func First(at time.Time) string {
 	var u uuid.UUID
 	putMillis(&u, at)

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/uuid7"
 )
 
-// TestOrder shows that ids have the order of their times, across a millisecond too.
+// TestOrder shows that ids sort by time, even across the end of a millisecond.
 func TestOrder(t *testing.T) {
 	start := time.Date(2026, 11, 21, 10, 0, 0, 999_999_000, time.UTC)
 	var ids []string
@@ -33,7 +33,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestEarly shows that a time before 1970 has ids, too, which are before all others.
+// TestEarly shows that ids for times before 1970 sort before all others.
 func TestEarly(t *testing.T) {
 	early := uuid7.First(time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC))
 	if early != uuid.Nil.String() {

@@ -15,9 +15,9 @@ import (
 // browser's values under a digest of that id.
 const browserCookie = "selvage"
 
-// Browsers keeps browser sessions between requests. It implements a gorilla sessions store on top
-// of our session store, which caches database rows. If the session store lacks an entry, Browsers
-// reads the rows. So emptying the session store signs nobody out.
+// Browsers keeps browser sessions between requests. It implements a gorilla sessions store with our
+// session store as a cache of database rows. If the session store lacks an entry, Browsers reads
+// the rows. So nobody is signed out if the session store loses its entries.
 type Browsers struct {
 	Store   session.Store
 	Rows    BrowserRows
@@ -80,7 +80,8 @@ func (b *Browser) Values() map[string]string {
 }
 
 // Renew saves the browser under a new id, and invalidates the old id. It must be called whenever
-// the browser's rights change, so that an id that was planted or stolen before is worthless.
+// the browser's rights change. Otherwise an id that an attacker planted or stole earlier would get
+// the new rights.
 func (b *Browser) Renew(w http.ResponseWriter, r *http.Request) error {
 	old, id := b.s.ID, newBrowserID()
 	if err := b.all.Rows.MoveBrowser(r.Context(), digest(old), digest(id), b.Values()); err != nil {

@@ -20,8 +20,8 @@ const touchEvery = 5 * time.Minute
 
 var _ sessions.Store = (*Browsers)(nil)
 
-// A browserValue is a browser's entry in the session store. If it has no values, the id was renewed
-// or forgotten.
+// A browserValue is a browser's entry in the session store. An entry without values marks an id
+// that was renewed or forgotten.
 type browserValue struct {
 	Seen   time.Time         `json:"seen"`
 	Values map[string]string `json:"values"`

@@ -36,8 +36,8 @@ func CertificateBinding(r *http.Request) string {
 // maxCertificate is the maximum length of a header with a certificate, in bytes.
 const maxCertificate = 16 << 10
 
-// forwardCertificate replaces the certificates of r with the one in the header with this name, and
-// removes the header. If the header is missing or invalid, the client has no certificate: the
+// forwardCertificate replaces the certificates of r with the certificate in the named header, and
+// removes the header. If the header is missing or invalid, the client has no certificate, since the
 // certificate of the connection is the proxy's own.
 func forwardCertificate(r *http.Request, name string) {
 	values := r.Header.Values(name)

@@ -177,8 +177,8 @@ func FuzzBasic(f *testing.F) {
 	})
 }
 
-// FuzzCookies shows that a device is read only from the cookie whose name has the prefix, and that a
-// mark always has the same length.
+// FuzzCookies shows that a device is read only from the cookie whose name has the prefix, and that
+// a flow mark always has the same length.
 func FuzzCookies(f *testing.F) {
 	for _, header := range []string{
 		"selvage-flow=a", "__Host-selvage-flow=a; selvage-flow=b", `selvage-device="a b"`,

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// Address returns the IP address from which a request comes. If a trusted proxy reported an address
-// (see [Proxies]), this is the reported one, and otherwise the peer's. It is "" if the listener
-// does not use TCP.
+// Address returns the IP address from which a request comes. It is the address that a trusted proxy
+// reported (see [Proxies]), or else the address of the peer. It is "" if the listener does not use
+// TCP.
 func Address(r *http.Request) string {
 	ip, ok := addressOf(r.RemoteAddr)
 	if !ok {
@@ -16,8 +16,8 @@ func Address(r *http.Request) string {
 	return ip.String()
 }
 
-// Network returns the network that rate limits count as one client. This is the IPv4 address, or
-// the /64 prefix of the IPv6 address, because one user usually has a whole /64.
+// Network returns the network that rate limits count as one client: the IPv4 address, or the /64
+// prefix of the IPv6 address, because one user usually has a whole /64.
 func Network(r *http.Request) string { return networkOf(r.RemoteAddr) }
 
 func networkOf(remote string) string {

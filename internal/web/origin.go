@@ -18,7 +18,7 @@ func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 		if r.TLS != nil {
 			own = "https://" + r.Host
 		} else if origin == "https://"+r.Host {
-			own = origin // a proxy terminates TLS
+			own = origin // the URL that browsers use, because a proxy terminates TLS
 		}
 
 		from := r.Header.Get("Origin")
@@ -29,7 +29,7 @@ func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 			refuse.ServeHTTP(w, r)
 		case from == origin && r.Header.Get("Sec-Fetch-Site") == "" &&
 			(r.TLS == nil || strings.HasPrefix(from, "https:")):
-			// This is an older browser. Its Origin is ours, even if a proxy changed the Host.
+			// This is an older browser. Its Origin matches ours, even if a proxy changed the Host.
 			next.ServeHTTP(w, r)
 		default:
 			checked.ServeHTTP(w, r)

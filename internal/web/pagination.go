@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A PageRequest is a request for a page of a list. Its parameters are those of the vendor's JSON
-// APIs: page_number, page_size and page_token.
+// A PageRequest is a request for a page of a list. Its parameters are page_number, page_size and
+// page_token, as in the vendor's JSON APIs.
 type PageRequest struct {
 	page.Query
 	number int // page number, from 0
@@ -71,8 +71,8 @@ type links struct {
 	Prev  string `json:"prev,omitempty"`
 }
 
-// AnswerPage writes a page of a list as JSON, with show's result for each item. filters names the
-// parameters of r that its links keep.
+// AnswerPage writes a page of a list as JSON, in which each item is the result of show. filters
+// names the parameters of r that the links keep.
 func AnswerPage[T, U any](
 	w http.ResponseWriter, r *http.Request, asked PageRequest, p page.Page[T], show func(T) U, filters ...string,
 ) error {

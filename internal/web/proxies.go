@@ -23,8 +23,8 @@ type Proxies struct {
 func (p *Proxies) Set(trusted []netip.Prefix) { p.trusted.Store(&trusted) }
 
 // Handler sets RemoteAddr to the client's address, and TLS to the state with the client's
-// certificate, before it calls next. If a proxy reported the address, the port is 0. Reports from
-// untrusted peers are ignored: their certificate header is removed.
+// certificate, before it calls next. If a proxy reported the address, the port is 0. Handler
+// ignores reports from untrusted peers, and removes their certificate header.
 func (p *Proxies) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client, moved := p.client(r)
@@ -54,9 +54,9 @@ func (p *Proxies) trustsPeer(r *http.Request) bool {
 	return err == nil && p.trusts(peer.Addr())
 }
 
-// client returns the client's address: the last address on the request's path that is not a trusted
-// proxy. Earlier addresses may be forged. ok is false if the client is the peer itself, or if no
-// proxy is trusted.
+// client returns the client's address. This is the last address on the request's path that does not
+// belong to a trusted proxy. Earlier addresses may be forged. ok is false if the client is the peer
+// itself, or if no proxy is trusted.
 func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 	if trusted := p.trusted.Load(); trusted == nil || len(*trusted) == 0 {
 		return client, false
@@ -90,7 +90,7 @@ func (p *Proxies) trusts(at netip.Addr) bool {
 	return slices.ContainsFunc(*trusted, func(prefix netip.Prefix) bool { return prefix.Contains(at) })
 }
 
-// maxHops is the maximum number of hops that are read of a request's path.
+// maxHops is how many hops of a request's path are read; earlier hops are ignored.
 const maxHops = 32
 
 // hops returns the hops that proxies report for a request. The last one is the nearest. hops reads
@@ -107,7 +107,7 @@ func hops(h http.Header) []string {
 	return way
 }
 
-// last returns the last maxHops elements of all. It keeps no more than these in memory.
+// last returns the last maxHops elements of all, and keeps no other elements in memory.
 func last(all iter.Seq[string]) []string {
 	var ring [maxHops]string
 	n := 0

@@ -16,7 +16,8 @@ import (
 )
 
 // A client that sends invalid requests as fast as it can must not fill the disk with log lines. So
-// at most refusalRate refusals are logged per second on average, and refusalBurst at once.
+// refusals are logged at an average rate of at most refusalRate per second, with bursts of up to
+// refusalBurst.
 const (
 	refusalRate  = 100
 	refusalBurst = 1000
@@ -25,8 +26,8 @@ const (
 // maxCause is the maximum length of a logged cause in bytes.
 const maxCause = 500
 
-// routine lists the codes of errors that clients meet while everything works as intended: polling
-// for a device code, and asking for a DPoP nonce. They are only logged at debug level.
+// routine lists the codes of errors that are part of normal operation: polling for a device code,
+// and requesting a DPoP nonce. They are only logged at debug level.
 var routine = []string{"authorization_pending", "use_dpop_nonce"}
 
 // A requestLog logs the requests of a listener.
@@ -34,7 +35,7 @@ type requestLog struct {
 	log      *slog.Logger
 	refusals *rate.Limiter
 	now      func() time.Time
-	unlogged atomic.Int64 // refusals since the last line that were not logged
+	unlogged atomic.Int64 // refusals not logged since the last logged one
 }
 
 func newRequestLog(log *slog.Logger) *requestLog {
@@ -83,7 +84,7 @@ func isRoutine(err error) bool {
 	return p != nil && slices.Contains(routine, p.Code)
 }
 
-// describeRefusal returns why a request was refused, and who sent it, as far as that is known.
+// describeRefusal returns why a request was refused and who sent it, if known.
 func (v *visit) describeRefusal() []slog.Attr {
 	cause := problem.Explain(v.refusal)
 	if len(cause) > maxCause {

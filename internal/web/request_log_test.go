@@ -14,7 +14,7 @@ import (
 )
 
 // TestRefusalFlood shows that a flood of refused requests writes a bounded number of lines at level
-// info, and that a later line counts the others.
+// info, and that a later line counts the omitted ones.
 func TestRefusalFlood(t *testing.T) {
 	var b bytes.Buffer
 	l := newRequestLog(slog.New(slog.NewTextHandler(&b, nil)))
@@ -46,7 +46,7 @@ func TestRefusalFlood(t *testing.T) {
 		t.Errorf("after a second: %q, want a line that counts 7 refusals", b.String())
 	}
 
-	// Errors that clients meet in normal operation are not logged at level info.
+	// Errors that are part of normal operation are not logged at level info.
 	b.Reset()
 	refuse(problem.New(problem.Invalid, "authorization_pending", "wait"))
 	if b.Len() > 0 {
@@ -54,7 +54,7 @@ func TestRefusalFlood(t *testing.T) {
 	}
 }
 
-// TestRefusalLength shows that a long cause is cut.
+// TestRefusalLength shows that a long cause is truncated.
 func TestRefusalLength(t *testing.T) {
 	v := newVisit(httptest.NewRequest(http.MethodGet, "/", nil))
 	v.refusal = problem.NoCredentials().Because(strings.Repeat("é", maxCause))

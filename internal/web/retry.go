@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// RetryAfter sets Retry-After in whole seconds (RFC 9110, section 10.2.3) if the problem has a time
-// to wait, or is temporary.
+// RetryAfter sets the header Retry-After in whole seconds (RFC 9110, section 10.2.3) if p has a
+// time to wait, or is temporary.
 func RetryAfter(w http.ResponseWriter, p *problem.Error) {
 	if p.RetryAfter > 0 || p.Kind == problem.Unavailable || p.Kind == problem.RateLimited {
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(p.RetryAfter.Seconds())))))

@@ -12,8 +12,8 @@ const themeCookie = "selvage-theme"
 // themes lists the themes that a user can choose instead of the browser's preference.
 var themes = []string{"light", "dark"}
 
-// Theme returns the theme that was chosen in the browser that sent r: "light", "dark", or "" for
-// the browser's preference.
+// Theme returns the theme that the user chose in the browser that sent r: "light" or "dark". It is
+// "" if the browser's preference applies.
 func Theme(r *http.Request) string {
 	for _, name := range []string{"__Host-" + themeCookie, themeCookie} {
 		if found := r.CookiesNamed(name); len(found) == 1 && slices.Contains(themes, found[0].Value) {
@@ -35,7 +35,7 @@ func (c Cookies) SetTheme(w http.ResponseWriter, r *http.Request, theme string) 
 // languageCookie holds the language that the user has chosen. It is not a secret.
 const languageCookie = "selvage-language"
 
-// Language returns the tag of the language that was chosen in the browser that sent r, or "".
+// Language returns the tag of the language that the user chose in the browser that sent r, or "".
 func Language(r *http.Request) string {
 	for _, name := range []string{"__Host-" + languageCookie, languageCookie} {
 		if found := r.CookiesNamed(name); len(found) == 1 && len(found[0].Value) <= 35 {

@@ -7,7 +7,8 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// A visit is the context of a request. It holds what middleware and handlers note about it.
+// A visit is the context of a request. It holds facts that middleware and handlers record about the
+// request.
 type visit struct {
 	context.Context
 
@@ -26,7 +27,8 @@ func newVisit(r *http.Request) *visit {
 	return v
 }
 
-// Value returns the visit itself for its key, and otherwise what the origin or the parent has.
+// Value returns the visit itself for its key. For other keys, it returns the value in the origin or
+// the parent.
 func (v *visit) Value(key any) any {
 	if key == (visitKey{}) {
 		return v
@@ -34,16 +36,16 @@ func (v *visit) Value(key any) any {
 	return v.Context.Value(key)
 }
 
-// NoteTrace notes the id of the trace to which the request of ctx belongs, for the log.
+// NoteTrace records the id of the trace to which the request of ctx belongs, for the log.
 func NoteTrace(ctx context.Context, id string) {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		v.trace = id
 	}
 }
 
-// Refuse notes that an API refuses the request to which ctx belongs because of err. Then Outer logs
-// the request at level info, with the code and the cause of err. The last note counts. Only the
-// goroutine that serves the request may call Refuse.
+// Refuse records that an API refuses the request to which ctx belongs because of err. Outer then
+// logs the request at level info, with the code and the cause of err. If Refuse is called more than
+// once, the last err counts. Only the goroutine that serves the request may call Refuse.
 func Refuse(ctx context.Context, err error) {
 	if v, ok := ctx.Value(visitKey{}).(*visit); ok {
 		v.refusal = err

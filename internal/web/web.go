@@ -73,9 +73,9 @@ func Bearer(r *http.Request) (token string, ok bool) {
 	return token, true
 }
 
-// AccessToken returns the token that Bearer returns or, for the scheme DPoP, the token of that
-// scheme (RFC 9449, section 7.1). If the token is bound to a key or certificate, the
-// caller must check that the client has it.
+// AccessToken returns the token of the scheme Bearer, as Bearer does, or of the scheme DPoP (RFC
+// 9449, section 7.1). If the token is bound to a key or certificate, the caller must check that the
+// client has it.
 func AccessToken(r *http.Request) (token string, ok bool) {
 	scheme, token, ok := credential(r)
 	if !ok || !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "DPoP") {

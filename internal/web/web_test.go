@@ -95,8 +95,8 @@ func TestOuter(t *testing.T) {
 	}
 }
 
-// TestFlowCookie shows that cookies are Secure and have names that begin with __Host-, if the
-// browser accepts that.
+// TestFlowCookie shows that if the browser accepts it, cookies are Secure and have names that begin
+// with __Host-.
 func TestFlowCookie(t *testing.T) {
 	const (
 		chromium = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " +

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// doctorTexts returns the texts of the checks of `selvage doctor`, which a page shows: their names, what
-// they found if it has no values, and the remedies.
+// doctorTexts returns the texts of the checks of `selvage doctor` that a page shows: their names,
+// those findings that contain no values, and the remedies.
 func doctorTexts(t *testing.T) (all []string) {
 	t.Helper()
 	files, err := filepath.Glob("../../cmd/selvage/internal/doctor/*.go")
@@ -51,10 +51,11 @@ func doctorTexts(t *testing.T) (all []string) {
 	return slices.Compact(all)
 }
 
-// findingArgs are the functions of package doctor whose first arguments are texts, with their number.
+// findingArgs maps functions of package doctor to the number of their first arguments that are
+// texts.
 var findingArgs = map[string]int{"finef": 1, "skippedf": 1, "warnedf": 2, "brokenf": 2, "of": 1}
 
-// isCheck reports whether a literal is a check: its group, its name, and a function.
+// isCheck reports whether a literal is a check: a group, a name, and a function.
 func isCheck(n *ast.CompositeLit) bool {
 	if len(n.Elts) != 3 {
 		return false

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// The dashboard and the demo are written in English. Each of their texts is its own key: the files
-// of other languages have an object "texts", from each English text to its translation. English
-// needs none.
+// The dashboard and the demo are written in English. Each English text is its own key: the file of
+// every other language has an object "texts", which maps each English text to its translation.
 
-// separator separates the values in a text, and texts of several sentences. Values cannot contain it.
+// separator separates the values in a text. joint separates texts of several sentences. Values
+// cannot contain either.
 const (
 	separator = "\x1f"
 	joint     = "\x1e"
@@ -33,7 +33,7 @@ func Textf(english string, values ...any) string {
 // HasValues reports whether text is a result of Textf with values.
 func HasValues(text string) bool { return strings.Contains(text, separator) }
 
-// Sentences joins texts that are translated separately. It leaves out empty ones.
+// Sentences joins texts that are translated separately. It omits empty texts.
 func Sentences(texts ...string) string {
 	var all []string
 	for _, text := range texts {
@@ -44,8 +44,8 @@ func Sentences(texts ...string) string {
 	return strings.Join(all, joint)
 }
 
-// Text translates an English text, or a result of Textf or Sentences. Text without a translation
-// stays in English.
+// Text translates an English text, or a result of Textf or Sentences. A text without a translation
+// remains in English.
 func (w *Words) Text(text string) string {
 	if first, rest, several := strings.Cut(text, joint); several {
 		return w.Text(first) + " " + w.Text(rest)
@@ -69,8 +69,8 @@ func (w *Words) Text(text string) string {
 
 var digits = regexp.MustCompile(`\d+`)
 
-// numbered translates a text with numbers, such as the message of an error. In its key, %d stands for
-// each number.
+// numbered translates a text that contains numbers, such as an error message. In its key, %d stands
+// for each number.
 func (w *Words) numbered(text string) string {
 	said, ok := w.texts[digits.ReplaceAllString(text, "%d")]
 	if !ok {
@@ -91,8 +91,8 @@ func (w *Words) Lacks(english string) bool {
 // Texts returns the English texts that the language translates.
 func (w *Words) Texts() map[string]string { return w.texts }
 
-// Format formats a time in UTC by a layout of the package time. A language may translate the layout
-// and the abbreviated months.
+// Format formats a time in UTC by a layout of package time. A language may translate the layout and
+// the abbreviated months.
 func (w *Words) Format(at time.Time, layout string) string {
 	at = at.UTC()
 	month := at.Format("Jan")

@@ -80,7 +80,8 @@ func codeTexts(t *testing.T) (all []string) {
 	return all
 }
 
-// isProblem reports whether a call makes an error for clients, whose message pages show as a sentence.
+// isProblem reports whether a call makes an error for clients. Pages show its message as a
+// sentence.
 func isProblem(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -90,8 +91,8 @@ func isProblem(call *ast.CallExpr) bool {
 	return ok && from.Name == "problem" && f.Sel.Name != "NoSuch"
 }
 
-// sentence returns the message of an error as forms show it: without the name of the field, for which they
-// have a label.
+// sentence returns an error message as forms show it: without the name of the field, which the
+// label shows.
 func sentence(text string) string {
 	if name, rest, _ := strings.Cut(text, " "); strings.Contains(name, "_") {
 		return strings.TrimSuffix(rest, ".") + "."
@@ -99,7 +100,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }
 
-// constant returns the value of a string literal, or of several that are added.
+// constant returns the value of a string literal, or of a sum of string literals.
 func constant(n ast.Node) (string, bool) {
 	switch e := n.(type) {
 	case *ast.BasicLit:
@@ -142,8 +143,8 @@ func kindTexts() (all []string) {
 	return all
 }
 
-// alsoShown are texts of the pages that are no literals of the dashboard: of times, of values, and of errors in
-// forms.
+// alsoShown returns texts of the pages that are not literals of the dashboard. They describe times,
+// values and errors in forms.
 func alsoShown() (all []string) {
 	all = []string{"1 minute ago", "%s minutes ago", "1 hour ago", "%s hours ago", "1 day ago", "%s days ago",
 		"in 1 minute", "in %s minutes", "in 1 hour", "in %s hours", "in 1 day", "in %s days", "in a moment", "just now",
@@ -161,7 +162,8 @@ func alsoShown() (all []string) {
 	return all
 }
 
-// faults are what forms say about wrong values, after the label of the field, and whole sentences.
+// faults lists texts that forms show for wrong values: whole sentences, and texts that follow the
+// label of a field.
 var faults = []string{
 	"is missing.", "is too long (maximum is %d characters).", "is too short (minimum is %d characters).",
 	"is too easy to guess.", "is not an e-mail address.", "is not valid UTF-8.", "is in use already.",
@@ -174,8 +176,8 @@ var faults = []string{
 	"The project has no subscriber with this id.",
 }
 
-// TestTexts shows that every language translates each text of the dashboard and the demo, with the
-// same values and elements, and nothing else.
+// TestTexts shows that every language translates exactly the texts of the dashboard and the demo,
+// with the same values and elements.
 func TestTexts(t *testing.T) {
 	all, err := templates.Texts()
 	if err != nil {
@@ -217,7 +219,7 @@ func TestTexts(t *testing.T) {
 
 var part = regexp.MustCompile(`\{\{[^}]*\}\}|</?[a-z]+>|%(?:\[\d\])?s|\{[a-z]+\}`)
 
-// partsOf returns the values and the elements in a text, sorted.
+// partsOf returns the values and elements in a text, sorted.
 func partsOf(text string) []string {
 	all := part.FindAllString(text, -1)
 	for i, p := range all {

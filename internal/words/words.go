@@ -24,10 +24,10 @@ import (
 //go:embed *.json
 var files embed.FS
 
-// tags are the supported languages: one for each file. English comes first and is the fallback.
+// tags lists the supported languages, one for each file. English comes first and is the fallback.
 var tags = func() []language.Tag {
 	all := []language.Tag{language.English}
-	names, _ := fs.Glob(files, "*.json") // the pattern is valid
+	names, _ := fs.Glob(files, "*.json") // cannot fail: the pattern is valid
 	for _, name := range names {
 		if tag := language.MustParse(strings.TrimSuffix(name, ".json")); tag != language.English {
 			all = append(all, tag)
@@ -123,7 +123,7 @@ func Choose(wishes ...string) *Words {
 		}
 
 		asked, _, err := language.ParseAcceptLanguage(wish)
-		if err != nil { // a tag is malformed: use the others in order
+		if err != nil { // a tag is malformed, so use the others in order
 			for part := range strings.SplitSeq(wish, ",") {
 				tag, _, _ := strings.Cut(part, ";")
 				asked = append(asked, language.Make(strings.TrimSpace(tag)))
@@ -164,7 +164,7 @@ func (w *Words) HTML(key string, values ...any) template.HTML {
 			escaped[i] = html.EscapeString(fmt.Sprint(v))
 		}
 	}
-	return template.HTML(w.Say(key, escaped...)) // safe: the message is ours, and the values are escaped
+	return template.HTML(w.Say(key, escaped...)) // safe: the message is part of the binary, and the values are escaped
 }
 
 // Date formats a day.

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// An Authenticator creates and uses passkeys (Web Authentication, section 6). Its fields control
-// its behavior, so that tests can make it misbehave.
+// An Authenticator creates and uses passkeys (Web Authentication, section 6). Its fields let tests
+// make it misbehave.
 type Authenticator struct {
 	Origin     string // the origin of the requesting page
 	RPID       string // "" means the RPID in the options

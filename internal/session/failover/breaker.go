@@ -10,28 +10,28 @@ import (
 
 // The parameters of the breaker; see the package comment.
 const (
-	window     = time.Second // as many failures as tolerated within this time open the breaker
+	window     = time.Second // the breaker opens if as many failures as tolerated happen within this time
 	tolerated  = 3
-	fewBad     = 2 // this many consecutive failed probes also open it; a single one may be due to a busy machine
+	fewBad     = 2 // the breaker also opens after this many consecutive failed probes
 	probeAway  = 500 * time.Millisecond
 	probeThere = 5 * time.Second
-	fewGood    = 2 // this many consecutive successful probes close it
+	fewGood    = 2 // the breaker closes after this many consecutive successful probes
 	manyGood   = 16
-	flapping   = time.Minute // if it opens again within this time, more successful probes are needed to close it
+	flapping   = time.Minute // if the breaker opens again within this time, more probes must succeed to close it
 )
 
-// A breaker holds what is known about the health of the primary.
+// A breaker records the health of the primary.
 type breaker struct {
-	failures     int // failures since began, which is at most one window ago
-	bad          int // consecutive failed probes while the primary is in use
+	failures     int // number of failures since began, which is at most one window ago
+	bad          int // number of consecutive failed probes while the primary is in use
 	began        time.Time
 	opened       time.Time // when the breaker last opened
 	closed       time.Time
 	cause        string // why the breaker opened
-	good, needed int    // consecutive successful probes since it opened, and how many close it
+	good, needed int    // consecutive successful probes since the breaker opened, and how many of them close it
 }
 
-// A State says whether the primary is unavailable, and why.
+// A State describes whether the primary is unavailable, and why.
 type State struct {
 	Away  bool
 	Since time.Time // when the primary became unavailable; zero if it is available
@@ -70,7 +70,7 @@ func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 	}
 
 	if left := ctx.Err(); left != nil && errors.Is(err, left) {
-		return true // the primary is not to blame, because the caller's context is done
+		return true // the caller's context is done, so the primary is not to blame
 	}
 	s.failed(era, err)
 	return false

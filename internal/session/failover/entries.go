@@ -108,7 +108,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 		switch _, found, err := s.kept(ctx, key); {
 		case found && err == nil:
 			return errConflict()
-		case found: // it was deleted in the fallback, so the primary's copy is outdated
+		case found: // the entry was deleted in the fallback, so the primary's copy is outdated
 			return s.addKept(ctx, key, value, ttl)
 		case err != nil:
 			return err

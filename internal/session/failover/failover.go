@@ -19,10 +19,10 @@
 //
 // # Entries after an outage
 //
-// After an outage, the fallback may still hold entries that were written during the outage. It is
-// said to linger until the longest lifetime of these entries has passed. While it lingers, it is
-// asked before the primary, because its copy of an entry is newer. In other cases the fallback is
-// asked only if the primary does not have an entry.
+// After an outage, the fallback may still hold entries that were written during the outage. It
+// lingers until the longest lifetime of these entries has passed. While the fallback lingers, it is
+// asked before the primary, because its copy of an entry is newer. Otherwise the fallback is asked
+// only if the primary does not have an entry.
 //
 // A Put to the primary removes the copy in the fallback. A CompareAndSwap changes this copy, which
 // expires when the lingering ends, if not before. If an entry is deleted or taken during an outage,
@@ -117,7 +117,7 @@ func New(primary Primary, fallback session.Store, c Config) *Store {
 	s.done, s.close = context.WithCancel(context.Background())
 
 	if s.readLinger() != nil {
-		s.raise(time.Now().Add(c.Longest)) // assume the worst
+		s.raise(time.Now().Add(c.Longest)) // the fallback may hold entries of any age
 	}
 
 	s.probe()

@@ -289,7 +289,7 @@ func TestHotPath(t *testing.T) {
 // TestLog shows that an outage is logged in two lines, with its cause but without secrets.
 func TestLog(t *testing.T) {
 	r := servers.OwnRedis(t, "--requirepass", "hush")
-	w := newWorld(t, r.URL, 10*time.Second) // long, so that only an unreachable server fails
+	w := newWorld(t, r.URL, 10*time.Second) // so long that only an unreachable server fails
 	for range 2 {
 		r.Kill(t)
 		w.put(t, "1", "canary")

@@ -46,8 +46,8 @@ var faults = []fault{
 	}},
 }
 
-// TestFaults shows that no operation fails during any kind of outage. After the outage, all entries
-// are as they were written, deleted, taken or added during it.
+// TestFaults shows that no operation fails during any kind of outage, and that afterwards each
+// entry reflects what was written, deleted, taken or added during the outage.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
@@ -244,7 +244,7 @@ func TestLostAnswers(t *testing.T) {
 	if err := w.Delete(t.Context(), deleted); err != nil {
 		t.Errorf("Delete = %v", err)
 	}
-	r.CLI(t, "SET", deleted.String(), "login:one") // as if a late command had arrived
+	r.CLI(t, "SET", deleted.String(), "login:one") // simulate a command that arrives late
 
 	line.Mend()
 	w.away(t)

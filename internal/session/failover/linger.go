@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// lingerKey is the key of the fallback's entry that says until when the fallback lingers.
+// lingerKey is the key of the fallback's entry with the time until which the fallback lingers.
 var lingerKey = session.Key{Kind: "failover", ID: "until"}
 
 // grain is the precision of the time until which the fallback lingers. It is coarse, so that the
@@ -27,7 +27,7 @@ func (s *Store) lingersFor() time.Duration { return time.Until(time.UnixMicro(s.
 // linger ensures that the fallback lingers long enough for a new entry with the given lifetime.
 func (s *Store) linger(ttl time.Duration) {
 	if s.raise(time.Now().Add(ttl + grain).Truncate(grain).Add(grain)) {
-		s.writeLinger() // if this fails, watchLinger writes it within a second
+		s.writeLinger() // if this fails, watchLinger tries again within a second
 	}
 }
 

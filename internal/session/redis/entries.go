@@ -73,8 +73,8 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return time.Duration(wait) * time.Microsecond, wrap("limiting", key, err)
 }
 
-// once is a command that the client must not retry. The client for a Cluster resends it only if a
-// server redirects it to the server that has the key. In this case the first server has not run it.
+// once is a command that the client must not retry. The client for a Cluster still resends it if a
+// server redirects it to the server that has the key, because the first server has not run it.
 type once struct{ *redis.Cmd }
 
 // NoRetry reports that the client must not retry the command.
@@ -90,7 +90,7 @@ func (s *Store) do(ctx context.Context, args ...any) (any, error) {
 	return s.send(context.Background(), args...)
 }
 
-// run runs a script. It treats ctx like do.
+// run runs a script. It handles ctx as do does.
 func (s *Store) run(ctx context.Context, l *script, key session.Key, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

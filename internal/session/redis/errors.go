@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// withoutArguments returns an error that may be shown. Some errors from servers repeat the arguments of the
-// command, which are keys and values. withoutArguments removes them.
+// withoutArguments returns an error that may be shown. Some errors from servers repeat the
+// arguments of the command, which are keys and values. withoutArguments removes these arguments.
 func withoutArguments(err error) error {
 	if text, _, repeats := strings.Cut(err.Error(), ", with args"); repeats {
 		return errors.New(text)

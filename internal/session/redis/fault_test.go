@@ -131,7 +131,7 @@ func TestRestart(t *testing.T) {
 	k := session.Key{Kind: "code", ID: "1"}
 
 	var all sync.WaitGroup
-	for range 16 { // to open many connections
+	for range 16 { // open many connections
 		all.Go(func() { _, _ = s.Get(t.Context(), k) })
 	}
 	all.Wait()

@@ -1,10 +1,10 @@
 // Package redis keeps sessions in Redis: a single server, a server with Sentinels, or a Cluster.
 //
-// Each operation is a single command, or a single script, on one key. So it is atomic no matter
-// where the key is stored. Keys have the form v1:<kind>:{<id>}, after the prefix from the URL. Each
-// value begins with its kind. If a value begins with another kind, its entry counts as absent. So
-// even if a bug built wrong keys, no feature could read another feature's values. All commands are
-// sent to masters, because a replica may not know yet that an entry was deleted.
+// Each operation is a single command, or a single script, on one key. So it is atomic wherever the
+// key is stored. Keys have the form v1:<kind>:{<id>}, after the prefix from the URL. Each value
+// begins with its kind. If a value begins with another kind, its entry counts as absent. So even if
+// a bug built wrong keys, no feature could read another feature's values. All commands are sent to
+// masters, because a replica may not know yet that an entry was deleted.
 //
 // A command is sent once, and waits at most 250 ms for its response. Without a response, it is
 // unknown whether the command was run. Sending it again could count twice, or conflict with the
@@ -42,8 +42,8 @@ type Config struct {
 	//     does not see the entries of the others
 	URL  string
 	Pool int // maximum number of connections to each server; 0 means 16
-	// Patience is the maximum wait for an answer, and the maximum wait for a free connection before
-	// that. Connecting may take twice as long. 0 means 250 ms.
+	// Patience is the maximum time to wait for a free connection, and then the maximum time to wait
+	// for an answer. Connecting may take twice as long. 0 means 250 ms.
 	Patience time.Duration
 }
 

@@ -54,7 +54,7 @@ func (l location) String() string {
 // encoded.
 const encode = "; in a password, write / ? # @ : % as %2F %3F %23 %40 %3A %25"
 
-// Check returns an error if a URL is invalid, or a file that it names. It does not connect.
+// Check returns an error if a URL, or a file that it names, is invalid. It does not connect.
 func Check(raw string) error {
 	_, err := parse(raw)
 	return err

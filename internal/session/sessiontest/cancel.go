@@ -45,8 +45,8 @@ func cancelled(t *testing.T, s session.Store) {
 	wantAllowed(t, s, limited, rate, 1)
 }
 
-// leaving shows what happens if the contexts of some callers are canceled at random moments. No
-// caller gets the response for another, and no entry is taken twice.
+// leaving cancels the contexts of some callers at random moments. It shows that no caller gets the
+// response for another, and that no entry is taken twice.
 func leaving(t *testing.T, s session.Store) {
 	together(func(i int) {
 		for round := range 20 {

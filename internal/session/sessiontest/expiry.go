@@ -35,8 +35,8 @@ func alive(t *testing.T, do func(life time.Duration) error) (began time.Time, li
 	}
 }
 
-// waitGone waits until check returns true. It fails if that happens before the lifetime has passed,
-// counted from began, or if it never happens.
+// waitGone waits until check returns true. It fails if this happens before the lifetime, which
+// starts at began, has passed, or if it never happens.
 func waitGone(t *testing.T, began time.Time, life time.Duration, check func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

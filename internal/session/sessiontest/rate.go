@@ -48,8 +48,7 @@ func rateReturned(t *testing.T, s session.Store) {
 	wantRefused(t, s, k, rate, 1, time.Hour)
 }
 
-// rateExact shows that of many concurrent callers, exactly as many are allowed as the burst
-// permits.
+// rateExact shows that exactly as many concurrent callers are allowed as the burst permits.
 func rateExact(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: callers / 5, Every: time.Hour}
 	k := key(t, "limit")
