@@ -94,7 +94,7 @@ func (ks *APIKeys) Import(ctx context.Context, k APIKey, dry bool) error {
 // A SubscriberImport holds the fields of a subscriber to import. It needs an Email or a Reference.
 type SubscriberImport struct {
 	Identity
-	Reference string // the caller's name for it; see [Subscriber]
+	Reference string // the backend's own name for the subscriber; see [Subscriber]
 	SubscriberInput
 }
 
@@ -133,4 +133,60 @@ func (rs *Resources) Import(ctx context.Context, projectID string, k *kinds.Kind
 		return Resource{}, err
 	}
 	return rs.create(ctx, projectID, k, kept, values)
+}
+
+// Import creates a webhook with the fields of w. The deliveries are signed with the keys of this
+// installation. If dry is set, Import only checks the fields.
+func (ws *Webhooks) Import(ctx context.Context, w Webhook, dry bool) error {
+	kept := Identity{ID: w.ID, Created: w.Created}
+	events := make([]string, len(w.Events))
+	for i, name := range w.Events {
+		events[i] = string(name)
+	}
+	in := WebhookInput{URL: &w.URL, Name: &w.Name, Events: &events, Enabled: &w.Enabled}
+	if err := errors.Join(kept.normalize(ws.now()), ws.Check(in, true)); err != nil || dry {
+		return err
+	}
+
+	if _, err := ws.SigningKeys(ctx, w.ProjectID); err != nil {
+		return err
+	}
+	made := Webhook{ID: kept.ID, ProjectID: w.ProjectID, Created: kept.Created, Updated: ws.now()}
+	in.apply(&made)
+	defer ws.caches.wants.Clear()
+	return ws.store.CreateWebhook(ctx, made, maxWebhooks)
+}
+
+// Import creates a phone number with the fields of n, except the resource that takes its calls. If dry
+// is set, it only checks them.
+func (ns *PhoneNumbers) Import(ctx context.Context, n PhoneNumber, dry bool) error {
+	kept := Identity{ID: n.ID, Created: n.Created}
+	number, ok := ParseNumber(n.Number)
+	err := kept.normalize(ns.now())
+	if !ok {
+		err = errors.Join(err, problem.BadParam("number", "number must be a phone number such as +4930123456"))
+	}
+	if err != nil || dry {
+		return err
+	}
+	return ns.store.CreateNumber(ctx,
+		PhoneNumber{ID: kept.ID, ProjectID: n.ProjectID, Number: number, Created: kept.Created})
+}
+
+// Import creates an ingest key with the fields of k, so that switches need no other URL than before,
+// except for the host. If dry is set, it only checks the fields.
+func (ks *IngestKeys) Import(ctx context.Context, k IngestKey, dry bool) error {
+	kept := Identity{ID: k.ID, Created: k.Created}
+	errs := []error{kept.normalize(ks.now()), checkText("name", k.Name), checkText("prefix", k.Prefix)}
+	if !hexDigest.MatchString(k.Hash) {
+		errs = append(errs, problem.BadParam("hash", "hash must be a SHA-256 digest in hexadecimal"))
+	}
+	if len(k.Prefix) > 16 {
+		errs = append(errs, problem.BadParam("prefix", "prefix must have at most 16 characters"))
+	}
+	if err := errors.Join(errs...); err != nil || dry {
+		return err
+	}
+	return ks.store.CreateIngestKey(ctx, IngestKey{ID: kept.ID, ProjectID: k.ProjectID, Name: k.Name,
+		Prefix: k.Prefix, Hash: k.Hash, Created: kept.Created, Expires: k.Expires}, nil)
 }

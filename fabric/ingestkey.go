@@ -24,6 +24,7 @@ type IngestKeyStore interface {
 	// CreateIngestKey returns problem.NotFound if the project is unknown, and
 	// problem.Unauthenticated if the caller no longer has the rights in by.
 	CreateIngestKey(ctx context.Context, k IngestKey, by *Rights) error
+	FindIngestKey(ctx context.Context, projectID, id string) (IngestKey, error)
 	FindIngestKeyByHash(ctx context.Context, hash string) (IngestKey, error)
 	ListIngestKeys(ctx context.Context, projectID string, q page.Query) (page.Page[IngestKey], error)
 	// RevokeIngestKey revokes a key. A key that is already revoked is left unchanged.
@@ -72,6 +73,15 @@ func (ks *IngestKeys) Create(
 		return IngestKey{}, "", fmt.Errorf("creating ingest key: %w", err)
 	}
 	return k, secret, nil
+}
+
+// Find returns an ingest key of a project, whether revoked or not.
+func (ks *IngestKeys) Find(ctx context.Context, projectID, id string) (IngestKey, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return IngestKey{}, problem.NoSuch("ingest key")
+	}
+	return ks.store.FindIngestKey(ctx, projectID, id)
 }
 
 // List returns a page of a project's ingest keys, revoked ones included.

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -46,4 +48,26 @@ func (cs *Clients) Import(ctx context.Context, c Client, dry bool) (Client, erro
 	c.Updated = cs.Now()
 	defer cs.recent.Drop(c.ID)
 	return c, cs.store.CreateClient(ctx, c)
+}
+
+// Import creates an upstream provider with the fields of u, except its secret. If dry is set, it only
+// checks them. If the project has a provider of the same name, Import returns problem.Conflict.
+func (us *Upstreams) Import(ctx context.Context, u Upstream, dry bool) error {
+	in := UpstreamInput{Name: &u.Name, Issuer: &u.Issuer, ClientID: &u.ClientID, Enabled: &u.Enabled,
+		Scopes: &u.Scopes, Claims: &u.Claims, SignUp: &u.SignUp, Logout: &u.Logout}
+	err := us.Check(Upstream{}, in)
+	if id, parseErr := uuid.Parse(u.ID); parseErr != nil || id.String() != u.ID {
+		err = errors.Join(err, problem.BadParam("id", "id must be a UUID"))
+	}
+	if err != nil || dry {
+		return err
+	}
+
+	u.Secret, u.Updated = "", us.Now()
+	if u.Created.IsZero() || u.Created.After(u.Updated) {
+		u.Created = u.Updated
+	}
+	u.Created = u.Created.UTC().Truncate(time.Microsecond)
+	defer us.offered.Drop(u.ProjectID)
+	return us.store.CreateUpstream(ctx, u)
 }

@@ -112,30 +112,58 @@ type RetentionStore interface {
 
 // AddRule adds a retention rule to a project. The first deletion follows within an hour.
 func (r *Recordings) AddRule(ctx context.Context, u Rule) (Rule, error) {
-	if err := u.check(); err != nil {
-		return Rule{}, err
-	}
-	if u.SubscriberID != "" {
-		known, err := r.store.HasSubscriber(ctx, u.ProjectID, u.SubscriberID)
-		if err != nil {
-			return Rule{}, err
-		}
-		if !known {
-			return Rule{}, problem.BadParam("subscriber_id", "the project has no subscriber with this id")
-		}
-	}
-
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Rule{}, err
 	}
 	u.ID, u.Created = id.String(), r.now().Truncate(time.Microsecond)
-	return u, r.store.AddRule(ctx, u, maxRules)
+	return u, r.ImportRule(ctx, u, false)
+}
+
+// ImportRule adds a retention rule with its id and time of creation. If dry is set, it only checks the
+// fields, and not whether the subscriber exists.
+func (r *Recordings) ImportRule(ctx context.Context, u Rule, dry bool) error {
+	err := u.check()
+	if !isUUID(u.ID) {
+		err = errors.Join(err, problem.BadParam("id", "id must be a UUID"))
+	}
+	if err != nil || dry {
+		return err
+	}
+
+	if u.SubscriberID != "" {
+		known, err := r.store.HasSubscriber(ctx, u.ProjectID, u.SubscriberID)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return problem.BadParam("subscriber_id", "the project has no subscriber with this id")
+		}
+	}
+	if now := r.now(); u.Created.IsZero() || u.Created.After(now) {
+		u.Created = now
+	}
+	u.Created = u.Created.UTC().Truncate(time.Microsecond)
+	return r.store.AddRule(ctx, u, maxRules)
 }
 
 // Rules returns the retention rules of a project, oldest first.
 func (r *Recordings) Rules(ctx context.Context, projectID string) ([]Rule, error) {
 	return r.store.ListRules(ctx, projectID)
+}
+
+// FindRule returns a retention rule of a project.
+func (r *Recordings) FindRule(ctx context.Context, projectID, id string) (Rule, error) {
+	rules, err := r.Rules(ctx, projectID)
+	if err != nil {
+		return Rule{}, err
+	}
+	for _, u := range rules {
+		if u.ID == id {
+			return u, nil
+		}
+	}
+	return Rule{}, problem.NoSuch("retention rule")
 }
 
 // DeleteRule deletes a retention rule of a project.

@@ -30,6 +30,11 @@ func (s *Keys) CreateIngestKey(ctx context.Context, k fabric.IngestKey, by *fabr
 	})
 }
 
+// FindIngestKey finds a key of a project, whether revoked or not.
+func (s *Keys) FindIngestKey(ctx context.Context, projectID, id string) (fabric.IngestKey, error) {
+	return ingestKeyTable.find(ctx, s.read(), `project_id = $1 AND id = $2`, projectID, id)
+}
+
 // FindIngestKeyByHash finds a key, whether revoked or not.
 func (s *Keys) FindIngestKeyByHash(ctx context.Context, hash string) (fabric.IngestKey, error) {
 	return ingestKeyTable.find(ctx, s.read(), `hash = $1`, hash)

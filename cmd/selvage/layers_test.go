@@ -97,7 +97,7 @@ var layers = map[string][]string{
 	"cmd/selvage/internal/console":  {"cmd/selvage/internal/config"},
 	"cmd/selvage/internal/declared": {"fabric", "fabric/kinds", "idp", "internal/page", "internal/problem"},
 	"cmd/selvage/internal/transfer": {"fabric", "fabric/kinds", "idp", "internal/page", "internal/password",
-		"internal/problem", "keys"},
+		"internal/problem", "keys", "recordings"},
 	"internal/factor":            {"internal/problem", "internal/session"},
 	"internal/factor/factortest": nil,
 	"cmd/selvage/internal/docsite": {"docs", "openapi", "internal/problem", "internal/web", "sdk",

@@ -20,7 +20,7 @@ import (
 )
 
 func (c *commands) exportCommand() *cobra.Command {
-	cmd := cli.Command("export FILE", "Write projects with their keys, clients, subscribers and resources to a file",
+	cmd := cli.Command("export FILE", "Write projects with their people, apps, resources and settings to a file",
 		c.with(c.export))
 	cmd.Long = `Write all projects, or the one that --project names, to a file of JSON lines, which selvage import
 reads with either kind of database. A file named - is stdout.
@@ -28,7 +28,7 @@ reads with either kind of database. A file named - is stdout.
 The file contains the hashes of passwords, API keys and client secrets, so keep it private. It contains no
 logins, tokens, second factors, devices, recordings, calls, messages or audit trail: to move a whole
 installation, use selvage backup or selvage migrate copy. The command prints what else it leaves out, such
-as webhooks, phone numbers and retention rules.`
+as logos and the passwords of SIP gateways.`
 	cmd.Flags().String("project", "", "export only this project, an `id`")
 	return cmd
 }
@@ -40,11 +40,7 @@ func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args 
 	}
 	progress := c.NewProgress("record")
 	conf := transfer.ExportConfig{Fabric: a.Fabric, IDP: a.IDP, Version: c.build.Version, Now: time.Now(),
-		Projects: projects, Step: progress.Step,
-		CountRules: func(ctx context.Context, projectID string) (int, error) {
-			rules, err := a.Store.ListRules(ctx, projectID)
-			return len(rules), err
-		}}
+		Projects: projects, Step: progress.Step, Rules: a.Store.ListRules}
 
 	var sum transfer.Summary
 	write := func(w io.Writer) error {
@@ -62,7 +58,7 @@ func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args 
 	}
 
 	for _, kind := range transfer.Kinds() {
-		fmt.Fprintf(c.Stderr, "%-10s %d\n", kind, sum.Counts[kind])
+		fmt.Fprintf(c.Stderr, "%-14s %d\n", kind, sum.Counts[kind])
 	}
 	for _, what := range slices.Sorted(maps.Keys(sum.Left)) {
 		fmt.Fprintf(c.Stderr, "not exported: %s (%d)\n", what, sum.Left[what])

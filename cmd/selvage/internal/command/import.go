@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/transfer"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
 )
 
 func (c *commands) importCommand() *cobra.Command {
@@ -47,8 +48,10 @@ func (c *commands) importFiles(ctx context.Context, a *app, cmd *cobra.Command, 
 	}()
 
 	dry, _ := cmd.Flags().GetBool("dry-run")
-	run := &importRun{commands: c, to: &transfer.Importer{Fabric: a.Fabric, IDP: a.IDP, Dry: dry},
-		counts: make(map[transfer.Status]int)}
+	// Retention rules need no media, which a node without the recordings service does not have.
+	rules := recordings.New(recordings.Config{Store: a.Store})
+	run := &importRun{commands: c, counts: make(map[transfer.Status]int),
+		to: &transfer.Importer{Fabric: a.Fabric, IDP: a.IDP, Recordings: rules, Dry: dry}}
 	run.progress = c.NewProgress("record")
 	defer run.progress.End()
 

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -13,6 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
 )
 
 // A Summary describes a complete export.
@@ -31,12 +31,12 @@ type ExportConfig struct {
 	Projects []fabric.Project // to export
 	Step     func()           // called after each record
 
-	// CountRules returns the number of retention rules of a project.
-	CountRules func(ctx context.Context, projectID string) (int, error)
+	// Rules returns the retention rules of a project.
+	Rules func(ctx context.Context, projectID string) ([]recordings.Rule, error)
 }
 
-// Export writes projects with their API keys, clients, subscribers and resources to w. Servers may
-// change them meanwhile; the file then has either state of each thing.
+// Export writes projects with all their things to w, see [Kinds]. Servers may change them meanwhile;
+// the file then has either state of each thing.
 func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	out := bufio.NewWriter(w)
 	e := &exporter{c: c, enc: json.NewEncoder(out), sum: Summary{make(map[string]int), make(map[string]int)}}
@@ -52,7 +52,8 @@ func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 
 	for _, p := range c.Projects {
 		for _, part := range []func(context.Context, fabric.Project) error{
-			e.project, e.keys, e.clients, e.subscribers, e.resources, e.left,
+			e.project, e.keys, e.clients, e.subscribers, e.resources,
+			e.numbers, e.webhooks, e.upstreams, e.ingestKeys, e.rules,
 		} {
 			if err := part(ctx, p); err != nil {
 				return e.sum, fmt.Errorf("exporting project %s: %w", p.ID, err)
@@ -207,33 +208,6 @@ func (e *exporter) resource(ctx context.Context, r fabric.Resource) error {
 		Secrets:   r.Secrets != "",
 		Address:   address,
 		Created:   r.Created,
-	})
-}
-
-// left counts what a project has and the file has no place for.
-func (e *exporter) left(ctx context.Context, p fabric.Project) error {
-	f := e.c.Fabric
-	rules, err := e.c.CountRules(ctx, p.ID)
-	if rules > 0 {
-		e.sum.Left["retention rule"] += rules
-	}
-	return errors.Join(err,
-		leave(ctx, e, p, "webhook", f.Webhooks.List, nil),
-		leave(ctx, e, p, "phone number", f.PhoneNumbers.List, nil),
-		leave(ctx, e, p, "upstream provider", e.c.IDP.Upstreams.List, nil),
-		leave(ctx, e, p, "ingest key", f.IngestKeys.List, func(k fabric.IngestKey) bool { return !k.Revoked.IsZero() }),
-	)
-}
-
-// leave counts the items of a project's list as left out, except for those that have ended.
-func leave[T any](ctx context.Context, e *exporter, p fabric.Project, what string,
-	list func(context.Context, string, page.Query) (page.Page[T], error), ended func(T) bool,
-) error {
-	return each(ctx, p.ID, list, func(item T) error {
-		if ended == nil || !ended(item) {
-			e.sum.Left[what]++
-		}
-		return nil
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/recordings"
 )
 
 // A Status is what became of a record.
@@ -39,16 +40,17 @@ type Outcome struct {
 // An Importer creates what records describe. Things that exist are left unchanged, so an import can be
 // repeated.
 type Importer struct {
-	Fabric *fabric.Fabric
-	IDP    *idp.Provider
+	Fabric     *fabric.Fabric
+	IDP        *idp.Provider
+	Recordings *recordings.Recordings // only its retention rules are used
 	// Dry makes the importer check the records and change nothing.
 	Dry bool
 
 	seen map[string]bool // in a dry run: what the records before would have created
 }
 
-// Import creates what a record describes: a *Project, *Key, *Client, *Subscriber or *Resource. After
-// an error that is not about the record, such as a lost database, it returns that error.
+// Import creates what a record describes: a *Project, or a pointer to another of the records. After an
+// error that is not about the record, such as a lost database, it returns that error.
 func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 	var o Outcome
 	var err error
@@ -63,6 +65,16 @@ func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 		o, err = im.subscriber(ctx, r)
 	case *Resource:
 		o, err = im.resource(ctx, r)
+	case *Number:
+		o, err = im.number(ctx, r)
+	case *Webhook:
+		o, err = im.webhook(ctx, r)
+	case *Upstream:
+		o, err = im.upstream(ctx, r)
+	case *IngestKey:
+		o, err = im.ingestKey(ctx, r)
+	case *Rule:
+		o, err = im.rule(ctx, r)
 	}
 	if err == nil {
 		o.Status = cmp.Or(o.Status, Created)

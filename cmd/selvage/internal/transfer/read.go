@@ -74,22 +74,40 @@ func parse(line []byte) (any, error) {
 	if err := json.Unmarshal(line, &head); err != nil {
 		return nil, fmt.Errorf("this is not JSON: %w", err)
 	}
-	var record any
-	switch head.Kind {
-	case kindProject:
-		record = new(Project)
-	case kindKey:
-		record = new(Key)
-	case kindClient:
-		record = new(Client)
-	case kindSubscriber:
-		record = new(Subscriber)
-	case kindResource:
-		record = new(Resource)
-	case kindEnd:
-		record = new(End)
-	default:
+	record := newRecord(head.Kind)
+	if record == nil {
 		return nil, fmt.Errorf("%q is not a kind of record", head.Kind)
 	}
 	return record, unmarshal(line, record)
+}
+
+// newRecord returns a pointer to an empty record, or nil if the kind is unknown.
+func newRecord(kind string) any {
+	switch kind {
+	case kindProject:
+		return new(Project)
+	case kindKey:
+		return new(Key)
+	case kindClient:
+		return new(Client)
+	case kindSubscriber:
+		return new(Subscriber)
+	case kindResource:
+		return new(Resource)
+
+	case kindNumber:
+		return new(Number)
+	case kindWebhook:
+		return new(Webhook)
+	case kindUpstream:
+		return new(Upstream)
+	case kindIngestKey:
+		return new(IngestKey)
+	case kindRule:
+		return new(Rule)
+
+	case kindEnd:
+		return new(End)
+	}
+	return nil
 }

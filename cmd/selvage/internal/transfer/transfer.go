@@ -2,9 +2,9 @@
 // providers.
 //
 // An export is a file of JSON lines. The first line is a [Header], and the last one counts the lines
-// between. Each of these is a project, an API key, a client, a subscriber or a resource. They keep
-// their ids. Secrets are in the file only as hashes. [Export] writes such a file and [Importer]
-// reads it, with any kind of database on either side.
+// between. Each of these is a project or something that belongs to one; see [Kinds]. Everything keeps
+// its id. The file holds secrets only as hashes. [Export] writes such a file and [Importer] reads it,
+// with any kind of database on either side.
 //
 // [Keycloak] and [Auth0] read the exports of these systems into the same records. They report what
 // selvage has no place for.
@@ -47,12 +47,18 @@ const (
 	kindClient     = "client"
 	kindSubscriber = "subscriber"
 	kindResource   = "resource"
+	kindNumber     = "phone_number"
+	kindWebhook    = "webhook"
+	kindUpstream   = "upstream"
+	kindIngestKey  = "ingest_key"
+	kindRule       = "retention_rule"
 	kindEnd        = "end"
 )
 
 // Kinds returns the kinds of records, in the order of a file.
 func Kinds() []string {
-	return []string{kindProject, kindKey, kindClient, kindSubscriber, kindResource}
+	return []string{kindProject, kindKey, kindClient, kindSubscriber, kindResource, kindNumber, kindWebhook,
+		kindUpstream, kindIngestKey, kindRule}
 }
 
 // The records, one for each kind. A Kind is the first member of each, so that people can search for
@@ -147,6 +153,60 @@ type (
 		Secrets   bool         `json:"secrets_left_out,omitempty"` // it has secrets, which are not in the file
 		Address   string       `json:"address,omitempty"`
 		Created   time.Time    `json:"created_at,omitzero"`
+	}
+	// A Number is a record of a [fabric.PhoneNumber].
+	Number struct {
+		Kind       string    `json:"kind"`
+		ID         string    `json:"id"`
+		ProjectID  string    `json:"project_id"`
+		Number     string    `json:"number"`
+		ResourceID string    `json:"resource_id,omitempty"` // takes its calls
+		Created    time.Time `json:"created_at,omitzero"`
+	}
+	// A Webhook is a record of a [fabric.Webhook].
+	Webhook struct {
+		Kind      string             `json:"kind"`
+		ID        string             `json:"id"`
+		ProjectID string             `json:"project_id"`
+		URL       string             `json:"url"`
+		Name      string             `json:"name,omitempty"`
+		Events    []fabric.EventName `json:"events"`
+		Enabled   bool               `json:"enabled"`
+		Created   time.Time          `json:"created_at,omitzero"`
+	}
+	// An Upstream is a record of an [idp.Upstream].
+	Upstream struct {
+		Kind      string `json:"kind"`
+		ID        string `json:"id"`
+		ProjectID string `json:"project_id"`
+		Name      string `json:"name"`
+		Issuer    string `json:"issuer"`
+		ClientID  string `json:"client_id"`
+		Secret    bool   `json:"secret_left_out,omitempty"` // it has a secret, which is not in the file
+		Enabled   bool   `json:"enabled"`
+		idp.UpstreamSettings
+		Created time.Time `json:"created_at,omitzero"`
+	}
+	// An IngestKey is a record of a [fabric.IngestKey].
+	IngestKey struct {
+		Kind      string    `json:"kind"`
+		ID        string    `json:"id"`
+		ProjectID string    `json:"project_id"`
+		Name      string    `json:"name,omitempty"`
+		Prefix    string    `json:"prefix"`
+		Hash      string    `json:"hash"`
+		Expires   time.Time `json:"expires_at,omitzero"`
+		Created   time.Time `json:"created_at,omitzero"`
+	}
+	// A Rule is a record of a [recordings.Rule].
+	Rule struct {
+		Kind         string    `json:"kind"`
+		ID           string    `json:"id"`
+		ProjectID    string    `json:"project_id"`
+		Tag          string    `json:"tag,omitempty"`
+		SubscriberID string    `json:"subscriber_id,omitempty"`
+		Days         int       `json:"days"`
+		Created      time.Time `json:"created_at,omitzero"`
 	}
 )
 

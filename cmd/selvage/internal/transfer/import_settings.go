@@ -1,0 +1,104 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/recordings"
+)
+
+// create runs make for a record, unless the project has a thing with its id. find returns
+// problem.NotFound if it has none.
+func (im *Importer) create(ctx context.Context, o Outcome, projectID string, find func() error,
+	create func() error) (Outcome, error) {
+	if err := im.checkProject(ctx, projectID); err != nil {
+		return o, err
+	}
+	there, err := found(find())
+	if im.occupy(o.Kind, o.ID) || there {
+		o.Status = Exists
+	}
+	if err != nil || o.Status != "" {
+		return o, err
+	}
+	return o, create()
+}
+
+func (im *Importer) number(ctx context.Context, r *Number) (Outcome, error) {
+	numbers := im.Fabric.PhoneNumbers
+	find := func() error {
+		_, err := numbers.Find(ctx, r.ProjectID, r.ID)
+		return err
+	}
+	return im.create(ctx, Outcome{Kind: kindNumber, ID: r.ID, Name: r.Number}, r.ProjectID, find, func() error {
+		err := numbers.Import(ctx, fabric.PhoneNumber{ID: r.ID, ProjectID: r.ProjectID, Number: r.Number,
+			Created: r.Created}, im.Dry)
+		if err != nil || r.ResourceID == "" || im.Dry {
+			return err
+		}
+		_, err = im.Fabric.Routes.AssignPhone(ctx, r.ProjectID, r.ResourceID, r.ID, "calling")
+		return err
+	})
+}
+
+func (im *Importer) webhook(ctx context.Context, r *Webhook) (Outcome, error) {
+	webhooks := im.Fabric.Webhooks
+	find := func() error {
+		_, err := webhooks.Find(ctx, r.ProjectID, r.ID)
+		return err
+	}
+	o := Outcome{Kind: kindWebhook, ID: r.ID, Name: cmp.Or(r.Name, r.URL)}
+	o, err := im.create(ctx, o, r.ProjectID, find, func() error {
+		return webhooks.Import(ctx, fabric.Webhook{ID: r.ID, ProjectID: r.ProjectID, URL: r.URL, Name: r.Name,
+			Events: r.Events, Enabled: r.Enabled, Created: r.Created}, im.Dry)
+	})
+	if o.Status == "" {
+		o.Note = "give its receiver the new signing key, which `selvage webhook key show` prints"
+	}
+	return o, err
+}
+
+func (im *Importer) upstream(ctx context.Context, r *Upstream) (Outcome, error) {
+	upstreams := im.IDP.Upstreams
+	find := func() error {
+		_, err := upstreams.Find(ctx, r.ProjectID, r.ID)
+		return err
+	}
+	o := Outcome{Kind: kindUpstream, ID: r.ID, Name: r.Name}
+	o, err := im.create(ctx, o, r.ProjectID, find, func() error {
+		return upstreams.Import(ctx, idp.Upstream{ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Issuer: r.Issuer,
+			ClientID: r.ClientID, Enabled: r.Enabled, UpstreamSettings: r.UpstreamSettings, Created: r.Created}, im.Dry)
+	})
+	if o.Status == "" && r.Secret {
+		o.Note = "set its secret again, which an export does not contain"
+	}
+	return o, err
+}
+
+func (im *Importer) ingestKey(ctx context.Context, r *IngestKey) (Outcome, error) {
+	keys := im.Fabric.IngestKeys
+	find := func() error {
+		_, err := keys.Find(ctx, r.ProjectID, r.ID)
+		return err
+	}
+	o := Outcome{Kind: kindIngestKey, ID: r.ID, Name: cmp.Or(r.Name, r.Prefix)}
+	return im.create(ctx, o, r.ProjectID, find, func() error {
+		return keys.Import(ctx, fabric.IngestKey{ID: r.ID, ProjectID: r.ProjectID, Name: r.Name, Prefix: r.Prefix,
+			Hash: r.Hash, Expires: r.Expires, Created: r.Created}, im.Dry)
+	})
+}
+
+func (im *Importer) rule(ctx context.Context, r *Rule) (Outcome, error) {
+	find := func() error {
+		_, err := im.Recordings.FindRule(ctx, r.ProjectID, r.ID)
+		return err
+	}
+	o := Outcome{Kind: kindRule, ID: r.ID, Name: cmp.Or(r.Tag, r.SubscriberID, strconv.Itoa(r.Days)+" days")}
+	return im.create(ctx, o, r.ProjectID, find, func() error {
+		return im.Recordings.ImportRule(ctx, recordings.Rule{ID: r.ID, ProjectID: r.ProjectID, Tag: r.Tag,
+			SubscriberID: r.SubscriberID, Days: r.Days, Created: r.Created}, im.Dry)
+	})
+}
