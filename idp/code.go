@@ -126,7 +126,7 @@ func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, h
 		hash = session.Digest(r.Code)
 		code, err = cs.load(ctx, r.Code)
 	case !cs.sealer.Open(r.Code, &sealed):
-		return code, "", invalidGrant("the code is not valid or has expired")
+		return code, "", unknown("the code is not valid or has expired")
 	default:
 		code, hash = sealed.Code, session.Digest(sealed.ID)
 		if !cs.Now().Before(sealed.Expires) {
@@ -147,7 +147,7 @@ func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, h
 // load reads a code's content, which keep stored.
 func (cs *Codes) load(ctx context.Context, code string) (c Code, err error) {
 	if len(code) > 128 {
-		return c, invalidGrant("the code is not valid")
+		return c, unknown("the code is not valid")
 	}
 	value, err := cs.Sessions.Get(ctx, codeKey(code))
 	if err != nil {
@@ -274,15 +274,16 @@ func (cs *Codes) refuse(ctx context.Context, c Client, hash string, uses *Uses, 
 // section 4.5; RFC 6749, section 4.1.2). It first stores the uses of the request, so that a
 // thief who repeats the whole request of a client revokes nothing.
 func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string, uses *Uses) error {
-	if err := uses.Store(ctx); err != nil {
-		return err
-	}
 	first, err := cs.store.FindRedeemedCode(ctx, hash)
 	if errors.Is(err, problem.NotFound) {
-		return invalidGrant("the code is not valid or has expired")
+		return unknown("the code is not valid or has expired")
 	}
 	if err != nil {
 		return fmt.Errorf("reading redeemed code: %w", err)
+	}
+
+	if err := uses.Store(ctx); err != nil {
+		return err
 	}
 	if first.ClientID == c.ID {
 		if err := cs.grants.Revoke(ctx, first.GrantID); err != nil {

@@ -101,13 +101,16 @@ func (as *Assertions) checkProfile(c Client, alg string, to assertionAudience) e
 	return nil
 }
 
-// keep extends the life of a refresh token that is not rotated. token must be the current one.
-func (gs *Grants) keep(ctx context.Context, g Grant, token string) error {
+// keep extends the life of a refresh token that is not rotated, and stores the uses of the request.
+// The token must be the current one.
+func (gs *Grants) keep(ctx context.Context, g Grant, r Refreshing) error {
 	g.IdleUntil = gs.Now().Add(gs.Lifetimes().RefreshIdle)
-	if !sameHash(hashSecret(token), g.RefreshHash) {
+	if !sameHash(hashSecret(r.Token), g.RefreshHash) {
 		return invalidGrant("the refresh token is not valid")
 	}
-	err := gs.store.RotateGrant(ctx, g, g.RefreshHash)
+	err := r.Uses.storeWith(func(due []Use) error {
+		return gs.store.RotateGrant(ctx, g, g.RefreshHash, due...)
+	})
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
 		return invalidGrant("the grant was revoked")
 	}

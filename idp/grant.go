@@ -46,8 +46,8 @@ type GrantStore interface {
 	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
 	// RotateGrant writes the refresh token of an active grant: its hash, Seed, Rotated and
 	// IdleUntil. If the stored hash is no longer old, the token was used before, and RotateGrant
-	// returns problem.Conflict.
-	RotateGrant(ctx context.Context, g Grant, old string) error
+	// returns problem.Conflict. It stores uses in the same transaction, see UseStore.
+	RotateGrant(ctx context.Context, g Grant, old string, uses ...Use) error
 	// RevokeGrant ends a grant and revokes its access tokens, in one transaction.
 	RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error
 }

@@ -39,38 +39,44 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 // send two requests at the same time, or do not receive the response.
 const grace = 10 * time.Second
 
-// Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted scope; ""
-// means all of it. resources must be among those granted (RFC 8707). binding is what the client
-// proved to have, or "": the new access token is bound to it. If the grant is bound, the client must
-// have the same key or certificate, or may have another of the same kind.
+// A Refreshing is a request to exchange a refresh token for new tokens (RFC 6749, section 6).
+type Refreshing struct {
+	Token     string
+	Scope     string   // narrows the granted scope; "" means all of it
+	Resources []string // must be among those granted (RFC 8707)
+	Binding   string   // what the client proved to have, or "": the new access token is bound to it
+	Uses      *Uses    // stored with the new refresh token, or before the grant is revoked
+}
+
+// Refresh replaces a refresh token and mints new tokens. If the grant is bound, the client must have
+// the same key or certificate, or may have another of the same kind.
 //
 // For a short while, a token that was used before yields the same successor again, so that a grant
 // never has more than one current token. After that, using it again revokes the grant (RFC 9700,
 // section 4.14.2).
-func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string,
-	binding string) (TokenSet, error) {
-	id, ok := grantOf(token)
+func (gs *Grants) Refresh(ctx context.Context, c Client, r Refreshing) (TokenSet, error) {
+	id, ok := grantOf(r.Token)
 	if !ok {
-		return TokenSet{}, invalidGrant("the refresh token is not valid")
+		return TokenSet{}, unknown("the refresh token is not valid")
 	}
 	g, err := gs.findRefreshable(ctx, c, id.String())
 	if err != nil {
 		return TokenSet{}, err
 	}
 
-	if !c.mayRefresh(g.Binding, binding) {
+	if !c.mayRefresh(g.Binding, r.Binding) {
 		return TokenSet{}, invalidGrant("the refresh token is bound to a key or certificate that the request lacks")
 	}
-	if err := c.checkBinding(binding); err != nil {
+	if err := c.checkBinding(r.Binding); err != nil {
 		return TokenSet{}, err
 	}
 
 	// Check the scope, audience and subscriber before using the token up.
-	scope, err := narrowed(c.only(g.Scope), rawScope)
+	scope, err := narrowed(c.only(g.Scope), r.Scope)
 	if err != nil {
 		return TokenSet{}, err
 	}
-	audience, err := gs.grantedAudience(c, g.Resources, resources)
+	audience, err := gs.grantedAudience(c, g.Resources, r.Resources)
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -82,27 +88,32 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 		return TokenSet{}, err
 	}
 
-	next, err := gs.renew(ctx, c, g, token)
+	next, err := gs.renew(ctx, c, g, r)
 	if err != nil {
 		return TokenSet{}, err
 	}
 
 	gs.Observe("token_" + GrantRefresh)
 	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true,
-		binding: binding})
+		binding: r.Binding})
 }
 
 // renew uses a refresh token and returns its successor, or "" if the client's tokens are not
 // rotated.
-func (gs *Grants) renew(ctx context.Context, c Client, g Grant, token string) (next string, err error) {
+func (gs *Grants) renew(ctx context.Context, c Client, g Grant, r Refreshing) (next string, err error) {
 	if c.keepsRefreshToken() {
-		return "", gs.keep(ctx, g, token)
+		return "", gs.keep(ctx, g, r)
 	}
-	next, err = gs.rotate(ctx, g, token)
-	if errors.Is(err, problem.Conflict) {
-		return gs.retry(ctx, c, g.ID, token)
+	next, err = gs.rotate(ctx, g, r)
+	if !errors.Is(err, problem.Conflict) {
+		return next, err
 	}
-	return next, err
+	// The rotation stored nothing. A replay of the whole request must neither get the successor nor
+	// revoke the grant.
+	if err := r.Uses.Store(ctx); err != nil {
+		return "", err
+	}
+	return gs.retry(ctx, c, g.ID, r.Token)
 }
 
 // checkFabricAccess returns an error if a client would get a fabric token although the subscriber
@@ -121,17 +132,19 @@ func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) erro
 	return nil
 }
 
-// rotate replaces the refresh token of a grant. If token is not the current one, it returns
-// problem.Conflict.
-func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next string, err error) {
+// rotate replaces the refresh token of a grant, and stores the uses of the request. If the token is
+// not the current one, it stores nothing and returns problem.Conflict.
+func (gs *Grants) rotate(ctx context.Context, g Grant, r Refreshing) (next string, err error) {
 	seed := randomToken()
 	if g.Seed, err = gs.Ring.SealSecret(SeedName(g.ID), []byte(seed)); err != nil {
 		return "", err
 	}
-	next = refreshAfter(token, seed)
+	next = refreshAfter(r.Token, seed)
 	g.RefreshHash, g.Rotated = hashSecret(next), gs.Now()
 	g.IdleUntil = g.Rotated.Add(gs.Lifetimes().RefreshIdle)
-	return next, gs.store.RotateGrant(ctx, g, hashSecret(token))
+	return next, r.Uses.storeWith(func(due []Use) error {
+		return gs.store.RotateGrant(ctx, g, hashSecret(r.Token), due...)
+	})
 }
 
 // retry handles a refresh token that is not the current one. Within the grace period it returns the
@@ -177,7 +190,7 @@ func SeedName(id string) string { return "seed of " + id }
 func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Grant, error) {
 	g, err := gs.store.FindGrant(ctx, id)
 	if errors.Is(err, problem.NotFound) {
-		return g, invalidGrant("the refresh token is not valid")
+		return g, unknown("the refresh token is not valid")
 	}
 	if err != nil {
 		return g, fmt.Errorf("reading grant: %w", err)

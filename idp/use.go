@@ -2,6 +2,7 @@ package idp
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -32,6 +33,13 @@ type Uses struct {
 
 // Uses returns an empty Uses.
 func (as *Assertions) Uses() *Uses { return &Uses{store: as.Store.Uses} }
+
+// ErrUnknown is the error for a code or a refresh token that was never issued, joined to the
+// problem that the client sees.
+var ErrUnknown = errors.New("no such code or refresh token")
+
+// unknown returns the error for a code or a refresh token that was never issued.
+func unknown(why string) error { return errors.Join(invalidGrant(why), ErrUnknown) }
 
 // Add adds a use.
 func (u *Uses) Add(use Use) { u.due = append(u.due, use) }

@@ -132,14 +132,32 @@ func (s *Grants) FindGrant(ctx context.Context, id string) (idp.Grant, error) {
 
 // RotateGrant writes the refresh token of a grant, if the hash of the stored token equals old. A
 // [problem.Conflict] means that the previous token was used before, or that the grant was revoked.
-func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string) error {
-	return s.once(ctx, audit.None("a use that replaces tokens"), func(t tx) error {
+// If one of uses is already stored, the error is the Refusal of the use.
+func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string, uses ...idp.Use) error {
+	run := s.once
+	if len(uses) > 0 {
+		run = s.change
+	}
+	err := run(ctx, audit.None("a use that replaces tokens"), func(t tx) error {
+		if len(uses) > 0 {
+			query, args := insertUses(uses)
+			if err := t.Later(ctx, query, args...); err != nil {
+				return fmt.Errorf("inserting uses: %w", err)
+			}
+		}
+
 		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, seed = $4, rotated = $5, idle_until = $6
 			WHERE id = $1 AND refresh_hash = $2 AND revoked = 0`,
 			g.ID, old, g.RefreshHash, g.Seed, micros(g.Rotated), micros(g.IdleUntil))
 		return requireRowOr(problem.New(problem.Conflict, "token_reused", "the refresh token was used before"),
 			res, err, "grant")
 	})
+	if isUnique(err) {
+		if refusal := s.findRefusal(ctx, uses); refusal != nil {
+			return refusal
+		}
+	}
+	return err
 }
 
 // RevokeGrant ends a grant and its access tokens. An unknown or revoked grant is not an error.

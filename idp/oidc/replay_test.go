@@ -1,6 +1,7 @@
 package oidc_test
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
@@ -87,6 +88,77 @@ func TestConcurrentReplays(t *testing.T) {
 	got := b.userinfo("DPoP", tokens[0], b.proof("GET", "/oauth/userinfo", tokens[0]))
 	if got.status != http.StatusOK {
 		t.Errorf("userinfo: %d %s", got.status, got.body)
+	}
+}
+
+// TestReplayedRefresh shows that a thief who repeats the whole request for a refresh neither gets
+// the new tokens nor revokes the grant, whether or not the client's tokens are rotated.
+func TestReplayedRefresh(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, nil)
+	token := text(b.post(t, "/oauth/token", b.redemption(b.code(t))).json(t)["refresh_token"])
+	kept := b.asserted(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
+	proof := b.tokenProof()
+	if got := w.postProven("/oauth/token", proof, kept); got.status != http.StatusOK {
+		t.Fatalf("refreshing: %d %s", got.status, got.body)
+	}
+	wantInvalidClient(t, "the bank's request again", w.postProven("/oauth/token", proof, kept))
+	if got := b.post(t, "/oauth/token", kept); got.status != http.StatusOK {
+		t.Errorf("the bank's next refresh: %d %s", got.status, got.body)
+	}
+
+	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "offline_access"} })
+	app := w.holder()
+	first := app.tokens(c, w.browser().code(c, "scope", "openid offline_access")).json(t)
+	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {c.ID},
+		"refresh_token": {text(first["refresh_token"])}}
+	proof = app.proof("POST", "/oauth/token", "")
+	next := w.postProven("/oauth/token", proof, form).json(t)
+	for range 2 { // the second time after the session store was emptied
+		if got := w.postProven("/oauth/token", proof, form); got.json(t)["error"] != "invalid_dpop_proof" {
+			t.Errorf("the app's request again: %d %s", got.status, got.body)
+		}
+		w.empty()
+	}
+	form.Set("refresh_token", text(next["refresh_token"]))
+	got := w.postProven("/oauth/token", app.proof("POST", "/oauth/token", ""), form)
+	if got.status != http.StatusOK {
+		t.Errorf("the app's next refresh: %d %s", got.status, got.body)
+	}
+}
+
+// TestInventedCodeWritesNothing shows that a request which anyone can make, without a secret and with
+// an invented code or refresh token, does not use up its proof. A request with a real code does.
+func TestInventedCodeWritesNothing(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "offline_access"} })
+	h := w.holder()
+	proof := h.proof("POST", "/oauth/token", "")
+	redeem := func(code, verifier string) reply {
+		return w.postProven("/oauth/token", proof, url.Values{"grant_type": {"authorization_code"}, "code": {code},
+			"client_id": {c.ID}, "redirect_uri": {callback}, "code_verifier": {verifier}})
+	}
+	refresh := func(token string) reply {
+		return w.postProven("/oauth/token", proof, url.Values{"grant_type": {"refresh_token"},
+			"client_id": {c.ID}, "refresh_token": {token}})
+	}
+	unissued := base64.RawURLEncoding.EncodeToString(make([]byte, 16)) + "." + strings.Repeat("A", 26)
+	for name, got := range map[string]reply{
+		"a code": redeem("x", verifier), "a sealed code": redeem("x..y", verifier),
+		"a stored code": redeem(strings.Repeat("A", 26), verifier),
+		"a token":       refresh("x"), "a token of an unknown grant": refresh(unissued),
+	} {
+		if got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_grant" {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+
+	code := w.browser().code(c, "scope", "openid offline_access")
+	if got := redeem(code, strings.Repeat("x", 43)); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("the wrong verifier: %d %s", got.status, got.body)
+	}
+	if got := redeem(code, verifier); got.json(t)["error"] != "invalid_dpop_proof" {
+		t.Errorf("the proof of a refused request with a real code: %d %s", got.status, got.body)
 	}
 }
 

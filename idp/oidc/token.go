@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -75,8 +76,9 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 	}
 	audit.As(r.Context(), audit.Client, c.ID)
 	set, err := s.grantTo(r, c, uses, grant)
-	if err != nil {
-		// A refused request also uses up its assertion and its proof.
+	if err != nil && (c.AuthMethod != idp.AuthNone || !errors.Is(err, idp.ErrUnknown)) {
+		// A refused request also uses up its assertion and its proof. Requests that anyone can make
+		// write nothing: those of public clients with an invented code.
 		if used := uses.Store(r.Context()); used != nil {
 			return idp.TokenSet{}, used
 		}
@@ -100,7 +102,7 @@ func (s *server) grantTo(r *http.Request, c idp.Client, uses *idp.Uses, grant gr
 		return idp.TokenSet{}, err
 	}
 
-	if kind != idp.GrantCode { // whose transaction stores the uses
+	if kind != idp.GrantCode && kind != idp.GrantRefresh { // whose transactions store the uses
 		if err := uses.Store(r.Context()); err != nil {
 			return idp.TokenSet{}, err
 		}
@@ -141,7 +143,8 @@ func (s *server) grantRefresh(r *http.Request, c idp.Client, p proven) (idp.Toke
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Grants.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"], p.binding)
+	return s.Grants.Refresh(r.Context(), c, idp.Refreshing{Token: token, Scope: r.Form.Get("scope"),
+		Resources: r.Form["resource"], Binding: p.binding, Uses: p.uses})
 }
 
 // grantClient serves grant_type=client_credentials (RFC 6749, section 4.4).

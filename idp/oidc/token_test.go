@@ -215,7 +215,7 @@ func TestRefreshParallel(t *testing.T) {
 			if i%2 == 1 {
 				p = other
 			}
-			set, err := p.Grants.Refresh(t.Context(), c, first, "", nil, "")
+			set, err := p.Grants.Refresh(t.Context(), c, idp.Refreshing{Token: first})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -273,7 +273,8 @@ func TestRefreshGrace(t *testing.T) {
 			return w.wantRefresh(p, stranger, used, "")
 		}, true},
 		{"for more than was granted", func(p *idp.Provider, used, _ string) error {
-			if _, err := p.Grants.Refresh(t.Context(), c, used, "openid email", nil, ""); err == nil {
+			old := idp.Refreshing{Token: used, Scope: "openid email"}
+			if _, err := p.Grants.Refresh(t.Context(), c, old); err == nil {
 				return errors.New("a wider scope is granted")
 			}
 			return nil
@@ -328,7 +329,7 @@ func TestRefreshGraceRevoked(t *testing.T) {
 // wantRefresh refreshes token on node p. It returns an error unless the new refresh token is want, or the
 // refresh is refused if want is "".
 func (w *world) wantRefresh(p *idp.Provider, c idp.Client, token, want string) error {
-	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil, "")
+	set, err := p.Grants.Refresh(context.Background(), c, idp.Refreshing{Token: token})
 	if set.RefreshToken != want || (err == nil) != (want != "") {
 		return fmt.Errorf("the refresh returned %q, %v, want %q", set.RefreshToken, err, want)
 	}
