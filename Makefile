@@ -53,7 +53,7 @@ attack: ## the attacks, on SQLite and PostgreSQL, and two nodes on PostgreSQL an
 
 faults: ## kills, races, and lost databases and nodes; LONG=1 takes as long as a release requires
 	@$(MAKE) --no-print-directory test PARTS="faults-on-sqlite faults-on-postgres faults-on-redis \
-		outages-on-sqlite nodes-on-redis nodes-on-cluster"
+		outages-on-sqlite cluster-on-cluster nodes-on-redis nodes-on-cluster"
 
 race: ## every script under the race detector, commands included
 	@$(MAKE) --no-print-directory test PARTS=race

@@ -61,6 +61,7 @@ var placements = []placement{
 	{suite: "nodes", backend: "redis", seconds: 105},
 	{suite: "nodes", backend: "cluster", seconds: 60},
 	{suite: "outages", backend: "sqlite", seconds: 104},
+	{suite: "cluster", backend: "cluster", seconds: 70},
 	{suite: "media", backend: "sqlite", seconds: 60},
 	{suite: "firefox", backend: "sqlite", seconds: 60},
 	{suite: "contract", backend: "sqlite", seconds: 40},
@@ -228,7 +229,7 @@ func packages() []string {
 	excluded := listPackages(computing...)
 	excluded = append(excluded, listPackages("./test/...", "./bench/...")...)
 	included := slices.DeleteFunc(listPackages("./..."), func(p string) bool { return slices.Contains(excluded, p) })
-	return append(included, "./test/harness", "./test/servers/...")
+	return append(included, "./test/harness", "./test/history", "./test/servers/...")
 }
 
 // racedPackages lists the packages whose tests run with the race detector: all but the command,

@@ -96,6 +96,8 @@ func (b *balancer) handler(transport http.RoundTripper) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
 		Transport: balancing{b, transport},
+		// A client learns that its answer is lost, as it would without a proxy.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 }
 

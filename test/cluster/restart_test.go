@@ -1,0 +1,107 @@
+package cluster
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// restartNodes restarts each node in turn while requests arrive at a steady rate. None may fail.
+func (c *Cluster) restartNodes(t *testing.T) {
+	rate, turns := 100, 1 // requests a second
+	if long() {
+		rate, turns = 500, 10
+	}
+	r := newRequests(t, c, rate)
+	for range turns {
+		for _, node := range c.Each {
+			if err := node.Stop(t); err != nil {
+				t.Errorf("a stopped node: %v", err)
+			}
+			node.Restart(t)
+			harness.Eventually(t, patience, "the node to be ready", func() error {
+				a, err := node.TryURL("GET", node.Ops+"/readyz")
+				return errors.Join(err, a.StatusIs(http.StatusOK))
+			})
+		}
+	}
+	r.end(t)
+}
+
+// requests are sent to a cluster at a steady rate, whether or not earlier ones were answered.
+type requests struct {
+	stop chan struct{}
+	work sync.WaitGroup
+
+	mu     sync.Mutex
+	sent   int
+	failed []error
+}
+
+func newRequests(t *testing.T, c *Cluster, rate int) *requests {
+	t.Helper()
+	p := c.NewProject(t)
+	client := p.NewClient(t, "web", "--first-party", "--access-token", "fabric")
+	tokens, b := client.SignIn(t, p.NewSubscriber(t), scope)
+	turns := []func() error{
+		func() error { return answered(c.Try("GET", "/subscriber/info", harness.Bearer(tokens.AccessToken))) },
+		func() error { return answered(c.Try("GET", "/api/fabric/resources", p.Basic())) },
+		func() error {
+			f := client.NewFlow(scope)
+			code, err := f.QuickCode(b.Cookies())
+			if err == nil {
+				_, err = f.QuickRedeem(code)
+			}
+			return err
+		},
+	}
+
+	r := &requests{stop: make(chan struct{})}
+	r.work.Go(func() {
+		next := time.NewTicker(time.Second / time.Duration(rate))
+		defer next.Stop()
+		for n := 0; ; n++ {
+			r.work.Go(func() { r.record(turns[n%len(turns)]()) })
+			select {
+			case <-r.stop:
+				return
+			case <-next.C:
+			}
+		}
+	})
+	return r
+}
+
+// answered returns an error unless an answer has status 200.
+func answered(a harness.Answer, err error) error {
+	if err != nil {
+		return err
+	}
+	return a.StatusIs(http.StatusOK)
+}
+
+func (r *requests) record(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sent++; err != nil {
+		r.failed = append(r.failed, err)
+	}
+}
+
+// end stops the requests, and fails the test if one has failed.
+func (r *requests) end(t *testing.T) {
+	t.Helper()
+	close(r.stop)
+	r.work.Wait()
+	t.Logf("%d requests", r.sent)
+	if len(r.failed) > 0 {
+		t.Errorf("%d of %d requests failed, such as %v", len(r.failed), r.sent, r.failed[0])
+	}
+	if r.sent == 0 {
+		t.Error("no request was sent")
+	}
+}

@@ -1,0 +1,108 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// grace is how long a used refresh token still returns its successor.
+const grace = 10 * time.Second
+
+// A History records the requests about one login, and their answers.
+type History struct {
+	began time.Time
+
+	mu     sync.Mutex
+	all    []porcupine.Operation
+	faults []error
+}
+
+// New returns an empty History.
+func New() *History { return &History{began: time.Now()} }
+
+// Ask makes a request for a client, records it and returns its output. A request without an answer,
+// or with status 503, is recorded as Unknown. Any other refusal than invalid_grant is a fault.
+func (h *History) Ask(client int, in Use, do func() (harness.Tokens, error)) string {
+	call := time.Since(h.began)
+	tokens, err := do()
+	done := time.Since(h.began)
+
+	var r *harness.Refusal
+	out := tokens.RefreshToken
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch refused := errors.As(err, &r); {
+	case err == nil:
+	case refused && r.Code == "invalid_grant":
+		out = Refused
+	case refused && r.Status != 503:
+		out = Unknown
+		h.faults = append(h.faults, fmt.Errorf("a use of %+v: %w", in, err))
+	default:
+		out = Unknown
+	}
+
+	op := porcupine.Operation{ClientId: client, Input: in, Output: out, Call: int64(call), Return: int64(done)}
+	if out == Unknown {
+		op.Return = math.MaxInt64 // it may still take effect
+	}
+	h.all = append(h.all, op)
+	return out
+}
+
+// Check returns an error unless some order of the uses explains all answers.
+func (h *History) Check(m Model) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.faults != nil {
+		return errors.Join(h.faults...)
+	}
+
+	m.Graceful = time.Since(h.began) < grace
+	few := merged(h.all)
+	if got := porcupine.CheckOperationsTimeout(m.model(), few, time.Minute); got != porcupine.Ok {
+		return fmt.Errorf("no order of the uses explains %d answers (%s): %+v", len(h.all), got, few)
+	}
+	return nil
+}
+
+// merged returns at most two operations for each input and output, because more of them add
+// nothing. The first operation ends when the first of the merged operations has ended. The last
+// begins when all have begun. The others fit in between.
+func merged(all []porcupine.Operation) (few []porcupine.Operation) {
+	type same struct{ in, out any }
+	first, last := map[same]porcupine.Operation{}, map[same]porcupine.Operation{}
+
+	for _, op := range all {
+		key := same{op.Input, op.Output}
+		f, seen := first[key]
+		if !seen {
+			first[key] = op
+			continue
+		}
+		l, twice := last[key]
+		if !twice {
+			l = f
+		}
+		f.Call, f.Return = min(f.Call, op.Call), min(f.Return, op.Return)
+		l.Call, l.Return = max(l.Call, op.Call), max(l.Return, op.Return)
+		first[key], last[key] = f, l
+	}
+
+	for key, op := range first {
+		op.ClientId = len(few) // one client each, since they overlap
+		few = append(few, op)
+		if l, twice := last[key]; twice {
+			l.ClientId = len(few)
+			few = append(few, l)
+		}
+	}
+	return few
+}
