@@ -162,7 +162,7 @@ func (r *Recordings) Sweep(ctx context.Context) error {
 		r.retain(ctx),
 		r.store.SweepRecordings(ctx, r.now().Add(-StubLife)),
 		r.sweepCallbacks(ctx),
-		r.store.ReadNumbers(ctx),
+		r.store.IndexRecordings(ctx),
 		r.media.Sweep(ctx, r.store.MediaInUse),
 	)
 }

@@ -1,6 +1,7 @@
 package recordings
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -124,6 +125,7 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 	if err != nil {
 		return Description{}, err
 	}
+	d.Name = fileName(cmp.Or(d.Name, d.Path))
 	return d, r.Check(d)
 }
 

@@ -64,6 +64,7 @@ type Metadata struct {
 	ConferenceSid string
 	From, To      string
 	Direction     string    // a member of Directions, or ""
+	Name          string    // of the file, as its sender named it; "" if unknown
 	Source        string    // a member of Sources
 	Track         string    // a member of Tracks
 	StartTime     time.Time // zero if unknown
@@ -123,6 +124,7 @@ type Filter struct {
 	ConferenceSid  string    // "" means any
 	CallBegins     string    // prefix of the call id; also sorts by call id; "" means any
 	Party          string    // caller or callee: a number, the end of a number, or an address; "" means any
+	Name           string    // beginnings of words, see Metadata.Words; "" means any
 	Direction      string    // a member of Directions; "" means any
 	CreatedFrom    time.Time // inclusive; zero means any
 	CreatedBefore  time.Time // exclusive; zero means any

@@ -156,10 +156,12 @@ type Store interface {
 	// FindRecording returns problem.NotFound.
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
 	// ListRecordings returns a page, newest first, or sorted by call id if the filter has
-	// CallBegins. If too many numbers end with the digits of Party, it returns problem.Invalid.
+	// CallBegins. If too many numbers end with the digits of Party, or Name has no words, it returns
+	// problem.Invalid.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
-	// ReadNumbers prepares recordings that an older version stored for the search by number.
-	ReadNumbers(ctx context.Context) error
+	// IndexRecordings prepares recordings that an older version stored for the searches by number and
+	// by name.
+	IndexRecordings(ctx context.Context) error
 	// FindRecordingsBeginning returns at most fifty recordings of the project whose Sids begin with
 	// sid and which are not deleted.
 	FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]Recording, error)

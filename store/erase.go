@@ -185,10 +185,15 @@ func eraseRecordings(
 		err := t.Later(ctx, `UPDATE recordings SET deleted = CASE WHEN deleted = 0 THEN $2 ELSE deleted END,
 				updated = $3, waits = CASE WHEN $2 = 0 THEN waits ELSE 0 END,
 				callback_url = CASE WHEN $2 = 0 THEN callback_url ELSE '' END,
-				from_address = $4, to_address = $5, from_tail = $6, to_tail = $7 WHERE id = $1`,
+				from_address = $4, to_address = $5, from_tail = $6, to_tail = $7, name = '', words = NULL
+			WHERE id = $1`,
 			r.id, deleted, micros(now), from, to, recordings.Tail(from), recordings.Tail(to))
 		if err != nil {
 			return fmt.Errorf("erasing recording: %w", err)
+		}
+		// IndexRecordings adds the words that remain.
+		if err := t.Later(ctx, `DELETE FROM recording_words WHERE recording_id = $1`, r.id); err != nil {
+			return fmt.Errorf("erasing words: %w", err)
 		}
 	}
 

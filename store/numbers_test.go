@@ -77,17 +77,17 @@ func TestSearchByTooShortEnd(t *testing.T) {
 	}
 }
 
-func TestReadNumbers(t *testing.T) { EachDatabase(t, testReadNumbers) }
+func TestIndexRecordings(t *testing.T) { EachDatabase(t, testIndexRecordings) }
 
-// testReadNumbers shows that recordings stored by an earlier version are found by number after
-// ReadNumbers.
-func testReadNumbers(t *testing.T, c Config) {
+// testIndexRecordings shows that recordings stored by an earlier version are found by number after
+// IndexRecordings.
+func testIndexRecordings(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
-	for range numbersBatch + 1 {
+	for range indexBatch + 1 {
 		addFrom(t, s, "+1 415 555 0134")
 	}
 	err := s.db.Once(t.Context(), func(tx database.Tx) error {
-		_, err := tx.Exec(t.Context(), `UPDATE recordings SET from_tail = NULL, to_tail = NULL`)
+		_, err := tx.Exec(t.Context(), `UPDATE recordings SET from_tail = NULL, to_tail = NULL, words = NULL`)
 		return err
 	})
 	if err != nil {
@@ -96,12 +96,12 @@ func testReadNumbers(t *testing.T, c Config) {
 	if found := partiesOf(t, s, "5550134"); len(found) != 0 {
 		t.Errorf("%d recordings are found before they were read", len(found))
 	}
-	if err := s.ReadNumbers(t.Context()); err != nil {
+	if err := s.IndexRecordings(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if p, err := s.ListRecordings(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: "p"},
-		Party: "5550134"}, page.Query{Size: 1000}); err != nil || len(p.Items) != numbersBatch+1 {
-		t.Errorf("%d recordings are found, %v, want %d", len(p.Items), err, numbersBatch+1)
+		Party: "5550134"}, page.Query{Size: 1000}); err != nil || len(p.Items) != indexBatch+1 {
+		t.Errorf("%d recordings are found, %v, want %d", len(p.Items), err, indexBatch+1)
 	}
 }
 

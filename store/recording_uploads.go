@@ -61,6 +61,9 @@ func (s *Recordings) addRecording(
 			t.event.Drop()
 			return err
 		}
+		if err := t.indexAdded(ctx, kept, r); err != nil {
+			return err
+		}
 
 		t.event.Target.ID = kept.ID
 		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid, "source", string(kept.Source),
@@ -84,6 +87,14 @@ func (s *Recordings) addRecording(
 		return nil
 	})
 	return kept, added, err
+}
+
+// indexAdded writes the words of a recording that is new, or that an arrival has completed.
+func (t tx) indexAdded(ctx context.Context, kept, arrived recordings.Recording) error {
+	if kept.ID != arrived.ID {
+		return t.replaceWords(ctx, kept)
+	}
+	return t.addWords(ctx, kept.ProjectID, kept.ID, kept.Metadata.Words())
 }
 
 // settleRecording completes the waiting recording. If none is waiting, it inserts one. If the
@@ -111,8 +122,8 @@ func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identit
 	if err != nil {
 		return false, err
 	}
-	values = append(values, flagsOf(r), null(identity))
-	res, err := t.Exec(ctx, `INSERT INTO recordings (`+recordingTable.columns+`, flags, identity)
+	values = append(values, flagsOf(r), null(identity), wordsOf(r.Metadata))
+	res, err := t.Exec(ctx, `INSERT INTO recordings (`+recordingTable.columns+`, flags, identity, words)
 		VALUES (`+params(0, len(values))+`) ON CONFLICT (project_id, identity) WHERE deleted = 0 DO NOTHING`, values...)
 	if isForeignKey(err) {
 		return false, problem.NoSuch("project")
@@ -140,7 +151,7 @@ func (t tx) completeRecording(
 		r.Frames, r.Bytes, r.SHA256, strings.Join(r.Repairs, "\n"), r.Price, micros(r.Updated),
 		g.From, g.To, g.Direction, g.Source, g.Track, micros(g.StartTime),
 		r.ProjectID, levelsOf(r), flagsOf(r), r.Callback.URL, strings.Join(r.Callback.Events, " "), r.Callback.Method,
-		recordings.Tail(g.From), recordings.Tail(g.To),
+		recordings.Tail(g.From), recordings.Tail(g.To), g.Name,
 	}}
 	w.waitsFor(r.ProjectID, a)
 	// If several recordings are waiting, complete one with the same track or, if there is none, one
@@ -154,7 +165,7 @@ func (t tx) completeRecording(
 			callback_method = CASE WHEN $24 = '' THEN callback_method ELSE $26 END,
 			from_address = COALESCE(NULLIF($15, ''), from_address), to_address = COALESCE(NULLIF($16, ''), to_address),
 			from_tail = CASE WHEN $15 = '' THEN from_tail ELSE $27 END,
-			to_tail = CASE WHEN $16 = '' THEN to_tail ELSE $28 END,
+			to_tail = CASE WHEN $16 = '' THEN to_tail ELSE $28 END, name = COALESCE(NULLIF($29, ''), name),
 			direction = COALESCE(NULLIF($17, ''), direction), source = COALESCE(NULLIF($18, ''), source),
 			track = COALESCE(NULLIF($19, ''), track), start_time = COALESCE(NULLIF(CAST($20 AS BIGINT), 0), start_time)
 		WHERE id = (SELECT id FROM recordings WHERE `+w.String()+`

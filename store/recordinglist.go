@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/uuid7"
@@ -24,7 +23,11 @@ func (s *Recordings) ListRecordings(
 	if err != nil {
 		return page.Page[recordings.Recording]{}, err
 	}
-	l := recordingListing(f, q.From, tails)
+	words, err := s.wordsFor(ctx, f)
+	if err != nil {
+		return page.Page[recordings.Recording]{}, err
+	}
+	l := recordingListing(f, q.From, tails, words)
 	if f.CallBegins != "" && q.From != "" {
 		call, err := s.callOf(ctx, f.ProjectID, q.From)
 		if err != nil {
@@ -100,8 +103,11 @@ func (s span) startAtCall(call, id string) []any {
 
 // recordingListing returns the listing of the recordings that match a filter. It reads an index in
 // order, so that the cost of a page does not depend on the number of recordings. Fields of the
-// filter that are not in the index become checks. tails is the result of tailsOf.
-func recordingListing(f recordings.Filter, from string, tails []string) listing[recordings.Recording] {
+// filter that are not in the index become checks. tails is the result of tailsOf, and words that of
+// wordsFor.
+func recordingListing(
+	f recordings.Filter, from string, tails []string, words wordSearch,
+) listing[recordings.Recording] {
 	l := recordingTable.listing(from)
 	l.within, l.desc = createdRange(f), true
 	l.start = l.within.startAt(from)
@@ -117,7 +123,7 @@ func recordingListing(f recordings.Filter, from string, tails []string) listing[
 	}
 	l.where = matching(indexed)
 	l = ofDuration(l, f)
-	l = marked(l, f)
+	l = marked(l, f, words.drives(f))
 
 	switch {
 	case f.CallBegins != "":
@@ -125,7 +131,7 @@ func recordingListing(f recordings.Filter, from string, tails []string) listing[
 	case f.Party != "":
 		l.ways = l.where.parties(f.Party, tails)
 	}
-	return ofSubscriber(l, f)
+	return words.byWords(ofSubscriber(l, f, words.drives(f)), f)
 }
 
 // byCall changes the listing to list recordings by call, in the order of the index, so that a page
@@ -151,13 +157,16 @@ func byCall(
 const hasTag = `EXISTS (SELECT 1 FROM recording_tags WHERE project = $%d AND tag = $%d AND recording_id = id)`
 
 // marked restricts a listing to recordings with the filter's tag, and to those on hold. If the filter
-// has no other condition with an index of its own, it reads them in the order of the tags.
-func marked(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
-	plain := f.SubscriberID == "" && f.CallBegins == "" && f.Party == ""
-	few := f.Party != "" || f.CallSid != "" || f.ConferenceSid != ""
+// has no other condition with an index of its own, it reads them in the order of the tags. byWords
+// means that the listing reads few recordings, by their words.
+func marked(
+	l listing[recordings.Recording], f recordings.Filter, byWords bool,
+) listing[recordings.Recording] {
+	few := few(f) || byWords
+	plain := f.SubscriberID == "" && f.CallBegins == "" && !few
 	switch {
 	case f.Tag == "":
-	case plain && !few && f.Flag == 0 && f.Direction == "" && !f.Held:
+	case plain && f.Flag == 0 && f.Direction == "" && !f.Held:
 		l.from, l.key = "recording_tags CROSS JOIN recordings", []string{"recording_id"}
 		l.where.and(`project = $%d`, f.ProjectID)
 		l.where.and(`tag = $%d`, f.Tag)
@@ -170,8 +179,10 @@ func marked(l listing[recordings.Recording], f recordings.Filter) listing[record
 
 	switch {
 	case !f.Held:
-	case plain && !few && f.Flag == 0 && f.Direction == "":
+	case plain && f.Flag == 0 && f.Direction == "":
 		l.where.always(`hold <> ''`) // as in its index
+	case byWords:
+		l.where.always(`hold <> ''`)
 	default:
 		l.checks = append(l.checks, check{`hold <> ''`, nil})
 	}
@@ -183,13 +194,15 @@ const tiedTo = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id 
 
 // ofSubscriber restricts a listing to recordings that are tied to the filter's subscriber, if it
 // has one. By default it reads them in the order of the ties, because SQLite keeps the order of the
-// tables in a CROSS JOIN.
-func ofSubscriber(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
+// tables in a CROSS JOIN. byWords means that the listing reads few recordings, by their words.
+func ofSubscriber(
+	l listing[recordings.Recording], f recordings.Filter, byWords bool,
+) listing[recordings.Recording] {
 	switch {
 	case f.SubscriberID == "":
 	case f.CallBegins != "":
 		l.checks = append(l.checks, check{tiedTo, []any{f.SubscriberID}})
-	case f.Party != "" || f.CallSid != "" || f.ConferenceSid != "": // there are few of these
+	case few(f) || byWords: // there are few of these
 		l.where.and(tiedTo, f.SubscriberID)
 	default:
 		l.from, l.key = "recording_subscribers CROSS JOIN recordings", []string{"recording_id"}
@@ -235,40 +248,6 @@ func hasParty(party string, tails []string) (c check) {
 	names := strings.Join(in, ", ")
 	c.condition = `(` + from + ` IN (` + names + `) OR ` + to + ` IN (` + names + `))`
 	return c
-}
-
-// numbersBatch is how many older recordings ReadNumbers updates in one transaction.
-const numbersBatch = 200
-
-// ReadNumbers writes the tails for recordings that were stored before these columns existed. It
-// updates few recordings per transaction, so that other changes do not wait long.
-func (s *Recordings) ReadNumbers(ctx context.Context) error {
-	type unread struct{ id, from, to string }
-	for {
-		all, err := gather(ctx, s.read(), "finding older recordings", func(row scanner) (u unread, err error) {
-			err = row.Scan(&u.id, &u.from, &u.to)
-			return u, err
-		}, `SELECT id, from_address, to_address FROM recordings WHERE from_tail IS NULL ORDER BY id LIMIT $1`,
-			numbersBatch)
-		if err != nil || len(all) == 0 {
-			return err
-		}
-
-		err = s.change(ctx, audit.None("the index of numbers"), func(t tx) error {
-			for _, u := range all {
-				err := t.Later(ctx, `UPDATE recordings SET from_tail = $2, to_tail = $3 WHERE id = $1
-						AND from_address = $4 AND to_address = $5`,
-					u.id, recordings.Tail(u.from), recordings.Tail(u.to), u.from, u.to)
-				if err != nil {
-					return fmt.Errorf("writing numbers: %w", err)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // ofDuration restricts a listing to recordings with the filter's durations, in whole milliseconds.

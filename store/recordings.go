@@ -24,13 +24,13 @@ var recordingTable = table[recordings.Recording]{
 	columns: `id, media_key, sid, project_id, call_sid, conference_sid, from_address, to_address,
 	direction, source, track, start_time, status, error_code, codec, sample_rate, channels, bits, frames, bytes,
 	sha256, repairs, price, levels, waits, trim, pause_behavior, callback_url, callback_events, callback_method,
-	from_tail, to_tail, hold, tags, created, updated, deleted`,
+	from_tail, to_tail, name, hold, tags, created, updated, deleted`,
 	fields: func(r *recordings.Recording) []any {
 		return []any{&r.ID, mediaKey{r}, &r.Sid, &r.ProjectID, nullableOf(&r.CallSid), nullableOf(&r.ConferenceSid),
 			&r.From, &r.To, &r.Direction, &r.Source, &r.Track, &r.StartTime, &r.Status, &r.ErrorCode, &r.Codec,
 			&r.SampleRate, &r.Channels, &r.Bits, &r.Frames, &r.Bytes, &r.SHA256, (*lines)(&r.Repairs), &r.Price,
 			measured{r}, &r.Waits, &r.Trim, &r.PauseBehavior, &r.Callback.URL, &r.Callback.Events, &r.Callback.Method,
-			partyTail{&r.From}, partyTail{&r.To}, &r.Hold, &r.Tags, &r.Created, &r.Updated, &r.Deleted}
+			partyTail{&r.From}, partyTail{&r.To}, &r.Name, &r.Hold, &r.Tags, &r.Created, &r.Updated, &r.Deleted}
 	},
 }
 

@@ -127,13 +127,14 @@ func (v *visit) recordingFinder() finder {
 	for _, name := range recordings.Directions {
 		directions = append(directions, choice{Value: name, Title: name})
 	}
-	return v.finder("Number, address or id", "+1 415 555 0134", "",
+	return v.finder("Number, name or id", "+1 415 555 0134", "",
 		v.dayFilter("after", "Stored from"), v.dayFilter("before", "Stored until"),
 		v.numberFilter("longer", "At least (seconds)"), v.numberFilter("shorter", "Less than (seconds)"),
 		v.choiceFilter("flag", "Audio", "Any", flags), v.choiceFilter("direction", "Direction", "Any", directions),
 		v.textFilter("tag", "Tag", ""),
 		v.choiceFilter("held", "Hold", "Any", []choice{{Value: "yes", Title: "Only on hold"}}),
 		v.textFilter("party", "Number or address", "or the end of a number"),
+		v.textFilter("name", "Name", "words of the file name or an address"),
 		v.textFilter("call", "Call or recording", "beginning of an id"),
 		v.textFilter("conference", "Conference id", ""),
 		v.textFilter("subscriber", "Subscriber", "email, reference or id"))
@@ -149,7 +150,7 @@ func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err e
 	}
 	ask = recordings.Filter{
 		Owner:      recordings.Owner{ProjectID: v.project.ID, SubscriberID: who},
-		CallBegins: text("call"), Party: text("party"), ConferenceSid: text("conference"),
+		CallBegins: text("call"), Party: text("party"), ConferenceSid: text("conference"), Name: text("name"),
 		DurationFrom: parseSeconds(q.Get("longer")), DurationBefore: parseSeconds(q.Get("shorter")),
 	}
 	ask.Tag, ask.Held = text("tag"), q.Get("held") == "yes"
@@ -165,7 +166,7 @@ func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err e
 
 // findRecordings returns a page of the recordings that match a filter and the text in the box. The
 // text is a number or an address. If no recording has it, the text is the beginning of the id of a
-// call or a recording, or the id of a conference.
+// call or a recording, the id of a conference, or words of a name.
 func (a *recordingPages) findRecordings(
 	ctx context.Context, ask recordings.Filter, text string, q page.Query,
 ) (page.Page[recordings.Recording], error) {
@@ -181,7 +182,13 @@ func (a *recordingPages) findRecordings(
 			return found, err
 		}
 	}
-	return a.searchRecordings(ctx, byConference, q)
+	found, err := a.searchRecordings(ctx, byConference, q)
+	if err != nil || len(found.Items) > 0 || found.Next != "" || found.Prev != "" || len(recordings.Words(text)) == 0 {
+		return found, err
+	}
+	byName := ask
+	byName.Name = strings.TrimSpace(ask.Name + " " + text)
+	return a.searchRecordings(ctx, byName, q)
 }
 
 // parseSeconds returns text as a duration, or 0 if it is not a number of seconds.

@@ -130,7 +130,7 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 	}
 	about := recordings.Description{Metadata: recordings.Metadata{
 		CallSid: v.form.Get("CallSid"), From: v.form.Get("From"), To: v.form.Get("To"),
-		Direction: v.form.Get("Direction"),
+		Direction: v.form.Get("Direction"), Name: v.file.FileName(),
 	}}
 
 	var err error

@@ -54,6 +54,7 @@ type media struct {
 	From       *string  `json:"from"`
 	To         *string  `json:"to"`
 	Direction  *string  `json:"direction"`
+	Name       *string  `json:"name"` // of the file; null if unknown
 	Track      string   `json:"track"`
 	Tags       []string `json:"tags"`
 	Hold       *string  `json:"hold"` // null if the recording may be deleted
@@ -102,8 +103,9 @@ func mediaOf(r recordings.Recording) media {
 		SampleRate: r.SampleRate, Codec: r.Codec, Bits: r.Bits, Bytes: r.Bytes, SHA256: optional(r.SHA256),
 		Duration: r.Duration().Seconds(),
 		Repaired: len(r.Repairs) > 0, Repairs: append([]string{}, r.Repairs...),
-		From: optional(r.From), To: optional(r.To), Direction: optional(r.Direction), Track: r.Track,
-		Tags: append([]string{}, r.Tags...), Hold: optional(r.Hold),
+		From: optional(r.From), To: optional(r.To), Direction: optional(r.Direction), Name: optional(r.Name),
+		Track: r.Track,
+		Tags:  append([]string{}, r.Tags...), Hold: optional(r.Hold),
 		sound: soundOf(r),
 	}
 }

@@ -116,6 +116,7 @@ func named(d recordings.Description, r *http.Request) recordings.Description {
 		return d
 	}
 	d.Path = r.PathValue("path")
+	d.Name = d.Path
 	if d.CallSid != "" {
 		d.Path += "?" + url.Values{"CallSid": {d.CallSid}, "Track": {d.Track}}.Encode()
 	}

@@ -96,13 +96,14 @@ const (
 	tagged         = "Tag"
 	held           = "Hold"
 	party          = "Party"
+	byName         = "Name"
 	direction      = "Direction"
 	longer         = "Duration>"
 	shorter        = "Duration<"
 )
 
 var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted,
-	flagged, tagged, held, party, direction, longer, shorter, urlTTL}
+	flagged, tagged, held, party, byName, direction, longer, shorter, urlTTL}
 
 // A listQuery is a parsed request for a list of recordings.
 type listQuery struct {
@@ -128,7 +129,7 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 
 	q.path += "/Recordings"
 	q.filter.CreatedFrom, q.filter.CreatedBefore, err = parseSpan(values, createdOn)
-	q.filter.Party = values.Get(party)
+	q.filter.Party, q.filter.Name = values.Get(party), values.Get(byName)
 	return q, errors.Join(err, q.deleted(values), q.flagged(values), q.marked(values), q.directed(values),
 		q.lasting(values))
 }

@@ -1,8 +1,12 @@
 package laml_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
+	"mime/multipart"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -182,13 +186,52 @@ func TestListByParty(t *testing.T) {
 	}
 }
 
+// TestListByName shows that recordings are found by words of the name of their file, in each way in
+// which a sender can give it, and of their addresses.
+func TestListByName(t *testing.T) {
+	s := newServer(t)
+	send := func(path string, opts ...option) string {
+		t.Helper()
+		s.clock.set(s.clock.now().Add(time.Second))
+		a := s.do(t, "POST", path, append(opts, s.basic)...)
+		if a.StatusCode != http.StatusCreated {
+			t.Fatalf("upload = %d %s", a.StatusCode, a.body)
+		}
+		return read[struct{ Sid string }](t, a).Sid
+	}
+	raw := corpusFile(t, "one_sample.wav")
+	byHeader := send(s.path("/Recordings"), body("audio/wav", raw),
+		header("X-Recording-Full-File-Name", "/spool/Quarterly-SalesReview.wav"))
+	var form bytes.Buffer
+	w := multipart.NewWriter(&form)
+	part, err := w.CreateFormFile("file", "Émile sales.wav")
+	if err == nil {
+		_, err = part.Write(raw)
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	byForm := send(s.path("/Recordings?From=/private/lovelace"), body(w.FormDataContentType(), form.Bytes()))
+
+	for name, want := range map[string][]string{
+		"SALES": {byForm, byHeader}, "sal": {byForm, byHeader}, "sales émi": {byForm}, "wav quarter": {byHeader},
+		"Quarterly-SalesReview.wav": {byHeader}, "review": {byHeader}, "ales": nil, "LOVELACE": {byForm},
+		"spool": nil, "sales_": {byForm, byHeader},
+	} {
+		a := s.do(t, "GET", s.path("/Recordings.json?"+url.Values{"Name": {name}}.Encode()), s.basic)
+		if got := read[list](t, a).sids(); !slices.Equal(got, append([]string{}, want...)) {
+			t.Errorf("recordings named %q = %d %q, want %q", name, a.StatusCode, got, want)
+		}
+	}
+}
+
 func TestListRefusesBadQueries(t *testing.T) {
 	s := newServer(t)
 	for _, query := range []string{
 		"PageSize=0", "PageSize=-1", "PageSize=x", "PageSize=99999999999999999999", "Page=-1", "Page=x",
 		"Page=1", "Page=1&PageToken=x", "PageToken=PA", "PageToken=PA00000000-0000-0000-0000-00000000000g",
 		"DateCreated=yesterday", "DateCreated%3C=2026-13-01", "DateCreated%3E=1", "IncludeSoftDeleted=yes",
-		"CallSid=a&CallSid=b", "Page=%zz",
+		"CallSid=a&CallSid=b", "Page=%zz", "Name=%25", "Name=1+2+3+4+5+6+7+8+9",
 	} {
 		wantError(t, query, s.do(t, "GET", s.path("/Recordings?"+query), s.basic), 400, 10000)
 	}

@@ -97,7 +97,9 @@ func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) 
 	}
 	hints := []string{f.file.Header.Get("Content-Type"), f.file.FileName()}
 	return recordings.Upload{Body: f, Hints: hints, Describe: func() (recordings.Description, error) {
-		return readDescription(headers, query, f.fields)
+		d, err := readDescription(headers, query, f.fields)
+		d.Name = f.file.FileName()
+		return d, err
 	}}, nil
 }
 

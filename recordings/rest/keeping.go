@@ -59,6 +59,7 @@ type selection struct {
 	CallID        string  `json:"call_id"`
 	ConferenceID  string  `json:"conference_id"`
 	Party         string  `json:"party"`
+	Name          string  `json:"name"`
 	Direction     string  `json:"direction"`
 	Flag          string  `json:"flag"`
 	CreatedFrom   string  `json:"created_from"`
@@ -71,7 +72,7 @@ type selection struct {
 func (s selection) filter(projectID string) (recordings.Filter, error) {
 	f := recordings.Filter{
 		Owner: recordings.Owner{ProjectID: projectID, SubscriberID: s.SubscriberID}, Tag: s.Tag, Held: s.Held,
-		CallSid: s.CallID, ConferenceSid: s.ConferenceID, Party: s.Party, Direction: s.Direction,
+		CallSid: s.CallID, ConferenceSid: s.ConferenceID, Party: s.Party, Name: s.Name, Direction: s.Direction,
 		DurationFrom: inSeconds(s.Longer), DurationBefore: inSeconds(s.Shorter),
 	}
 

@@ -30,6 +30,7 @@ var recordingView = cli.View[recordings.Recording]{
 			From          string            `json:"from,omitempty"`
 			To            string            `json:"to,omitempty"`
 			Direction     string            `json:"direction,omitempty"`
+			Name          string            `json:"name,omitempty"`
 			Source        string            `json:"source"`
 			Track         string            `json:"track"`
 			Status        recordings.Status `json:"status"`
@@ -53,6 +54,7 @@ var recordingView = cli.View[recordings.Recording]{
 			From:          r.From,
 			To:            r.To,
 			Direction:     r.Direction,
+			Name:          r.Name,
 			Source:        r.Source,
 			Track:         r.Track,
 			Status:        r.Status,
@@ -84,6 +86,7 @@ var recordingView = cli.View[recordings.Recording]{
 		{Name: "Call", Detail: true, Value: func(r recordings.Recording) string { return r.CallSid }},
 		{Name: "Conference", Detail: true, Value: func(r recordings.Recording) string { return r.ConferenceSid }},
 		{Name: "Direction", Detail: true, Value: func(r recordings.Recording) string { return r.Direction }},
+		{Name: "File", Detail: true, Value: func(r recordings.Recording) string { return r.Name }},
 		{Name: "Size", Value: func(r recordings.Recording) string { return ifAudio(r, formatBytes(r.Bytes)) }},
 		{Name: "Format", Detail: true, Value: formatAudio},
 		{Name: "SHA-256", Detail: true, Value: func(r recordings.Recording) string { return r.SHA256 }},
@@ -220,6 +223,7 @@ func (c recordingCommands) command() *cobra.Command {
 func addRecordingFilter(f *pflag.FlagSet) {
 	f.String("call", "", "only recordings of calls whose ids begin with `text`, sorted by call id")
 	f.String("party", "", "only recordings of calls from or to a `number`, its end, or an address")
+	f.String("name", "", "only recordings whose file, conference or addresses have words that begin with this `text`")
 	f.String("conference", "", "only recordings of the conference with this `id`")
 	f.String("direction", "", "only recordings of calls in this `direction`: "+
 		strings.Join(recordings.Directions, ", "))
@@ -274,6 +278,7 @@ func listRecordings(ctx context.Context, a *app, cmd *cobra.Command) ([]recordin
 func flagRecordingFilter(cmd *cobra.Command) (filter recordings.Filter, err error) {
 	cli.Set(cmd, "call", &filter.CallBegins)
 	cli.Set(cmd, "party", &filter.Party)
+	cli.Set(cmd, "name", &filter.Name)
 	cli.Set(cmd, "conference", &filter.ConferenceSid)
 	cli.Set(cmd, "tag", &filter.Tag)
 	filter.Held, _ = cmd.Flags().GetBool("held")

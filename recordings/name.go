@@ -1,0 +1,97 @@
+package recordings
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Limits of the words by which recordings are found. Longer words are cut, and further words are left
+// out.
+const (
+	maxWordBytes = 40
+	maxWords     = 32
+)
+
+// Words splits text into the words that a search compares: letters and digits in lowercase.
+func Words(text string) (all []string) {
+	for _, word := range split(text) {
+		all = append(all, lowerWord(word))
+	}
+	return all
+}
+
+// split splits text at all characters that are neither letters, digits nor accents.
+func split(text string) []string {
+	return strings.FieldsFunc(norm.NFKC.String(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
+	})
+}
+
+// lowerWord returns a word in lowercase, cut to maxWordBytes.
+func lowerWord(word string) string {
+	return cut(strings.ToLower(word), maxWordBytes)
+}
+
+// cut returns the longest beginning of text that has at most n bytes and no part of a character.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// Words returns the words by which a recording is found: those of its file name, its conference, and
+// its parties, unless they are numbers, which are found by their digits. A capital letter inside a
+// word begins another one, so that "MonthlyReview" is also found by "review".
+func (m Metadata) Words() (all []string) {
+	texts := []string{m.Name, m.ConferenceSid}
+	for _, party := range []string{m.From, m.To} {
+		if Digits(party) == "" {
+			texts = append(texts, party)
+		}
+	}
+
+	for _, text := range texts {
+		for _, word := range split(text) {
+			for _, w := range withInner(word) {
+				if w = lowerWord(w); !slices.Contains(all, w) && len(all) < maxWords {
+					all = append(all, w)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// withInner returns a word, and what follows each lowercase letter before a capital one.
+func withInner(word string) []string {
+	all := []string{word}
+	small := false
+	for i, r := range word {
+		if small && unicode.IsUpper(r) {
+			all = append(all, word[i:])
+		}
+		small = unicode.IsLower(r)
+	}
+	return all
+}
+
+// fileName returns the last element of the path of a file, without anything that cannot be stored. The
+// separators of all operating systems count.
+func fileName(path string) string {
+	path = path[strings.LastIndexAny(path, `/\`)+1:]
+	path = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(path, ""))
+	return cut(path, maxText)
+}
