@@ -15,13 +15,15 @@ import (
 type call struct {
 	box        atomic.Pointer[mailbox] // that of the room, if the call is in one; see moveTo
 	calls      *Calls
-	id         string // fixed: the caller leg's id
-	project    string // fixed
-	session    string // identifies this meeting; a move changes it
-	roomID     string // likewise
-	echo       bool   // never changes: whether the caller hears itself
-	inRoom     *room  // the room that the caller dialed, or that the call was moved into; nil for other calls
-	moving     bool   // a room's mailbox will make it a member
+	id         string    // fixed: the caller leg's id
+	project    string    // fixed
+	session    string    // identifies this meeting; a move changes it
+	roomID     string    // likewise
+	echo       bool      // never changes: whether the caller hears itself
+	inRoom     *room     // the room that the caller dialed, or that the call was moved into; nil for other calls
+	moving     bool      // a room's mailbox will make it a member
+	transfer   *transfer // in progress; nil for none
+	transfers  int       // how many have begun
 	state      State
 	record     Record
 	legs       []*leg
@@ -59,13 +61,22 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	}
 }
 
-// caller returns the leg that dialed.
+// caller returns the leg that dialed. After a transfer, it is the one that stayed.
 func (k *call) caller() *leg { return k.legs[0] }
 
+// waiting returns the leg that waits for somebody to answer.
+func (k *call) waiting() *leg {
+	if k.transfer != nil {
+		return k.transfer.stays
+	}
+	return k.caller()
+}
+
 // endsWith reports whether the call ends when l ends: l is the caller's or the callee's leg, and not
-// a screen or a device. A call that was moved into a room only ends with its last side.
+// a screen or a device. A call that was moved into a room only ends with its last side. The side that
+// transfers a call may leave.
 func (k *call) endsWith(l *leg) bool {
-	if l.member.Type != Person || l != k.caller() && !l.active {
+	if l.member.Type != Person || l != k.caller() && !l.active || k.transfer != nil && l == k.transfer.by {
 		return false
 	}
 	return k.inRoom == nil || !slices.ContainsFunc(k.legs, func(o *leg) bool {
@@ -133,6 +144,9 @@ func (k *call) end(c Cause, hungUp *leg) {
 	}
 	k.recordings.stop()
 	k.record.Recorded = false
+	if k.transfer != nil {
+		k.transfer.restore(&k.record)
+	}
 
 	k.measure()
 	k.record.Cause = c
@@ -155,8 +169,11 @@ func (k *call) end(c Cause, hungUp *leg) {
 }
 
 // causeFor returns the cause to send to leg l when its call has ended with cause c. A leg that still
-// rings gets OriginatorCancel if the caller hung up or waited too long.
+// rings gets OriginatorCancel if the caller hung up or waited too long, or if the call was to be transferred.
 func (k *call) causeFor(l, hungUp *leg, c Cause, answered bool) Cause {
+	if k.transfer != nil && l.isRinging() {
+		return OriginatorCancel
+	}
 	if !answered && l.inbound && (hungUp == k.caller() || c == NoAnswer) {
 		return OriginatorCancel
 	}

@@ -39,10 +39,11 @@ type Record struct {
 	Ended     time.Time // zero while the call runs
 	Ending    bool      // a backend or an operator has hung up; set by the store alone
 
-	Gateway string // id of the SIP gateway through which it leaves; "" for other calls
-	Payer   string // the account for which a call through a gateway counts; "" for other calls
-	Lines   int    // how many lines of the gateway it uses
-	Refusal string // the rule that it broke, such as expensive_range; "" for none
+	Gateway      string    // id of the SIP gateway through which it leaves; "" for other calls
+	Payer        string    // the account for which a call through a gateway counts; "" for other calls
+	Lines        int       // how many lines of the gateway it uses
+	OutboundFrom time.Time // when a transfer made it leave through the gateway; zero for others
+	Refusal      string    // the rule that it broke, such as expensive_range; "" for none
 
 	RoomSession  string    // that the caller dialed or the call was moved into; "" for other calls
 	Joined       time.Time // when it was moved there; zero if the caller dialed the room
@@ -60,6 +61,14 @@ type Record struct {
 	Received, Lost    int64 // packets
 	Jitter, RoundTrip time.Duration
 	Transport         string // udp or tcp; "" if no media came
+}
+
+// outboundSince returns when the call began to leave through a gateway.
+func (r Record) outboundSince() time.Time {
+	if r.OutboundFrom.IsZero() {
+		return r.Answered
+	}
+	return r.OutboundFrom
 }
 
 // Duration returns how long the parties were connected before now.
@@ -262,6 +271,9 @@ type Store interface {
 	// SaveMove writes only the room session, and queues the webhook event of a member that has joined or
 	// left. If the call has ended, nothing is written. If another node has taken it, the error is ErrTaken.
 	SaveMove(ctx context.Context, r Record, m RoomChange) error
+	// SaveTransfer writes the result of a transfer: the parties, the leg of the callee, the gateway and the
+	// lines. If the call has ended, nothing is written. If another node has taken it, the error is ErrTaken.
+	SaveTransfer(ctx context.Context, r Record, t Transfer) error
 	// FindLeg returns the answered call that has the given leg, unless the call has ended.
 	FindLeg(ctx context.Context, projectID, leg string) (Record, error)
 	// TakeCall changes the node that carries a call. It returns ErrTaken if the node in the

@@ -168,6 +168,8 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 		return Reply{}, nil
 	case cmd.Op == Move:
 		return Reply{}, c.moveByClient(ctx, client, l, cmd.To)
+	case cmd.Op == TransferTo:
+		return Reply{}, c.transferByClient(ctx, client, l, cmd.To)
 	}
 	return l.call.do(ctx, func() (Reply, error) {
 		l.rebind(client)

@@ -50,6 +50,10 @@ const (
 	// leaves the room that it was moved into.
 	Move Op = "move" // To
 
+	// TransferTo connects the other side of an answered call between two with the party at To, instead of the
+	// client.
+	TransferTo Op = "transfer" // To
+
 	Subscribe Op = "subscribe" // the client received the call's invitation on another channel
 )
 

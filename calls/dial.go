@@ -139,7 +139,7 @@ func (k *call) limitLength() {
 func (k *call) timeLeft() time.Duration {
 	left := k.calls.limits.Most - time.Since(k.record.Created)
 	if k.record.Gateway != "" && !k.record.Answered.IsZero() {
-		left = min(left, k.calls.limits.Outbound.Longest-time.Since(k.record.Answered))
+		left = min(left, k.calls.limits.Outbound.Longest-time.Since(k.record.outboundSince()))
 	}
 	return max(left, time.Second)
 }

@@ -40,6 +40,7 @@ const (
 	Left          EventKind = "left"           // Leg is no longer a member: Cause
 	HungUp        EventKind = "hung_up"        // Leg has ended: Cause
 	LayoutChanged EventKind = "layout_changed" // Seen
+	Transferring  EventKind = "transferring"   // the client's transfer: State, and Cause if nobody took the call
 	Lost          EventKind = "lost"           // the node of Leg was lost; the client may attach again
 )
 

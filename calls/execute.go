@@ -83,6 +83,10 @@ func (l *leg) answer(sdp string) error {
 
 	k.ringTimer.Stop()
 	k.stopRinging(l)
+	transferred := k.transfer != nil
+	if transferred {
+		k.replace(l)
+	}
 	l.active = true
 	l.mediaLost = time.Now()
 	for _, other := range slices.Clone(k.legs) {
@@ -91,6 +95,10 @@ func (l *leg) answer(sdp string) error {
 		}
 	}
 	k.link()
+	if transferred {
+		k.joinTransferred(l)
+		return nil
+	}
 	k.record.CalleeLeg = l.id
 	k.takenBy(l)
 	k.setState(InCall)

@@ -159,7 +159,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, by string) error {
 
 // movable returns an error unless the call can move into a room.
 func (k *call) movable() error {
-	if k.state != InCall || k.inRoom != nil || k.echo || k.moving || len(k.people()) != 2 {
+	if k.state != InCall || k.inRoom != nil || k.echo || k.moving || k.transfer != nil || len(k.people()) != 2 {
 		return errNotMovable
 	}
 	return nil

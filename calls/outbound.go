@@ -66,6 +66,8 @@ const (
 	reasonProjectDay  = "minutes_of_project_used"
 	reasonUnreachable = "gateway_unreachable"
 	reasonNoSIP       = "sip_off"
+
+	reasonOtherGateway = "other_gateway_in_use"
 )
 
 // check returns the reason why a call that uses more lines of a gateway is over a cap, or "". most is
@@ -177,10 +179,15 @@ func (k *call) saveFirst(cause Cause) (Cause, error) {
 func (k *call) saveOutbound(r *route) error {
 	limits := k.calls.limits.Outbound
 	k.record.Gateway, k.record.Payer, k.record.Lines = r.gateway.ID, r.payer, r.lines()
+	if k.transfer != nil {
+		if err := k.transfer.bill(&k.record); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
 	err := k.calls.store.SaveOutbound(ctx, k.record, func(u Usage) error {
-		if reason := limits.check(u, r.lines(), r.gateway.MaxCalls); reason != "" {
+		if reason := limits.check(u, k.record.Lines, r.gateway.MaxCalls); reason != "" {
 			return overCap(reason)
 		}
 		return nil

@@ -19,6 +19,9 @@ type Recorder interface {
 	// process, which has ended. It reports whether at least one of them was not paused.
 	Interrupt(ctx context.Context, of Recorded) (recorded bool, err error)
 
+	// End ends the recordings of a call or room session that are in progress or paused.
+	End(ctx context.Context, of Recorded) error
+
 	// Wanted returns the recordings of a call or room session whose status is in progress or
 	// paused.
 	Wanted(ctx context.Context, of Recorded) ([]WantedRecording, error)

@@ -63,15 +63,45 @@ func (k *call) recordIfWanted() {
 	started, r := time.Now(), k.record
 
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
-		defer cancel()
-		wanted, err := c.isRecorded(ctx, r)
-		if err != nil {
-			c.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
-		}
-		if wanted {
+		if k.isWanted(r) {
 			k.recordings.start(r.recorded(started))
 		}
+	}()
+}
+
+// isWanted reports whether the parties of a record or their project chose to record the call.
+func (k *call) isWanted(r Record) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	wanted, err := k.calls.isRecorded(ctx, r)
+	if err != nil {
+		k.calls.log.Error("deciding whether to record a call", "call_id", k.id, "error", err)
+	}
+	return wanted
+}
+
+// recordAgain ends the recordings of a call that was transferred, because they belong to the party that has
+// left, too. If its parties or their project chose to record it, another recording begins.
+func (k *call) recordAgain() {
+	c := k.calls
+	if c.recorder == nil {
+		return
+	}
+	for _, l := range k.people() {
+		l.media.Record(nil)
+	}
+	k.recordings.stopTone()
+	started, r := time.Now(), k.record
+
+	go func() {
+		wanted := k.isWanted(r)
+		_ = k.recordings.change(func(ctx context.Context) error { // it logs its error
+			err := c.recorder.End(ctx, k.recordings.about)
+			if err == nil && wanted {
+				_, err = c.recorder.Start(ctx, r.recorded(started))
+			}
+			return err
+		})
 	}()
 }
 
@@ -286,10 +316,10 @@ func peopleIn(legs []*leg) (people []*leg) {
 // tapOf returns the tap that passes a leg's packets to all recordings of the call, or nil if it is
 // not recorded.
 func (k *call) tapOf(l *leg) Tap {
-	if l.inbound {
-		return k.recordings.tap(CalleeSide)
+	if l == k.caller() {
+		return k.recordings.tap(CallerSide)
 	}
-	return k.recordings.tap(CallerSide)
+	return k.recordings.tap(CalleeSide)
 }
 
 func (k *call) tellRecorded() {

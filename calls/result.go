@@ -106,6 +106,7 @@ var refusals = map[string]string{
 	reasonProjectDay:       "The project has used up its minutes for the day",
 	reasonUnreachable:      "The SIP gateway could not be reached",
 	reasonNoSIP:            "SIP is off on this server",
+	reasonOtherGateway:     "The call already used another SIP gateway, or another account's",
 	reasonForwardGone:      "The call was to be forwarded to an address that does not exist",
 	reasonForwardLoop:      "The call was forwarded in a circle, or too often",
 	reasonSecondGateway:    "The members of a ring group need several SIP gateways",

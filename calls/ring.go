@@ -33,7 +33,10 @@ func (k *call) try(r *route) {
 		k.forwardOrEnd(outcome)
 		return
 	}
-	if k.state != Ringing {
+	switch {
+	case k.transfer != nil:
+		k.transfer.by.tell(Event{Kind: Transferring, State: Ringing})
+	case k.state != Ringing:
 		k.setState(Ringing)
 		k.caller().tellState(Ringing)
 	}
@@ -52,7 +55,7 @@ func (k *call) ringTarget(ctx context.Context, t target) Cause {
 	switch {
 	case len(sockets) == 0:
 		return UserNotRegistered
-	case !t.party.isOutside() && k.calls.isBusy(t.party.owner(), len(sockets), k.caller().counted):
+	case !t.party.isOutside() && k.calls.isBusy(t.party.owner(), len(sockets), k.waiting().counted):
 		return UserBusy
 	}
 	before := len(k.legs)
@@ -108,14 +111,14 @@ func (k *call) ringSocket(s Socket, to Party) {
 	}
 	l := k.newLeg(newID(), Client{Token: token, Socket: s}, to)
 	l.inbound = true
-	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media, termsFor(s))
+	media, offer, err := k.calls.engine.Offer(watcher{l}, k.waiting().media, termsFor(s))
 	if err != nil {
 		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
 		return
 	}
-	l.media, l.callers = media, k.caller().counted
+	l.media, l.callers = media, k.waiting().counted
 	k.addLeg(l)
-	l.tell(Event{Kind: Invited, SDP: offer, From: k.record.From, To: to})
+	l.tell(Event{Kind: Invited, SDP: offer, From: k.waiting().party, To: to})
 }
 
 // admit returns the targets of a route that may ring. Numbers may not if the call would exceed a cap of
@@ -150,7 +153,7 @@ func (k *call) legRefused(c Cause) {
 }
 
 // forwardOrEnd tries the next route after one whose targets did not take the call, for the given cause.
-// After the last route, the call ends.
+// After the last route, the call or its transfer ends.
 func (k *call) forwardOrEnd(c Cause) {
 	if c == (Cause{}) {
 		c = CallRejected // a rule forbids all targets
@@ -162,7 +165,11 @@ func (k *call) forwardOrEnd(c Cause) {
 	if next != nil && len(next.targets) == 0 && next.busy == nil && next.noAnswer == nil {
 		k.record.Refusal, next = next.refusal, nil
 	}
-	if next == nil {
+	switch {
+	case next == nil && k.transfer != nil:
+		k.failTransfer(c)
+		return
+	case next == nil:
 		k.end(c, nil)
 		return
 	}
@@ -175,9 +182,9 @@ func (k *call) forwardOrEnd(c Cause) {
 	k.try(next)
 }
 
-// giveUp forwards or ends a call that nobody answered in time.
+// giveUp forwards or ends a call, or a transfer, that nobody answered in time.
 func (k *call) giveUp() {
-	if k.state == InCall || k.state == Completed {
+	if k.state == InCall && k.transfer == nil || k.state == Completed {
 		return
 	}
 	if k.route == nil {

@@ -23,7 +23,7 @@ var callTable = table[calls.Record]{
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
 		received, lost, jitter, round_trip, transport, guest, callee_leg,
-		caller_controls, callee_controls, recorded, room_session, joined, gateway, payer, lines, reason,
+		caller_controls, callee_controls, recorded, room_session, joined, gateway, payer, lines, reason, outbound_from,
 		created, answered, ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
@@ -32,7 +32,7 @@ var callTable = table[calls.Record]{
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
 			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls, &r.Recorded, &r.RoomSession, &r.Joined,
-			&r.Gateway, &r.Payer, &r.Lines, &r.Refusal,
+			&r.Gateway, &r.Payer, &r.Lines, &r.Refusal, &r.OutboundFrom,
 			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
 	},
@@ -93,6 +93,7 @@ func (t tx) saveCall(ctx context.Context, r calls.Record) error {
 				jitter = excluded.jitter, round_trip = excluded.round_trip, transport = excluded.transport,
 				callee_leg = excluded.callee_leg, room_session = excluded.room_session, joined = excluded.joined,
 				reason = excluded.reason, gateway = excluded.gateway, lines = excluded.lines,
+				outbound_from = excluded.outbound_from,
 				payer = CASE WHEN excluded.gateway = '' THEN '' ELSE calls.payer END,
 				to_name = `+answeredBy("to_name")+`, to_address = `+answeredBy("to_address")+`,
 				to_address_id = `+answeredBy("to_address_id")+`, to_subscriber = `+answeredBy("to_subscriber")+`,

@@ -26,8 +26,9 @@ func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(cal
 		if err != nil {
 			return err
 		}
-		res, err = t.Exec(ctx, `UPDATE calls SET gateway = $3, payer = $4, lines = $5
-			WHERE id = $1 AND node = $2 AND ended = 0`, r.Key, r.Node, r.Gateway, r.Payer, int64(r.Lines))
+		res, err = t.Exec(ctx, `UPDATE calls SET gateway = $3, payer = $4, lines = $5, outbound_from = $6
+			WHERE id = $1 AND node = $2 AND ended = 0`,
+			r.Key, r.Node, r.Gateway, r.Payer, int64(r.Lines), micros(r.OutboundFrom))
 		if err = requireRow(res, err, "call"); !errors.Is(err, problem.NotFound) {
 			return err
 		}
@@ -47,7 +48,10 @@ func (s *Calls) OutboundUsage(ctx context.Context, projectID, id string) (calls.
 
 // usage sums up the calls of the last day through gateways, except the one with the given key.
 func (t tx) usage(ctx context.Context, r calls.Record, now time.Time, except string) (u calls.Usage, err error) {
-	const connected = `CASE WHEN answered = 0 THEN 0 WHEN ended = 0 THEN $5 - answered ELSE ended - answered END`
+	const from = `(CASE WHEN outbound_from > 0 THEN outbound_from ELSE answered END)`
+	const connected = `CASE WHEN answered = 0 THEN 0 WHEN ended = 0 THEN $5 - ` + from + `
+		ELSE ended - ` + from + ` END`
+	const begun = `(created >= $6 OR outbound_from >= $6)`
 	const its = `(payer = $3 OR payer = '' AND $3 IN (from_subscriber, guest))`
 	sum := func(condition string) string {
 		return `CAST(COALESCE(SUM(CASE WHEN ` + condition + ` THEN lines ELSE 0 END), 0) AS BIGINT)`
@@ -55,7 +59,7 @@ func (t tx) usage(ctx context.Context, r calls.Record, now time.Time, except str
 	var daily, projectDaily int64
 	err = t.Row(ctx, `SELECT
 			`+sum(`ended = 0 AND `+its)+`, `+sum(`ended = 0`)+`, `+sum(`ended = 0 AND gateway = $7`)+`,
-			`+sum(`created >= $6 AND `+its)+`, `+sum(`created >= $6`)+`,
+			`+sum(begun+` AND `+its)+`, `+sum(begun)+`,
 			CAST(COALESCE(SUM(CASE WHEN `+its+` THEN `+connected+` ELSE 0 END), 0) AS BIGINT),
 			CAST(COALESCE(SUM(`+connected+`), 0) AS BIGINT)
 		FROM calls WHERE project_id = $1 AND id >= $2 AND gateway <> '' AND id <> $4`,

@@ -170,19 +170,33 @@ func (s *Spools) Wanted(ctx context.Context, of calls.Recorded) (all []calls.Wan
 
 // Interrupt implements [calls.Recorder].
 func (s *Spools) Interrupt(ctx context.Context, of calls.Recorded) (recorded bool, err error) {
+	return s.end(ctx, of, func(sid string) bool { return !s.has(sid) })
+}
+
+// End implements [calls.Recorder].
+func (s *Spools) End(ctx context.Context, of calls.Recorded) error {
+	_, err := s.end(ctx, of, func(string) bool { return true })
+	return err
+}
+
+// end ends the matching recordings of a call or room session that are in progress or paused. It reports
+// whether at least one of them was not paused.
+func (s *Spools) end(
+	ctx context.Context, of calls.Recorded, matches func(sid string) bool,
+) (recorded bool, err error) {
 	found, err := s.recordingsOf(ctx, of)
 	if err != nil {
 		return false, err
 	}
 	for _, rec := range found {
 		running := rec.Status == recordings.InProgress || rec.Status == recordings.Paused
-		if rec.Waits.IsZero() || !running || s.has(rec.Sid) {
+		if rec.Waits.IsZero() || !running || !matches(rec.Sid) {
 			continue
 		}
 		recorded = recorded || rec.Status == recordings.InProgress
 		_, err := s.recordings.Move(ctx, rec, recordings.Stopped, "")
 		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended in the meantime
-			return false, fmt.Errorf("ending an interrupted recording: %w", err)
+			return false, fmt.Errorf("ending a recording: %w", err)
 		}
 	}
 	return recorded, nil

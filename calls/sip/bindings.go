@@ -22,6 +22,9 @@ func (s *Server) binding(r *sip.Request, f flow, c fabric.SIPCredential, to cont
 	b := binding{ID: uuid.NewString(), Credential: c.ID, Secret: session.Digest(c.Secrets), Contact: to.uri,
 		CallID: r.CallID().Value(), CSeq: r.CSeq().SeqNo, Node: s.c.Node, TCP: f.tcp != nil, Remote: f.remote,
 		Until: time.Now().Add(to.expires).UnixMicro()}
+	if domain := r.To().Address.Host; len(domain) <= maxField {
+		b.Domain = domain
+	}
 	if f.tcp != nil {
 		b.Stream = f.tcp.id
 	}

@@ -28,6 +28,7 @@ type dialog struct {
 	flow   flow
 	from   sip.Header // the From header of our requests
 	uri    string     // the phone's URI in the To header of our requests
+	hosts  []string   // names of this server that the phone uses; fixed once flow is
 
 	mu        sync.Mutex
 	node      string // the node that carries the call
@@ -50,6 +51,9 @@ type dialog struct {
 	authorized bool            // the INVITE to the gateway had credentials
 
 	reTx *serverTx // the transaction of the phone's latest re-INVITE
+
+	reference reference // the transfer in progress
+	referred  bool      // the phone has sent a REFER
 }
 
 // The limits on re-INVITEs and UPDATEs in one dialog: the rate per second and the burst. Each one
@@ -104,13 +108,16 @@ func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
 const doFor = 10 * time.Second
 
 // do sends a command from the phone to package calls.
-func (d *dialog) do(cmd calls.Command) (calls.Reply, error) {
+func (d *dialog) do(cmd calls.Command) (calls.Reply, error) { return d.doAs(d.client, cmd) }
+
+// doAs is do for a client that represents the phone with more of its rights.
+func (d *dialog) doAs(client calls.Client, cmd calls.Command) (calls.Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), doFor)
 	defer cancel()
 	d.mu.Lock()
 	cmd.Leg, cmd.Node = d.leg, d.node
 	d.mu.Unlock()
-	r, err := d.server.calls.Do(ctx, d.client, cmd)
+	r, err := d.server.calls.Do(ctx, client, cmd)
 	if r.Node != "" {
 		d.mu.Lock()
 		d.node = r.Node

@@ -53,6 +53,8 @@ func (s *Server) handleInDialog(r *sip.Request, f flow) {
 		d.byPhone()
 	case sip.INFO:
 		d.info(r, t)
+	case sip.REFER:
+		d.refer(r, t)
 	case sip.OPTIONS:
 		t.respond(response(r, 200, "OK", nil, allow), nil)
 	default:

@@ -125,7 +125,8 @@ func (s *Server) inboundDialog(
 	d := &dialog{server: s, key: dialogKey{r.CallID().Value(), tagOf(r.To().Params)}, leg: uuid.NewString(), flow: f,
 		client: c.client, gateway: c.gateway,
 		uri: "<" + r.From().Address.String() + ">", remoteTag: tagOf(r.From().Params), remote: contact.Address,
-		routes: routeSet(r), theirSeq: r.CSeq().SeqNo, invite: r, received: t}
+		routes: routeSet(r), theirSeq: r.CSeq().SeqNo, invite: r, received: t,
+		hosts: []string{r.Recipient.Host, r.From().Address.Host}}
 	from := r.To().AsFrom()
 	d.from = &from
 	return d

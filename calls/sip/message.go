@@ -19,7 +19,7 @@ var parser = sip.NewParser()
 
 // Headers of the server's messages.
 var (
-	allow     = sip.NewHeader("Allow", "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE")
+	allow     = sip.NewHeader("Allow", "INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, REFER")
 	userAgent = sip.NewHeader("User-Agent", "selvage")
 	sdpType   = sip.NewHeader("Content-Type", "application/sdp")
 )

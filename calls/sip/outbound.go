@@ -53,6 +53,7 @@ func (d *dialog) start(socket string, e calls.Event) {
 	}
 	host := s.hostFor(f)
 	d.flow, d.remote, d.uri = f, contact, "<"+contact.String()+">"
+	d.hosts = []string{b.Domain}
 	d.from = &sip.FromHeader{DisplayName: displayName(e.From.Name),
 		Address: sip.Uri{Scheme: "sip", User: userOf(e.From), Host: host},
 		Params:  sip.HeaderParams{{K: "tag", V: d.key.tag}}}

@@ -38,6 +38,7 @@ type binding struct {
 	TCP        bool           `json:"t,omitempty"`
 	Stream     string         `json:"x,omitempty"` // id of the TCP connection
 	Remote     netip.AddrPort `json:"r"`           // the phone's address, as the server sees it
+	Domain     string         `json:"d,omitempty"` // the name of this server in the REGISTER
 	Until      int64          `json:"e"`           // Unix time in microseconds
 }
 

@@ -13,6 +13,7 @@
 //	digest.go       authentication (RFC 7616, RFC 8760), with SHA-256 or MD5
 //	register.go     registrations, which are kept in the session store
 //	dialog.go       calls; inbound.go handles calls from phones, outbound.go rings phones
+//	refer.go        transfers of calls
 //	tell.go         events from package calls
 //	gateway.go      calls through gateways; registrar.go registers at them
 //	outside.go      calls from gateways, and from anyone to SIP addresses

@@ -48,6 +48,8 @@ func (d *dialog) tell(e calls.Event) {
 		}
 	case calls.Answered:
 		d.tellAnswered()
+	case calls.Transferring:
+		d.tellTransfer(e)
 	case calls.HungUp:
 		d.tellEnd(e.Cause)
 	case calls.Lost:

@@ -28,6 +28,7 @@ import (
 	"github.com/selvage/selvage/internal/limit"
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
+	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
 )
 
@@ -42,6 +43,7 @@ type world struct {
 	fabric  *fabric.Fabric
 	calls   *calls.Calls
 	records *calls.Records
+	store   *store.Store
 	server  *sip.Server
 	udp     *net.UDPAddr
 	tls     string // the address for SIP by TLS
@@ -109,7 +111,7 @@ func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	if err := revoked.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, subscribers: map[string]string{}, browser: make(chan calls.Event, 1000)}
+	w := &world{t: t, store: rows, subscribers: map[string]string{}, browser: make(chan calls.Event, 1000)}
 	w.fabric = fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil),
 		Revocations: revoked, Sessions: sessions, Host: "puc.localhost", Issuer: "http://localhost/"})
 	engine := must[*media.Engine](t)(media.New(media.Config{Listen: "127.0.0.1:0"}))

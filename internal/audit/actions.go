@@ -15,6 +15,8 @@ var sentences = map[string]struct{ done, refused string }{
 	"call.hung_up":                {"Call ended by a backend or an operator", ""},
 	"call.moved_in":               {"Call moved into a room", ""},
 	"call.moved_out":              {"Call moved out of a room", ""},
+	"call.transfer_failed":        {"Transfer of a call failed", ""},
+	"call.transferred":            {"Call transferred", ""},
 	"certificate.deleted":         {"Certificate deleted", ""},
 	"certificate.written":         {"Certificate stored", ""},
 	"client.created":              {"OAuth client created", ""},

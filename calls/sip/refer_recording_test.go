@@ -1,0 +1,69 @@
+package sip_test
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/record"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+// TestTransferRecorded shows that the recording of a call ends with the party that transfers it, and that
+// another one begins if the settings of the parties then say so.
+func TestTransferRecorded(t *testing.T) {
+	var all *recordings.Recordings
+	var spools *record.Spools
+	w := newWorld(t, func(c *calls.Config) {
+		all = recordings.New(recordings.Config{Store: c.Store.(*store.Store),
+			Media:        storetest.Media(t, filepath.Join(t.TempDir(), "media")),
+			SubscriberOf: c.Store.(*store.Store).SubscriberOf})
+		spools = must[*record.Spools](t)(record.Open(record.Config{Dir: t.TempDir(), Recordings: all}))
+		c.Recorder = spools
+		c.IsRecorded = func(ctx context.Context, r calls.Record) (bool, error) {
+			return c.Fabric.RecordsCall(ctx, r.ProjectID, r.Subscribers()...)
+		}
+	})
+	t.Cleanup(func() { _ = spools.Close(context.Background()) })
+	w.recordsCalls("bob")
+	carol, dave := w.registered("carol"), w.registered("dave")
+	w.recordsCalls("dave")
+
+	c := converse(t, w)
+	eventually(t, "the call to be recorded", func() bool { return w.lastCall().Recorded })
+	c.bob.transfers(c.bobRequests("REFER"), "carol")
+	invite := carol.expect("INVITE")
+	carol.takes(invite)
+	eventually(t, "the recording to end with bob", func() bool { return !w.lastCall().Recorded })
+	hear(t, c.alice, c.alice.mediaOf(c.answered), carol, "hello carol")
+
+	carol.callID = invite.header("Call-ID")[0]
+	carol.transfers(request{method: "REFER", uri: "sip:selvage@" + w.udp.String(), to: invite.header("From")[0],
+		from: "phone-carol"}, "dave")
+	dave.takes(dave.expect("INVITE"))
+	eventually(t, "the call with dave to be recorded", func() bool { return w.lastCall().Recorded })
+	c.alice.hangsUp(c.answered)
+
+	owned := func(user string) int {
+		of := recordings.Filter{Owner: recordings.Owner{ProjectID: w.project, SubscriberID: w.subscribers[user]}}
+		return len(must[page.Page[recordings.Recording]](t)(all.List(t.Context(), of, page.Query{Size: 9})).Items)
+	}
+	for user, want := range map[string]int{"alice": 2, "bob": 1, "carol": 0, "dave": 1} {
+		if n := owned(user); n != want {
+			t.Errorf("%s has %d recordings, want %d", user, n, want)
+		}
+	}
+}
+
+// recordsCalls makes the calls of a subscriber be recorded.
+func (w *world) recordsCalls(subscriber string) {
+	w.t.Helper()
+	on := fabric.RecordOn
+	must[fabric.Subscriber](w.t)(w.fabric.Subscribers.Update(w.t.Context(), w.project, w.subscribers[subscriber],
+		fabric.SubscriberInput{RecordCalls: &on}))
+}

@@ -1,0 +1,277 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A side of an answered call between two can transfer the call: somebody else takes its place. The target
+// is found as if this side had dialed it, so the same rules and caps apply, and its account pays. Until
+// somebody answers, the two sides can still talk, and the one that transfers the call may hang up. It
+// remains the same call, with its id and its record.
+
+// maxTransfers is how many transfers of a call may be tried.
+const maxTransfers = 10
+
+// The errors of transfers that cannot begin.
+var (
+	errNotTransferable = problem.New(problem.Conflict, "not_transferable",
+		"only an answered call between two can be transferred, and not while a transfer is in progress")
+	errMayNotTransfer = problem.New(problem.Forbidden, "not_permitted",
+		"only subscribers and SIP endpoints may transfer calls")
+)
+
+// A transfer is the search for a party that replaces a side of a call.
+type transfer struct {
+	by, stays *leg
+	before    Record // from which its bill is restored if nobody answers
+}
+
+// A Transfer is the result of a transfer.
+type Transfer struct {
+	By      Party  // that transferred the call
+	Swapped bool   // it had dialed, and the callee of the call is now its caller
+	Cause   Cause  // why nobody took the call; zero if somebody did
+	Refusal string // the rule that a refused transfer broke; "" for none
+}
+
+// A refusedTransfer is the error of a transfer to an address that cannot be called.
+type refusedTransfer struct {
+	cause  Cause
+	reason string
+}
+
+func (r refusedTransfer) Error() string { return "the transfer was refused: " + r.cause.Text }
+
+// transferByClient carries out a Transfer of a leg's client. Once the transfer has begun, its progress and
+// its result follow as events.
+func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, address string) error {
+	if len(address) > maxDialed || strings.ContainsFunc(address, isInvisible) {
+		return problem.BadParam("to", "to must have at most %d bytes and no control or invisible characters", maxDialed)
+	}
+	if !client.isMember() {
+		return errMayNotTransfer
+	}
+	if err := c.admitMove(client); err != nil {
+		return err
+	}
+	k := l.call
+	var stays Party
+	_, err := k.do(ctx, func() (Reply, error) {
+		l.rebind(client)
+		err := k.beginTransfer(l)
+		if err == nil {
+			stays = k.transfer.stays.party
+		}
+		return Reply{}, err
+	})
+	if err != nil {
+		return err
+	}
+
+	to, r, err := c.planTransfer(ctx, client, stays, address)
+	if err == nil && to.RoomID != "" {
+		return k.transferToRoom(ctx, to, l)
+	}
+	k.post(func() { k.continueTransfer(r, err) })
+	return nil
+}
+
+// beginTransfer notes that a transfer is in progress. It returns an error if the call cannot be transferred.
+func (k *call) beginTransfer(by *leg) error {
+	people := k.people()
+	i := slices.Index(people, by)
+	if k.movable() != nil || i < 0 || k.transfers == maxTransfers {
+		return errNotTransferable
+	}
+	k.transfers++
+	k.transfer = &transfer{by: by, stays: people[1-i], before: k.record}
+	return nil
+}
+
+// planTransfer returns the party at an address, and the route to it unless it is a room. stays is the party
+// that would be connected with it.
+func (c *Calls) planTransfer(
+	ctx context.Context, client Client, stays Party, address string,
+) (to Party, r *route, err error) {
+	to, cause, err := c.destination(ctx, client, address)
+	switch {
+	case err != nil:
+		return to, nil, err
+	case cause == Cause{} && to.isOutside() && client.Inside:
+		cause = CallRejected
+	case cause == Cause{} && (to.Address == EchoAddress || to.key() == stays.key()):
+		cause = Incompatible // there is nobody else to talk to
+	}
+	if cause != (Cause{}) {
+		return to, nil, refusedTransfer{cause: cause}
+	}
+	if to.RoomID != "" {
+		return to, nil, nil
+	}
+
+	p := planner{calls: c, project: client.Token.ProjectID}
+	if !to.isOutside() {
+		r, err = p.plan(ctx, to, "", []string{stays.key()})
+		return to, r, err
+	}
+	r = &route{ring: c.limits.Ring, payer: client.Token.Caller()}
+	if err = p.addOutside(ctx, r, to); err == nil && r.refusal != "" {
+		err = refusedTransfer{CallRejected, r.refusal}
+	}
+	return to, r, err
+}
+
+// continueTransfer rings the targets of a route, or ends the transfer if err is not nil.
+func (k *call) continueTransfer(r *route, err error) {
+	if k.transfer == nil {
+		return // the call has ended
+	}
+	var refused refusedTransfer
+	switch {
+	case errors.As(err, &refused):
+		k.record.Refusal = refused.reason
+		k.failTransfer(refused.cause)
+	case err != nil:
+		k.calls.log.Error("transferring a call", "call_id", k.id, "error", err)
+		k.failTransfer(TemporaryFailure)
+	default:
+		k.try(r)
+	}
+}
+
+// transferToRoom moves both sides into a room, and makes the one that transfers the call leave.
+func (k *call) transferToRoom(ctx context.Context, to Party, by *leg) error {
+	_, err := k.do(ctx, func() (Reply, error) {
+		k.transfer = nil
+		return Reply{}, nil
+	})
+	if err == nil {
+		err = k.enterRoom(ctx, to, by.party.SubscriberID)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = k.do(ctx, func() (Reply, error) {
+		by.tell(Event{Kind: Transferring, State: InCall})
+		if !by.ended {
+			by.depart(NormalClearing)
+		}
+		return Reply{}, nil
+	})
+	return err
+}
+
+// bill adds what a call already uses of a gateway to the record of a call whose transfer is about to leave
+// through one. If that is another gateway or at the cost of another account, it returns an overCap, because
+// a record has only one of each.
+func (t *transfer) bill(r *Record) error {
+	switch {
+	case t.before.Gateway == "":
+		r.OutboundFrom = time.Now().UTC()
+	case t.before.Gateway != r.Gateway, t.before.Payer != r.Payer:
+		return overCap(reasonOtherGateway)
+	default:
+		r.Lines += t.before.Lines
+	}
+	return nil
+}
+
+// restore makes a record have the bill that it had before the transfer.
+func (t *transfer) restore(r *Record) {
+	r.Gateway, r.Payer, r.Lines = t.before.Gateway, t.before.Payer, t.before.Lines
+	r.OutboundFrom, r.Refusal = t.before.OutboundFrom, t.before.Refusal
+}
+
+// failTransfer ends a transfer that nobody has taken, for the given cause. The sides of the call continue to
+// talk, unless the one that transferred it has hung up.
+func (k *call) failTransfer(c Cause) {
+	t := k.transfer
+	k.transfer = nil
+	k.ringTimer.Stop()
+	for _, l := range slices.Clone(k.legs) {
+		if l.isRinging() {
+			l.leave(OriginatorCancel)
+		}
+	}
+
+	refusal := k.record.Refusal
+	t.restore(&k.record)
+	k.saveTransfer(Transfer{By: t.by.party, Cause: c, Refusal: refusal})
+	if t.by.ended {
+		k.record.Refusal = refusal
+		k.end(c, nil)
+		return
+	}
+	t.by.tell(Event{Kind: Transferring, State: Completed, Cause: c})
+}
+
+// replace makes room for a leg that is about to answer a transferred call: the side that transferred it
+// leaves. The other side becomes the caller.
+func (k *call) replace(l *leg) {
+	t := k.transfer
+	k.transfer = nil
+	k.noteTransfer(l, t)
+	t.by.tell(Event{Kind: Transferring, State: InCall})
+	if !t.by.ended {
+		t.by.leaveSources(NormalClearing)
+		t.by.leave(NormalClearing)
+	}
+	k.legs = slices.DeleteFunc(k.legs, func(o *leg) bool { return o == t.stays })
+	k.legs = slices.Insert(k.legs, 0, t.stays)
+}
+
+// noteTransfer writes the new parties of a transferred call into its record.
+func (k *call) noteTransfer(l *leg, t *transfer) {
+	done := Transfer{By: t.by.party, Swapped: t.stays.id == k.record.CalleeLeg}
+	r := &k.record
+	if done.Swapped {
+		r.From, r.Guest = t.stays.party, ""
+		if t.stays.party.SubscriberID == "" {
+			r.Guest = t.stays.holder
+		}
+	}
+	r.To, r.CalleeLeg, r.Refusal = l.party, l.id, t.before.Refusal
+	switch {
+	case !l.party.isOutside():
+		t.restore(r)
+	case t.before.Gateway == "":
+		r.Lines = 1
+	default:
+		r.Lines = t.before.Lines + 1
+	}
+	k.saveTransfer(done)
+}
+
+// joinTransferred makes a leg that has replaced another one a member.
+func (k *call) joinTransferred(l *leg) {
+	if k.record.Gateway != "" && k.capTimer == nil {
+		k.endTimer.Reset(k.timeLeft())
+		k.watchCaps()
+	}
+	l.tell(Event{Kind: Answered})
+	l.join()
+	l.tellState(InCall)
+	m := l.member
+	k.tellOthers(l, Event{Kind: MemberJoined, Member: &m})
+	k.keepControls()
+	k.recordAgain()
+}
+
+// saveTransfer writes the result of a transfer. If this fails, the call continues.
+func (k *call) saveTransfer(t Transfer) {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	err := k.calls.store.SaveTransfer(ctx, k.record, t)
+	if errors.Is(err, ErrTaken) {
+		k.takenOver = true
+	}
+	if err != nil {
+		k.calls.log.Error("writing that a call was transferred", "call_id", k.id, "error", err)
+	}
+}
