@@ -32,9 +32,9 @@ type index struct {
 	urls  map[string]string // URLs by name, such as "pages.css"
 }
 
-// shared is the first line of a stylesheet that needs the colors and fonts of all pages. indexed
-// replaces the line with them, so that a browser needs only one file.
-const shared = "@import \"tokens.css\";\n"
+// shared are the stylesheets that others import in their first lines, in this order. indexed replaces
+// the lines with the files, so that a browser needs only one file.
+var shared = []string{"tokens.css", "factors.css"}
 
 // kinds maps extensions to media types. Package mime is not used, because it would read and trust
 // the machine's own table at each start.
@@ -58,10 +58,7 @@ var indexed = sync.OnceValue(func() index {
 	}
 
 	for _, e := range entries {
-		body := read(e.Name())
-		if rest, ok := bytes.CutPrefix(body, []byte(shared)); ok {
-			body = append(read("tokens.css"), rest...)
-		}
+		body := withImports(read(e.Name()))
 		for _, name := range fonts {
 			body = bytes.ReplaceAll(body, []byte("url("+name+")"), []byte("url("+all.urls[name]+")"))
 		}
@@ -69,6 +66,17 @@ var indexed = sync.OnceValue(func() index {
 	}
 	return all
 })
+
+// withImports returns a stylesheet with the shared files in place of the lines that import them.
+func withImports(body []byte) []byte {
+	var imported []byte
+	for _, name := range shared {
+		if rest, ok := bytes.CutPrefix(body, []byte("@import \""+name+"\";\n")); ok {
+			imported, body = append(imported, read(name)...), rest
+		}
+	}
+	return append(imported, body...)
+}
 
 // read returns the content of an embedded file.
 func read(name string) []byte {

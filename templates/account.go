@@ -1,7 +1,5 @@
 package templates
 
-import "time"
-
 // AccountPage is a subscriber's own page. Each section has its own template, and a field with the
 // values that only that section needs.
 type AccountPage struct {
@@ -51,23 +49,6 @@ type PasswordSection struct {
 	Set            bool
 	Rule           string // the length of a new password
 	Error, ErrorIn string // the error, and its field
-}
-
-// FactorSection shows and adds second factors.
-type FactorSection struct {
-	There      bool // second factors are available
-	CanPasskey bool // a passkey can be added
-	Passkeys   []FactorItem
-	Passkey    Passkey     // to add; its Options are "" if the login is too old
-	App        *FactorItem // nil if there is none
-	Codes      int         // recovery codes that are left
-}
-
-// A FactorItem is a passkey or an authenticator app.
-type FactorItem struct {
-	ID, Name      string
-	BackedUp      bool
-	Created, Used time.Time
 }
 
 // AccountApp sets up an authenticator app for an account.

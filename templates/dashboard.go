@@ -56,12 +56,13 @@ var dashboard = sync.OnceValue(func() map[*words.Words]func() *template.Template
 		return parseIn(template.New("").Funcs(template.FuncMap{
 			"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) },
 			"static":       static.URL, "iso": iso, "tr": w.Text, "clock": w.Format,
+			"say": w.Say, "date": w.Date, "picture": picture,
 			"ago":       func(now, at time.Time) string { return ago(w, now, at) },
 			"day":       func(at time.Time) string { return day(w, at) },
 			"themes":    func() []string { return []string{"light", "dark"} },
 			"lang":      func() string { return w.Tag },
 			"languages": words.All,
-		}), w, "pages/dashboard/*.html")
+		}), w, "pages/dashboard/*.html", "pages/shared/*.html")
 	})
 })
 

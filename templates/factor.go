@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"html/template"
 	"strings"
+	"time"
 
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/words"
 )
 
@@ -33,6 +35,48 @@ func passkeyWords(w *words.Words, kind, origin string) (string, error) {
 	})
 	return string(all), err
 }
+
+// FactorSection shows, adds and removes the second factors of a subscriber or an operator.
+type FactorSection struct {
+	There      bool // second factors are available
+	CanPasskey bool // a passkey can be added
+	Passkeys   []FactorItem
+	Passkey    Passkey     // to add; its Options are "" if the login is too old
+	App        *FactorItem // nil if there is none
+	Codes      int         // recovery codes that are left
+
+	Stale              bool     // the login is too old to add a passkey
+	Base               string   // the path that its forms' paths begin with
+	Hidden             []Hidden // the hidden fields of each form
+	AddPasskey, AddApp string   // pages that add a factor; "" if a form on this page does
+}
+
+// NewFactorSection returns a section with the given factors.
+func NewFactorSection(all []factor.Factor) FactorSection {
+	s := FactorSection{There: true}
+	for _, f := range all {
+		item := FactorItem{ID: f.ID, Name: f.Name, BackedUp: f.BackedUp, Created: f.Created, Used: f.Used}
+		switch f.Type {
+		case factor.TypePasskey:
+			s.Passkeys = append(s.Passkeys, item)
+		case factor.TypeTOTP:
+			s.App = &item
+		case factor.TypeRecovery:
+			s.Codes = f.Left
+		}
+	}
+	return s
+}
+
+// A FactorItem is a passkey or an authenticator app.
+type FactorItem struct {
+	ID, Name      string
+	BackedUp      bool
+	Created, Used time.Time
+}
+
+// A Hidden is a hidden field of a form.
+type Hidden struct{ Name, Value string }
 
 // Factor asks for a second factor.
 type Factor struct {

@@ -40,7 +40,7 @@ func parse(w *words.Words) *template.Template {
 		"passkeywords": func(kind, origin string) (string, error) { return passkeyWords(w, kind, origin) },
 		"languages":    words.All,
 		"scriptwords":  func() (string, error) { return scriptWords(w) },
-	}), w, "pages/*.html")
+	}), w, "pages/*.html", "pages/shared/*.html")
 }
 
 // A Page is a page with its data.

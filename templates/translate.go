@@ -16,11 +16,15 @@ import (
 // block elements, and attributes that people read. A text includes actions that print values, and
 // inline elements without their attributes, such as "Created by <bdi>{{.Name}}</bdi>".
 
-// parseIn adds the templates that match pattern to set, with their text in the language of w.
-func parseIn(set *template.Template, w *words.Words, pattern string) *template.Template {
-	names, err := fs.Glob(pages, pattern)
-	if err != nil {
-		panic(err) // cannot happen: the pattern is a constant
+// parseIn adds the templates that match patterns to set, with their text in the language of w.
+func parseIn(set *template.Template, w *words.Words, patterns ...string) *template.Template {
+	var names []string
+	for _, pattern := range patterns {
+		matches, err := fs.Glob(pages, pattern)
+		if err != nil {
+			panic(err) // cannot happen: the pattern is a constant
+		}
+		names = append(names, matches...)
 	}
 	for _, name := range names {
 		source, err := pages.ReadFile(name)

@@ -38,7 +38,7 @@ type section func(ac *account, r *http.Request, v visit, page *templates.Account
 
 // sections lists all sections of the page.
 var sections = []section{
-	showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showCalls, showDisplay,
+	showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showData, showDisplay,
 }
 
 // showAccount serves GET /account. The query parameter project selects the project.

@@ -21,21 +21,12 @@ func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountP
 		return err
 	}
 
-	at := &page.Factors
-	at.There, at.CanPasskey = true, ac.Factors.Passkeys()
-	for _, f := range all {
-		item := templates.FactorItem{ID: f.ID, Name: f.Name, BackedUp: f.BackedUp, Created: f.Created, Used: f.Used}
-		switch f.Type {
-		case factor.TypePasskey:
-			at.Passkeys = append(at.Passkeys, item)
-		case factor.TypeTOTP:
-			at.App = &item
-		case factor.TypeRecovery:
-			at.Codes = f.Left
-		}
-	}
-
-	if page.Stale || !at.CanPasskey {
+	at, fault := &page.Factors, page.Factors.Passkey.Error
+	*at = templates.NewFactorSection(all)
+	at.CanPasskey, at.Stale, at.Passkey.Error = ac.Factors.Passkeys(), page.Stale, fault
+	at.Base = "/account"
+	at.Hidden = []templates.Hidden{{Name: "project", Value: page.Project}, {Name: "token", Value: page.Token}}
+	if at.Stale || !at.CanPasskey {
 		return nil
 	}
 	options, err := ac.Factors.BeginPasskey(r.Context(), idp.OwnerOf(v.SubscriberID), accountFlow(v),
@@ -48,7 +39,6 @@ func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountP
 		return err
 	}
 
-	fault := at.Passkey.Error
 	at.Passkey = ac.passkeyForm(options)
 	at.Passkey.Error = fault
 	return nil

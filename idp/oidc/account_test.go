@@ -62,6 +62,31 @@ func TestAccountProfile(t *testing.T) {
 	}
 }
 
+// TestAccountData shows that people can download their own data a few times an hour, but only with
+// the page's token.
+func TestAccountData(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	page := b.account()
+	if got := b.post("/account/data", url.Values{"project": {w.project.ID}}); got.status != http.StatusForbidden {
+		t.Errorf("a form without a token: %d", got.status)
+	}
+
+	for i := range 7 {
+		got := b.onPage(page, "/account/data")
+		if i == 6 {
+			if got.status != http.StatusTooManyRequests {
+				t.Errorf("the seventh download: %d", got.status)
+			}
+			continue
+		}
+		if got.status != http.StatusOK || !strings.Contains(got.body, email) ||
+			strings.Contains(got.body, "password_hash") {
+			t.Errorf("download %d: %d %s", i, got.status, got.body)
+		}
+	}
+}
+
 // TestAccountCalls shows that people see in their account whether their calls are recorded.
 func TestAccountCalls(t *testing.T) {
 	w := newWorld(t)

@@ -151,6 +151,7 @@ func New(c Config) (*API, error) {
 //	POST      /account/app
 //	POST      /account/app/confirm
 //	POST      /account/codes
+//	POST      /account/data
 //	POST      /account/display
 //	POST      /account/email
 //	POST      /account/email/verify
@@ -229,6 +230,7 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /account/app", a.account.sensitive(a.account.beginApp))
 	own("POST /account/app/confirm", a.account.sensitive(a.account.confirmApp))
 	own("POST /account/codes", a.account.sensitive(a.account.newCodes))
+	own("POST /account/data", a.account.sensitive(a.account.downloadData))
 	own("POST /account/display", a.account.form(a.account.changeDisplay))
 	own("POST /account/email", a.account.sensitive(a.account.changeAddress))
 	own("POST /account/email/verify", a.account.form(a.account.verifyAddress))

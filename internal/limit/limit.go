@@ -17,9 +17,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Name names a limit. It is a key in the section "limits" of the configuration, with two
-// exceptions: LoginPerDevice uses the rate of LoginPerAccount, and each project sets the rate of
-// Uploads.
+// A Name names a limit. It is a key in the section "limits" of the configuration, with three
+// exceptions: LoginPerDevice uses the rate of LoginPerAccount, each project sets the rate of Uploads,
+// and the rate of Exports is fixed.
 type Name string
 
 // The names of the limits.
@@ -41,6 +41,7 @@ const (
 	SIPPerNetwork         Name = "sip_per_network"          // wrong SIP credentials from a network
 	MediaMissesPerNetwork Name = "media_misses_per_network" // requests for unknown recordings from a network
 	Uploads               Name = "uploads"                  // uploads of recordings to a project
+	Exports               Name = "exports"                  // downloads of a subscriber's own data
 )
 
 // Rates holds the rate of each limit. Limits that have no rate, or whose rate has no Burst, are

@@ -9,6 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/templates"
 )
 
 // accountPages show and change the account of the signed-in operator.
@@ -22,11 +23,7 @@ type accountPage struct {
 	Email, Name string
 	Roles       []roleRow
 	Sessions    []sessionRow
-	Factors     []factorRow
-	HasApp      bool
-	CanPasskey  bool
-	MayAdd      bool
-	Required    bool
+	Factors     templates.FactorSection
 	Codes       []string // new recovery codes, shown only once
 	Shortest    int
 	Faults      []string
@@ -53,10 +50,9 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 
 	p := accountPage{
 		Email: v.operator.Email, Name: v.operator.Name, Roles: operatorRowOf(v, v.operator, projects).Roles,
-		Shortest: operator.MinPassword, Faults: wrong, Codes: codes, MayAdd: a.Factors != nil,
-		CanPasskey: a.factors.passkeys(), Required: a.requiresFactor(v.operator),
+		Shortest: operator.MinPassword, Faults: wrong, Codes: codes,
 	}
-	if p.Factors, p.HasApp, err = a.factorsOf(v); err != nil {
+	if p.Factors, err = a.factorSection(v); err != nil {
 		return err
 	}
 	for _, s := range sessions {
@@ -116,34 +112,21 @@ func (a *accountPages) revokeSession(v *visit) (err error) {
 	return v.redirect(Prefix + "/account?done=" + done)
 }
 
-// A factorRow is a row in a list of second factors.
-type factorRow struct {
-	factor.Factor
-	Title string
-}
-
-// factorsOf lists the second factors of the operator.
-func (a *accountPages) factorsOf(v *visit) (rows []factorRow, hasApp bool, err error) {
+// factorSection lists the second factors of the operator.
+func (a *accountPages) factorSection(v *visit) (s templates.FactorSection, err error) {
 	if a.Factors == nil {
-		return nil, false, nil
+		return s, nil
 	}
 	all, err := a.Factors.List(v.r.Context(), ownerOf(v.operator))
-	for _, f := range all {
-		hasApp = hasApp || f.Type == factor.TypeTOTP
-		rows = append(rows, factorRowOf(f))
+	if err != nil {
+		return s, err
 	}
-	return rows, hasApp, err
-}
 
-func factorRowOf(f factor.Factor) factorRow {
-	row := factorRow{f, words.Textf("Passkey %s", f.Name)}
-	switch f.Type {
-	case factor.TypeTOTP:
-		row.Title = "Authenticator app"
-	case factor.TypeRecovery:
-		row.Title = words.Textf("Recovery codes (%s of 10 left)", f.Left)
-	}
-	return row
+	s = templates.NewFactorSection(all)
+	s.CanPasskey, s.Base = a.factors.passkeys(), Prefix+"/account"
+	s.AddPasskey, s.AddApp = s.Base+"/passkey", s.Base+"/app"
+	s.Hidden = []templates.Hidden{{Name: "form", Value: a.formToken(v)}}
+	return s, nil
 }
 
 // showApp serves GET /dashboard/account/app.

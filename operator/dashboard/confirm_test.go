@@ -15,14 +15,14 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-var firstCode = regexp.MustCompile(`<pre id="codes">([a-z2-7-]+)`)
+var firstCode = regexp.MustCompile(`id="recovery-codes">\s*<li>([a-z2-7-]+)`)
 
 // app sets up an authenticator app for the signed-in operator. It returns a function that
 // generates codes, and a recovery code if the app is the first factor.
 func (b browser) app() (code func() string, recovery string) {
 	b.Helper()
 	const path = "/dashboard/account/app"
-	secret := b.get(path).find(b.TB, `id="totp-secret">([A-Z2-7]+)<`)
+	secret := b.get(path).secret(b.TB)
 	code = func() string {
 		c, err := totp.GenerateCode(secret, b.now())
 		must(b, err)

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"errors"
-	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/templates"
 )
 
 // factorPages check the second factors of operators and enroll new ones.
@@ -202,12 +202,11 @@ func (a *factorPages) raise(v *visit, methods ...string) error {
 
 // An enrolPage is the page on which an operator sets up an authenticator app or a passkey.
 type enrolPage struct {
-	Action, Next, Secret string
-	Picture              template.URL // a data URL made by this server
-	Forced               bool
-	Passkey              passkeyForm // offered as an alternative if Forced
-	Codes                []string    // recovery codes, shown at the end
-	Faults               []string
+	Action, Next string
+	App          templates.AppForm
+	Forced       bool
+	Passkey      passkeyForm // offered as an alternative if Forced
+	Codes        []string    // recovery codes, shown at the end
 }
 
 // enrolPage shows the secret to scan. The secret is stored in the session and discarded with it.
@@ -221,7 +220,7 @@ func (a *factorPages) enrolPage(v *visit, status int, p enrolPage) error {
 		return err
 	}
 
-	p.Secret, p.Picture = e.Secret, template.URL(e.DataURL())
+	p.App = templates.NewAppForm(e.Secret, e.DataURL(), e.URL, p.App.Error)
 	if !p.Forced {
 		return a.page(v, status, "Set up an authenticator app", "enrol", p)
 	}
@@ -296,9 +295,8 @@ func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 	if errors.Is(err, factor.ErrNotFirst) {
 		return v.redirect(factorPath(p.Next))
 	}
-	var ok bool
-	p.Faults, ok = wrongCode(err)
-	if ok {
+	if all, ok := wrongCode(err); ok {
+		p.App.Error = all[0]
 		return a.enrolPage(v, http.StatusUnprocessableEntity, p)
 	}
 	if err != nil {

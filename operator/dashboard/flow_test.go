@@ -35,6 +35,12 @@ func (a answer) find(t testing.TB, expression string) string {
 	return html.UnescapeString(m[1])
 }
 
+// secret returns the secret of an authenticator app that a page shows.
+func (a answer) secret(t testing.TB) string {
+	t.Helper()
+	return strings.ReplaceAll(a.find(t, `id="totp-secret">([A-Z2-7 ]+)<`), " ", "")
+}
+
 // TestSetupLink shows that the first operator joins through a link that works once.
 func TestSetupLink(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
@@ -78,7 +84,7 @@ func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery s
 	b.post("/dashboard/setup?token="+token, "/dashboard/setup", setupForm(token)).leadsTo(t, "/dashboard/factor")
 
 	before := b.cookie()
-	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
+	secret := b.get("/dashboard/enrol").secret(t)
 	wrong := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {"000000"}})
 	if wrong.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong code: %s", wrong.Status)
@@ -93,7 +99,7 @@ func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery s
 	if b.cookie() == before {
 		t.Error("the cookie from before the second factor is still valid")
 	}
-	return b, code, done.find(t, `<pre id="codes">([a-z2-7-]+)`)
+	return b, code, done.find(t, `id="recovery-codes">\s*<li>([a-z2-7-]+)`)
 }
 
 // TestFirstOperator shows that the first operator sets up a second factor if the installation
@@ -114,7 +120,7 @@ func TestFirstOperator(t *testing.T) {
 	b.post("/dashboard/factor", "/dashboard/factor",
 		url.Values{"code": {code()}, "next": {"/dashboard/account"}}).leadsTo(t, "/dashboard/account")
 	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Authenticator app") ||
-		!strings.Contains(a.body, "10 of 10 left") {
+		!strings.Contains(a.body, "10 codes are left.") {
 		t.Errorf("the account page: %s %s", a.Status, a.body)
 	}
 }

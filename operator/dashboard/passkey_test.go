@@ -73,8 +73,8 @@ func TestPasskeyOfOperator(t *testing.T) {
 	o, b := w.operator("ann@example.com", ofAll)
 	key := b.passkey()
 
-	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Passkey Laptop") ||
-		!strings.Contains(a.body, "10 of 10 left") {
+	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "<strong>Laptop</strong>") ||
+		!strings.Contains(a.body, "10 codes are left.") {
 		t.Errorf("the account page: %s", a.body)
 	}
 
@@ -122,7 +122,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	third.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {code()}}).leadsTo(t, "/dashboard")
 
 	// The passkey can be renamed and removed.
-	id := third.get("/dashboard/account").find(t, `passkeys/rename"><input type="hidden" name="form" `+
+	id := third.get("/dashboard/account").find(t, `passkeys/rename" class="line"><input type="hidden" name="form" `+
 		`value="[^"]+"><input type="hidden" name="factor" value="([^"]+)"`)
 	third.post("/dashboard/account", "/dashboard/account/passkeys/rename",
 		url.Values{"factor": {id}, "name": {"Desk"}}).leadsTo(t, "/dashboard/account?done=changed")
@@ -271,7 +271,7 @@ func TestEnrolByPasskey(t *testing.T) {
 
 	options, form = b.get("/dashboard/enrol").asked(t)
 	recovery := b.sendKey("/dashboard/enrol", form, key.Create([]byte(options))).find(
-		t, `<pre id="codes">([a-z2-7-]+)`)
+		t, `id="recovery-codes">\s*<li>([a-z2-7-]+)`)
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
 		t.Errorf("after the set-up: %s", a.Status)
 	}
@@ -348,7 +348,7 @@ func TestRequiredByRole(t *testing.T) {
 
 	// Once a second factor is set up, the session continues. A new session requires the factor.
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
-	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
+	secret := b.get("/dashboard/enrol").secret(t)
 	b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {factortest.Code(secret, w.now())}})
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
 		t.Errorf("with a second factor: %s", a.Status)

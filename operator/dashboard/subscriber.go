@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/internal/words"
@@ -259,6 +260,23 @@ func (a *subscriberPages) eraseSubscriber(v *visit) error {
 		return err
 	}
 	return v.redirect(v.base() + "/subscribers?done=erased")
+}
+
+// A factorRow is a row in a list of second factors.
+type factorRow struct {
+	factor.Factor
+	Title string
+}
+
+func factorRowOf(f factor.Factor) factorRow {
+	row := factorRow{f, words.Textf("Passkey %s", f.Name)}
+	switch f.Type {
+	case factor.TypeTOTP:
+		row.Title = "Authenticator app"
+	case factor.TypeRecovery:
+		row.Title = words.Textf("Recovery codes (%s of 10 left)", f.Left)
+	}
+	return row
 }
 
 // addFactorsAndApps adds to p a subscriber's second factors and the apps that the subscriber has

@@ -40,7 +40,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.picture("operator-enrol")
 	b.click("passkey-submit")
 	b.until("recovery codes", "document.getElementById('codes-kept')")
-	codes := strings.Fields(b.text("#codes"))
+	codes := strings.Fields(b.text("#recovery-codes"))
 	b.click("codes-kept")
 	b.arrive(home)
 
@@ -52,7 +52,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.do(goTo("about:blank")) // no passkey request may be open while the authenticator returns
 	b.presence(key, true)
 	b.do(goTo(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
-	b.until("the passkey", "document.body.innerText.includes('Passkey Laptop')")
+	b.until("the passkey", "document.body.innerText.includes('Laptop')")
 	b.picture("operator-account")
 
 	b.presence(key, false)
