@@ -188,3 +188,37 @@ func testMarkedSessions(t *testing.T, c Config) {
 		t.Errorf("%d and %d logins after the end, want 0 and 1", a, b)
 	}
 }
+
+func TestRotateGrantUses(t *testing.T) { EachDatabase(t, testRotateGrantUses) }
+
+// testRotateGrantUses shows that the uses of a request and its new refresh token are stored together
+// or not at all.
+func testRotateGrantUses(t *testing.T, c Config) {
+	s, g, _ := grantRows(t, c)
+	signIn(t, s, g)
+	g.ID = newID()
+	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
+		t.Fatal(err)
+	}
+
+	refusal := errors.New("used before")
+	rotate := func(old, next, use string) error {
+		return s.RotateGrant(t.Context(), idp.Grant{ID: g.ID, RefreshHash: next}, old,
+			idp.Use{Hash: use, Expires: time.Now().Add(time.Minute), Refusal: refusal})
+	}
+	if err := rotate("first", "second", "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := rotate("second", "third", "a"); err != refusal {
+		t.Errorf("rotating with a stored use: %v, want its refusal", err)
+	}
+	if err := rotate("first", "third", "b"); !errors.Is(err, problem.Conflict) {
+		t.Errorf("rotating an old token: %v, want a conflict", err)
+	}
+	if was, err := s.WasUsed(t.Context(), "b"); err != nil || was {
+		t.Errorf("the use of a refused rotation is stored: %v, %v", was, err)
+	}
+	if got, err := s.FindGrant(t.Context(), g.ID); err != nil || got.RefreshHash != "second" {
+		t.Errorf("the token is %q, %v, want the second", got.RefreshHash, err)
+	}
+}
