@@ -7,8 +7,10 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings/audio"
 	"github.com/selvage/selvage/recordings/levels"
 	"github.com/selvage/selvage/recordings/wav"
 )
@@ -18,6 +20,10 @@ const (
 	peaksPart = "peaks" // outline of the waveform
 	indexPart = "index" // decoder checkpoints, for codecs that need them
 )
+
+// maxSlow is the longest audio that is measured if decoding it takes much CPU time. The sender waits
+// for the measurement, and two bytes of Opus can contain 120 ms.
+const maxSlow = 4 * time.Hour
 
 var partNames = []string{peaksPart, indexPart}
 
@@ -40,9 +46,12 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 		}
 	}()
 
-	samples, err := wav.Open(f, facts, nil)
+	samples, err := audio.Open(f, facts, nil)
 	if errors.Is(err, wav.ErrCodec) {
 		return nil
+	}
+	if err == nil && audio.IsSlow(facts) && facts.Duration() > maxSlow {
+		return indexOf(samples)
 	}
 	var found levels.Facts
 	var outline levels.Outline
@@ -55,7 +64,14 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	}
 
 	rec.Levels = &found
-	parts = map[string][]byte{peaksPart: outline.Marshal()}
+	parts = indexOf(samples)
+	parts[peaksPart] = outline.Marshal()
+	return parts
+}
+
+// indexOf returns the index of a recording's audio as a part, if it has one.
+func indexOf(samples audio.Source) map[string][]byte {
+	parts := make(map[string][]byte)
 	if index := samples.Index(); index != nil {
 		parts[indexPart] = index
 	}
@@ -72,7 +88,7 @@ func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recordin
 	}
 	if rec.Levels == nil {
 		return rec, levels.Outline{}, problem.New(problem.NotAcceptable, "not_acceptable",
-			"the recording has no waveform: its codec, %s, cannot be decoded", rec.Codec)
+			"the recording has no waveform: it is stored as %s and was not measured", rec.Codec)
 	}
 
 	part, err := r.media.ReadPart(rec.MediaKey, peaksPart)

@@ -51,6 +51,23 @@ func TestIngestMeasures(t *testing.T) {
 	}
 }
 
+// TestOpusIsMeasured shows that Opus has levels and an outline, and that silence in it is absent.
+func TestOpusIsMeasured(t *testing.T) {
+	w := newWorld(t)
+	rec, _, err := w.ingest(t, "speech.ogg", recordings.Description{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Status != recordings.Completed || rec.Levels == nil || rec.Levels.Loudness == nil {
+		t.Fatalf("got %s with the levels %+v, want completed with a loudness", rec.Status, rec.Levels)
+	}
+	got, outline, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
+	if err != nil || outline.Channels != 1 || outline.Length() != int(got.Frames+2399)/2400 {
+		t.Errorf("Outline = %d channels, %d pixels of %d, %v", outline.Channels, outline.Length(),
+			outline.PerPixel, err)
+	}
+}
+
 // TestOutlineOfNoAudio shows that a file without audio has neither levels nor an outline.
 func TestOutlineOfNoAudio(t *testing.T) {
 	w := newWorld(t)

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
 
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings/audio"
 	"github.com/selvage/selvage/recordings/mp3"
+	"github.com/selvage/selvage/recordings/opus"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
@@ -123,8 +126,11 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	if err != nil {
 		return notConverted(rec, w.Format, err)
 	}
-	n.Whole = false
+	n.Whole, n.Encoded = false, audio.IsSlow(facts)
 	n.Tag += "-pcm" + viewVersion
+	if facts.Codec == "opus" {
+		n.Tag += "-opus" + opus.Version + runtime.GOARCH // the decoder's floating-point sums depend on it
+	}
 	if mixed {
 		source, n.Tag = wav.Mix(source), n.Tag+"-mix"
 	} else if w.Leg > 0 && rec.Channels > 1 {
@@ -164,7 +170,7 @@ func (a awaited) ReadAt(p []byte, off int64) (int, error) {
 
 // source opens the audio of a file, with the index that was stored during the upload.
 func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (wav.Source, error) {
-	return wav.Open(file, facts, func() ([]byte, error) {
+	return audio.Open(file, facts, func() ([]byte, error) {
 		index, err := r.media.ReadPart(rec.MediaKey, indexPart)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
@@ -173,9 +179,13 @@ func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (w
 	})
 }
 
-// factsOf parses the facts of a stored file. If the file has no header, the facts come from the
-// row.
+// factsOf parses the facts of a stored file. If the file has no header, or it would take too long to
+// parse, the facts come from the row.
 func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
+	if rec.Codec == "opus" {
+		format := wav.Format{Codec: rec.Codec, SampleRate: rec.SampleRate, Channels: rec.Channels}
+		return wav.Facts{Format: format, Frames: rec.Frames, Length: rec.Bytes}, nil
+	}
 	facts, err := wav.Parse(file, rec.Bytes)
 	if errors.Is(err, wav.ErrNotWAV) {
 		return wav.Headerless(rec.Codec, rec.SampleRate, rec.Channels, rec.Bytes)
@@ -213,11 +223,12 @@ func container(codec string) (kind, ext string) {
 	return "audio/x-wav", ".wav"
 }
 
-// Can reports whether the media is available in format f. MP3 and Ogg are not decoded, so they are
-// only available unchanged.
+// Can reports whether the media is available in format f. MP3, Vorbis and Speex are not decoded, so
+// they are only available unchanged. The same applies to Opus with more than two channels.
 func (r Recording) Can(f Format) bool {
 	_, ext := container(r.Codec)
-	return r.HasMedia() && (f == Original || ext == ".wav" || ext == "."+string(f))
+	decoded := ext == ".wav" || r.Codec == "opus" && r.Channels <= 2
+	return r.HasMedia() && (f == Original || decoded || ext == "."+string(f))
 }
 
 // original sets the type and extension of audio without a header to those in RFC 3551.

@@ -1,8 +1,9 @@
 // Package audio recognizes audio files. It is the only package that knows all formats of uploads.
 //
-// A file is recognized by its first bytes, whatever its name. Package wav reads WAV files. This
-// package reads the facts of MP3 and Ogg files, which are stored but never decoded. The name or
-// Content-Type of a file is only used if its bytes identify no format, as with headerless mu-law.
+// A file is recognized by its first bytes, whatever its name. Package wav reads WAV files, and
+// package opus reads Opus in Ogg. This package reads the facts of MP3 files and other Ogg files, which
+// are stored but never decoded. The name or Content-Type of a file is only used if its bytes identify
+// no format, as with headerless mu-law.
 //
 // Only a small part of a file is in memory at a time, and at most as many bytes are read as the
 // file has.

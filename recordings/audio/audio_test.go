@@ -225,7 +225,7 @@ func TestOgg(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"another codec":      bytes.ReplaceAll(ogg, []byte("OpusHead"), []byte("Theora  ")),
 		"no channels":        change(28+9, "\x00"),
-		"an implausible end": change(last+6, "\xff\xff\xff\xff\xff\xff\xff\x7f"),
+		"an implausible end": change(last+6, "\xff\xff\xff\xff\xff\xff\x00\x00"),
 		"no complete page":   ogg[:30],
 	} {
 		if f, err := parse(b, "x.ulaw"); !refused(err) {

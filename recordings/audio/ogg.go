@@ -7,10 +7,11 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/selvage/selvage/recordings/opus"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// Only two parts of an Ogg file are read. The part at the start contains the first page. The part
+// Only two parts of an Ogg file with Vorbis or Speex are read. The part at the start contains the first page. The part
 // at the end contains the last page, which has at most 65,307 bytes, and perhaps pages of other
 // streams after it.
 const (
@@ -28,9 +29,12 @@ func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 
 	serial := binary.LittleEndian.Uint32(first[14:])
 	packet := first[min(len(first), oggHead+int(first[26])):]
-	skip, err := oggFormat(&f, packet)
-	if err != nil {
+	if err := oggFormat(&f, packet); err != nil {
 		return f, true, err
+	}
+
+	if f.Codec == "opus" {
+		return f, true, opusFacts(&f, r, size)
 	}
 
 	// The granule position at the end of the last page is the length of the stream.
@@ -41,32 +45,48 @@ func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	}
 
 	end := lastGranule(tail, serial)
-	f.Frames, f.Length = max(0, end-skip), size
-	switch {
-	case end < 0:
+	f.Frames, f.Length = max(0, end), size
+	if end < 0 {
 		return f, true, fmt.Errorf("%w: the last page is missing", wav.ErrBroken)
-	case f.Frames/int64(f.SampleRate) > size:
-		return f, true, fmt.Errorf("%w: it claims %d frames in %d bytes", wav.ErrBroken, f.Frames, size)
 	}
-	return f, true, nil
+	return f, true, plausible(f)
 }
 
-// oggFormat parses the first packet of a stream. skip is the number of frames at the start that
-// players skip.
-func oggFormat(f *wav.Facts, packet []byte) (skip int64, err error) {
+// opusFacts completes the facts of a stream with Opus.
+func opusFacts(f *wav.Facts, r io.ReaderAt, size int64) error {
+	found, err := opus.Scan(r, size)
+	switch {
+	case errors.Is(err, opus.ErrNotOpus), errors.Is(err, opus.ErrSparse):
+		return fmt.Errorf("%w: %w", wav.ErrBroken, err)
+	case err != nil:
+		return err
+	}
+	f.Frames, f.Length = found.Frames, size
+	return plausible(*f)
+}
+
+// plausible returns ErrBroken if a file has less than a byte for each second.
+func plausible(f wav.Facts) error {
+	if f.Frames/int64(f.SampleRate) > f.Length {
+		return fmt.Errorf("%w: it claims %d frames in %d bytes", wav.ErrBroken, f.Frames, f.Length)
+	}
+	return nil
+}
+
+// oggFormat parses the first packet of a stream.
+func oggFormat(f *wav.Facts, packet []byte) error {
 	le := binary.LittleEndian
 	switch {
 	case bytes.HasPrefix(packet, []byte("OpusHead")) && len(packet) >= 19: // RFC 7845, section 5.1
-		f.Codec, f.SampleRate, f.Channels = "opus", 48_000, int(packet[9])
-		skip = int64(le.Uint16(packet[10:]))
+		f.Codec, f.SampleRate, f.Channels = "opus", opus.Rate, int(packet[9])
 	case bytes.HasPrefix(packet, []byte("\x01vorbis")) && len(packet) >= 30:
 		f.Codec, f.SampleRate, f.Channels = "vorbis", int(le.Uint32(packet[12:])), int(packet[11])
 	case bytes.HasPrefix(packet, []byte("Speex   ")) && len(packet) >= 80:
 		f.Codec, f.SampleRate, f.Channels = "speex", int(le.Uint32(packet[36:])), int(le.Uint32(packet[48:]))
 	default:
-		return 0, fmt.Errorf("%w: Ogg with neither Opus, Vorbis nor Speex in it", wav.ErrCodec)
+		return fmt.Errorf("%w: Ogg with neither Opus, Vorbis nor Speex in it", wav.ErrCodec)
 	}
-	return skip, f.Check()
+	return f.Check()
 }
 
 // lastGranule returns the position at the end of a stream's last whole page, or -1 if there is

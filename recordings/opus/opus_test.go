@@ -1,0 +1,295 @@
+package opus
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
+)
+
+// encodings are arguments of ffmpeg that encode a file in each mode of Opus.
+var encodings = map[string]struct{ file, args string }{
+	"SILK, narrow":          {"speech_s16_48k.wav", "-ac 1 -b:a 8k -application voip -cutoff 4000"},
+	"SILK, wide":            {"speech_s16_48k.wav", "-ac 1 -b:a 14k -application voip -cutoff 8000"},
+	"hybrid":                {"speech_s16_48k.wav", "-ac 1 -b:a 28k -application voip"},
+	"hybrid, 60 ms":         {"speech_s16_48k.wav", "-ac 1 -b:a 14k -application voip -frame_duration 60"},
+	"CELT":                  {"speech_s16_48k.wav", "-ac 1 -b:a 96k -application audio"},
+	"CELT, 2.5 ms":          {"speech_s16_48k.wav", "-ac 1 -b:a 64k -application lowdelay -frame_duration 2.5"},
+	"two channels, SILK":    {"speech_stereo_8k.wav", "-b:a 16k -application voip -cutoff 8000"},
+	"two channels, CELT":    {"speech_stereo_8k.wav", "-b:a 128k -application audio"},
+	"two channels in music": {"", "-b:a 96k -application audio"},
+}
+
+// music is what ffmpeg encodes instead of a file: chords, a sweep and noise, ten seconds long.
+const music = "aevalsrc=0.3*sin(2*PI*440*t)+0.2*sin(2*PI*(1000+500*t)*t)+0.1*random(0)|" +
+	"0.3*sin(2*PI*660*t)+0.1*random(1):d=10:s=48000"
+
+// encode returns an Ogg file in one of the encodings, at least nine seconds long.
+func encode(t testing.TB, name string) []byte {
+	t.Helper()
+	e := encodings[name]
+	if e.file == "" {
+		return ffmpeg(t, nil, "-f lavfi -i "+music+" -c:a libopus "+e.args+" -f ogg")
+	}
+	return ffmpeg(t, corpus(t, e.file), "-stream_loop 2 -i %in -ar 48000 -c:a libopus "+e.args+" -f ogg")
+}
+
+// TestJudge compares the samples with those to which ffmpeg decodes the file with libopus.
+func TestJudge(t *testing.T) {
+	for name := range encodings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := encode(t, name)
+			got := all(t, open(t, file))
+			want := ffmpeg(t, file, "-c:a libopus -i %in -f s16le")
+			if len(want) != 2*len(got) {
+				t.Fatalf("%d samples, want %d", len(got), len(want)/2)
+			}
+
+			var signal, fault float64
+			for i, v := range got {
+				w := float64(int16(binary.LittleEndian.Uint16(want[2*i:])))
+				signal, fault = signal+w*w, fault+(float64(v)-w)*(float64(v)-w)
+			}
+			if db := 10 * math.Log10(signal/(fault+1e-9)); db < 40 {
+				t.Errorf("the samples differ from libopus by %.1f dB, want at least 40", db)
+			}
+		})
+	}
+}
+
+// TestAnyRangeEqualsTheWhole reads random ranges, with and without an index.
+func TestAnyRangeEqualsTheWhole(t *testing.T) {
+	for _, name := range []string{"hybrid", "CELT", "two channels, SILK", "two channels in music"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := encode(t, name)
+			s := open(t, file)
+			whole, index := all(t, s), s.Index()
+			indexed, err := Open(bytes.NewReader(file), int64(len(file)), func() ([]byte, error) { return index, nil })
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			random := rand.New(rand.NewPCG(1, 2))
+			for range 15 {
+				at, n := random.Int64N(s.Frames()), 1+random.IntN(3*maxFrames)
+				if i := random.IntN(3); i == 0 {
+					at = max(0, s.Frames()/segment*segment-int64(n/2)) // across the last border of segments
+				}
+				for _, from := range []*Source{s, indexed} {
+					wantFrames(t, from, whole, at, n)
+				}
+			}
+		})
+	}
+}
+
+// wantFrames checks n frames of a source against those in whole.
+func wantFrames(t *testing.T, s *Source, whole []int16, at int64, n int) {
+	t.Helper()
+	got := make([]int16, n*s.Channels())
+	n, err := s.ReadFrames(got, at)
+	want := whole[at*int64(s.Channels()):]
+	want = want[:min(len(want), len(got))]
+	if !slices.Equal(got[:n*s.Channels()], want) || (err != nil) != (len(want) < len(got)) {
+		t.Errorf("%d frames from %d, %v, differ from the whole", n, at, err)
+	}
+}
+
+// TestPages shows that the layout of a file does not change its audio: pages of any size, packets
+// that span pages, a stream that began before the recording, and junk between pages.
+func TestPages(t *testing.T) {
+	packets := packetsOf(t, encode(t, "two channels, CELT"))
+	want := all(t, open(t, mux(packets, 0, 50)))
+	for name, file := range map[string][]byte{
+		"a segment a page":    mux(packets, 0, 1),
+		"two segments a page": mux(packets, 0, 2),
+		"the largest pages":   mux(packets, 0, 255),
+		"a stream that began": mux(packets, 123_456_789, 50),
+		"junk":                junked(mux(packets, 0, 50)),
+	} {
+		if got := all(t, open(t, file)); !slices.Equal(got, want) {
+			t.Errorf("%s: %d samples differ from the %d of another layout", name, len(got), len(want))
+		}
+	}
+}
+
+// junked returns a file with bytes before each page but the first that belong to no page.
+func junked(file []byte) []byte {
+	parts := bytes.SplitAfter(file, []byte("OggS\x00"))
+	var b []byte
+	for i, p := range parts {
+		p, ok := bytes.CutSuffix(p, []byte("OggS\x00"))
+		b = append(b, p...)
+		if i > 0 && ok {
+			b = append(b, "OggS junk Ogg"...)
+		}
+		if ok {
+			b = append(b, "OggS\x00"...)
+		}
+	}
+	return b
+}
+
+// TestLostPages shows that lost pages become silence, and that the rest keeps its time.
+func TestLostPages(t *testing.T) {
+	packets := packetsOf(t, encode(t, "two channels in music"))
+	file := mux(packets, 0, 50)
+	whole := open(t, file)
+	want := all(t, whole)
+
+	first := whole.index.marks[1].offset // about four seconds into the audio
+	next := bytes.Index(file[first+1:], []byte("OggS\x00"))
+	s := open(t, slices.Concat(file[:first], file[first+1+int64(next):]))
+	got := all(t, s)
+	if len(got) != len(want) {
+		t.Fatalf("without a page there are %d samples, want %d", len(got), len(want))
+	}
+
+	lost := 2 * (whole.index.marks[1].from - whole.index.start - whole.head.skip)
+	loud := func(v int16) bool { return v != 0 }
+	if !slices.Equal(got[:lost], want[:lost]) || slices.ContainsFunc(got[lost:lost+1920], loud) {
+		t.Errorf("a lost page is not silent, or changes what is before it")
+	}
+	if after := 2 * 8 * Rate; !slices.Equal(got[after:], want[after:]) {
+		t.Errorf("a lost page changes the segments after its own")
+	}
+}
+
+// TestBrokenPackets shows that packets that cannot be decoded are silent and keep their length.
+func TestBrokenPackets(t *testing.T) {
+	packets := packetsOf(t, corpus(t, "speech.ogg"))
+	random := rand.New(rand.NewPCG(3, 4))
+	for _, p := range packets[2:] {
+		for i := range p[1:] {
+			p[i+1] = byte(random.Uint32())
+		}
+	}
+	want := open(t, corpus(t, "speech.ogg")).Frames()
+	if got := int64(len(all(t, open(t, mux(packets, 0, 50))))); got < want || got > want+maxFrames {
+		t.Errorf("%d frames, want about %d", got, want)
+	}
+}
+
+func TestGain(t *testing.T) {
+	file := corpus(t, "speech.ogg")
+	want := all(t, open(t, file))
+	halved := bytes.Clone(file)
+	binary.LittleEndian.PutUint16(halved[28+16:], uint16(0x10000-1541)) // -6.02 dB
+	for i, v := range all(t, open(t, halved)) {
+		if w := float64(want[i]) / 2; math.Abs(float64(v)-w) > 1+math.Abs(w)/1000 {
+			t.Fatalf("sample %d is %d, want half of %d", i, v, want[i])
+		}
+	}
+}
+
+// TestDamagedIndex shows that an index is ignored if it is damaged, or belongs to another file.
+func TestDamagedIndex(t *testing.T) {
+	file := encode(t, "CELT")
+	s := open(t, file)
+	want, index := all(t, s), s.Index()
+	for i := range index {
+		damaged := bytes.Clone(index)
+		damaged[i] ^= 0x10
+		if _, ok := parseIndex(damaged, int64(len(file))); ok {
+			t.Fatalf("an index with another byte %d is used", i)
+		}
+	}
+	if _, ok := parseIndex(index, int64(len(file))+1); ok {
+		t.Error("the index of another file is used")
+	}
+
+	damaged, err := Open(bytes.NewReader(file), int64(len(file)), func() ([]byte, error) { return index[:50], nil })
+	if err != nil || !slices.Equal(all(t, damaged), want) {
+		t.Errorf("with a damaged index: %v", err)
+	}
+	broken := errors.New("the disk is broken")
+	_, err = Open(bytes.NewReader(file), int64(len(file)), func() ([]byte, error) { return nil, broken })
+	if !errors.Is(err, broken) {
+		t.Errorf("Open = %v, want %v", err, broken)
+	}
+}
+
+// TestIndexIsSmall shows that the index of days of audio stays small and works.
+func TestIndexIsSmall(t *testing.T) {
+	short := packetsOf(t, encode(t, "SILK, narrow"))
+	packets := slices.Clone(short[:2])
+	for range 50 * 3600 * 9 { // packets of 120 ms: 54 hours
+		packets = append(packets, []byte{short[2][0] | 3, 6})
+	}
+	file := mux(packets, 0, 255)
+	s := open(t, file)
+	if n := len(s.Index()); n > 600_000 || s.index.step != 2 {
+		t.Errorf("the index has %d bytes, a mark for each %d segments", n, s.index.step)
+	}
+	buf := make([]int16, 100)
+	if n, err := s.ReadFrames(buf, s.Frames()-100); n != 100 || err != nil {
+		t.Errorf("the last frames = %d, %v", n, err)
+	}
+}
+
+// TestSparse shows that a file is refused if reading from its middle would read most of it.
+func TestSparse(t *testing.T) {
+	packets := packetsOf(t, corpus(t, "speech.ogg"))
+	file := mux(packets, 0, 50)
+	last := bytes.LastIndex(file, []byte("OggS\x00"))
+	sparse := slices.Concat(file[:last], make([]byte, 2*maxSpan), file[last:])
+	if _, err := Scan(bytes.NewReader(sparse), int64(len(sparse))); !errors.Is(err, ErrSparse) {
+		t.Errorf("Scan = %v, want %v", err, ErrSparse)
+	}
+}
+
+func TestChannels(t *testing.T) {
+	file := corpus(t, "speech.ogg")
+	for name, change := range map[string]func(h []byte){
+		"another mapping": func(h []byte) { h[18] = 255 },
+		"three channels":  func(h []byte) { h[9] = 3 },
+	} {
+		b := bytes.Clone(file)
+		change(b[28:])
+		if _, err := Open(bytes.NewReader(b), int64(len(b)), nil); !errors.Is(err, ErrChannels) {
+			t.Errorf("%s: Open = %v, want %v", name, err, ErrChannels)
+		}
+		if f, err := Scan(bytes.NewReader(b), int64(len(b))); err != nil || f.Frames == 0 {
+			t.Errorf("%s: Scan = %+v, %v, want the facts", name, f, err)
+		}
+	}
+}
+
+// FuzzOpen checks that no file costs much, and that ranges equal the whole.
+func FuzzOpen(f *testing.F) {
+	file := corpus(f, "speech.ogg")
+	packets := packetsOf(f, file)
+	f.Add(file)
+	f.Add(mux(packets[:12], 1<<40, 1))
+	f.Add(mux(append(packets[:3:3], make([]byte, 3000), []byte{0x7f, 0x3f}), 0, 3))
+	f.Add(slices.Concat(file[:2000], bytes.Repeat([]byte("OggS\x00"), 1<<13)))
+	f.Add(slices.Concat(file[:47], make([]byte, 1<<16)))
+
+	// Each of the three reads decodes at most a segment.
+	bound := fuzzcost.Bound{CPU: 3 * time.Second, CPUPerByte: 200 * time.Nanosecond, Heap: 8 << 20, PerByte: 64}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		bound.Check(t, len(b), func() {
+			s, err := Open(bytes.NewReader(b), int64(len(b)), nil)
+			if err != nil {
+				return
+			}
+			buf := make([]int16, 500*s.Channels())
+			for _, at := range []int64{s.Frames() / 2, max(0, s.Frames()-500), 0} {
+				n, _ := s.ReadFrames(buf, at)
+				again := make([]int16, n/2*s.Channels())
+				if _, err := s.ReadFrames(again, at+int64(n-n/2)); err != nil || !slices.Equal(
+					again, buf[(n-n/2)*s.Channels():n*s.Channels()]) {
+					t.Errorf("reading %d of %d frames from %d again: %v", n/2, s.Frames(), at, err)
+				}
+			}
+		})
+	})
+}

@@ -1,0 +1,179 @@
+package opus
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+)
+
+const (
+	pageHead = 27    // bytes in a page before its segment table
+	maxPage  = 65307 // bytes in the largest page
+	// maxPacket is the length of the largest packet that is decoded. A packet of 120 ms has at most 48
+	// frames of 1275 bytes.
+	maxPacket = 64 << 10
+)
+
+// A window reads a part of a file and keeps it.
+type window struct {
+	file   io.ReaderAt
+	size   int64
+	buf    []byte
+	offset int64
+}
+
+func newWindow(r io.ReaderAt, size int64) *window {
+	return &window{file: r, size: size, buf: make([]byte, 0, 2*maxPage)}
+}
+
+// held returns the bytes at offset that are in memory. They are valid until the next call of read.
+func (w *window) held(offset int64) []byte {
+	if offset < w.offset || offset >= w.offset+int64(len(w.buf)) {
+		return nil
+	}
+	return w.buf[offset-w.offset:]
+}
+
+// read reads the bytes at offset, at least maxPage unless the file ends before.
+func (w *window) read(offset int64) ([]byte, error) {
+	n, err := w.file.ReadAt(w.buf[:max(0, min(int64(cap(w.buf)), w.size-offset))], offset)
+	w.buf, w.offset = w.buf[:n], offset
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, failed(err)
+	}
+	return w.buf, nil
+}
+
+// page returns the bytes at offset, and the page there, if there is one.
+func (w *window) page(offset int64) (b []byte, p page, ok bool, err error) {
+	b = w.held(offset)
+	p, ok = parsePage(b, offset)
+	if !ok && len(b) < maxPage && w.offset+int64(len(w.buf)) < w.size || len(b) == 0 {
+		b, err = w.read(offset)
+		p, ok = parsePage(b, offset)
+	}
+	return b, p, ok, err
+}
+
+// A page is a page of an Ogg file (RFC 3533, section 6).
+type page struct {
+	offset  int64
+	next    int64 // offset of the next page
+	serial  uint32
+	granule int64 // position at the end of the last packet that ends in the page; -1 if none does
+	goesOn  bool  // the page begins with the rest of a packet
+	body    int   // position of the first packet in the page
+}
+
+// parsePage parses the page at the start of b, which lies at an offset of the file.
+func parsePage(b []byte, offset int64) (p page, ok bool) {
+	if len(b) < pageHead || string(b[:5]) != "OggS\x00" {
+		return p, false
+	}
+	p.body = pageHead + int(b[26])
+	if len(b) < p.body {
+		return p, false
+	}
+
+	length := p.body
+	for _, n := range b[pageHead:p.body] {
+		length += int(n)
+	}
+	p.offset, p.next = offset, offset+int64(length)
+	p.serial = binary.LittleEndian.Uint32(b[14:])
+	p.granule = int64(binary.LittleEndian.Uint64(b[6:]))
+	p.goesOn = b[5]&1 != 0
+	return p, length <= len(b)
+}
+
+// A walker walks through the pages of a stream, and assembles their packets.
+type walker struct {
+	window *window
+	serial uint32
+	next   int64  // offset of the next page
+	part   []byte // beginning of a packet that continues on the next page
+	open   bool   // part is such a beginning, and not too long
+
+	packets [][]byte // those that end in the current page
+}
+
+// page advances to the next page of the stream. At the end of the file, it returns io.EOF. A page
+// that is cut off does not count. Bytes that are not pages are skipped.
+func (w *walker) page() (page, error) {
+	for w.next < w.window.size {
+		b, p, ok, err := w.window.page(w.next)
+		switch {
+		case err != nil:
+			return page{}, err
+		case len(b) == 0: // the file is shorter than its size
+			return page{}, io.EOF
+		case ok && p.serial == w.serial:
+			w.next = p.next
+			w.split(b[:p.next-p.offset], p)
+			return p, nil
+		case ok:
+			w.next = p.next
+		default:
+			w.next += skip(b)
+		}
+	}
+	return page{}, io.EOF
+}
+
+// skip returns the number of bytes after which a page may begin, other than at the start of b.
+func skip(b []byte) int64 {
+	if len(b) <= 5 {
+		return int64(len(b))
+	}
+	if i := bytes.Index(b[1:], []byte("OggS\x00")); i >= 0 {
+		return int64(i + 1)
+	}
+	return int64(len(b) - 4)
+}
+
+// split collects the packets that end in a page. They are valid until the next call of page.
+func (w *walker) split(b []byte, p page) {
+	w.packets = w.packets[:0]
+	rest := b[p.body:]
+	inPart := p.goesOn // the current packet began on an earlier page
+	if !p.goesOn {
+		w.open = false
+	}
+
+	length := 0
+	for _, n := range b[pageHead:p.body] {
+		length += int(n)
+		if n == 255 {
+			continue
+		}
+		packet := rest[:length]
+		rest, length = rest[length:], 0
+		if !inPart {
+			w.packets = append(w.packets, packet)
+			continue
+		}
+		if w.open && len(w.part)+len(packet) <= maxPacket {
+			w.part = append(w.part, packet...)
+			w.packets = append(w.packets, w.part)
+		}
+		inPart, w.open = false, false
+	}
+
+	if length > 0 {
+		w.keep(rest, inPart)
+	}
+}
+
+// keep keeps the part of a packet that is in this page. follows means that the packet began on an
+// earlier page.
+func (w *walker) keep(part []byte, follows bool) {
+	if !follows {
+		w.part, w.open = append([]byte(nil), part...), true // packets may still contain the old part
+		return
+	}
+	w.open = w.open && len(w.part)+len(part) <= maxPacket
+	if w.open {
+		w.part = append(w.part, part...)
+	}
+}

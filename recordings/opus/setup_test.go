@@ -1,0 +1,153 @@
+package opus
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/servers"
+)
+
+// corpus returns a file of the corpus.
+func corpus(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("../testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// ffmpeg returns the output of ffmpeg, for whose arguments %in is a file with the given bytes.
+func ffmpeg(t testing.TB, in []byte, args string) []byte {
+	t.Helper()
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		servers.Missing(t, "the command ffmpeg")
+	}
+	name := filepath.Join(t.TempDir(), "in")
+	if err := os.WriteFile(name, in, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("ffmpeg", strings.Fields("-v error "+strings.ReplaceAll(args, "%in", name)+" -")...)
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("ffmpeg %s: %v: %s", args, err, complaints.Bytes())
+	}
+	return out
+}
+
+// open opens a file in memory.
+func open(t testing.TB, b []byte) *Source {
+	t.Helper()
+	s, err := Open(bytes.NewReader(b), int64(len(b)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// all returns all samples of a source.
+func all(t testing.TB, s *Source) []int16 {
+	t.Helper()
+	samples := make([]int16, s.Frames()*int64(s.Channels()))
+	if n, err := s.ReadFrames(samples, 0); err != nil || int64(n) != s.Frames() {
+		t.Fatalf("ReadFrames = %d, %v, want %d frames", n, err, s.Frames())
+	}
+	return samples
+}
+
+// packetsOf returns the packets of a file, with its two headers.
+func packetsOf(t testing.TB, b []byte) (packets [][]byte) {
+	t.Helper()
+	w := newWindow(bytes.NewReader(b), int64(len(b)))
+	h, err := readHead(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for walk := (walker{window: w, serial: h.serial}); ; {
+		if _, err := walk.page(); err == io.EOF {
+			return packets
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range walk.packets {
+			packets = append(packets, bytes.Clone(p))
+		}
+	}
+}
+
+// A muxer writes an Ogg file.
+type muxer struct {
+	file     bytes.Buffer
+	segments int   // most segments in a page
+	granule  int64 // position of the last packet
+	laces    []byte
+	body     []byte
+	ends     bool // a packet ends in the current page
+	goesOn   bool // the current page begins within a packet
+}
+
+// mux returns a file with these packets. Audio begins at position start, and each page has at most
+// this many segments.
+func mux(packets [][]byte, start int64, segments int) []byte {
+	m := &muxer{segments: segments}
+	for i, p := range packets {
+		if i == 2 {
+			m.granule = start
+		}
+		m.packet(p)
+		if i < 2 { // headers have pages of their own
+			m.flush(false)
+		}
+	}
+	m.flush(false)
+	return m.file.Bytes()
+}
+
+func (m *muxer) packet(p []byte) {
+	rest := p
+	for {
+		if len(m.laces) == m.segments {
+			m.flush(len(rest) != len(p))
+		}
+		n := min(255, len(rest))
+		m.laces, m.body = append(m.laces, byte(n)), append(m.body, rest[:n]...)
+		rest = rest[n:]
+		if n < 255 {
+			break
+		}
+	}
+	m.granule, m.ends = m.granule+int64(duration(p)), true
+}
+
+// flush writes the current page. within reports whether the next page begins within a packet.
+func (m *muxer) flush(within bool) {
+	if len(m.laces) == 0 {
+		return
+	}
+	le := binary.LittleEndian
+	granule := m.granule
+	if !m.ends {
+		granule = -1
+	}
+	flags := byte(0)
+	if m.goesOn {
+		flags = 1
+	}
+	m.file.WriteString("OggS\x00")
+	m.file.WriteByte(flags)
+	m.file.Write(le.AppendUint64(nil, uint64(granule)))
+	m.file.Write(append([]byte("one!"), make([]byte, 8)...)) // serial, sequence and checksum
+	m.file.WriteByte(byte(len(m.laces)))
+	m.file.Write(m.laces)
+	m.file.Write(m.body)
+	m.laces, m.body = nil, nil
+	m.ends, m.goesOn = false, within
+}
