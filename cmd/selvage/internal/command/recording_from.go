@@ -66,7 +66,8 @@ func (im *importer) importRemote(
 
 	d := im.about
 	d.Metadata, d.IdempotencyKey = r.Metadata, address
-	return im.store(ctx, address, media, r.Sid+".wav", d)
+	describe := func() (recordings.Description, error) { return d, nil }
+	return im.store(ctx, address, media, r.Sid+".wav", describe)
 }
 
 // A journal lists what an import has stored, as one JSON object per line. A nil journal is empty.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/audio"
 	"github.com/selvage/selvage/recordings/naming"
@@ -45,6 +46,10 @@ A preset of --names or --pattern reads what names say about calls. A pattern has
 read, too. With --resume, files that the journal lists are skipped, and each stored file is added to
 it.
 
+--watch stores the files of a directory until the command is stopped. Stored files are moved to its
+folder done, and refused ones to its folder failed, each with a file that has the reason. Files that
+are hidden, or have another extension, are left alone.
+
 --from takes the address of a service that speaks LaML, such as https://example.signalwire.com. Its
 completed recordings are copied with what is known of their calls. The first line of stdin is the
 API token.`
@@ -59,6 +64,9 @@ func (c recordingCommands) recordingImportCommand() *cobra.Command {
 	f.String("names", "", "`preset` that reads the names of files: "+strings.Join(naming.Presets(), ", "))
 	f.String("pattern", "", "`pattern` that reads the names of files")
 	f.String("resume", "", "`file` that lists the recordings stored before, which are skipped")
+	f.String("watch", "", "`directory` whose files are stored when they are finished, and then moved away")
+	f.Var(&span.Span{Length: time.Minute, Most: span.Day}, "settle",
+		"`time` for which a finished file in the watched directory has not changed")
 	f.String("from", "", "`url` of a service whose recordings are copied")
 	f.String("account", "", "`id` of the project or account at this service")
 	return load
@@ -81,8 +89,15 @@ type importer struct {
 // does not stop the import, but makes the command fail.
 func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	from, _ := cmd.Flags().GetString("from")
-	if (from == "") == (len(args) == 0) {
-		return cli.Usagef("%s needs PATH…, or --from", cli.Name(cmd))
+	watched, _ := cmd.Flags().GetString("watch")
+	ways := 0
+	for _, given := range []bool{from != "", watched != "", len(args) > 0} {
+		if given {
+			ways++
+		}
+	}
+	if ways != 1 {
+		return cli.Usagef("%s needs PATH…, or --from, or --watch", cli.Name(cmd))
 	}
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -96,6 +111,10 @@ func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *co
 	}
 	if im.journal, err = openJournal(cmd); err != nil {
 		return err
+	}
+
+	if watched != "" {
+		return im.watch(ctx, watched, cli.Span(cmd, "settle"))
 	}
 
 	defer im.progress.End()
@@ -239,12 +258,25 @@ func (im *importer) importFile(ctx context.Context, file string) (importedFile, 
 		return importedFile{Path: file}, err
 	}
 	im.patterns.Describe(d.Path, &d)
-	return im.store(ctx, file, f, file, d)
+	before, err := f.Stat()
+	if err != nil {
+		return importedFile{Path: file}, err
+	}
+	return im.store(ctx, file, f, file, func() (recordings.Description, error) { return d, unchanged(f, before) })
+}
+
+// unchanged returns errGrowing if a file was written to since before.
+func unchanged(f *os.File, before fs.FileInfo) error {
+	now, err := f.Stat()
+	if err == nil && (now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime())) {
+		err = errGrowing
+	}
+	return err
 }
 
 // readSidecar reads the JSON file that describes file, if it exists.
 func readSidecar(file string, d *recordings.Description) error {
-	for _, name := range []string{file + ".json", strings.TrimSuffix(file, filepath.Ext(file)) + ".json"} {
+	for _, name := range sidecars(file) {
 		f, err := os.Open(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -259,24 +291,33 @@ func readSidecar(file string, d *recordings.Description) error {
 			return err
 		}
 		if len(text) > maxSidecar {
-			return fmt.Errorf("%s is larger than %d bytes", name, maxSidecar)
+			return fmt.Errorf("%s: %w", name, errSidecar)
 		}
 		return naming.ReadSidecar(text, d)
 	}
 	return nil
 }
 
+// sidecars returns the names that a JSON file about a file may have, the best first.
+func sidecars(file string) []string {
+	return []string{file + ".json", strings.TrimSuffix(file, filepath.Ext(file)) + ".json"}
+}
+
+// errSidecar is the error for a JSON file that is too large.
+var errSidecar = fmt.Errorf("the JSON about the recording is larger than %d bytes", maxSidecar)
+
 // maxSidecar is the maximum length of a JSON file about a recording, in bytes.
 const maxSidecar = 1 << 20
 
 // store stores the media of a recording and returns the outcome under a name.
 func (im *importer) store(
-	ctx context.Context, name string, media io.Reader, hint string, d recordings.Description,
+	ctx context.Context, name string, media io.Reader, hint string,
+	describe func() (recordings.Description, error),
 ) (importedFile, error) {
 	in := importedFile{Path: name, Status: rejected}
 	r, added, err := im.app.Recordings.Ingest(ctx, recordings.Upload{
 		ProjectID: im.projectID, Body: im.progress.Reader(media), Hints: []string{hint}, Imported: true,
-		Describe: func() (recordings.Description, error) { return d, nil },
+		Describe: describe,
 	})
 	if err != nil {
 		return in, err

@@ -1,0 +1,196 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings/audio"
+)
+
+// Folders of a watched directory, and the file that its watcher locks.
+const (
+	doneFolder   = "done"
+	failedFolder = "failed"
+	watchLock    = ".selvage-watch"
+)
+
+// watchPause is the time between two looks at a watched directory.
+const watchPause = time.Second
+
+// errGrowing is the error for a file that was written to while it was read.
+var errGrowing = errors.New("the file is still being written")
+
+// A watcher stores the finished files of a directory, and moves them away.
+type watcher struct {
+	*importer
+	dir    string        // absolute
+	settle time.Duration // how long a finished file has not changed
+	told   map[string]string
+	now    func() time.Time
+}
+
+// watch stores finished files until ctx is done. Each file is moved only after it is stored, and its
+// path and bytes identify it, so a file that is left behind by a crash is not stored twice.
+func (im *importer) watch(ctx context.Context, dir string, settle time.Duration) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("finding the directory: %w", err)
+	}
+	unlock, err := lockWatched(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+
+	w := &watcher{importer: im, dir: dir, settle: settle, told: make(map[string]string), now: time.Now}
+	for {
+		if err := w.look(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(watchPause):
+		}
+	}
+}
+
+// lockWatched makes this process the only one that watches a directory.
+func lockWatched(dir string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(dir, watchLock), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("another process watches %s: %w", dir, err)
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// look stores the files that are finished now.
+func (w *watcher) look(ctx context.Context) error {
+	return filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && path == w.dir:
+			return err
+		case err != nil: // such as a file that the switch has just moved
+			w.tell(path, err)
+			return nil
+		case d.IsDir() && path != w.dir && w.isSkipped(path):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !isRecording(path) || !w.isSettled(path):
+			return nil
+		}
+		return w.take(ctx, path)
+	})
+}
+
+// isSkipped reports whether a directory is one of those for files that were taken, or hidden.
+func (w *watcher) isSkipped(dir string) bool {
+	return strings.HasPrefix(filepath.Base(dir), ".") ||
+		dir == filepath.Join(w.dir, doneFolder) || dir == filepath.Join(w.dir, failedFolder)
+}
+
+// isRecording reports whether a file may be taken. Programs hide files that they are still writing, or
+// give them another extension.
+func isRecording(path string) bool {
+	return audio.IsName(path) && !strings.HasPrefix(filepath.Base(path), ".")
+}
+
+// isSettled reports whether a file, and the JSON about it, have not changed for a while.
+func (w *watcher) isSettled(path string) bool {
+	for _, name := range append(sidecars(path), path) {
+		info, err := os.Stat(name)
+		if err == nil && w.now().Sub(info.ModTime()) < w.settle {
+			return false
+		}
+	}
+	return true
+}
+
+// take stores a file and moves it to the folder of its outcome. A file that could not be stored for
+// another reason than its contents stays.
+func (w *watcher) take(ctx context.Context, path string) error {
+	in, err := w.importFile(ctx, path)
+	folder := doneFolder
+	if err != nil {
+		if !isFault(err) {
+			w.tell(path, err)
+			return ctx.Err()
+		}
+		folder = failedFolder
+	}
+	if moved := w.move(path, folder, err); moved != nil {
+		w.tell(path, moved)
+		return nil
+	}
+	delete(w.told, path)
+	return w.report(in, err)
+}
+
+// isFault reports whether an error means that the file will never be stored.
+func isFault(err error) bool {
+	for _, kind := range []problem.Kind{problem.Malformed, problem.Invalid, problem.Unsupported, problem.TooLarge,
+		problem.Conflict} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	return errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, errSidecar)
+}
+
+// tell prints why a file stays, unless it has printed this already.
+func (w *watcher) tell(path string, err error) {
+	reason := rejectReason(err)
+	if w.told[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	w.told[path] = reason
+	fmt.Fprintf(w.Stderr, "%s stays: %s\n", path, reason)
+}
+
+// move moves a file to a folder of the directory, and then the JSON about it. fault is written next to
+// it, if there is one.
+func (w *watcher) move(path, folder string, fault error) error {
+	name, err := filepath.Rel(w.dir, path)
+	if err != nil {
+		return fmt.Errorf("moving %s: %w", path, err)
+	}
+	to := filepath.Join(w.dir, folder, name)
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil { // an earlier file had the same name
+		ext := filepath.Ext(to)
+		to = strings.TrimSuffix(to, ext) + w.now().UTC().Format("-20060102T150405.000000") + ext
+	}
+
+	if fault != nil {
+		if err := os.WriteFile(to+".reason.txt", []byte(rejectReason(fault)+"\n"), 0o600); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(path, to); err != nil {
+		return err
+	}
+	for i, sidecar := range sidecars(path) {
+		if err := os.Rename(sidecar, sidecars(to)[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// TestSettled shows that a file is taken only when it and the JSON about it have not changed for a
+// while, and only if its name is that of a finished recording.
+func TestSettled(t *testing.T) {
+	dir, now := t.TempDir(), time.Now()
+	w := &watcher{dir: dir, settle: time.Minute, now: func() time.Time { return now }}
+	write := func(name string, age time.Duration) string {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, now, now.Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+
+	for name, tt := range map[string]struct {
+		audio, sidecar time.Duration // ages; no sidecar if 0
+		want           bool
+	}{
+		"new":               {time.Second, 0, false},
+		"in the future":     {-time.Hour, 0, false},
+		"old":               {time.Minute, 0, true},
+		"old, with JSON":    {time.Hour, time.Hour, true},
+		"old, but new JSON": {time.Hour, time.Second, false},
+	} {
+		path := write(name+".wav", tt.audio)
+		if tt.sidecar != 0 {
+			write(name+".wav.json", tt.sidecar)
+		}
+		if got := w.isSettled(path); got != tt.want {
+			t.Errorf("a file that is %s is settled: %v, want %v", name, got, tt.want)
+		}
+	}
+
+	for name, want := range map[string]bool{"a.wav": true, ".a.wav": false, "a.wav.part": false, "a.tmp": false} {
+		if got := isRecording(filepath.Join(dir, name)); got != want {
+			t.Errorf("%s is taken: %v, want %v", name, got, want)
+		}
+	}
+}
+
+// TestUnchanged shows that a file that is written to while it is read is not stored.
+func TestUnchanged(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "a.wav"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unchanged(f, before); err != nil {
+		t.Errorf("unchanged = %v, want nil", err)
+	}
+	if _, err := f.WriteString("more"); err != nil {
+		t.Fatal(err)
+	}
+	if err := unchanged(f, before); !errors.Is(err, errGrowing) {
+		t.Errorf("unchanged after a write = %v, want %v", err, errGrowing)
+	}
+}
+
+// TestFaults shows which errors move a file aside. All others leave it for another try.
+func TestFaults(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{problem.New(problem.Unsupported, "unsupported_media_type", "x"), true},
+		{problem.New(problem.Invalid, "invalid_parameter", "x"), true},
+		{fmt.Errorf("a.json: %w", errSidecar), true},
+		{problem.New(problem.Unavailable, "unavailable", "the disk is full"), false},
+		{problem.New(problem.Forbidden, "quota_exceeded", "x"), false},
+		{fs.ErrPermission, false},
+		{context.Canceled, false},
+		{errGrowing, false},
+	} {
+		if got := isFault(tt.err); got != tt.want {
+			t.Errorf("%v moves a file aside: %v, want %v", tt.err, got, tt.want)
+		}
+	}
+}
+
+func TestOneWatcher(t *testing.T) {
+	dir := t.TempDir()
+	unlock, err := lockWatched(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lockWatched(dir); err == nil {
+		t.Error("a second process may watch the directory")
+	}
+	unlock()
+	unlock, err = lockWatched(dir)
+	if err != nil {
+		t.Fatalf("after the first has ended: %v", err)
+	}
+	unlock()
+}
