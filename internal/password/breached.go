@@ -10,18 +10,18 @@ import (
 	"os"
 )
 
-// A Breached is a file of passwords found in breaches, as published by Have I Been Pwned and
-// ordered by hash. Each line has a SHA-1 in hexadecimal, a colon and a count. Breached searches the
-// file on disk, with about thirty reads for forty gigabytes. It never discloses the file's
-// contents.
-type Breached struct {
+// A BreachedList is a file of passwords found in breaches, as published by Have I Been Pwned and
+// ordered by hash. Each line has a SHA-1 in hexadecimal, a colon and a count. Passwords are
+// searched for on disk, with about thirty reads for a file of forty gigabytes. Errors never quote
+// the file's contents.
+type BreachedList struct {
 	file io.ReaderAt
 	size int64
 	end  func() error
 }
 
 // OpenBreached opens a file, and checks its beginning and its end.
-func OpenBreached(name string) (*Breached, error) {
+func OpenBreached(name string) (*BreachedList, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("opening breached passwords: %w", err)
@@ -32,7 +32,7 @@ func OpenBreached(name string) (*Breached, error) {
 		return nil, errors.Join(fmt.Errorf("opening breached passwords: %w", err), file.Close())
 	}
 
-	b := &Breached{file: file, size: info.Size(), end: file.Close}
+	b := &BreachedList{file: file, size: info.Size(), end: file.Close}
 	if err := b.look(); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading breached passwords in %s: %w", name, err), file.Close())
 	}
@@ -40,7 +40,7 @@ func OpenBreached(name string) (*Breached, error) {
 }
 
 // Close closes the file.
-func (b *Breached) Close() error {
+func (b *BreachedList) Close() error {
 	if b == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ func (b *Breached) Close() error {
 }
 
 // look checks that the first and last lines are valid, and that their hashes are in order.
-func (b *Breached) look() error {
+func (b *BreachedList) look() error {
 	first, _, err := b.line(0)
 	if err == io.EOF {
 		return errors.New("it is empty")
@@ -72,8 +72,8 @@ func (b *Breached) look() error {
 	}
 }
 
-// Has reports whether the file contains a password. A nil Breached contains none.
-func (b *Breached) Has(password string) (bool, error) {
+// Has reports whether the file contains a password. A nil BreachedList contains none.
+func (b *BreachedList) Has(password string) (bool, error) {
 	if b == nil {
 		return false, nil
 	}
@@ -103,12 +103,12 @@ func (b *Breached) Has(password string) (bool, error) {
 	return false, nil
 }
 
-// lineLength is longer than any line, which consists of a hash, a colon and a count.
+// lineLength is more than the length of any line, which consists of a hash, a colon and a count.
 const lineLength = 128
 
-// line reads the first line that begins at offset at or later. next is the offset after the line's
-// first byte. If no line begins there, the error is io.EOF.
-func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
+// line returns the hash in the first line that begins at offset at or later. next is the offset
+// after the first byte of this line. If no line begins there, the error is io.EOF.
+func (b *BreachedList) line(at int64) (hash []byte, next int64, err error) {
 	from := max(0, at-1)
 	buffer := make([]byte, 2*lineLength)
 

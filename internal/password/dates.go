@@ -9,8 +9,8 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// dates finds dates from the last hundred years and the next hundred in a password. It recognizes
-// dates with separators, with the year first or last, and dates of six or eight digits.
+// dates finds dates within a hundred years of today in a password. It recognizes dates with
+// separators, with the year first or last, and dates of six or eight digits.
 func dates(password string) (found []match.Match) {
 	for _, re := range written() {
 		names := re.SubexpNames()

@@ -44,7 +44,8 @@ func newDictionary(lists map[string][]string) dictionary {
 
 // common returns a dictionary of the words that every attacker tries, from the library's lists. The
 // lists are read when the first password is rated, so that they do not delay the start of the
-// server. If a list cannot be read, the build is broken, and every test of a password panics.
+// server. A list that cannot be read means that the build is broken; then common panics, and every
+// test of a password fails.
 var common = sync.OnceValue(func() dictionary {
 	lists := make(map[string][]string)
 	for list, file := range map[string]string{
@@ -64,7 +65,7 @@ var common = sync.OnceValue(func() dictionary {
 	return newDictionary(lists)
 })
 
-// lookalikes returns the letters that a sign may stand for, such as a for @.
+// lookalikes maps a sign to the letters that it may stand for. For example, @ may stand for a.
 var lookalikes = sync.OnceValue(func() map[byte][]byte {
 	letters := make(map[byte][]byte)
 	for letter, signs := range adjacency.GraphMap["l33t"].Graph {

@@ -34,17 +34,17 @@ func (h hash) is(password string) (bool, error) {
 // Limits on imported hashes. Without them, checking a single expensive hash could prevent all other
 // users from signing in.
 const (
-	maxMemory = 64 << 20 // bytes
-	maxHash   = 512      // characters
-	minKey    = 16       // bytes
+	maxMemory = 64 << 20 // bytes that checking the hash may use
+	maxHash   = 512      // length of the hash in bytes
+	minKey    = 16       // length of the key in bytes
 	maxKey    = 64
 	maxSalt   = 64
 )
 
 var errForm = errors.New("its format is unknown; known are bcrypt, scrypt, PBKDF2 and argon2id")
 
-// CheckHash returns a problem on param if a password hash cannot be imported, because its form is
-// unknown or it costs too much to check.
+// CheckHash returns a problem that names param if a password hash cannot be imported, because its
+// form is unknown or checking it is too expensive.
 func CheckHash(param, text string) error {
 	if _, err := read(text); err != nil {
 		return problem.BadParam(param, "%s cannot be used: %v", param, err)
@@ -101,8 +101,8 @@ func readArgon(text string) (hash, error) {
 	return hash{derive: derive, want: want, cost: cost, work: cost.work()}, nil
 }
 
-// parameters parses NAME=NUMBER pairs that are separated by commas. The names must be in the order
-// of names. Further pairs are ignored.
+// parameters parses NAME=NUMBER pairs that are separated by commas. The pairs must be in the order
+// of names. Additional pairs are ignored.
 func parameters(text string, names ...string) ([]int, error) {
 	parts := strings.Split(text, ",")
 	all := make([]int, len(names))

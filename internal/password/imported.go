@@ -16,15 +16,16 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// Limits on the cost of imported hashes. Checking the costliest takes about a second of CPU time.
+// Limits on the cost of imported hashes. The most expensive permitted hash takes about a second of
+// CPU time.
 const (
 	maxBcrypt = 13
-	maxScrypt = maxMemory / 128 // limits both N·r, which determines the memory, and N·r·p, the work
+	maxScrypt = maxMemory / 128 // limits N·r, which determines the memory, and N·r·p, which determines the work
 	maxPBKDF2 = 1_500_000
 )
 
 // readBcrypt reads the modular form of bcrypt. Since bcrypt ignores everything after 72 bytes, a
-// longer password never matches. Checking a longer password takes as long as any other check.
+// longer password never matches. Checking it takes as long as any other check.
 func readBcrypt(text string) (hash, error) {
 	cost, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != 60 {
@@ -131,8 +132,8 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 }
 
 // readPBKDF2Modular reads two forms. The first is $pbkdf2-sha256$29000$salt$key, from passlib,
-// which writes "." for "+". If it names no digest, the digest is SHA-1. The second form is
-// $pbkdf2-sha256$i=29000,l=32$salt$key.
+// which writes "." for "+". If this form does not name a digest, the digest is SHA-1. The second
+// form is $pbkdf2-sha256$i=29000,l=32$salt$key.
 func readPBKDF2Modular(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 5 {

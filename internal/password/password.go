@@ -34,9 +34,9 @@ const (
 	MaxLength = 72
 )
 
-// patience is how long a caller waits for its turn. queue is how many callers may wait for each
-// task that runs at the same time. Additional callers are refused immediately, because their turn
-// would not come in time.
+// patience is how long a caller waits for its turn. queue is how many callers may wait for each of
+// the tasks that run at the same time. Additional callers are refused immediately, because their
+// turn would not come in time.
 const (
 	patience = 10 * time.Second
 	queue    = 100
@@ -82,7 +82,7 @@ func Weak(parallel int) *Hasher {
 // Waiting returns how many callers are waiting for their turn.
 func (h *Hasher) Waiting() int { return int(h.waiting.Load()) }
 
-// Check returns a problem on param if password must not be used as a password.
+// Check returns a problem that names param if password must not be used as a password.
 func Check(param, password string) error {
 	if !utf8.ValidString(password) {
 		return problem.BadParam(param, "%s is not valid UTF-8", param)
@@ -132,8 +132,8 @@ func (p params) derive(password, salt []byte, size int) []byte {
 	return d.IDKey(password, salt, p.time, p.memory, p.threads, uint32(size))
 }
 
-// work returns the work of checking a hash with these parameters. Lanes run in parallel, so each
-// number of lanes counts as a separate algorithm.
+// work returns the work of checking a hash with these parameters. Lanes run in parallel, so hashes
+// with different numbers of lanes count as separate algorithms.
 func (p params) work() work {
 	return work{fmt.Sprintf("argon2id with %d lanes", p.threads), int(p.memory) * int(p.time)}
 }
@@ -146,8 +146,8 @@ func (h *Hasher) nobody() hash {
 	}, work: h.cost.work()}
 }
 
-// Stale reports whether a password should be hashed again once it is known, because its hash was
-// imported or made with other parameters.
+// Stale reports whether a password should be hashed again when it is next entered, because its hash
+// was imported or made with other parameters.
 func (h *Hasher) Stale(text string) bool {
 	of, err := read(text)
 	return err == nil && (of.cost != h.cost || len(of.want) != keyLen)
@@ -162,8 +162,8 @@ func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error
 	return a.OK, err
 }
 
-// rate rates a password when it is the caller's turn, because any client can cause this work. If h
-// is nil, rate does so immediately.
+// rate rates a password when it is the caller's turn. It waits because any client can cause this
+// work. If h is nil, rate does not wait.
 func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rating, error) {
 	if h == nil {
 		return rate(password, known), nil
@@ -173,7 +173,7 @@ func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rat
 }
 
 // run runs a task when it is the caller's turn, in the separate process if possible. It also
-// returns when the turn began.
+// returns the time when the turn began.
 func (h *Hasher) run(ctx context.Context, t Task) (Result, time.Time, error) {
 	if err := h.turn(ctx); err != nil {
 		return Result{}, time.Time{}, err

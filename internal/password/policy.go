@@ -18,15 +18,15 @@ import (
 // A Policy decides which passwords users may choose. The zero value accepts every password that
 // [Check] accepts.
 type Policy struct {
-	MinLength int       // in characters after NFC, if greater than the fixed minimum
-	MinScore  int       // the minimum score from zxcvbn, 0 to 4; 2 means that 10^8 guesses are not enough
-	Breached  *Breached // passwords found in breaches of other sites; nil means none
-	Hasher    *Hasher   // rates passwords when it is their turn; nil means immediately
+	MinLength int           // in characters after NFC, if greater than the fixed minimum
+	MinScore  int           // the minimum score from zxcvbn, 0 to 4; a score of 2 withstands 10^8 guesses
+	Breached  *BreachedList // passwords found in breaches of other sites; nil means none
+	Hasher    *Hasher       // rates passwords when it is their turn; nil means immediately
 }
 
-// Weak returns a problem on param if a password that Check accepts is too easy to guess. known
-// lists words that an attacker may know about the user, such as the email address, names and the
-// project. Weak uses no external service.
+// Weak returns a problem that names param if a password that Check accepts is too easy to guess.
+// known lists words that an attacker may know about the user, such as the email address, names and
+// the project. Weak uses no external service.
 func (p Policy) Weak(ctx context.Context, param, password string, known ...string) error {
 	password = norm.NFC.String(password)
 	if n := utf8.RuneCountInString(password); n < p.MinLength {
@@ -61,8 +61,8 @@ func weak(param, why string) error {
 		Message: param + " is too easy to guess: " + why}
 }
 
-// Limits on the input of a rating. Rating a password takes time that grows at least with the square
-// of its length. If the beginning of a password is strong, the whole password is strong.
+// Limits on the input of a rating. The time to rate a password grows at least with the square of
+// its length. If the beginning of a password is strong, the whole password is strong.
 const (
 	maxRated    = 32  // bytes of the password
 	maxKnown    = 64  // number of known words
@@ -72,7 +72,7 @@ const (
 // A Rating describes how hard a password is to guess.
 type Rating struct {
 	Score  int    // from zxcvbn, 0 to 4
-	Advice string // why the score is not higher
+	Advice string // the reason why the score is not higher
 	steps  int
 }
 
@@ -90,9 +90,9 @@ func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	return scoring.MinimumEntropyMatchSequence(password, found), steps
 }
 
-// splitWords splits each text in known into words. It returns the words and the texts in lower case. It
-// omits those that are shorter than three bytes or longer than maxKnownLen, and returns at most
-// maxKnown.
+// splitWords splits each text in known into words. It returns the words and the texts in lower
+// case. It omits any that are shorter than three bytes or longer than maxKnownLen, and returns at
+// most maxKnown.
 func splitWords(known []string) (all []string) {
 	for _, text := range known {
 		text = strings.ToLower(strings.ToValidUTF8(text[:min(len(text), maxKnown*maxKnownLen)], ""))

@@ -2,5 +2,5 @@
 
 package password
 
-// standBehind does nothing: threads have their own priority only on Linux.
+// standBehind does nothing, because only Linux has separate priorities for threads.
 func standBehind() {}

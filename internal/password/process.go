@@ -14,12 +14,13 @@ import (
 
 // Hashes are computed in a separate process with a lower priority. It runs when other processes do
 // not need the CPU, so that requests with tokens are not delayed while someone guesses passwords.
-// Threads with a lower priority in this process would not help: the garbage collector waits for all
-// threads, and each hash takes 19 MiB.
+// Threads with a lower priority in this process would not be enough. The garbage collector would
+// wait for them, and each hash takes 19 MiB.
 
 // linger is how long the separate process remains idle before it is stopped. respite is how long to
-// wait after a failure before starting the process again. answerFor is how long a task may take.
-// After that, the task runs in this process, in case the separate process is starved or suspended.
+// wait after a failure before starting the process again. answerFor is how long a task may take. If
+// a task takes longer, it runs in this process, in case the separate process is starved or
+// suspended.
 const (
 	linger    = time.Minute
 	respite   = time.Minute
@@ -137,8 +138,8 @@ func (p *process) take() *worker {
 	return p.worker
 }
 
-// leave ends the count of a task. If the process has died, dead is the process and why is the
-// reason.
+// leave records that a task has ended. If the task failed because the process died, dead is the
+// process and why is the error.
 func (p *process) leave(dead *worker, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,10 +14,9 @@ import (
 )
 
 // recognize returns the parts of a password that attackers try first. It works like zxcvbn, with
-// the library's lists and formulas, but does not use the library's matchers. The matchers read
-// their lists at startup, which takes a tenth of a second, and the work that they do is not
-// limited. For example, a password that consists of look-alike signs would keep them busy for
-// minutes.
+// the library's lists and formulas, but without the library's matchers. The matchers read their
+// lists at startup, which takes a tenth of a second, and their work is not limited. For example, a
+// password that consists of look-alike signs would keep them busy for minutes.
 //
 // known lists words that an attacker may know about the user. steps is the work done in the
 // dictionaries. All other work is linear in the length of the password.
@@ -114,8 +113,8 @@ func (b board) walks(password string) (found []match.Match) {
 	return found
 }
 
-// neighbour returns the direction in which key lies from a key whose neighbors are around.
-// direction is -1 if key is not one of them. upper reports whether key requires shift.
+// neighbour returns the direction of key from a key whose neighbors are around. direction is -1 if
+// key is not one of the neighbors. upper reports whether key requires shift.
 func neighbour(around []string, key string) (direction int, upper bool) {
 	for i, both := range around {
 		if at := strings.Index(both, key); at >= 0 {

@@ -13,7 +13,7 @@ import (
 
 // TestAsZxcvbn compares estimates with those of the library's matchers. The passwords are random
 // combinations of words, changed words, walks, sequences and noise. Cases in which the library is
-// wrong are omitted: dates, and repeated characters of several bytes.
+// wrong are omitted: dates, and repetitions of multi-byte characters.
 func TestAsZxcvbn(t *testing.T) {
 	said := []string{"ada.lovelace@example.com", "Ada Lovelace"}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -16,7 +16,7 @@ import (
 // would take. The wait costs no CPU time.
 
 // maxWait is the longest wait. maxForms is the maximum number of kinds of hashes that are looked
-// up, and formsFor is how long they are remembered.
+// up. formsFor is how long these kinds are remembered.
 const (
 	maxWait  = 5 * time.Second
 	maxForms = 32
@@ -58,7 +58,7 @@ func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error
 
 // Wait waits as long as checking the slowest hash among all accounts would have taken. It waits
 // until at most five seconds after the check began, or until ctx is done. If no account has an
-// imported hash, it returns immediately. Other callers can run tasks during the wait.
+// imported hash, it does not wait. Other callers can run tasks during the wait.
 //
 // The first Wait in a process checks one hash of each kind that the process has not checked yet, to
 // measure how long each check takes.
@@ -80,7 +80,7 @@ func (h *Hasher) slowest(ctx context.Context) time.Duration {
 		return 0
 	}
 
-	// One caller looks up and measures the hashes, while the others wait.
+	// One caller looks up and measures the hashes while the others wait.
 	select {
 	case h.pace.turn <- struct{}{}:
 		defer func() { <-h.pace.turn }()
@@ -91,7 +91,7 @@ func (h *Hasher) slowest(ctx context.Context) time.Duration {
 	if time.Since(h.pace.read) > formsFor {
 		if forms, err := h.imported(ctx); err == nil {
 			h.pace.forms, h.pace.read = forms, time.Now()
-		} // otherwise, use the previous ones
+		} // on failure, use the previous forms
 	}
 	if len(h.pace.forms) == 0 {
 		return 0
@@ -101,7 +101,7 @@ func (h *Hasher) slowest(ctx context.Context) time.Duration {
 	for w, text := range h.pace.forms {
 		longest = max(longest, h.estimate(ctx, w, text))
 	}
-	return min(longest+longest/4, maxWait) // leave room for a check that takes longer than the measured ones
+	return min(longest+longest/4, maxWait) // leave room for checks that take longer than the measured ones
 }
 
 // estimate returns how long checking a hash takes. If that is unknown, it checks the hash once.
@@ -144,9 +144,9 @@ func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 	return forms, nil
 }
 
-// parameterPrefix returns a prefix that all hashes with the same algorithm and parameters share. In Django's
-// scrypt hashes, the salt precedes the parameters. So all of them have the same form, and a single
-// one represents the others.
+// parameterPrefix returns a prefix that all hashes with the same algorithm and parameters share. In
+// Django's scrypt hashes, the salt precedes the parameters. So all of them count as one form, and a
+// single hash represents the others.
 func parameterPrefix(text string) string {
 	switch {
 	case strings.HasPrefix(text, "$2") && len(text) > 7: // bcrypt: $2b$12$, followed by the salt and key
@@ -162,13 +162,13 @@ func parameterPrefix(text string) string {
 	return text[:max(end, 0)+1]
 }
 
-// work is the cost of checking a hash. For the same algorithm, the time grows with the amount.
+// work describes the cost of checking a hash. For one algorithm, the time grows with the amount.
 type work struct {
 	algorithm string
 	amount    int
 }
 
-// A pace holds how long checking hashes takes on this machine.
+// A pace records how long checking hashes takes on this machine.
 type pace struct {
 	turn  chan struct{}   // protects forms and read
 	forms map[work]string // one hash of each kind among all accounts
@@ -178,7 +178,7 @@ type pace struct {
 	speeds map[string]speed // by algorithm
 }
 
-// A speed is how long an algorithm takes.
+// A speed records how long an algorithm takes.
 type speed struct {
 	amount int     // the largest measured amount of work
 	each   float64 // nanoseconds per unit of work
@@ -204,7 +204,7 @@ func (p *pace) observe(w work, took time.Duration) {
 	p.speeds[w.algorithm] = speed{max(s.amount, w.amount), each}
 }
 
-// of returns how long a check of w takes. known is false if all measured checks had less than half
+// of returns how long a check of w takes. known is false if every measured check had less than half
 // as much work.
 func (p *pace) of(w work) (took time.Duration, known bool) {
 	p.mu.Lock()
