@@ -35,7 +35,7 @@ var algorithms = []algorithm{
 	{ES256, crypto.SHA256, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }},
 	{PS256, crypto.SHA256, func() (crypto.Signer, error) {
 		return rsa.GenerateKey(rand.Reader, 2048)
-	}}, // a key of its own, since a key is used with only one algorithm (RFC 7517, section 4.4)
+	}}, // a separate key, since a key is used with only one algorithm (RFC 7517, section 4.4)
 	{EdDSA, crypto.SHA512, func() (crypto.Signer, error) {
 		_, key, err := ed25519.GenerateKey(rand.Reader)
 		return key, err
@@ -68,7 +68,7 @@ func Algorithms() []Use {
 // Uses returns all uses.
 func Uses() []Use { return append(Algorithms(), Seal) }
 
-// signatures lists the algorithms in go-jose's type.
+// signatures lists the algorithms in the type that go-jose uses.
 var signatures = func() (all []jose.SignatureAlgorithm) {
 	for _, a := range algorithms {
 		all = append(all, jose.SignatureAlgorithm(a.use))

@@ -2,7 +2,7 @@ package keys
 
 import "crypto/sha256"
 
-// backups is the purpose of the secret that authenticates backups.
+// backups is the purpose for which the secret that authenticates backups is derived.
 const backups = "backups"
 
 // BackupKey returns the secret that authenticates backups, and the fingerprint of the master key

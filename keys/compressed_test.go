@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// TestJ06Compressed opens valid tokens that are compressed, as only an insider could make them. They are
-// refused before anything is decompressed, so that a small token cannot fill the memory (RFC 8725,
-// section 3.6).
+// TestJ06Compressed opens valid tokens that are compressed. Only an insider could make them. They
+// are refused before anything is decompressed, so that a small token cannot fill the memory (RFC
+// 8725, section 3.6).
 func TestJ06Compressed(t *testing.T) {
 	ring := openRing(t, openStore(t))
 	sat := ring.Sealer("sat", "SAT", "here")
@@ -44,7 +44,7 @@ func TestJ06Compressed(t *testing.T) {
 		t.Error("a compressed token is accepted")
 	}
 
-	for _, size := range []int64{8 << 20, 64 << 20} { // the first is just within the length of a token
+	for _, size := range []int64{8 << 20, 64 << 20} { // a token of the first size is still parsed
 		bomb := seal(zip, deflated(t, io.LimitReader(zeros{}, size)))
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -64,7 +64,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// deflated returns what DEF makes of a stream (RFC 7516, section 4.1.3).
+// deflated returns a stream compressed with DEF (RFC 7516, section 4.1.3).
 func deflated(t *testing.T, from io.Reader) []byte {
 	t.Helper()
 	var b bytes.Buffer

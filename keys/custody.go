@@ -12,8 +12,8 @@ import (
 const patience = 3 * time.Second
 
 // A Custody creates private signing keys and signs with them. [PKCS8] holds the keys in memory.
-// Other implementations may leave the keys in a key management service or a hardware module, and
-// ask it to sign. An implementation must
+// Other implementations may keep the keys in a key management service or a hardware module, and let
+// it sign. An implementation must
 //
 //   - return a handle with which any node finds the key, even after a restart: the key's name there,
 //     and preferably its public part. Whether the handle is secret or not, it is sealed with the
@@ -24,12 +24,12 @@ const patience = 3 * time.Second
 //
 // The signer's Public must return immediately, because it is called for each token that is
 // verified. Its Sign is called concurrently from many goroutines and must limit its own duration.
-// Sign gets a digest and its hash (a *rsa.PSSOptions for the PS algorithms), or the message and
-// crypto.Hash(0) for EdDSA. It returns the same as crypto/rsa, crypto/ecdsa (ASN.1) or
-// crypto/ed25519.
+// Sign gets a digest and its hash (a *rsa.PSSOptions for the PS algorithms). For EdDSA, it gets the
+// message and crypto.Hash(0). Its results have the same form as those of crypto/rsa, crypto/ecdsa
+// (ASN.1) and crypto/ed25519.
 //
-// A Custody is not notified when a key is no longer needed: when the key is revoked or deleted from
-// the ring, or if it was never stored because another node was faster.
+// A Custody is not notified when a key is no longer needed. This is the case when the key is
+// revoked or deleted from the ring, or was never stored because another node was faster.
 type Custody interface {
 	// Make creates a key for one of the [Algorithms] and returns its handle. It may be called
 	// concurrently for several keys. The contexts of Make and Open end after three seconds, because

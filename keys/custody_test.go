@@ -58,7 +58,7 @@ func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 
 func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.Signer, error) {
 	if !strings.HasPrefix(string(handle), "module/") {
-		return keys.PKCS8{}.Open(ctx, use, handle) // created before the module was used
+		return keys.PKCS8{}.Open(ctx, use, handle) // a key from before the module was used
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,7 +187,7 @@ func TestCustodyBlind(t *testing.T) {
 	}
 
 	second := turn()
-	signs(second) // opened when it was the next key
+	signs(second) // this node opened the key when it was the next key
 	if err := blind.Status().Err; err == nil || !strings.Contains(err.Error(), kid(t, rows, keys.ES256, keys.Next)) {
 		t.Errorf("Status of the blind node: %v, want an error that names the next key", err)
 	}
@@ -196,7 +196,7 @@ func TestCustodyBlind(t *testing.T) {
 	}
 
 	third := turn()
-	signs(second) // now retired, but the newest key that this node could open
+	signs(second) // the key is retired, but it is the newest key that this node could open
 	m2.away = false
 	check(t, blind.Tend(t.Context()))
 	signs(third)

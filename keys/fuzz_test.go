@@ -12,9 +12,9 @@ import (
 // encoded returns text in base64url, as in the parts of a compact token.
 func encoded(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-// tokenSeeds are malformed tokens that were expensive for other parsers: a very large number of
-// dots, a compressed payload, a password-based key with many iterations, and deeply nested or
-// repeated members.
+// tokenSeeds are malformed tokens that were expensive for other parsers. They have a very large
+// number of dots, a compressed payload, a password-based key with many iterations, or deeply nested
+// or repeated members.
 var tokenSeeds = []string{
 	"", ".", "..", "....", strings.Repeat(".", 1<<16), "a" + strings.Repeat(".a", 1<<14), strings.Repeat("A", 1<<16),
 	encoded(`{"alg":"dir","enc":"A256GCM","kid":"x","typ":"SAT","zip":"DEF"}`) + "..AAAA.AAAA.AAAA",
@@ -27,7 +27,7 @@ var tokenSeeds = []string{
 	`{"payload":"AA","signatures":[` + strings.Repeat(`{},`, 5000) + `{}]}`,
 }
 
-// FuzzJWE shows that a sealer opens only tokens that it has sealed.
+// FuzzJWE shows that a sealer opens only tokens that it sealed.
 func FuzzJWE(f *testing.F) {
 	sealer := openRing(f, openStore(f)).Sealer("fuzz", "SAT", "puc")
 	own, err := sealer.Seal(map[string]string{"sub": "ada"})
@@ -49,7 +49,7 @@ func FuzzJWE(f *testing.F) {
 	})
 }
 
-// FuzzJWT shows that a ring accepts only tokens that it has signed.
+// FuzzJWT shows that a ring accepts only tokens that it signed.
 func FuzzJWT(f *testing.F) {
 	ring := openRing(f, openStore(f))
 	const payload = `{"sub":"ada"}`

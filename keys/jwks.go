@@ -17,8 +17,8 @@ type Document struct {
 	MaxAge time.Duration // how long the JWKS may be cached
 }
 
-// JWKS returns the public keys that verifiers may need: those of the next and the current signing
-// keys, and those of keys retired within [Kept].
+// JWKS returns the public keys that verifiers may need: those of the next, the current and the
+// recently retired signing keys. Keys are deleted when they have been retired for [Kept].
 func (r *Ring) JWKS() Document { return r.latest.Load().jwks }
 
 // freshness is the longest time for which a JWKS may be cached. A longer time would save requests;
@@ -27,7 +27,7 @@ const freshness = 5 * time.Minute
 
 // cacheable returns how long a JWKS may be cached. A verifier may fetch the JWKS from a node that
 // has not read a new key yet. The cached copy must then expire before the key is used to sign. The
-// clock of the node that first signs with the key may be ahead by half of publish.
+// clock of the node that first signs with the key may be ahead by up to half of publish.
 func cacheable(publish time.Duration) time.Duration {
 	const late = 2 * pollEvery // after this time, every node has read a new key
 	return min(max(0, publish/2-late), freshness).Truncate(time.Second)

@@ -4,9 +4,8 @@
 // Each use has one current key, one next key and any number of retired keys. The next key is
 // published before it is used to sign, so that verifiers that cache the JWKS learn about it in
 // time. A retired key is kept while anything that it signed or sealed may still be valid. A key
-// that is no longer trusted is revoked; from then on, everything that it signed or sealed is
-// refused. Nodes agree through the [Store], in which each step is a compare-and-swap. There is no
-// leader.
+// that is no longer trusted is revoked: everything that it signed or sealed is then refused. Nodes
+// agree through the [Store], in which each step is a compare-and-swap. There is no leader.
 //
 // The Store holds the private parts of keys, sealed with a master key that is kept elsewhere.
 // Private signing keys may also be kept outside the Store: see [Custody]. Sealing keys are never
@@ -40,10 +39,10 @@ type Record struct {
 	Kid       string
 	Use       Use
 	State     State
-	Sealed    string // its secret or handle, sealed with the master key; "" if State is Revoked
+	Sealed    string // the key's secret or handle, sealed with the master key; "" if State is Revoked
 	Created   time.Time
-	Activated time.Time // when it became Current; zero if it never did
-	Retired   time.Time // when it became Retired, or Revoked
+	Activated time.Time // when the key became Current; zero if it never did
+	Retired   time.Time // when the key became Retired or Revoked
 }
 
 // A Move changes the state of a key from From to the state in To, and updates the other fields of
@@ -60,8 +59,8 @@ type Store interface {
 	// RingVersion returns a number that grows with each change of the ring.
 	RingVersion(ctx context.Context) (int64, error)
 	// ChangeRing applies the moves in order and adds keys, in one transaction. It returns
-	// problem.Conflict if a key is no longer in the state From. It also does so if there would be a
-	// second current or next key for a use.
+	// problem.Conflict if a key is no longer in the state From, or if a use would get a second
+	// current or next key.
 	ChangeRing(ctx context.Context, moves []Move, added []Record) error
 	// SweepRing deletes the keys that were retired before the given time.
 	SweepRing(ctx context.Context, before time.Time) error
@@ -70,7 +69,7 @@ type Store interface {
 	MasterStore
 }
 
-// Kept is how long a retired key is kept. It exceeds the lifetime of any token.
+// Kept is how long a retired key is kept. It is longer than the lifetime of any token.
 const Kept = 31 * 24 * time.Hour
 
 // Config sets where a ring is stored, and how often its keys rotate.
@@ -80,18 +79,18 @@ type Config struct {
 	Custody Custody          // nil means [PKCS8]
 	Now     func() time.Time // nil means time.Now
 
-	// Masters returns all master keys that this machine has. The ring asks for them when Master is no
-	// longer the newest. nil means Master alone.
+	// Masters returns all master keys that this machine has. The ring calls it when Master is no
+	// longer the newest. nil means that Master is the only one.
 	Masters func() ([][]byte, error)
-	// Replaced is called when the ring has found that the master key was replaced. May be nil.
+	// Replaced is called when the ring finds that the master key was replaced. It may be nil.
 	Replaced func(Masters)
 
 	SigningRotation time.Duration // how long a key signs; 0 means 720 h
 	SealingRotation time.Duration // how long a key seals; 0 means 24 h
 	// Publish is how long a key is published before it is used to sign or seal; 0 means 1 h. The
 	// JWKS may be cached for less than half of this time, so the clocks of two nodes may differ by
-	// half of it. If a node's clock differs from the store's by more than a quarter of this time,
-	// the node does not rotate keys by time.
+	// half of it. A node whose clock differs from the store's by more than a quarter of it does not
+	// rotate keys by time.
 	Publish time.Duration
 }
 
@@ -122,7 +121,7 @@ type Ring struct {
 	synced time.Time // when the store last answered
 	cut    error     // the error of the last sync; nil if it succeeded
 	stuck  error     // the error of the last step; nil if it succeeded
-	retry  time.Time // the time to retry a failed step
+	retry  time.Time // when to retry a failed step
 
 	strangers sync.Mutex // held while the ring is read because of an unknown kid
 	asked     time.Time  // when the ring was last read because of an unknown kid

@@ -161,7 +161,7 @@ func TestJWKS(t *testing.T) {
 	if err := json.Unmarshal(openRing(t, openStore(t)).JWKS().Body, &set); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := len(set.Keys), 2*len(keys.Algorithms()); got != want { // a current and a next key
+	if got, want := len(set.Keys), 2*len(keys.Algorithms()); got != want { // current and next keys
 		t.Errorf("JWKS has %d keys, want %d", got, want)
 	}
 	seen := make(map[string]bool)

@@ -11,7 +11,8 @@ import (
 
 // Code returns an authentication code for message: an HMAC-SHA256, prefixed with the kid of the
 // ring's current sealing key. The HMAC key is derived from this sealing key and the purpose. Every
-// node can verify the code until the sealing key is deleted, at least [Kept] later, or revoked.
+// node can verify the code until the sealing key is revoked or deleted. It is deleted no earlier
+// than [Kept] after it was retired.
 func (r *Ring) Code(purpose, message string) (string, error) {
 	now := r.latest.Load()
 	kid := now.makers[Seal].Kid
@@ -37,7 +38,7 @@ func (r *Ring) VerifyCode(purpose, message, code string) bool {
 	return err == nil && hmac.Equal(mac, given)
 }
 
-// mac returns the HMAC of a message under a key derived from the sealing key kid.
+// mac returns the HMAC of a message, with a key derived from the sealing key kid.
 func (s *snapshot) mac(kid, purpose, message string) ([]byte, error) {
 	root := s.roots[kid]
 	if root == nil {

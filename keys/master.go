@@ -19,11 +19,11 @@ import (
 // ErrMaster is the error for a key in the ring that was sealed with another master key.
 var ErrMaster = errors.New("it is encrypted with another master key")
 
-// Fingerprint returns a name for a master key. It reveals nothing else about the key.
+// Fingerprint returns a name for a master key that reveals nothing else about the key.
 func Fingerprint(key []byte) string {
 	sum, err := hkdf.Key(sha256.New, key, nil, "selvage master key fingerprint", 8)
 	if err != nil {
-		panic(err) // only for longer results
+		panic(err) // cannot happen: HKDF rejects only much longer results
 	}
 	return hex.EncodeToString(sum)
 }

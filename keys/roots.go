@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// A MasterRecord is a master key of the installation in the form in which the store holds it. There
-// are none until the first rotation.
+// A MasterRecord is a master key of the installation in the form in which the store holds it. The
+// store has no records until the first rotation.
 type MasterRecord struct {
 	Generation  int64     // 0 for the first master key of the installation
 	Fingerprint string    // see [Fingerprint]
-	Sealed      string    // the key, sealed with the newest one; "" for the newest
+	Sealed      string    // the key, sealed with the newest key; "" for the newest
 	Leaked      bool      // whether others may know the key
 	Replaced    time.Time // when the next key replaced it; zero for the newest
-	Resealed    time.Time // when all secrets were last found sealed with it
+	Resealed    time.Time // when all secrets were last found to be sealed with this key
 }
 
-// Masters are the master keys of an installation.
+// Masters holds the master keys of an installation.
 type Masters struct {
 	newest  []byte
 	records []MasterRecord // oldest first; empty before the first rotation
 	earlier []root         // oldest first
 }
 
-// A root is a master key, and what is derived from it.
+// A root is a master key with the keys derived from it.
 type root struct {
 	key    []byte
 	leaked bool
 	master *vault // seals the ring
-	shared *vault // seals secrets, see SealSecret
+	shared *vault // seals secrets; see SealSecret
 }
 
 func newRoot(master []byte, leaked bool) (root, error) {
@@ -49,8 +49,8 @@ func newRoot(master []byte, leaked bool) (root, error) {
 	return root{key: master, leaked: leaked, master: ring, shared: shared}, err
 }
 
-// FindMasters returns the master keys of the installation in store. candidates are the keys that this
-// machine has, of which one must be the newest. Before the first rotation, that is the first
+// FindMasters returns the master keys of the installation in store. candidates are the keys that
+// this machine has. One of them must be the newest: before the first rotation, this is the first
 // candidate. If none is the newest, the error is [ErrMaster].
 func FindMasters(ctx context.Context, store MasterStore, candidates ...[]byte) (Masters, error) {
 	records, err := store.MasterKeys(ctx)
@@ -96,7 +96,7 @@ type MasterStore interface {
 	MasterKeys(ctx context.Context) ([]MasterRecord, error)
 }
 
-// masterName is what a sealed master key is bound to.
+// masterName returns the name that a sealed master key is bound to.
 func masterName(r MasterRecord) string {
 	return fmt.Sprintf("master key %d %s", r.Generation, r.Fingerprint)
 }
@@ -104,7 +104,7 @@ func masterName(r MasterRecord) string {
 // Newest returns the master key in use.
 func (m Masters) Newest() []byte { return m.newest }
 
-// Earlier returns the keys before the newest, oldest first.
+// Earlier returns the keys that the newest key has replaced, oldest first.
 func (m Masters) Earlier() [][]byte {
 	all := make([][]byte, len(m.earlier))
 	for i, r := range m.earlier {
@@ -124,21 +124,21 @@ func (m Masters) roots() ([]root, error) {
 	return all, nil
 }
 
-// A Replacement is a new master key, and what is stored with it: the earlier master keys and the ring,
-// sealed with the new key.
+// A Replacement is a new master key, with what is stored together with it: the earlier master keys
+// and the ring, sealed with the new key.
 type Replacement struct {
-	Masters []MasterRecord // all of them, oldest first
-	Ring    []Resealed
+	Masters []MasterRecord // all master keys, oldest first
+	Ring    []ResealedKey
 }
 
-// A Resealed is a secret of the ring that is sealed again.
-type Resealed struct{ Kid, Old, New string }
+// A ResealedKey holds the secret of a ring key before and after it was sealed again.
+type ResealedKey struct{ Kid, Old, New string }
 
 // ErrSameMaster is the error for a new master key that the installation has had before.
 var ErrSameMaster = errors.New("the installation has had this master key before")
 
-// Replace prepares the replacement of the newest master key by next. If leaked is set, others may know
-// the keys until now. The caller stores the result, see [Ring.Sync].
+// Replace prepares the replacement of the newest master key by next. If leaked is set, others may
+// know the keys used until now. The caller stores the result; see [Ring.Sync].
 func (r *Ring) Replace(ctx context.Context, next []byte, leaked bool) (p Replacement, err error) {
 	if err := r.Sync(ctx); err != nil {
 		return p, err
@@ -168,12 +168,12 @@ func (r *Ring) Replace(ctx context.Context, next []byte, leaked bool) (p Replace
 		if err != nil {
 			return p, err
 		}
-		p.Ring = append(p.Ring, Resealed{Kid: rec.Kid, Old: rec.Sealed, New: sealed})
+		p.Ring = append(p.Ring, ResealedKey{Kid: rec.Kid, Old: rec.Sealed, New: sealed})
 	}
 	return p, nil
 }
 
-// sealMasters returns the records of all master keys for a new one.
+// sealMasters returns the records of all master keys, sealed with the new key to.
 func (r *Ring) sealMasters(ctx context.Context, all []root, to root, leaked bool) ([]MasterRecord, error) {
 	now := r.c.Now()
 	records, err := r.c.Store.MasterKeys(ctx)
@@ -202,10 +202,10 @@ func (r *Ring) sealMasters(ctx context.Context, all []root, to root, leaked bool
 		Generation: records[len(records)-1].Generation + 1, Fingerprint: Fingerprint(to.key)}), nil
 }
 
-// errRotated is the error for a rotation that another process was faster with.
+// errRotated is the error for a rotation if another process has just rotated the master key.
 var errRotated = errors.New("the master key has just been replaced; run the command again")
 
-// openAny opens a secret with the first of the roots that can.
+// openAny opens a secret with the first of the roots that can open it.
 func openAny(all []root, of func(root) *vault, sealed, name string) (secret []byte, err error) {
 	for _, x := range all {
 		if secret, err = of(x).open(sealed, name); err == nil {
@@ -215,8 +215,8 @@ func openAny(all []root, of func(root) *vault, sealed, name string) (secret []by
 	return nil, err
 }
 
-// syncMasters reads the master keys, if they have changed. A node that does not have the newest one
-// continues with those it has.
+// syncMasters reads the master keys, if they have changed. A node that does not have the newest key
+// continues with the keys it has.
 func (r *Ring) syncMasters(ctx context.Context) error {
 	candidates := [][]byte{r.c.Master}
 	if known := r.roots.Load(); known != nil {

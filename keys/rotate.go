@@ -16,8 +16,9 @@ import (
 
 // Rotate makes the next key of a use current, retires the current key, and creates a new next key.
 // It returns the new current key. It returns problem.Conflict if another node changes the ring at
-// the same time, or, unless atOnce is set, if the next key has not been published for long enough.
-func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error) {
+// the same time. Unless unpublished is set, it also does so if the next key has not been published
+// for long enough.
+func (r *Ring) Rotate(ctx context.Context, use Use, unpublished bool) (Record, error) {
 	if err := r.Sync(ctx); err != nil {
 		return Record{}, err
 	}
@@ -33,7 +34,7 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 		return Record{}, err
 	}
 
-	if !atOnce {
+	if !unpublished {
 		if err := r.checkPublished(ctx, next); err != nil {
 			return Record{}, err
 		}
@@ -71,11 +72,11 @@ func (r *Ring) checkClock(ctx context.Context) error {
 	return nil
 }
 
-// Retire revokes a key. Within a second or two, every node refuses the tokens that the key has
-// signed or sealed, and the key is no longer in the JWKS. Its secret is deleted. If the key was
-// current, the next key replaces it, even if that has not been published for long enough.
+// Retire revokes a key. Within two seconds, every node refuses the tokens that the key signed or
+// sealed, and the key is no longer in the JWKS. Its secret is deleted. If the key was current, the
+// next key replaces it, even if that key has not been published for long enough.
 //
-// If the key has been revoked already, Retire does nothing. If there is no such key, it returns
+// If the key is already revoked, Retire does nothing. If it does not exist, the error is
 // problem.NotFound.
 func (r *Ring) Retire(ctx context.Context, kid string) (err error) {
 	for range attempts {
@@ -127,7 +128,7 @@ func (r *Ring) promoted(next Record) Move {
 	return Move{Next, next}
 }
 
-// ended returns the move that changes a key's state to end, which is Retired or Revoked.
+// ended returns the move that changes a key's state to end: Retired or Revoked.
 func (r *Ring) ended(rec Record, end State) Move {
 	from := rec.State
 	rec.State, rec.Retired = end, r.c.Now()
@@ -146,7 +147,7 @@ func (r *Ring) change(ctx context.Context, moves []Move, added ...Record) error 
 	return errors.Join(err, r.Sync(ctx))
 }
 
-// create creates a key, which the caller adds to the ring.
+// create returns a new key. The caller must add it to the ring.
 func (r *Ring) create(ctx context.Context, use Use, state State) (rec Record, err error) {
 	secret, err := r.secret(ctx, use)
 	if err != nil {
@@ -174,7 +175,7 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 		return rec, fmt.Errorf("creating key id: %w", err)
 	}
 	rec = Record{Kid: id.String(), Use: use, State: state,
-		Created: r.c.Now()} // not earlier, since a key counts as published from this time
+		Created: r.c.Now()} // not earlier, since the key counts as published from this time on
 	if state == Current {
 		rec.Activated = rec.Created
 	}
@@ -186,9 +187,9 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 // each add some of them.
 //
 // The keys are created concurrently, on all CPUs. An RSA key takes a tenth of a second, and the
-// first start needs four of them. On two CPUs, these take no longer than the two for RS256 would
-// take one after the other. If the keys for PS256 were created later, discovery would name an
-// algorithm without a key in the meantime.
+// first start needs four of them. On two CPUs, these take no longer than the two keys for RS256
+// would take one after the other. If the keys for PS256 were created later, discovery would
+// meanwhile name an algorithm without a key.
 func (r *Ring) complete(ctx context.Context) error {
 	var added []Record
 	s := r.latest.Load()

@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A hand is a clock that stands still until a test moves it.
+// A hand is a clock that stands still unless a test moves it.
 type hand struct{ ahead atomic.Int64 }
 
 func (h *hand) now() time.Time       { return began.Add(time.Duration(h.ahead.Load())) }

@@ -28,20 +28,20 @@ type Sealer struct {
 	kept atomic.Pointer[ends]
 }
 
-// ends holds what a Sealer derives from a snapshot of the ring. It is dropped along with the
-// snapshot, so that no key derived from a revoked key remains.
+// ends holds the keys that a Sealer derives from a snapshot of the ring. It is dropped together
+// with the snapshot, so that no key derived from a revoked key remains.
 type ends struct {
 	from   *snapshot
-	byKid  sync.Map // *end by kid
-	byHead sync.Map // *end by the encoded header of a valid token
-	opened opened
+	byKid  sync.Map // kid to *end
+	byHead sync.Map // encoded header of a valid token to *end
+	opened tokenCache
 }
 
 // An end seals and opens tokens with one ring key.
 type end struct {
 	kid  string
-	head string      // the encoded header of its tokens
-	aead cipher.AEAD // generates nonces itself
+	head string      // the encoded header of the tokens that it seals
+	aead cipher.AEAD // generates the nonces
 }
 
 // Sizes of parts of a sealed token (RFC 7518, section 5.3).
@@ -106,9 +106,9 @@ func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
 	return payload, err == nil
 }
 
-// Open decodes the claims of a token of this type. ok is false for any other token, such as one of
-// another type, one from another ring, or one that was changed. Open does not check whether the
-// token has expired or was revoked.
+// Open decodes the claims of a token of this type. ok is false for any other token, such as a token
+// of another type or from another ring, or a token that was changed. Open does not check whether
+// the token has expired or was revoked.
 func (s *Sealer) Open(token string, claims any) (ok bool) {
 	_, ok = s.OpenBy(token, claims)
 	return ok
@@ -127,8 +127,8 @@ func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
 	return e.kid, json.Unmarshal(payload, claims) == nil
 }
 
-// payload opens a token. It also returns the end that opened the token, and the ends of the
-// snapshot from which that comes. e is nil if the token is not valid.
+// payload opens a token. It also returns the end e that opened the token, and the ends to which e
+// belongs. e is nil if the token is not valid.
 func (s *Sealer) payload(token string) (now *ends, e *end, payload []byte) {
 	head, rest, found := strings.Cut(token, "..")
 	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
@@ -151,7 +151,7 @@ func (s *Sealer) payload(token string) (now *ends, e *end, payload []byte) {
 	return now, e, payload
 }
 
-// ends returns what is derived from the current snapshot of the ring.
+// ends returns the keys derived from the current snapshot of the ring.
 func (s *Sealer) ends() *ends {
 	from := s.ring.latest.Load()
 	if kept := s.kept.Load(); kept != nil && kept.from == from {
@@ -192,8 +192,8 @@ type header struct {
 	Ch  string `json:"ch,omitempty"`
 }
 
-// kid returns the kid in a header. It accepts only the members that this package writes, so no zip,
-// crit or jwk.
+// kid returns the kid in a header. It rejects headers with members that this package does not
+// write, such as zip, crit or jwk.
 func (s *Sealer) kid(head string) (string, bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
 	if err != nil {

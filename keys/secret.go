@@ -12,20 +12,20 @@ func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
 	return derive(r.master(), purpose)
 }
 
-// DeriveFirst is like Derive, but the secret stays the same when the master key is replaced. It is for
-// names that others have stored. A thief of an earlier master key knows it.
+// DeriveFirst is like Derive, but the secret stays the same when the master key is replaced. It is
+// for names that others have stored. Someone who has stolen an earlier master key knows the secret.
 func (r *Ring) DeriveFirst(purpose string) [sha256.Size]byte {
 	all := *r.roots.Load()
 	return derive(all[len(all)-1].key, purpose)
 }
 
-// DeriveTrusted returns the secrets for the given purpose from all master keys that only this
-// installation knows, the newest first. It is for checking what may have been made before a rotation.
+// DeriveTrusted returns the secrets for the given purpose, newest first, from all master keys that
+// only this installation knows. They are for checking values from before a rotation.
 func (r *Ring) DeriveTrusted(purpose string) [][sha256.Size]byte {
 	return r.deriveAll(purpose, func(x root) bool { return !x.leaked })
 }
 
-// DeriveAll is like DeriveTrusted, and includes master keys that others may know.
+// DeriveAll is like DeriveTrusted, but includes master keys that others may know.
 func (r *Ring) DeriveAll(purpose string) [][sha256.Size]byte {
 	return r.deriveAll(purpose, func(root) bool { return true })
 }
@@ -63,7 +63,7 @@ func (r *Ring) OpenSecret(name, sealed string) ([]byte, error) {
 	return secret, nil
 }
 
-// Reseal returns a secret sealed with the newest master key. fresh is set if it is already.
+// Reseal returns a secret sealed with the newest master key. fresh is true if it already was.
 func (r *Ring) Reseal(name, sealed string) (again string, fresh bool, err error) {
 	if _, err := (*r.roots.Load())[0].shared.open(sealed, name); err == nil {
 		return sealed, true, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/go-jose/go-jose/v4/cryptosigner"
 )
 
-// A signer is an opened signing key.
+// A signer is a signing key that was opened.
 type signer struct {
 	kid    string
 	alg    jose.SignatureAlgorithm
@@ -69,7 +69,8 @@ func (s *signer) head(typ string) (string, error) {
 	return head, nil
 }
 
-// sign returns a compact JWS (RFC 7515, section 7.1), signed by one of the signers in s.
+// sign returns a compact JWS (RFC 7515, section 7.1), signed by by, which is one of the signers in
+// s.
 func (s *signer) sign(by jose.OpaqueSigner, typ string, payload []byte) (string, error) {
 	head, err := s.head(typ)
 	if err != nil {
@@ -108,16 +109,16 @@ func (r *Ring) sign(alg Use, typ string, claims any, by func(*signer) jose.Opaqu
 	return s.sign(by(s), typ, payload)
 }
 
-// A verified is the content of a JWS whose signature was verified.
+// A verified holds the content of a JWS whose signature was verified.
 type verified struct {
 	typ     string
 	payload []byte
 }
 
-// VerifyJWS verifies a compact JWS that this ring has signed, with the given typ in its header, and
-// returns its payload, which the caller must not change. ok is false for any other token, including
-// malformed ones. Valid tokens are remembered until the ring changes, since verifying a signature takes
-// most of the time of a request.
+// VerifyJWS verifies a compact JWS that this ring signed, with the given typ in its header. It
+// returns the payload, which the caller must not change. ok is false for any other token, including
+// malformed ones. Valid tokens are remembered until the ring changes, since verifying a signature
+// takes most of the time of a request.
 func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	if len(token) > maxToken {
 		return nil, false

@@ -8,18 +8,18 @@ import (
 	"sync"
 )
 
-// A snapshot is the ring as it was read at some time, with its keys opened. It never changes.
-// Values derived from its keys, such as verified tokens, are kept and dropped along with it.
+// A snapshot is the ring at the time it was read, with its keys opened. It never changes. Values
+// derived from its keys, such as verified tokens, are dropped together with it.
 type snapshot struct {
 	version int64
 	records []Record
 	signers map[string]*signer // by kid
 	roots   map[string][]byte  // sealing keys by kid
-	makers  map[Use]Record     // the keys used for signing and sealing
+	makers  map[Use]Record     // the keys used for signing and sealing, by use
 	jwks    Document
 	closed  map[string]error // errors for keys that could not be opened, by kid
 
-	verified opened // tokens that its keys have signed
+	verified tokenCache // tokens that its keys have signed
 }
 
 // read reads the ring. It does not open a key that is in the previous snapshot.
@@ -31,7 +31,7 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	s := &snapshot{
 		version: version, records: slices.DeleteFunc(records, func(rec Record) bool {
 			return !slices.Contains(Uses(), rec.Use)
-		}), // drop keys from a newer version of selvage
+		}), // omit keys from a newer version of selvage
 		signers: make(map[string]*signer), roots: make(map[string][]byte), makers: make(map[Use]Record),
 		closed: make(map[string]error),
 	}
@@ -56,11 +56,10 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	return s, err
 }
 
-// unsealed is an opened key, or the error from opening it. It is the zero value for a revoked
-// key.
+// unsealed is an opened key, or the error from opening it. For a revoked key, it is the zero value.
 type unsealed struct {
 	signer *signer
-	root   []byte // for sealing keys
+	root   []byte // the key, if it is a sealing key
 	err    error
 }
 
@@ -113,8 +112,7 @@ func (s *snapshot) offer(rec Record) {
 	s.makers[rec.Use] = rec
 }
 
-// find returns the key with the given use and state. The state must be one that only one key per
-// use may have.
+// find returns the key with the given use and state. Only one key per use can be in this state.
 func (s *snapshot) find(use Use, state State) (Record, bool) {
 	i := slices.IndexFunc(s.records, func(rec Record) bool { return rec.Use == use && rec.State == state })
 	if i < 0 {

@@ -8,7 +8,7 @@ import (
 )
 
 // Sync reads the ring if it has changed since the last read. If the store does not answer, the ring
-// keeps using what it has read before.
+// continues to use the keys it has.
 func (r *Ring) Sync(ctx context.Context) error {
 	began := r.c.Now()
 	err := r.sync(ctx)
@@ -62,7 +62,7 @@ func (r *Ring) lookAgain() {
 	ctx, cancel := context.WithTimeout(context.Background(), pollEvery)
 	defer cancel()
 	_ = r.Sync(ctx)     // Status reports any error
-	r.asked = r.c.Now() // set after Sync, so that if the store hangs, waiting callers do not read again
+	r.asked = r.c.Now() // set after Sync: if the store hangs, callers that waited do not read again
 }
 
 // Trusts reports whether tokens that a key has signed or sealed may still be accepted: the key must
@@ -72,7 +72,7 @@ func (r *Ring) Trusts(kid string) bool {
 	return s.signers[kid] != nil || s.roots[kid] != nil
 }
 
-// Heard returns a number that changes whenever this node has read a change of the ring.
+// Heard returns a number that changes whenever this node reads a change of the ring.
 func (r *Ring) Heard() int64 { return r.latest.Load().version }
 
 // A Status describes the health of a ring.

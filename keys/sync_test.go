@@ -40,7 +40,7 @@ func TestUnknownKid(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	count := &counted{Store: rows}
 	fast, slow := open(t, clock.node(rows)), open(t, clock.node(count))
-	for range 2 { // twice, so that the next key is unknown as well
+	for range 2 { // twice, so that the next key is unknown, too
 		for _, use := range keys.Uses() {
 			_, err := fast.Rotate(t.Context(), use, true)
 			check(t, err)

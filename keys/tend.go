@@ -11,7 +11,7 @@ import (
 )
 
 // pollEvery is how often a ring looks for changes from other nodes. It is also the minimum time
-// between reads because of unknown kids.
+// between reads that are caused by unknown kids.
 const pollEvery = time.Second
 
 // Run keeps the ring up to date until ctx is done, and logs changes. While the store does not
@@ -59,8 +59,7 @@ func tell(log *slog.Logger, before string, err error) (now string) {
 }
 
 // Tend does everything that is due: it reads changes from other nodes, promotes next keys, and
-// deletes keys that were retired long ago. Run calls it once a second. It returns the error from
-// Status.
+// deletes keys that were retired long ago. Run calls it once a second. It returns Status().Err.
 func (r *Ring) Tend(ctx context.Context) error {
 	if err := r.Sync(ctx); err != nil {
 		return err
@@ -96,7 +95,7 @@ func (r *Ring) step(ctx context.Context, now time.Time) error {
 		}
 	}
 
-	if before := now.Add(-Kept); r.latest.Load().over(before) {
+	if before := now.Add(-Kept); r.latest.Load().hasRetiredBefore(before) {
 		err := r.checkClock(ctx)
 		if err == nil {
 			err = errors.Join(r.c.Store.SweepRing(ctx, before), r.Sync(ctx))
@@ -121,8 +120,8 @@ func (r *Ring) due(use Use, now time.Time) bool {
 	return ok && now.Sub(current.Activated) >= after && now.Sub(next.Created) >= r.c.Publish
 }
 
-// over reports whether any key was retired before the given time.
-func (s *snapshot) over(before time.Time) bool {
+// hasRetiredBefore reports whether any key was retired before the given time.
+func (s *snapshot) hasRetiredBefore(before time.Time) bool {
 	for _, rec := range s.records {
 		if rec.State == Retired && rec.Retired.Before(before) {
 			return true

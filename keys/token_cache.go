@@ -2,13 +2,14 @@ package keys
 
 import "sync"
 
-// maxOpened is the most opened tokens that are remembered. When this number is reached, all of them
+// maxOpened is the maximum number of tokens that are remembered. When it is reached, all of them
 // are forgotten.
 const maxOpened = 4096
 
-// opened remembers the contents of valid tokens that were opened or verified, for callers that present
-// the same token repeatedly. It is derived from one snapshot of the ring, and dropped along with it.
-type opened struct {
+// A tokenCache remembers the contents of valid tokens that were tokenCache or verified, because callers
+// present the same token repeatedly. It belongs to one snapshot of the ring, and is dropped
+// together with it.
+type tokenCache struct {
 	mu sync.RWMutex
 	m  map[string]said
 }
@@ -18,14 +19,14 @@ type said struct {
 	v   any
 }
 
-func (o *opened) find(token string) (said, bool) {
+func (o *tokenCache) find(token string) (said, bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	s, ok := o.m[token]
 	return s, ok
 }
 
-func (o *opened) keep(token string, s said) {
+func (o *tokenCache) keep(token string, s said) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.m == nil || len(o.m) >= maxOpened {
@@ -35,8 +36,8 @@ func (o *opened) keep(token string, s said) {
 }
 
 // Remembered is like [Sealer.OpenBy], but calls read to parse the claims, and remembers the result
-// until the ring changes. The result is shared, so callers must not change it. If a token can
-// become invalid for other reasons, such as its own expiry, callers must check these on each call.
+// until the ring changes. The result is shared, so callers must not change it. Callers must check
+// on each call whether the token has become invalid for other reasons, such as its own expiry.
 func (s *Sealer) Remembered(token string, read func(payload []byte) (any, error)) (v any, kid string, ok bool) {
 	if known, ok := s.ends().opened.find(token); ok {
 		return known.v, known.kid, true

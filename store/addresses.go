@@ -56,12 +56,12 @@ func (s *Resources) ListAddresses(
 	return l.page(ctx, s.read(), q)
 }
 
-// filtered returns those conditions of a filter for which there is an index.
+// filtered returns the conditions of a filter for which there is an index.
 func filtered(projectID string, f fabric.AddressFilter) where {
 	w := where{conditions: []string{reachable}}
 	if f.ResourceID == "" {
 		w.and(`project_id = $%d`, projectID)
-	} else { // checked without an index, because SQLite could prefer it to the index by resource
+	} else { // not by an index: SQLite could prefer it to the index by resource
 		w.and(`project_id || '' = $%d`, projectID)
 	}
 	for _, c := range []struct{ condition, value string }{
@@ -80,7 +80,7 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 }
 
 // maxSought is longer than any text that is searched, so a longer part cannot match. SQLite rejects
-// a pattern of 50,000 bytes.
+// patterns of more than 50,000 bytes.
 const maxSought = 8 << 10
 
 // contains returns a LIKE pattern that matches lower-case text containing part, or "" if part is
@@ -95,7 +95,8 @@ func contains(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(lower(part)) + "%"
 }
 
-// lower converts A to Z to lower case, and no other letters, as LOWER does in both databases.
+// lower converts the letters A to Z to lower case and leaves all others unchanged, as LOWER does in
+// both databases.
 func lower(text string) string {
 	b := []byte(text)
 	for i, c := range b {

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Audit holds the audit trail. It consists of lanes, in which each event is chained to the previous
-// one.
+// Audit holds the audit trail. It consists of lanes. In a lane, each event is chained to the
+// previous one.
 type Audit struct{ *core }
 
 // AuditBy sets the key of the audit trail. Before AuditBy is called, every change that needs an
@@ -24,9 +24,9 @@ type Audit struct{ *core }
 // database, which shows whether a master key exists.
 func (s *Audit) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
 
-// OnReplacedMaster sets a function that is called when the master key has been replaced by another
-// process. The function calls AuditBy with a key derived from the new master key, or returns an
-// error. It must be set before the first change.
+// OnReplacedMaster sets a function that is called when another process has replaced the master key.
+// The function must call AuditBy with a key derived from the new master key, or return an error. It
+// must be set before the first change.
 func (s *Audit) OnReplacedMaster(do func(ctx context.Context) error) { s.replaced = do }
 
 // errReplaced is the error for a change by a process that does not know the newest master key.
@@ -37,8 +37,8 @@ func (s *Audit) Record(ctx context.Context, e audit.Event) error {
 	return s.change(ctx, e, func(tx) error { return nil })
 }
 
-// record writes the events of a transaction. It must come last, because the lane is locked from
-// here until the commit.
+// record writes the events of a transaction. It must be called last, because it locks the lane
+// until the commit.
 func (c *core) record(ctx context.Context, t tx) error {
 	var end *laneEnd
 	for i := range 1 + len(*t.more) {
@@ -93,7 +93,7 @@ func (c *core) write(ctx context.Context, t tx, end *laneEnd, e audit.Event) err
 }
 
 // A laneEnd is the end of a lane. It belongs to the transaction that writes to the lane. On SQLite,
-// it is also kept in memory from one transaction to the next.
+// it is also remembered in memory for the next transaction.
 type laneEnd struct {
 	key    *audit.Key
 	lane   int
@@ -109,8 +109,8 @@ type place struct {
 }
 
 // laneEnd returns the end of the lane to which a transaction writes. On SQLite, this is the end
-// that the previous change in this process remembered, if there is one. Otherwise laneEnd reads and
-// locks the lane's row.
+// that the previous change in this process remembered, if any. Otherwise laneEnd reads and locks
+// the lane's row.
 func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	key := cmp.Or(*t.keys, c.auditKey.Load())
 	if key == nil {
@@ -164,7 +164,7 @@ func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
 }
 
 // lane returns the number of the lane to write to. On PostgreSQL, transactions are concurrent, so
-// they use the lanes in turn. Few of them have to wait for the commit of another one.
+// they use the lanes in turn, and few of them wait for the commit of another one.
 func (c *core) lane() int {
 	if c.lanes == 1 {
 		return 0

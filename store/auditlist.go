@@ -16,7 +16,7 @@ func (s *Audit) ListAudit(ctx context.Context, f audit.Filter, q page.Query) (pa
 	return l.page(ctx, s.read(), q)
 }
 
-// ExportAudit is like ListAudit, oldest first.
+// ExportAudit returns a page of the audit trail, oldest first.
 func (s *Audit) ExportAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
 	return auditListing(f, q.From).page(ctx, s.read(), q)
 }
@@ -44,7 +44,7 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		l.where.always(byActor)
 	}
 	action := ""
-	if f.Action != "" { // the action itself, or any action below it
+	if f.Action != "" { // the action itself, or any action that begins with it and a dot
 		action = strings.TrimPrefix(contains(f.Action+"."), "%")
 	}
 	for _, c := range []struct{ condition, value string }{
@@ -64,12 +64,12 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 // byActor is the condition of the index by actor. Queries must contain exactly the same expression.
 const byActor = `(actor_kind = 'operator' OR ` + showsSecret + `)`
 
-// showsSecret is the condition for events that revealed a secret to their actor.
+// showsSecret is the condition for events that reveal a secret to their actor.
 const showsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR action = 'embed_key.created'` +
 	` OR action = 'client.created' OR action = 'client.secret_rotated'`
 
-// shown is the condition for events that revealed a secret and succeeded. The concatenation with an
-// empty text keeps SQLite from building an index of its own.
+// shown is the condition for events that revealed a secret and succeeded. Concatenating an empty
+// text keeps SQLite from building a temporary index.
 const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
 
 // SecretsShown returns the events that revealed a secret to an operator, or to anyone who acted

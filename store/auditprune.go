@@ -12,9 +12,9 @@ import (
 )
 
 // PruneAudit deletes events older than before from the beginning of each lane. It first verifies
-// their chain, and stops where the chain is broken, so that the traces of tampering remain. It
-// stores the position and hash of the last deleted event with a code of their own, so that the lane
-// can be verified from there.
+// the lane's chain, and stops where the chain is broken, so that traces of tampering remain. It
+// stores the position and hash of the last deleted event with an authentication code, so that the
+// lane can be verified from there on.
 func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	key := s.auditKey.Load()
 	if key == nil {
@@ -72,8 +72,8 @@ func (s *Audit) pruneLane(
 	return err
 }
 
-// prune deletes the events in a lane after from and up to to. If another node has just deleted
-// them, prune does nothing.
+// prune deletes the events in a lane that follow from, up to and including to. If another node has
+// just deleted them, prune does nothing.
 func (s *Audit) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
 	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).With(
 		"from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before", date(before))

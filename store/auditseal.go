@@ -15,10 +15,10 @@ import (
 // later has no valid code.
 //
 // If no lane was ever written to and there is no key ring, this is a new installation. The lanes
-// then get an unpredictable beginning, and each key that is created from now on is bound to it. The
-// binding reveals an attacker who removes the ring, has an emptied trail sealed as a new one, and
-// restores the ring, because the restored ring is not bound to the new beginning. If there is a
-// ring, an empty trail gets no codes, so that verification finds that it was emptied.
+// then get an unpredictable beginning, and each key that is created from now on is bound to it. An
+// attacker could remove the ring, have an emptied trail sealed as a new one, and restore the ring.
+// The binding reveals this, because the restored ring is not bound to the new beginning. If there
+// is a ring, an empty trail gets no codes, so that verification finds that it was emptied.
 func (s *Audit) SealAudit(ctx context.Context) error {
 	key := s.auditKey.Load()
 	heads, err := s.AuditHeads(ctx)
@@ -92,7 +92,7 @@ func (t tx) ringBindings(ctx context.Context) ([]ringBinding, error) {
 }
 
 // binder returns a function that binds new keys to the beginning of the trail. If the ring has keys
-// that are not bound to it, the function binds nothing, so that the fault can still be found after
+// that are not bound to it, the function binds nothing. Then the fault can still be found after
 // keys have rotated.
 func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, err error) {
 	nothing := func(string) string { return "" }
@@ -103,7 +103,7 @@ func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, 
 	var beginning string
 	err = t.Row(ctx, `SELECT pruned_hash FROM audit_heads
 		WHERE pruned_seq = 0 AND pruned_hash <> '' ORDER BY lane LIMIT 1`).Scan(&beginning)
-	if errors.Is(err, sql.ErrNoRows) { // pruned
+	if errors.Is(err, sql.ErrNoRows) { // the beginning was pruned
 		return nothing, nil
 	}
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// auditBatch is the most events in memory at the same time.
+// auditBatch is the maximum number of events in memory at the same time.
 const auditBatch = 1000
 
 func scanEvent(row scanner) (e audit.Event, err error) {
@@ -40,7 +40,7 @@ var spanTable = table[audit.Span]{
 	fields:  func(s *audit.Span) []any { return []any{&s.Lane, &s.Generation, &s.Seq, &s.Hash, &s.Mac} },
 }
 
-// auditSpans returns the parts of all lanes that were written under earlier master keys.
+// auditSpans returns the parts of all lanes that were written with earlier master keys.
 func (t tx) auditSpans(ctx context.Context) (map[int][]audit.Span, error) {
 	all, err := spanTable.gather(ctx, t, `ORDER BY lane, generation`)
 	byLane := make(map[int][]audit.Span)
@@ -66,7 +66,7 @@ func (s *Audit) auditHead(ctx context.Context, lane int) (audit.Head, error) {
 // An AuditReport is the result of verifying all lanes.
 type AuditReport struct {
 	Lanes  []audit.Verifier
-	Broken []error // the first break in each broken lane, an [audit.Break]
+	Broken []error // the first break in each broken lane, as an [audit.Break]
 }
 
 // VerifyAudit verifies all lanes. It returns an error only if reading them fails.
@@ -79,7 +79,7 @@ func (s *Audit) VerifyAudit(ctx context.Context) (AuditReport, error) {
 	}
 }
 
-// rekeyed reports whether the master key was replaced after key was in use.
+// rekeyed reports whether the master key from which key was derived has been replaced.
 func (s *Audit) rekeyed(ctx context.Context, key *audit.Key) bool {
 	if s.replaced == nil || s.replaced(ctx) != nil {
 		return false
@@ -171,7 +171,7 @@ func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.
 	}
 }
 
-// ReadLane returns the events in a lane after a position, in order.
+// ReadLane returns the events in a lane that follow a position, in order and limited to most.
 func (s *Audit) ReadLane(ctx context.Context, lane int, after int64, most int) ([]audit.Event, error) {
 	events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
 		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, after, most)

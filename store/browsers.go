@@ -13,7 +13,7 @@ import (
 )
 
 // FindBrowser returns the logins that a browser holds, by project and in the format of
-// [idp.BrowserLogins], and when the browser was last seen. It leaves out logins that have ended or
+// [idp.BrowserLogins], and when the browser was last seen. It omits logins that have ended or
 // expired.
 func (s *Logins) FindBrowser(
 	ctx context.Context, browser string,
@@ -39,7 +39,7 @@ func (s *Logins) FindBrowser(
 	logins := make(map[string]idp.BrowserLogins, len(all))
 	for _, l := range all {
 		if len(logins[l.project]) == 0 && l.place > 0 {
-			logins[l.project] = idp.BrowserLogins{""} // the login that was in use has ended
+			logins[l.project] = idp.BrowserLogins{""} // the browser's current login has ended
 		}
 		logins[l.project] = append(logins[l.project], l.id)
 		seen = later(seen, l.seen)
@@ -52,8 +52,8 @@ func (s *Logins) FindBrowser(
 }
 
 // MoveBrowser assigns logins to the browser with the id to. held lists the logins by project, in
-// the format of [idp.BrowserLogins]. All other logins of the browser with the id from no longer
-// belong to any browser. Either id may be "".
+// the format of [idp.BrowserLogins]. All other logins of the browser with the id from then belong
+// to no browser. Either id may be "".
 func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	e := audit.None("which browser holds a login, whose beginning and end have events")
 	return s.change(ctx, e, func(t tx) error {

@@ -23,18 +23,18 @@ func callListing(projectID string, f calls.Filter, from string) listing[calls.Re
 	l.start = l.within.startAt(from)
 	l.where.and(`project_id = $%d`, projectID)
 	if f.Running || f.State != "" && f.State != calls.Completed {
-		l.where.always(`ended = 0`) // as in its index
+		l.where.always(`ended = 0`) // must equal the condition of the index
 	}
 
 	if f.RoomSession != "" {
-		l.where.and(`room_session = $%d AND room_session <> ''`, f.RoomSession) // as in the index
+		l.where.and(`room_session = $%d AND room_session <> ''`, f.RoomSession) // as in its index
 	}
 	conditions := callConditions(f)
 	if f.SubscriberID == "" {
 		l.checks = conditions
 		return l
 	}
-	for _, c := range conditions { // each subscriber has few calls
+	for _, c := range conditions { // checked row by row, since each subscriber has few calls
 		l.where.check(c)
 	}
 	l.ways = l.where.callers(f.SubscriberID)
@@ -52,18 +52,18 @@ func callsWithin(f calls.Filter) (s span) {
 	return s
 }
 
-// callers returns the conditions for the calls that a subscriber made, and for those that it
+// callers returns two conditions, for the calls that a subscriber made and for the calls that it
 // received. No call matches both.
 func (w *where) callers(subscriberID string) []string {
 	w.args = append(w.args, subscriberID)
 	arg := fmt.Sprintf("$%d", len(w.args))
 	return []string{
-		`from_subscriber = ` + arg + ` AND from_subscriber <> ''`, // as in the index
+		`from_subscriber = ` + arg + ` AND from_subscriber <> ''`, // must contain the condition of the index
 		`to_subscriber = ` + arg + ` AND to_subscriber <> '' AND from_subscriber <> ` + arg,
 	}
 }
 
-// callConditions returns those conditions of a filter for which there is no index.
+// callConditions returns the conditions of a filter for which there is no index.
 func callConditions(f calls.Filter) (all []check) {
 	add := func(condition string, args ...any) { all = append(all, check{condition, args}) }
 	switch f.State {

@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// SaveMove writes the room session of a call that has moved into a room or out of one, and queues the event
-// of the member that has joined or left. If the call has ended, nothing is written. If another node has
-// taken over the call, the error is [calls.ErrTaken].
+// SaveMove writes the room session of a call that has moved into a room or out of it, and queues
+// the event of the member that joined or left. If the call has ended, SaveMove writes nothing. If
+// another node has taken over the call, the error is [calls.ErrTaken].
 func (s *Calls) SaveMove(ctx context.Context, r calls.Record, m calls.RoomChange) error {
 	action := "call.moved_in"
 	if !m.Left.IsZero() {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// The bits in the column asked.
+// Bits of the column asked.
 const (
 	askedHangUp = 1 << iota
 	askedRecord
@@ -51,8 +51,8 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 	})
 }
 
-// TakeRequests returns the marked calls of a node. It deletes the marks that it returns, except
-// those of calls to end. Marks that are set in the meantime remain.
+// TakeRequests returns the marked calls of a node, and deletes their marks, except for marks of
+// calls that should end. Marks that are set in the meantime remain.
 func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request, error) {
 	all, err := gather(ctx, s.read(), "listing requests for calls", scanRequest,
 		`SELECT project_id, call_id, asked FROM calls WHERE node = $1 AND asked <> 0 AND ended = 0`, node)
@@ -72,7 +72,7 @@ func (s *Calls) TakeRequests(ctx context.Context, node string) ([]calls.Request,
 	return all, err
 }
 
-// askedOnce returns the bits of those requests that are carried out once.
+// askedOnce returns the bits of the requests in a that are carried out only once.
 func askedOnce(a calls.Request) (bits int64) {
 	for bit, set := range map[int64]bool{askedRecord: a.Record, askedMute: a.Mute, askedUnmute: a.Unmute} {
 		if set {

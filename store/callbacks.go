@@ -29,7 +29,7 @@ func (s *Callbacks) CallbackQueue() deliver.Queue { return s.queue() }
 
 func (s *Callbacks) queue() queue { return queue{s.core, callbackQueue} }
 
-// Each receiver is an origin. If a host is down, all its callbacks rest, regardless of their paths.
+// Each receiver is an origin. If a host is down, all its callbacks rest, whatever their paths.
 var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
 	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
 	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields")
@@ -171,7 +171,7 @@ func (s *Callbacks) ExpireCallbacks(ctx context.Context, before, now time.Time) 
 const idle = time.Hour
 
 // ForgetCallbacks deletes deliveries that ended before the given times, and receivers without
-// pending deliveries. A change that queues a delivery also writes the receiver's row, so if both
+// pending deliveries. A change that queues a delivery also writes the receiver's row. So if both
 // happen concurrently, one waits for the other.
 func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error {
 	err := s.queue().forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,

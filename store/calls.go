@@ -64,9 +64,10 @@ func (e *ending) Scan(src any) error {
 	return nil
 }
 
-func (e *ending) value() (any, error) { return int64(0), nil } // for a new call
+func (e *ending) value() (any, error) { return int64(0), nil } // the initial value of the column
 
-// partyColumns are the columns with both parties and the dialed address. An erasure empties them.
+// partyColumns are the columns with both parties and the dialed address. Erasing a subscriber
+// empties them.
 const partyColumns = `from_name, from_address, from_address_id, from_subscriber,
 	to_name, to_address, to_address_id, to_subscriber, dialed`
 
@@ -118,15 +119,16 @@ func (t tx) saveCall(ctx context.Context, r calls.Record) error {
 	return queueEventOf(ctx, t, webhooks, r, calls.Record.MemberEvent)
 }
 
-// answeredBy returns the value of a column that describes the callee. When a call is answered, it becomes
-// that of the party who took it, unless the callee has been erased.
+// answeredBy returns the new value of a column that describes the callee. When a call is answered,
+// this is the value for the party who answered, unless the callee was erased.
 func answeredBy(column string) string {
 	return `CASE WHEN calls.answered = 0 AND excluded.answered > 0 AND calls.dialed <> ''
 		THEN excluded.` + column + ` ELSE calls.` + column + ` END`
 }
 
-// SaveRecorded writes whether a call is being recorded, and its first recording. If the call has ended,
-// nothing is written. If another node has taken over the call, the error is [calls.ErrTaken].
+// SaveRecorded writes whether a call is being recorded, and its first recording. If the call has
+// ended, SaveRecorded writes nothing. If another node has taken over the call, the error is
+// [calls.ErrTaken].
 func (s *Calls) SaveRecorded(ctx context.Context, r calls.Record) error {
 	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET recording_sid = $3, recorded = $4
@@ -153,8 +155,8 @@ func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {
 	})
 }
 
-// unsavedCall explains why a record was not written. If another node has taken over the call, it
-// returns an error; if the call has ended, it returns nil.
+// unsavedCall explains why a record was not written. It returns an error if another node has taken
+// over the call, and nil if the call has ended.
 func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 	was, err := callTable.find(ctx, t, `id = $1`, r.Key)
 	if err == nil && was.Node != r.Node {
@@ -183,8 +185,8 @@ func (s *Calls) TakeCall(ctx context.Context, r calls.Record, node string) error
 	})
 }
 
-// queueRecorded queues the event of a completed recording, if it is of one of our calls or room
-// sessions.
+// queueRecorded queues the event of a completed recording, if it belongs to one of our calls or
+// room sessions.
 func (t tx) queueRecorded(ctx context.Context, rec recordings.Recording) error {
 	if rec.ConferenceSid != "" {
 		return queueRecordedOf(ctx, t, rec, roomTable, `project_id = $1 AND id = $2`, rec.ConferenceSid,
@@ -194,8 +196,8 @@ func (t tx) queueRecorded(ctx context.Context, rec recordings.Recording) error {
 		calls.Record.RecordingEvent)
 }
 
-// queueRecordedOf queues the event of a completed recording about the row that meets a condition, if
-// there is one.
+// queueRecordedOf queues the event of a completed recording. The event describes the row that meets
+// a condition. If there is no row, nothing is queued.
 func queueRecordedOf[T any](ctx context.Context, t tx, rec recordings.Recording, of table[T], condition, id string,
 	event func(T, string, time.Duration, time.Time) (fabric.Event, error)) error {
 	var webhooks int
@@ -235,8 +237,9 @@ func callEvent(r calls.Record) audit.Event {
 	return e
 }
 
-// auditedParty returns the id by which the audit trail names a party. It uses no names or
-// addresses, because these could not be erased. It returns "" for guests and for unknown addresses.
+// auditedParty returns the id that stands for a party in the audit trail. Names and addresses are
+// not used, because they could not be erased from the trail. It returns "" for guests and for
+// unknown addresses.
 func auditedParty(p calls.Party) string { return cmp.Or(p.SubscriberID, p.AddressID) }
 
 // FindCall returns the call in a project with the given call id.
@@ -262,7 +265,7 @@ func (s *Calls) PruneCalls(ctx context.Context, before time.Time) error {
 }
 
 // eraseCalls removes a subscriber from the records of its calls, and deletes the webhook deliveries
-// about them.
+// about these calls.
 func eraseCalls(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
 	args := []any{projectID, id}
 	for _, name := range names {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Certificates holds TLS certificates, and claims by nodes that are about to obtain one.
+// Certificates holds TLS certificates, and the claims of nodes that are about to obtain one.
 type Certificates struct{ *core }
 
 // FindCertificate returns the sealed value that is stored under name.
@@ -52,7 +52,7 @@ func (s *Certificates) ClaimCertificate(ctx context.Context, name string, until 
 	})
 }
 
-// ReleaseCertificate ends a claim, unless the claim no longer is the one that expires at until.
+// ReleaseCertificate ends the claim that expires at until. It leaves any other claim unchanged.
 func (s *Certificates) ReleaseCertificate(ctx context.Context, name string, until time.Time) error {
 	return s.once(ctx, audit.None("a lease"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1 AND updated = $2`, name, micros(until))

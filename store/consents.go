@@ -43,16 +43,17 @@ func (s *Grants) ListConsents(
 }
 
 // RevokeConsent deletes a subscriber's consent for a client. It also ends the client's grants and
-// their access tokens; ending returns the revocation for a grant. If there is neither a consent nor
-// a grant, the error is [problem.NotFound].
+// their access tokens; ending returns the revocation for a grant. If there is no consent and no
+// grant, the error is [problem.NotFound].
 func (s *Grants) RevokeConsent(
 	ctx context.Context, subscriberID, clientID string, now time.Time,
 	ending func(grantID string) revocation.Revocation,
 ) error {
 	e := audit.Of("consent.revoked", "", "subscriber", subscriberID).With("client", clientID)
 	return s.change(ctx, e, func(t tx) error {
-		// If a code is redeemed concurrently, the redemption waits here for this change and then
-		// finds no consent. If this change waits instead, it then finds the new grant.
+		// If a code is redeemed concurrently, one of the two changes waits for the other. If the
+		// redemption waits, it then finds no consent. If this change waits, it then finds the new
+		// grant.
 		var scope string
 		err := checkRow(t.Row(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`,
 			subscriberID, clientID).Scan(&scope), "consent")
@@ -125,8 +126,8 @@ func (s *Grants) AddConsent(
 	})
 }
 
-// lockConsent returns the scopes to which a subscriber has consented for a client. Until the end of
-// the transaction, no other change can add scopes or revoke the consent.
+// lockConsent returns the scopes to which a subscriber has consented for a client. Until the
+// transaction ends, no other change can add scopes or revoke the consent.
 func (t tx) lockConsent(ctx context.Context, subscriberID, clientID string) (scopes []string, err error) {
 	err = t.Row(ctx, `UPDATE consents SET updated = updated WHERE subscriber_id = $1 AND client_id = $2
 		RETURNING scope`, subscriberID, clientID).Scan(scanTarget(&scopes))

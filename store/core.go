@@ -19,9 +19,9 @@ type core struct {
 	db  database.DB
 	now func() time.Time
 
-	auditKey atomic.Pointer[audit.Key]       // nil until AuditBy
+	auditKey atomic.Pointer[audit.Key]       // nil before AuditBy is called
 	replaced func(ctx context.Context) error // see OnReplacedMaster; may be nil
-	lanes    uint64                          // number of lanes to which audit events are written
+	lanes    uint64                          // number of lanes in the audit trail
 	turn     atomic.Uint64                   // counts events, in order to use the lanes in turn
 
 	tally tally
@@ -31,8 +31,8 @@ type core struct {
 type tx struct {
 	database.Tx
 	event *audit.Event   // describes the change; nil when reading
-	more  *[]audit.Event // further events of the same change, see addEvent
-	keys  **audit.Key    // the key that writes the events; nil means that of the core
+	more  *[]audit.Event // further events of the same change; see addEvent
+	keys  **audit.Key    // the key that authenticates the events; nil means auditKey
 }
 
 // A scanner is a row to be scanned.
@@ -54,8 +54,8 @@ func (c *core) clock(ctx context.Context) (time.Time, error) {
 }
 
 // change runs do in a transaction that also records the event e. It returns once both are committed
-// and synced to disk. If do fails, everything that it did is undone. If the master key was replaced,
-// change repeats do as long as newer keys are found.
+// and synced to disk. If do fails, everything that it did is undone. If the master key was
+// replaced, change fetches the new one and runs do again.
 func (c *core) change(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if err := e.Check(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (c *core) changeOnce(ctx context.Context, e audit.Event, do func(tx) error)
 // addEvent adds an event to a change that does several things.
 func (t tx) addEvent(e audit.Event) { *t.more = append(*t.more, e) }
 
-// once is like change, for a function with a single statement. If no event is written, once uses no
+// once is like change, for a function with a single statement. If e is not written, once uses no
 // transaction, so an error from do undoes nothing.
 func (c *core) once(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if !e.Unwritten() {
@@ -120,8 +120,8 @@ func resultOf[T any](
 	return result, err
 }
 
-// sweepBatch is the most rows that sweep deletes in one transaction. It limits how long a login may
-// have to wait for a sweep.
+// sweepBatch is the maximum number of rows that sweep deletes in one transaction. It bounds how
+// long a login may have to wait for a sweep.
 const sweepBatch = 500
 
 // sweep repeats query until it finds no more rows to delete. query must delete at most $1 rows.

@@ -13,9 +13,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Counts keeps how often something happened in each project and on each day. Events are counted in
-// memory when they are committed, and written with FlushCounts: a row for each count that changed,
-// however many events there were.
+// Counts records how often events happened in each project on each day. Events are counted in
+// memory when they are committed. FlushCounts writes one row for each count that changed, however
+// many events there were.
 type Counts struct{ *core }
 
 // keepCounts is how long counts are kept.
@@ -23,7 +23,7 @@ const keepCounts = 400 * 24 * time.Hour
 
 const secondsPerDay = 24 * 60 * 60
 
-// A tally holds the counts that are not written yet.
+// A tally holds the counts that have not been written yet.
 type tally struct {
 	mu     sync.Mutex
 	counts map[countKey]int64
@@ -41,7 +41,7 @@ type activeKey struct {
 	day                 int64
 }
 
-// countedActions are the audited actions that are counted.
+// countedActions maps the audited actions that are counted to their counts.
 var countedActions = map[string]fabric.Counted{
 	"login": fabric.CountedSignIns, "call.ended": fabric.CountedCalls, "recording.stored": fabric.CountedRecordings,
 }
@@ -72,7 +72,7 @@ func (t *tally) add(projectID string, of fabric.Counted, now time.Time) {
 	t.counts[countKey{project: projectID, day: dayOf(now), of: of}]++
 }
 
-// take returns the counts, and begins again from zero.
+// take returns the counts and resets them.
 func (t *tally) take() (counts map[countKey]int64, active map[activeKey]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -93,7 +93,7 @@ func monthOf(day int64) int64 {
 // CountToken counts a token that was issued for a project.
 func (s *Counts) CountToken(projectID string) { s.tally.add(projectID, fabric.CountedTokens, s.now()) }
 
-// FlushCounts writes what was counted since it was called last. If it fails, these counts are lost.
+// FlushCounts writes the counts since the last call. If it fails, they are lost.
 func (s *Counts) FlushCounts(ctx context.Context) error {
 	counts, active := s.tally.take()
 	if len(counts) == 0 {
@@ -126,13 +126,14 @@ func (s *Counts) FlushCounts(ctx context.Context) error {
 	return nil
 }
 
-// countActive adds to sums the subscribers who signed in for the first time on a day or in a month.
+// countActive adds to sums the subscribers who have signed in for the first time on a day or in a
+// month.
 func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[countKey]int64) error {
 	keys := make([]activeKey, 0, len(active))
 	for k := range active {
 		keys = append(keys, k)
 	}
-	slices.SortFunc(keys, func(x, y activeKey) int { // one order, so that nodes do not block each other
+	slices.SortFunc(keys, func(x, y activeKey) int { // a fixed order, so that nodes do not deadlock
 		return strings.Compare(x.subscriber, y.subscriber)
 	})
 
@@ -152,7 +153,7 @@ func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[
 			WHERE active_days.day < excluded.day`, k.subscriber, k.day, monthOf(k.day))
 		if err := requireRow(res, err, "last day of a subscriber"); err != nil {
 			if problem.IgnoreNotFound(err) == nil {
-				continue // another node counted it, or the subscriber is gone
+				continue // another node counted the subscriber, or the subscriber was deleted
 			}
 			return err
 		}
@@ -164,7 +165,7 @@ func countActive(ctx context.Context, t tx, active map[activeKey]bool, sums map[
 	return nil
 }
 
-// sortedKeys returns the keys in one order, so that nodes do not block each other.
+// sortedKeys returns the keys in a fixed order, so that nodes do not deadlock.
 func sortedKeys(sums map[countKey]int64) []countKey {
 	keys := make([]countKey, 0, len(sums))
 	for k := range sums {
@@ -189,7 +190,7 @@ func (s *Counts) ListCounts(ctx context.Context, projectID string, from time.Tim
 		WHERE project_id = $1 AND day >= $2 ORDER BY day, what`, projectID, dayOf(from))
 }
 
-// SweepCounts deletes counts that are no longer kept.
+// SweepCounts deletes counts older than keepCounts.
 func (s *Counts) SweepCounts(ctx context.Context) error {
 	return s.sweep(ctx, `DELETE FROM daily_counts WHERE (project_id, day, what) IN (
 		SELECT project_id, day, what FROM daily_counts WHERE day < $2 LIMIT $1)`, dayOf(s.now().Add(-keepCounts)))

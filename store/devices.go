@@ -20,14 +20,14 @@ var deviceTable = table[fabric.Device]{
 }
 
 // PutDevice inserts a device. If the subscriber already has a device with the same token, PutDevice
-// renames it instead; the id, secrets and time of creation remain. If the subscriber would have
-// more than most devices, the error is problem.Invalid.
+// only renames it. If the subscriber would have more than most devices, the error is
+// problem.Invalid.
 func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) (fabric.Device, error) {
 	e := audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type)
 	return resultOf(ctx, s.change, e, func(t tx) (fabric.Device, error) {
 		kept := d // a copy, since this function may run again
 		// Concurrent changes that add a device to the same subscriber wait here for one another, so
-		// that each of them counts the devices of the others.
+		// that each of them counts the others' devices.
 		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $1 AND project_id = $2`,
 			d.SubscriberID, d.ProjectID)
 		if err := requireRow(res, err, "subscriber"); err != nil {

@@ -14,20 +14,22 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// A Downgrade describes what it takes to go back to an older version of selvage.
+// A Downgrade describes the consequences of going back to an older version of selvage.
 type Downgrade struct {
 	Current int64 // the schema of the database
-	Schema  int64 // the older schema: that of the copy, or the one before Current
+	Schema  int64 // the older schema: the schema of the copy, or else the one before Current
 	Copy    string
-	// Until is the time of the last change in the copy, and Lost how many audited changes are later.
+	// Until is the time of the last change in the copy. Lost is the number of later audited
+	// changes.
 	Until time.Time
 	Lost  int
-	// Breaking are the changes between the two schemas that a running older version may not expect.
+	// Breaking lists the changes between the two schemas that a running older version may not
+	// expect.
 	Breaking []string
 }
 
-// CheckDowngrade reads what it takes to go back to the schema from before the last update. It changes
-// nothing. An SQLite database has a copy of that time, which CheckDowngrade opens and reads.
+// CheckDowngrade describes going back to the schema from before the last update. It changes
+// nothing. For an SQLite database, it opens and reads the copy that was made at that time.
 func CheckDowngrade(ctx context.Context, c Config) (d Downgrade, err error) {
 	r, known, err := Look(ctx, c)
 	if err != nil {
@@ -84,7 +86,8 @@ func lastEvent(ctx context.Context, c Config) (e event, err error) {
 	return e, err
 }
 
-// eventsAfter counts the events of a database's audit trail after the one with an id.
+// eventsAfter counts the events of a database's audit trail that follow the event with the given
+// id.
 func eventsAfter(ctx context.Context, c Config, id string) (n int, err error) {
 	err = readOnly(ctx, c, func(s *Snapshot) error {
 		return s.Row(ctx, `SELECT COUNT(*) FROM audit WHERE id > $1`, id).Scan(&n)

@@ -86,8 +86,8 @@ func lockSubscriber(ctx context.Context, t tx, projectID, id string) (fabric.Sub
 		RETURNING `+subscriberTable.columns, projectID, id))
 }
 
-// erasedTables are the tables whose rows are deleted with a subscriber. name is the table's name in
-// an erasure.
+// erasedTables lists the tables whose rows are deleted with a subscriber. name is the table's name
+// in a fabric.Erasure.
 var erasedTables = []struct{ name, table, column string }{
 	{"addresses", "addresses", "resource_id"},
 	{"sessions", "login_sessions", "subscriber_id"},
@@ -146,13 +146,13 @@ func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.
 // subscriber's names.
 type erasedRecording struct {
 	id, key, from, to string
-	tied, others      bool // whether it is tied to the subscriber, and whether it is tied to others
+	tied, others      bool // whether it is tied to the subscriber, and whether it is tied to other subscribers
 	live, held        bool
 }
 
-// eraseRecordings deletes the recordings that are tied only to the subscriber. From other
-// recordings, it removes the subscriber's names. Recordings on hold stay as they are, with their ties,
-// so that another erasure finds them when the hold has ended.
+// eraseRecordings deletes the recordings that are tied only to the subscriber. It removes the
+// subscriber's names from other recordings. Recordings on hold remain unchanged, with their ties,
+// so that another erasure can find them after the hold has ended.
 func eraseRecordings(
 	ctx context.Context, t tx, projectID, id string, names []string, now time.Time, e *fabric.Erasure,
 ) error {
@@ -232,8 +232,8 @@ func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []
 			AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
 }
 
-// without returns end, which names a party of a call, or "" if it is one of names. Clients may
-// append a query to it, which is ignored.
+// without returns end, which names a party of a call, or "" if end is one of names. It ignores a
+// query in end, because clients may append one.
 func without(names []string, end string) string {
 	name, _, _ := strings.Cut(strings.ToLower(end), "?")
 	if slices.Contains(names, name) {

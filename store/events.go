@@ -35,8 +35,8 @@ func sessionEnded(ctx context.Context, project, subscriber, id string) audit.Eve
 	return e
 }
 
-// webhookEvent returns an event for a webhook. It leaves out the path and query of the URL, which
-// may be secret.
+// webhookEvent returns an event for a webhook. It omits the path and query of the URL, which may be
+// secret.
 func webhookEvent(action string, w fabric.Webhook) audit.Event {
 	return audit.Of(action, w.ProjectID, "webhook", w.ID).With("name", w.Name, "host", hostOf(w.URL),
 		"events", strings.TrimSpace(spaced(w.Events)), "enabled", strconv.FormatBool(w.Enabled))
@@ -120,7 +120,7 @@ func operatorEvent(action string, o operator.Operator) audit.Event {
 }
 
 // operatorChange returns the event for a change to an operator. It names the changed fields, and
-// has the values of those that affect permissions. Important changes have their own actions.
+// contains the values of fields that affect permissions. Important changes have their own actions.
 func operatorChange(id string, c operator.Change) audit.Event {
 	var names []string
 	if c.Name != nil {
@@ -155,7 +155,7 @@ func linkEvent(action string, l operator.Link) audit.Event {
 		"role", string(l.Role.Role), "made_by", l.MadeBy, "expires", date(l.Expires))
 }
 
-// rolesText formats roles as role@project, or as the role only if it applies to the whole
+// rolesText formats roles as role@project, or as the role alone if it applies to the whole
 // installation.
 func rolesText(all []operator.Membership) string {
 	names := make([]string, len(all))

@@ -20,7 +20,7 @@ var _ factor.Store = (*Store)(nil)
 // factorTables are the tables with rows that belong to an owner.
 var factorTables = []string{"passkeys", "totps", "recovery_codes"}
 
-// lockOwner locks an owner. If the owner is deleted at the same time, the deletion waits, so that
+// lockOwner locks an owner. If the owner is being deleted concurrently, the deletion waits, so that
 // no factor remains without its owner. If the owner is already deleted, the error is
 // problem.NotFound.
 func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
@@ -35,8 +35,8 @@ func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 	return t.placeOwner(ctx, o)
 }
 
-// beginFactor locks the owner of a new factor. If first is set, it fails unless the owner has no
-// other factor.
+// beginFactor locks the owner of a new factor. If first is set and the owner has another factor,
+// beginFactor fails.
 func (t tx) beginFactor(ctx context.Context, o factor.Owner, first bool) error {
 	if err := t.lockOwner(ctx, o); err != nil || !first {
 		return err
@@ -47,7 +47,7 @@ func (t tx) beginFactor(ctx context.Context, o factor.Owner, first bool) error {
 	return factor.ErrNotFirst
 }
 
-// deleteFactors deletes all factors of some owners. owners is a condition on owner_id.
+// deleteFactors deletes all factors of the owners that meet the condition owners on owner_id.
 func (t tx) deleteFactors(ctx context.Context, kind factor.Kind, owners string, args ...any) error {
 	for _, table := range factorTables {
 		err := t.Later(ctx, `DELETE FROM `+table+` WHERE owner_kind = '`+string(kind)+`' AND owner_id `+owners, args...)
@@ -194,8 +194,8 @@ func (s *Factors) FindTOTP(ctx context.Context, o factor.Owner) (factor.TOTP, er
 	return totpTable.find(ctx, s.read(), `owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind))
 }
 
-// UseTOTP records that the code of a time step was used, unless the code of this or a later step
-// has been used.
+// UseTOTP records that the code of a time step was used. It fails if the code of this step or of a
+// later one was used before.
 func (s *Factors) UseTOTP(ctx context.Context, a factor.TOTP) error {
 	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE totps SET step = $4, used = $5
@@ -233,7 +233,7 @@ func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hash
 }
 
 // codesChange describes what happened to an owner's recovery codes. It returns "" for the first
-// codes: the owner is already notified of the factor that was created with them.
+// codes, because the owner is notified of the factor that was created with them.
 func codesChange(before int64, now int) string {
 	switch {
 	case before == 0:

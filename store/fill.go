@@ -17,11 +17,11 @@ import (
 // interruption, [Filler.Sync] continues the copy.
 type Filler struct{ s *Store }
 
-// The table that marks a database as a copy of another one. Its one row holds the state.
+// fillTable marks a database as a copy of another one. Its only row holds the state of the copy.
 const (
 	fillTable  = "selvage_filling"
 	unfinished = "unfinished"
-	finished   = "finished" // complete, and no program has used the database since
+	finished   = "finished" // the copy is complete, and no program has used the database since
 )
 
 // FillConfig describes how [OpenFiller] opens a database.
@@ -30,8 +30,8 @@ type FillConfig struct {
 	Schema int64 // the version of the schema to create; 0 means the newest
 }
 
-// OpenFiller opens a database to fill it, and creates its schema. The database must have no rows, or
-// rows that a Filler wrote and that nothing has used since.
+// OpenFiller opens a database to fill it, and creates its schema. The database must have no rows,
+// or only rows that a Filler wrote and that no program has used since.
 func OpenFiller(ctx context.Context, c FillConfig) (_ *Filler, err error) {
 	c.schema, c.filling = c.Schema, true
 	s, err := Open(ctx, c.Config)
@@ -104,8 +104,8 @@ var errUnfinished = &database.Unfit{
 	Remedy: "run the command that copies again; it continues where it stopped",
 }
 
-// CheckWhole returns an error if the snapshot is of an incomplete copy. It is for databases that were
-// opened with ReadOnly; [Open] checks all others.
+// CheckWhole returns an error if the snapshot was taken from an incomplete copy. It is for
+// databases that were opened with ReadOnly; [Open] checks all others.
 func (s *Snapshot) CheckWhole(ctx context.Context) error {
 	marked, err := s.Has(ctx, fillTable)
 	if err != nil || !marked {
@@ -122,7 +122,7 @@ func (s *Snapshot) CheckWhole(ctx context.Context) error {
 	return nil
 }
 
-// fillState returns the state in a fillTable. The state is "" if the table is empty. Older versions
+// fillState returns the state in fillTable. The state is "" if the table is empty. Older versions
 // left an empty table in databases that they refused to fill.
 func fillState(ctx context.Context, db *sql.DB) (state string, err error) {
 	err = db.QueryRowContext(ctx, `SELECT state FROM `+fillTable).Scan(&state)
@@ -132,8 +132,8 @@ func fillState(ctx context.Context, db *sql.DB) (state string, err error) {
 	return state, nil
 }
 
-// checkFillable returns an error unless the database is empty or a copy that nothing has used. It
-// changes nothing, because a database that is not fillable may be in use.
+// checkFillable returns an error unless the database is empty or an unused copy. It changes
+// nothing, because a database that is not fillable may be in use.
 func checkFillable(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	marked, err := dialect.HasTable(ctx, db, fillTable)
 	if err != nil {
@@ -147,10 +147,10 @@ func checkFillable(ctx context.Context, db *sql.DB, dialect database.Dialect) er
 	return requireEmpty(ctx, db, dialect)
 }
 
-// initial are the tables that have rows in a new database.
+// initial lists the tables that have rows in a new database.
 var initial = []string{"audit_heads", "sequences"}
 
-// requireEmpty returns an error if the database has rows that a new one does not have.
+// requireEmpty returns an error if the database has rows that a new database does not have.
 func requireEmpty(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	tables, err := dialect.Tables(ctx, db)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// Sync makes the rows of a table equal to those of a snapshot, and returns how many it changed.
-// Tables must be synced in the order of [Snapshot.Tables]. Sync calls progress with numbers of
-// rows.
+// Sync makes the rows of a table equal to those of a snapshot, and returns how many rows it
+// changed. Tables must be synced in the order of [Snapshot.Tables]. Sync calls progress with
+// numbers of rows.
 func (f *Filler) Sync(
 	ctx context.Context, from *Snapshot, t database.Table, progress func(rows int),
 ) (changed int, err error) {
@@ -20,7 +20,7 @@ func (f *Filler) Sync(
 	if !isUnique(err) {
 		return changed, err
 	}
-	// Rows have exchanged unique values, so they cannot be updated one after the other.
+	// Rows have exchanged unique values, so they cannot be updated one after another.
 	return changed, f.Load(ctx, t, from.Rows(ctx, t), func(int) {})
 }
 
@@ -51,15 +51,15 @@ func (f *Filler) merge(
 	return changed, nil
 }
 
-// A pass of merge deletes rows, or writes them.
+// A pass of merge either deletes rows or writes them.
 type pass struct {
 	deletes            bool
 	w                  *rowWriter
 	progress           func(rows int)
-	changed, different int // rows that this pass changed, and rows for the next one
+	changed, different int // rows that this pass changed, and rows left for the next pass
 }
 
-// compared handles one row: want is its content in the source, and have its content here. Either
+// compared handles one row. want is its content in the source, and have is its content here. Either
 // may be nil.
 func (p *pass) compared(ctx context.Context, want, have Row) error {
 	if want != nil && p.deletes {
@@ -156,7 +156,7 @@ func orderOf(t database.Table) func(a, b Row) int {
 	}
 }
 
-// compareValues compares two values of a column that identifies rows. NULL equals the empty text.
+// compareValues compares two values of a column that identifies rows. NULL equals the empty string.
 func compareValues(a, b any) int {
 	if x, ok := a.(int64); ok {
 		y, _ := b.(int64)

@@ -53,10 +53,10 @@ var codeTable = table[idp.RedeemedCode]{
 }
 
 // RedeemCode inserts the hash of a code, and its grant. If the hash is already stored, the error is
-// [problem.Conflict]. So if a code is redeemed several times concurrently, one redemption succeeds.
-// If one of the code's Uses is already stored, the error is the Refusal of the use.
-// If the login has ended, or something else that the grant needs is missing, such as a consent, the
-// error is [problem.NotFound].
+// [problem.Conflict]. So if a code is redeemed several times concurrently, only one redemption
+// succeeds. If one of the code's Uses is already stored, the error is the Refusal of the use. If
+// the login has ended, or the consent or another row that the grant needs is missing, the error is
+// [problem.NotFound].
 func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
 	e := audit.Of("grant.created", g.ProjectID, "grant", g.ID).With("client", g.ClientID,
 		"subscriber", g.SubscriberID, "session", g.SessionID, "scope", strings.Join(g.Scope, " "))
@@ -92,9 +92,9 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 	return err
 }
 
-// requireLogin returns problem.NotFound if a login has ended. A change that ends the login at the same
-// time waits for this one, and then also ends the new grant. If this change waits instead, it finds that
-// the login has ended. Flows of one login do not wait for each other.
+// requireLogin returns problem.NotFound if a login has ended. If another change ends the login
+// concurrently, one of the two waits for the other. The other change then also ends the new grant,
+// or this one finds that the login has ended. Grants of the same login do not wait for each other.
 func (t tx) requireLogin(ctx context.Context, id string) error {
 	var found int
 	err := t.Shared(ctx, `SELECT 1 FROM login_sessions WHERE id = $1 AND ended = 0`, id).Scan(&found)
@@ -102,8 +102,8 @@ func (t tx) requireLogin(ctx context.Context, id string) error {
 }
 
 // requireConsent returns problem.NotFound if the subscriber has not consented to all rights. If
-// rights is nil, no consent is needed. The consent is locked, so that if it is revoked at the same
-// time, that change waits for this one, and then finds the new grant.
+// rights is nil, no consent is needed. requireConsent locks the consent. So a concurrent revocation
+// waits for this change, and then finds the new grant.
 func (t tx) requireConsent(ctx context.Context, g idp.Grant, rights []string) error {
 	if rights == nil {
 		return nil
@@ -130,9 +130,9 @@ func (s *Grants) FindGrant(ctx context.Context, id string) (idp.Grant, error) {
 	return grantTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// RotateGrant writes the refresh token of a grant, if the hash of the stored token equals old. A
-// [problem.Conflict] means that the previous token was used before, or that the grant was revoked.
-// If one of uses is already stored, the error is the Refusal of the use.
+// RotateGrant writes the refresh token of a grant, if the hash of the stored token equals old.
+// Otherwise the error is [problem.Conflict]: the previous token was used before, or the grant was
+// revoked. If one of uses is already stored, the error is its Refusal.
 func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string, uses ...idp.Use) error {
 	run := s.once
 	if len(uses) > 0 {
@@ -160,7 +160,8 @@ func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string, uses 
 	return err
 }
 
-// RevokeGrant ends a grant and its access tokens. An unknown or revoked grant is not an error.
+// RevokeGrant ends a grant and its access tokens. If the grant is unknown or already revoked,
+// RevokeGrant returns nil.
 func (s *Grants) RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("grant.revoked", "", "grant", id), func(t tx) error {
 		var client, subscriber string

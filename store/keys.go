@@ -42,8 +42,8 @@ func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey, by *fabric.Rig
 
 // requireRights returns problem.Unauthenticated unless the credentials from which the rights were
 // read still have them. It locks the row that every change of these credentials writes: the row of
-// the API key, or the counter of revocations. Therefore, the later of two concurrent changes sees
-// the earlier one.
+// the API key, or the counter of revocations. So of two concurrent changes, the later one sees the
+// earlier one.
 func (t tx) requireRights(ctx context.Context, by *fabric.Rights, now time.Time) error {
 	if by == nil {
 		return nil
@@ -107,7 +107,7 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 	})
 }
 
-// errKeyChanged is returned if a key was found, but can no longer be changed.
+// errKeyChanged is the error for a key that was found, but can no longer be changed.
 var errKeyChanged = problem.New(problem.Conflict, "token_changed",
 	"the key was revoked or rotated in the meantime")
 
@@ -243,8 +243,8 @@ func (s *Keys) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.
 	return signingKeyTable.gather(ctx, s.read(), `WHERE project_id = $1 ORDER BY starts`, projectID)
 }
 
-// RotateSigningKey adds a key and deletes expired ones: the keys before the current one or, if
-// alone is set, all others.
+// RotateSigningKey adds a key and deletes old ones: the keys before the current one or, if alone is
+// set, all others.
 func (s *Keys) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
 	e := audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts", date(k.Starts))
 	return s.change(ctx, e, func(t tx) error {

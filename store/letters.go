@@ -50,7 +50,7 @@ func (t mailTx) queueLetters(ctx context.Context, letters ...mail.Letter) error 
 	return nil
 }
 
-// TakeLetters leases due letters. If several nodes ask for the same letters at the same time, one
+// TakeLetters leases due letters. If several nodes request the same letters at the same time, one
 // of them gets the leases.
 func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]mail.Letter, error) {
 	due, err := gather(ctx, s.read(), "finding mails", scanID,
@@ -86,8 +86,8 @@ func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
 	})
 }
 
-// LetterBacklog returns the number of waiting emails, the time since when they wait, and the number
-// of emails that were given up.
+// LetterBacklog returns the number of waiting emails, when the oldest of them was queued, and the
+// number of emails that were given up.
 func (s *Letters) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
 	err = s.read().Row(ctx, `SELECT count(*), COALESCE(MIN(created), 0),
 			(SELECT count(*) FROM mails WHERE state = 'dead') FROM mails WHERE state = 'pending'`).
@@ -113,10 +113,10 @@ func (s *Letters) ListLetters(ctx context.Context, state mail.State, q page.Quer
 	return l.page(ctx, s.read(), q)
 }
 
-// retried makes an email due again, as if it were new.
+// retried resets an email, so that it is due as if it were new.
 const retried = `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 `
 
-// RetryLetter queues an email again that is waiting or was given up.
+// RetryLetter queues an email again, if it is waiting or was given up.
 func (s *Letters) RetryLetter(ctx context.Context, id string) (mail.Letter, error) {
 	return resultOf(ctx, s.once, audit.Of("mail.retried", "", "mail", id), func(t tx) (mail.Letter, error) {
 		return letterTable.scan(t.Row(ctx, retried+`WHERE id = $1 AND state NOT IN ('sent', 'kept')

@@ -40,8 +40,8 @@ func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 }
 
 // bindLink locks the subscriber of a link, if the subscriber still has the properties to which the
-// link is bound. If the subscriber is changed concurrently, that change waits for this one and then
-// finds the link. If this change waits instead, it finds that the subscriber has changed.
+// link is bound. If the subscriber is changed concurrently, one of the two changes waits for the
+// other. The other change then finds the link, or this one finds that the subscriber has changed.
 func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
 			AND COALESCE(email, '') = $3 AND disabled = 0 AND (epoch = $4 OR $5 = 0)`,
@@ -65,7 +65,7 @@ func (s *Links) FindLink(ctx context.Context, hash string) (idp.Link, error) {
 	return linkTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// useLink deletes the link that authorizes a change. If several callers use the same link, one
+// useLink deletes the link that authorizes a change. If several callers use the same link, only one
 // succeeds.
 func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, now time.Time) error {
 	var hash string

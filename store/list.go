@@ -12,14 +12,14 @@ import (
 
 // A listing is a query that returns its rows in pages.
 type listing[T any] struct {
-	thing   string // the name of the rows in errors
+	thing   string // the singular name of the rows, for errors
 	columns string
 	from    string // the table, along with any joins
 	where   where
-	ways    []string // alternative conditions, each with an index in the order of the list; no row meets two
+	ways    []string // alternative conditions, each with an index in the order of the list; no row may meet two of them
 	checks  []check  // conditions without an index; not combined with ways
 	key     []string // columns to sort by; the last one is the id
-	start   []any    // key of the first row; nil means the beginning
+	start   []any    // key of the first row; nil means the beginning of the list
 	until   []any    // key of the row before which to stop, in the direction of reading; nil means the end
 	within  span     // limits on the keys
 	desc    bool
@@ -27,7 +27,7 @@ type listing[T any] struct {
 	id      func(T) string
 }
 
-// A direction is that in which the rows of a list are read.
+// A direction is the direction in which the rows of a list are read.
 type direction bool
 
 const (
@@ -35,8 +35,8 @@ const (
 	backward direction = true
 )
 
-// page returns one page of the listing. It uses one query for the rows, and another one for the
-// beginning of the previous page.
+// page returns one page of the listing. It uses one query for the rows, and another to find the
+// first row of the previous page.
 func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
 	rows := l
 	if rows.until, err = l.end(ctx, t, forward); err != nil {
@@ -57,8 +57,8 @@ func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T
 	return p, err
 }
 
-// before returns the id of the first row of the previous page, which ends before the start. It
-// reads only ids.
+// before returns the id of the first row of the previous page, which ends before start. It reads
+// only ids.
 func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err error) {
 	ids := l
 	ids.columns = l.key[len(l.key)-1]
@@ -74,12 +74,12 @@ func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err err
 	return id, err
 }
 
-// maxChecked is the most rows that are read for one page of a listing with checks. A page that
-// would need more ends early, so that no page takes long even if matches are rare.
+// maxChecked is the maximum number of rows that are read for one page of a listing with checks. A
+// page that would need more rows ends early, so that rare matches do not make a page slow.
 const maxChecked = 5000
 
-// end returns the key of the row before which a page with checks must stop, counted from the start.
-// It is nil if fewer rows are left.
+// end returns the key of the row before which a page with checks must stop, counted from start. It
+// returns nil if fewer rows are left.
 func (l listing[T]) end(ctx context.Context, t tx, dir direction) ([]any, error) {
 	if len(l.checks) == 0 {
 		return nil, nil
@@ -115,13 +115,13 @@ func idOf(key []any) string {
 	return id
 }
 
-// A span limits the keys of a listing whose key has one column: keys are at least low and less than
+// A span limits the keys of a listing whose key has one column. Keys are at least low and less than
 // high; "" means no limit. A span is not part of where, because a database uses only one limit per
 // side of an index, and the start of a page is a tighter limit.
 type span struct{ low, high string }
 
-// startAt returns the key of the first row of a page. If the id is outside the span, it belongs to
-// another list and is ignored.
+// startAt returns the key of the first row of a page. It ignores an id outside the span, because
+// the id belongs to another list.
 func (s span) startAt(id string) []any {
 	if id < s.low || s.high != "" && id >= s.high {
 		return nil
@@ -129,7 +129,7 @@ func (s span) startAt(id string) []any {
 	return startAt(id)
 }
 
-// bound adds the limits of the span on those sides that start and until do not limit.
+// bound adds the limits of the span on the sides that start and until do not limit.
 func (l listing[T]) bound(w *where, dir direction) {
 	up := l.desc == (dir == backward) // the direction of reading
 	above := l.start != nil && up || l.until != nil && !up
@@ -147,7 +147,8 @@ type query struct {
 	args []any
 }
 
-// query returns the query for the rows from the start on or, backward, for the rows before it.
+// query returns the query for the rows from start on. Backward, it returns the query for the rows
+// before start.
 func (l listing[T]) query(limit int, dir direction) query {
 	w := where{slices.Clone(l.where.conditions), slices.Clone(l.where.args)}
 	l.bound(&w, dir)
@@ -167,8 +168,8 @@ func (l listing[T]) query(limit int, dir direction) query {
 	if len(l.ways) == 0 {
 		return query{l.selection(w) + end, w.args}
 	}
-	// For each way, read as many rows as a page may have, in the order of its index. The page is
-	// among those rows.
+	// For each way, read as many rows as a page may have, in the order of its index. These rows
+	// include those of the page.
 	parts := make([]string, len(l.ways))
 	for i, way := range l.ways {
 		conditions := where{conditions: append(slices.Clone(w.conditions), way)}
@@ -177,8 +178,8 @@ func (l listing[T]) query(limit int, dir direction) query {
 	return query{fmt.Sprintf("SELECT * FROM (%s) AS ways%s", strings.Join(parts, " UNION ALL "), end), w.args}
 }
 
-// comparisons returns how to compare the keys of the wanted rows with start and until, and the
-// direction of reading.
+// comparisons returns the operators that compare the keys of the wanted rows with start and until,
+// and the direction of reading.
 func (l listing[T]) comparisons(dir direction) (from, stop, sort string) {
 	switch {
 	case l.desc && dir == backward:
@@ -216,7 +217,7 @@ func (l listing[T]) rows(ctx context.Context, t tx, q query) ([]T, error) {
 	return gather(ctx, t, "listing "+l.thing, l.scan, q.sql, q.args...)
 }
 
-// gather reads all rows of a query. Errors begin with doing.
+// gather reads all rows of a query. doing begins its errors.
 func gather[T any](
 	ctx context.Context, t tx, doing string, scan func(scanner) (T, error), sql string, args ...any,
 ) (found []T, err error) {
@@ -253,14 +254,14 @@ type where struct {
 	args       []any
 }
 
-// and adds a condition. Its one argument replaces $%d.
+// and adds a condition. %d in the condition becomes the number of arg.
 func (w *where) and(condition string, arg any) {
 	w.args = append(w.args, arg)
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
 }
 
-// always adds a condition without an argument. If there is a partial index, it must contain the
-// same expression.
+// always adds a condition without an argument. A partial index is used only if it contains the same
+// expression.
 func (w *where) always(condition string) { w.conditions = append(w.conditions, condition) }
 
 // in adds the condition that column has one of the given values.
@@ -277,8 +278,8 @@ func (w *where) compare(key []string, operator string, with []any) {
 	w.args = append(w.args, with...)
 }
 
-// A check is a condition without an index, so that the rows it excludes are read, too. $%d is
-// replaced by the number of its argument, and $%[2]d by that of the second one.
+// A check is a condition without an index, so the rows that it excludes are read, too. $%d becomes
+// the number of its first argument, and $%[2]d the number of the second.
 type check struct {
 	condition string
 	args      []any

@@ -40,8 +40,8 @@ func (s *Logins) CreateLogin(
 	e := audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(audit.Subscriber, l.SubscriberID).
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent", l.UserAgent)
 	return s.change(ctx, e, func(t tx) error {
-		// If the subscriber is changed concurrently, that change waits here for this one, and then
-		// ends the login. If this change waits instead, it finds that the subscriber has changed.
+		// If the subscriber is changed concurrently, one of the two changes waits for the other.
+		// The other change then ends the login, or this one finds that the subscriber has changed.
 		var logins int64
 		unchanged, err := t.findRow(ctx, "subscriber", `UPDATE subscribers SET logins = logins + 1
 				WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0 RETURNING logins`,
@@ -69,7 +69,7 @@ func (s *Logins) FindLogin(ctx context.Context, id string) (idp.Login, error) {
 	return loginTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// LoginsMadeIn returns the logins with the mark of a browser that have not ended.
+// LoginsMadeIn returns the logins that carry the mark of a browser and have not ended.
 func (s *Logins) LoginsMadeIn(ctx context.Context, mark string) ([]idp.Login, error) {
 	return loginTable.gather(ctx, s.read(), `WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
@@ -85,8 +85,8 @@ func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	})
 }
 
-// LoginClients returns the clients that have had grants in the logins, even revoked ones, because a
-// client's own session may outlive the grant.
+// LoginClients returns the clients that ever had grants in the logins. It includes clients whose
+// grants were revoked, because a client's own session may outlive the grant.
 func (s *Logins) LoginClients(ctx context.Context, ids []string) ([]idp.LoginClient, error) {
 	scan := func(row scanner) (u idp.LoginClient, err error) {
 		return u, row.Scan(&u.LoginID, &u.ClientID)
@@ -142,10 +142,10 @@ func (t tx) endLogin(ctx context.Context, id string, now time.Time) (ends bool, 
 	return true, t.queueLogouts(ctx, "id", id, now)
 }
 
-// maxListed is the most logins, and the most apps, that the account page lists.
+// maxListed is the maximum number of logins, and of apps, that the account page lists.
 const maxListed = 200
 
-// LiveLogins returns those logins of a subscriber that have not ended and have a valid cookie or a
+// LiveLogins returns the logins of a subscriber that have not ended and have a valid cookie or a
 // valid grant, newest first.
 func (s *Logins) LiveLogins(
 	ctx context.Context, projectID, subscriberID string, now time.Time,
@@ -239,8 +239,8 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 
 // SweepLogins deletes redeemed codes and used assertions that can no longer be replayed. It also
 // deletes grants that began before began and expired before expired, and logins that began before
-// began and have no grants left. It compares ids with began, because ids sort by time. The expiry
-// of grants is checked as well, because a grant may have been created with a longer lifetime than
+// began and have no grants left. It compares ids with began, because ids sort by time. It also
+// checks the expiry of grants, because a grant may have been created with a longer lifetime than
 // the current configuration allows.
 func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
 	return errors.Join(

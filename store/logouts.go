@@ -17,7 +17,7 @@ import (
 type Logouts struct{ *core }
 
 // Queue returns the queue of logouts for clients. The Subject of a job is the subscriber. Its ID
-// and Body are the login.
+// and Body are the id of the login.
 func (s *Logouts) Queue() deliver.Queue { return s.queue() }
 
 func (s *Logouts) queue() queue { return queue{s.core, logoutQueue} }
@@ -69,7 +69,7 @@ var logoutTable = table[fabric.Logout]{
 	},
 }
 
-// ListLogouts returns a page of a client's logouts, those of the newest logins first.
+// ListLogouts returns a page of a client's logouts. Logouts of the newest logins come first.
 func (s *Logouts) ListLogouts(
 	ctx context.Context, clientID string, state fabric.DeliveryState, q page.Query,
 ) (page.Page[fabric.Logout], error) {

@@ -22,7 +22,7 @@ func (t tx) mails() mailTx { return mailTx{t} }
 
 // notifyOwner queues an email about a change to a factor of a subscriber or operator, if the owner
 // has an email address. what names the change, and becomes a fact of the letter. more alternates
-// names and values of further facts.
+// the names and values of further facts.
 func (t mailTx) notifyOwner(ctx context.Context, at time.Time, o factor.Owner, what string, more ...string) error {
 	if o.Kind == factor.Operator {
 		return t.notifyOperator(ctx, at, o.ID, mail.OperatorFactor, append([]string{"what", what}, more...)...)
@@ -58,8 +58,8 @@ func addFacts(facts map[string]string, more []string) {
 }
 
 // notifyOperator queues an email about a change to an operator's credentials, unless the operator
-// is disabled. more alternates names and values of facts, in addition to those about the origin of
-// the change.
+// is disabled. more alternates the names and values of facts. Facts about the origin of the change
+// are added.
 func (t mailTx) notifyOperator(ctx context.Context, at time.Time, id string, kind mail.Kind, more ...string) error {
 	return t.notifyOperators(ctx, at, id, kind, `id = $1 AND disabled = 0`, more...)
 }
@@ -104,8 +104,8 @@ func (t mailTx) notifyOperators(
 	return t.queueLetters(ctx, letters...)
 }
 
-// operatorFacts returns facts about the origin of a change to an operator. If another operator has
-// made the change, the facts include that operator.
+// operatorFacts returns facts about the origin of a change to an operator. If another operator made
+// the change, the facts name that operator.
 func (t mailTx) operatorFacts(ctx context.Context, at time.Time, id string) (map[string]string, error) {
 	from := audit.From(ctx)
 	facts := from.Facts(at)

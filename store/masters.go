@@ -20,8 +20,8 @@ var masterTable = table[keys.MasterRecord]{
 	},
 }
 
-// MasterKeys returns the records of all master keys, oldest first. There are none until the first
-// rotation.
+// MasterKeys returns the records of all master keys, oldest first. There are no records until the
+// first rotation.
 func (s *Ring) MasterKeys(ctx context.Context) ([]keys.MasterRecord, error) {
 	return masterTable.gather(ctx, s.watch(), `ORDER BY generation`)
 }
@@ -30,9 +30,9 @@ func (s *Ring) MasterKeys(ctx context.Context) ([]keys.MasterRecord, error) {
 //
 //   - replaces the records of master keys, and the ring, if neither was changed in the meantime,
 //   - locks the lanes of the audit trail,
-//   - authenticates the records of the lanes with the key to, if the previous key did. Tampering
-//     remains detectable,
-//   - writes its own event with the key to, as all later events are.
+//   - authenticates the records of the lanes with the key to, if the previous key did, so that
+//     tampering remains detectable,
+//   - writes its own event, like all later events, with the key to.
 //
 // The error is [problem.Conflict] if the ring or the master key was changed in the meantime.
 func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.Key) error {
@@ -74,8 +74,8 @@ func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.
 	})
 }
 
-// lockLanes locks the lanes of the audit trail until the end of the transaction, and returns their
-// ends. The error is errRingChanged if they are not of the given generation of master keys.
+// lockLanes locks the lanes of the audit trail until the transaction ends, and returns their ends.
+// The error is errRingChanged if the lanes belong to another generation of master keys.
 func (t tx) lockLanes(ctx context.Context, generation int64) ([]audit.Head, error) {
 	if _, err := t.Exec(ctx, `UPDATE audit_heads SET seq = seq`); err != nil {
 		return nil, fmt.Errorf("locking audit lanes: %w", err)
@@ -113,9 +113,9 @@ func (t tx) putMasters(ctx context.Context, p keys.Replacement) error {
 	return nil
 }
 
-// resealRing stores the ring sealed with the new master key. Keys that were bound to the beginning of
-// the trail stay bound to it.
-func (t tx) resealRing(ctx context.Context, ring []keys.Resealed, heads []audit.Head, from, to *audit.Key) error {
+// resealRing stores the ring sealed with the new master key. Keys that were bound to the beginning
+// of the trail remain bound to it.
+func (t tx) resealRing(ctx context.Context, ring []keys.ResealedKey, heads []audit.Head, from, to *audit.Key) error {
 	beginning := ""
 	if i := slices.IndexFunc(heads, audit.Head.Begun); i >= 0 {
 		beginning = heads[i].PrunedHash
@@ -131,8 +131,8 @@ func (t tx) resealRing(ctx context.Context, ring []keys.Resealed, heads []audit.
 			bound = to.Bind(k.kid, beginning)
 		}
 
-		var r keys.Resealed // stays empty for a key without a secret
-		if i := slices.IndexFunc(ring, func(r keys.Resealed) bool { return r.Kid == k.kid }); i >= 0 {
+		var r keys.ResealedKey // stays empty for a key without a secret
+		if i := slices.IndexFunc(ring, func(r keys.ResealedKey) bool { return r.Kid == k.kid }); i >= 0 {
 			r = ring[i]
 		}
 		res, err := t.Exec(ctx, `UPDATE ring SET sealed = $2, bound = $3 WHERE kid = $1 AND sealed = $4`,
@@ -144,7 +144,8 @@ func (t tx) resealRing(ctx context.Context, ring []keys.Resealed, heads []audit.
 	return nil
 }
 
-// rewriteSpans authenticates the records of earlier spans with the new key, if the old key did.
+// rewriteSpans authenticates the records of earlier spans with the new key, if the old key
+// authenticated them.
 func (t tx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
 	spans, err := spanTable.gather(ctx, t, `ORDER BY lane, generation`)
 	if err != nil {
@@ -163,8 +164,8 @@ func (t tx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
 	return nil
 }
 
-// endSpan ends the span of a lane that was written with the old key. The new key authenticates a lane
-// only if the old key did.
+// endSpan ends the span of a lane that was written with the old key. The new key authenticates a
+// lane only if the old key authenticated it.
 func (t tx) endSpan(ctx context.Context, h audit.Head, from, to *audit.Key) error {
 	mac, pruned := h.Mac, h.PrunedMac
 	if from.Ends(h) {
@@ -188,7 +189,7 @@ func (t tx) endSpan(ctx context.Context, h audit.Head, from, to *audit.Key) erro
 	return nil
 }
 
-// MarkResealed records when all secrets were found sealed with the newest master key.
+// MarkResealed records when all secrets were last found to be sealed with the newest master key.
 func (s *Ring) MarkResealed(ctx context.Context, generation int64, at time.Time) error {
 	return s.once(ctx, audit.None("progress"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE master_keys SET resealed = $2 WHERE generation = $1`, generation, micros(at))

@@ -19,14 +19,14 @@ type Messages struct{ *core }
 
 var _ chat.Store = (*Messages)(nil)
 
-// maxRooms is the most rooms of which a subscriber may be a member, and maxRoomMembers the most
-// members of a room.
+// maxRooms is the maximum number of rooms that a subscriber may be a member of. maxRoomMembers is
+// the maximum number of members of a room.
 const (
 	maxRooms       = 100
 	maxRoomMembers = 1000
 )
 
-// messaging is the event of changes in this file. Messages are not audited.
+// messaging returns the event for the changes in this file. Messages are not audited.
 func messaging() audit.Event { return audit.None("messages between subscribers") }
 
 var conversationTable = table[chat.Conversation]{
@@ -63,8 +63,8 @@ type messageTx struct{ tx }
 
 func (t tx) messages() messageTx { return messageTx{t} }
 
-// openConversation returns a conversation, which it inserts if necessary, and locks it until the end
-// of the transaction. Messages of the same conversation are therefore inserted in turn.
+// openConversation returns a conversation, and inserts it if necessary. It locks the conversation
+// until the transaction ends, so that its messages are inserted one after another.
 func (t messageTx) openConversation(ctx context.Context, k chat.Conversation, at time.Time) (chat.Conversation, error) {
 	if k.Created.IsZero() {
 		k.Created = at
@@ -75,7 +75,7 @@ func (t messageTx) openConversation(ctx context.Context, k chat.Conversation, at
 	}
 	found, err := conversationTable.scan(t.Row(ctx, query+` ON CONFLICT (project_id, pair) DO UPDATE
 		SET room = excluded.room RETURNING `+conversationTable.columns, args...))
-	if isUnique(err) { // its members have changed since it was read
+	if isUnique(err) { // the conversation's members have changed since it was read
 		return k, problem.NoSuch("conversation")
 	}
 	return found, err
@@ -137,13 +137,13 @@ func (t messageTx) insertMessage(ctx context.Context, m chat.Message, offline bo
 	return nil
 }
 
-// addMembers makes the parties to a message members of its conversation.
+// addMembers makes the sender and the recipient of a message members of its conversation.
 func (t messageTx) addMembers(ctx context.Context, m chat.Message) error {
 	sender := chat.Member{ConversationID: m.ConversationID, ID: m.From.MemberID, SubscriberID: m.From.SubscriberID,
 		AddressID: m.From.AddressID, Peer: m.To.AddressID, Joined: m.Created}
 	if m.Room {
 		if sender.SubscriberID == "" {
-			return nil // its token makes a guest a member
+			return nil // the guest's token makes the guest a member
 		}
 		return t.joinRoom(ctx, sender)
 	}
@@ -157,7 +157,7 @@ func (t messageTx) addMembers(ctx context.Context, m chat.Message) error {
 	return nil
 }
 
-// addMember inserts a member and reports whether it is new. A member that exists is not changed.
+// addMember inserts a member and reports whether it is new. It leaves an existing member unchanged.
 func (t messageTx) addMember(ctx context.Context, m chat.Member) (added bool, err error) {
 	query, args, err := conversationMemberTable.insertion(&m)
 	if err != nil {
@@ -171,8 +171,8 @@ func (t messageTx) addMember(ctx context.Context, m chat.Member) (added bool, er
 	return n > 0, err
 }
 
-// joinRoom inserts a member of a room. If the room or the subscriber has too many, the error is
-// problem.Invalid. The caller must have locked the conversation.
+// joinRoom inserts a member of a room. If the room has too many members, or the subscriber is in
+// too many rooms, the error is problem.Invalid. The caller must have locked the conversation.
 func (t messageTx) joinRoom(ctx context.Context, m chat.Member) error {
 	added, err := t.addMember(ctx, m)
 	if err != nil || !added {
@@ -220,7 +220,7 @@ func (s *Messages) FindConversationOf(
 		ORDER BY id DESC LIMIT 1`, projectID, memberID, peer)
 }
 
-// ListConversations returns a page of a member's conversations, the newest first.
+// ListConversations returns a page of a member's conversations, newest first.
 func (s *Messages) ListConversations(
 	ctx context.Context, projectID, memberID string, q page.Query,
 ) (page.Page[chat.Entry], error) {
@@ -260,7 +260,7 @@ func (s *Messages) IsMember(ctx context.Context, conversationID, memberID string
 		WHERE conversation_id = $1 AND member_id = $2`, []any{conversationID, memberID}, &id)
 }
 
-// ListMessages returns a page of a conversation's messages, the newest first.
+// ListMessages returns a page of a conversation's messages, newest first.
 func (s *Messages) ListMessages(
 	ctx context.Context, f chat.Filter, q page.Query,
 ) (page.Page[chat.Message], error) {
@@ -274,7 +274,7 @@ func (s *Messages) ListMessages(
 	return l.page(ctx, s.read(), q)
 }
 
-// ListMessagesOf returns a page of the messages of all conversations of a member, the newest first.
+// ListMessagesOf returns a page of the messages in all conversations of a member, newest first.
 func (s *Messages) ListMessagesOf(
 	ctx context.Context, projectID, memberID string, q page.Query,
 ) (p page.Page[chat.Message], err error) {
@@ -291,14 +291,14 @@ func (s *Messages) ListMessagesOf(
 	return l.page(ctx, s.read(), q)
 }
 
-// messagesOf returns the conditions for the messages that a member sent to another one, for those it
-// received, and for those of each of its rooms. No message matches two.
+// messagesOf returns alternative conditions for the messages of a member: those that it sent to a
+// member, those that it received, and those in each of its rooms. No message meets two of them.
 func (w *where) messagesOf(memberID string, rooms []string) []string {
 	w.args = append(w.args, memberID)
 	arg := fmt.Sprintf("$%d", len(w.args))
 	ways := []string{
 		`from_member = ` + arg + ` AND room = 0`,
-		`to_member = ` + arg + ` AND to_member <> ''`, // as in the index
+		`to_member = ` + arg + ` AND to_member <> ''`, // must contain the condition of the index
 	}
 	for _, id := range rooms {
 		w.args = append(w.args, id)
@@ -316,7 +316,7 @@ func (s *Messages) MessagesBetween(
 		conversationID, after, before, most)
 }
 
-// ReachableAddresses returns those of the ids that are reachable addresses of a project.
+// ReachableAddresses returns the ids in ids that belong to reachable addresses of a project.
 func (s *Messages) ReachableAddresses(ctx context.Context, projectID string, ids []string) ([]string, error) {
 	w := where{conditions: []string{reachable}}
 	w.in(`id`, ids)
@@ -324,8 +324,8 @@ func (s *Messages) ReachableAddresses(ctx context.Context, projectID string, ids
 	return gather(ctx, s.read(), "finding addresses", scanID, `SELECT id FROM addresses WHERE `+w.String(), w.args...)
 }
 
-// PruneMessages deletes the messages that were sent before the given time, in short transactions. It
-// also deletes the conversations of two that have had none since.
+// PruneMessages deletes the messages that were sent before the given time, in short transactions.
+// It also deletes conversations between two members that have no messages since then.
 func (s *Messages) PruneMessages(ctx context.Context, before time.Time) error {
 	err := s.sweep(ctx, `DELETE FROM messages WHERE id IN (SELECT id FROM messages WHERE id < $2 ORDER BY id LIMIT $1)`,
 		uuid7.First(before))

@@ -41,8 +41,8 @@ func eraseMessages(ctx context.Context, t tx, projectID, id string, e *fabric.Er
 	return err
 }
 
-// leaveConversations removes a subscriber that is deleted from its conversations. The others keep
-// what was written.
+// leaveConversations removes a subscriber that is being deleted from its conversations. The other
+// members keep the messages.
 func (t tx) leaveConversations(ctx context.Context, id string) error {
 	const of = ` id IN (SELECT conversation_id FROM conversation_members WHERE member_id = $1)`
 	for _, sql := range []string{
@@ -57,7 +57,7 @@ func (t tx) leaveConversations(ctx context.Context, id string) error {
 }
 
 // ExportMessages returns a page of the messages that a subscriber sent anywhere, or received from
-// another person, the newest first.
+// another person, newest first.
 func (s *Messages) ExportMessages(
 	ctx context.Context, projectID, id string, q page.Query,
 ) (page.Page[chat.Message], error) {

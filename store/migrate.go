@@ -84,15 +84,15 @@ func newestSchema(all fs.FS) (known int64, err error) {
 	return known, nil
 }
 
-// copyMark separates the file's name from the schema version in the name of a copy.
+// copyMark separates the name of the database file from the schema version in the name of a copy.
 const copyMark = ".schema-"
 
-// keptCopies is the number of copies to keep. If a migration is interrupted, the next start first
+// keptCopies is the number of copies to keep. After an interrupted migration, the next start first
 // copies the intermediate state and then resumes the migration. That copy must not be the only one.
 const keptCopies = 2
 
 // Before returns the name of the copy that was made of an SQLite file before its last schema
-// change, or "".
+// change, or "" if there is none.
 func Before(file string) string {
 	versions := copies(file)
 	if len(versions) == 0 {
@@ -123,7 +123,7 @@ func copies(file string) (versions []int64) {
 		if err != nil {
 			continue
 		}
-		if info, err := e.Info(); err == nil { // otherwise it has just been deleted
+		if info, err := e.Info(); err == nil { // otherwise the copy has just been deleted
 			created[version] = info.ModTime()
 		}
 	}
@@ -132,9 +132,9 @@ func copies(file string) (versions []int64) {
 	})
 }
 
-// copyBefore copies an SQLite database next to itself before its schema changes, so that the change
-// can be undone. It replaces an earlier copy of the same version. It does not copy PostgreSQL
-// databases, which have their own backups.
+// copyBefore copies an SQLite database to the same directory before its schema changes, so that the
+// change can be undone. It replaces an earlier copy of the same version. It does not copy
+// PostgreSQL databases, which have their own backups.
 func copyBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, version int64) error {
 	if dialect != database.SQLite || version == 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// numberTable joins numbers with the resources that take their calls.
+// numberTable joins numbers with the resources that handle their calls.
 var numberTable = table[fabric.PhoneNumber]{
 	name:  "phone_numbers",
 	thing: "phone number",
@@ -22,7 +22,7 @@ var numberTable = table[fabric.PhoneNumber]{
 	},
 }
 
-// CreateNumber inserts a phone number, unless any project has it.
+// CreateNumber inserts a phone number, unless any project already has it.
 func (s *Resources) CreateNumber(ctx context.Context, n fabric.PhoneNumber) error {
 	e := audit.Of("phone_number.created", n.ProjectID, "phone_number", n.ID).With("number", n.Number)
 	return s.once(ctx, e, func(t tx) error {

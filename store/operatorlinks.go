@@ -23,7 +23,7 @@ var operatorLinkTable = table[operator.Link]{
 }
 
 // CreateOperatorLink inserts a link. If alone is set, it fails if there is an operator or another
-// invitation. Concurrent changes to the rights of the link's creator wait for it.
+// invitation. Concurrent changes to the rights of the link's creator wait until it returns.
 func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
 	return s.keepOwner(ctx, linkEvent("operator_link.created", l), func(t tx) error {
 		if !alone {
@@ -67,8 +67,8 @@ func insertLink(ctx context.Context, t tx, l operator.Link) error {
 // invitation is the condition for unused links that invite a new operator.
 const invitation = `operator_id IS NULL AND used = 0`
 
-// ListInvitations returns a page of unused invitations, newest first. Expired ones are included
-// until they are deleted.
+// ListInvitations returns a page of unused invitations, newest first. It includes expired
+// invitations until they are deleted.
 func (s *Operators) ListInvitations(ctx context.Context, q page.Query) (page.Page[operator.Link], error) {
 	l := operatorLinkTable.listing(q.From)
 	l.desc = true
@@ -117,8 +117,9 @@ func (s *Operators) FindOperatorLink(ctx context.Context, hash string) (operator
 	return operatorLinkTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// UseOperatorLink uses a link, which then becomes invalid. If the link is an invitation, it inserts
-// the operator. Any other link sets the password of its operator, and ends the operator's logins.
+// UseOperatorLink uses a link, which then becomes invalid. If the link is an invitation,
+// UseOperatorLink inserts the operator. Otherwise it sets the password of the link's operator, and
+// ends the operator's logins.
 func (s *Operators) UseOperatorLink(
 	ctx context.Context, hash string, o operator.Operator, at time.Time,
 ) (operator.Operator, error) {

@@ -85,7 +85,7 @@ func (s *Operators) RaiseOperatorSession(ctx context.Context, l operator.Session
 }
 
 // askForFactor requires a second factor in all logins that the operator began with only a password.
-// It is called when the operator gets the first factor, so that an attacker who knew only the
+// It is called when the operator gets the first factor, so that an attacker who knows only the
 // password cannot continue. The login in which the factor was set up is raised separately.
 func (t tx) askForFactor(ctx context.Context, o factor.Owner) error {
 	if o.Kind != factor.Operator {

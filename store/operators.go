@@ -130,7 +130,7 @@ const countOwners = `SELECT COUNT(*) FROM operators o JOIN operator_roles r ON r
 	WHERE r.project_id IS NULL AND r.role = 'owner' AND o.disabled = 0 AND o.password_hash <> ''`
 
 // keepOwner runs a change that may remove an owner, and fails if no owner would be left. These
-// changes wait for one another, so that each counts the owners after the previous change.
+// changes wait for one another, so that each counts the owners that the previous change left.
 func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) error) error {
 	return s.change(ctx, e, func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'operators'`); err != nil {
@@ -183,7 +183,8 @@ func (s *Operators) UpdateOperator(
 			}
 		}
 
-		// If the operator may no longer create invitations, those already created become invalid.
+		// If the operator may no longer create invitations, the invitations that it created become
+		// invalid.
 		o, err = findOperator(ctx, t, `o.id = $1`, id)
 		if err != nil || o.Check(operator.KeepOperators, "") == nil {
 			return o, err

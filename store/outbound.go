@@ -11,8 +11,8 @@ import (
 )
 
 // SaveOutbound writes the record of a call through a gateway, unless admit returns an error. If the
-// call has a record, SaveOutbound only writes its gateway, payer and lines. It locks the project, so that
-// concurrent calls see each other.
+// call already has a record, SaveOutbound only writes its gateway, payer and lines. It locks the
+// project, so that concurrent calls count each other.
 func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(calls.Usage) error) error {
 	return s.change(ctx, callEvent(r), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, r.ProjectID)
@@ -36,7 +36,7 @@ func (s *Calls) SaveOutbound(ctx context.Context, r calls.Record, admit func(cal
 	})
 }
 
-// OutboundUsage returns what the payer and the project of a call have used.
+// OutboundUsage returns the usage of the payer and of the project of a call.
 func (s *Calls) OutboundUsage(ctx context.Context, projectID, id string) (calls.Usage, error) {
 	t := s.read()
 	r, err := callTable.find(ctx, t, `project_id = $1 AND call_id = $2`, projectID, id)
@@ -46,7 +46,7 @@ func (s *Calls) OutboundUsage(ctx context.Context, projectID, id string) (calls.
 	return t.usage(ctx, r, s.now(), "")
 }
 
-// usage sums up the calls of the last day through gateways, except the one with the given key.
+// usage adds up the calls through gateways of the last day, without the call with the key except.
 func (t tx) usage(ctx context.Context, r calls.Record, now time.Time, except string) (u calls.Usage, err error) {
 	const from = `(CASE WHEN outbound_from > 0 THEN outbound_from ELSE answered END)`
 	const connected = `CASE WHEN answered = 0 THEN 0 WHEN ended = 0 THEN $5 - ` + from + `

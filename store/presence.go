@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Presence holds the reported presence of subscribers, which webhooks last received.
+// Presence holds the presence of each subscriber that was last reported to webhooks.
 type Presence struct{ *core }
 
 var presenceTable = table[fabric.ReportedPresence]{
@@ -36,8 +36,8 @@ func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants b
 	return n > 0, nil
 }
 
-// FindReported returns the presence of a subscriber that webhooks last received. It returns the
-// zero value if there is none.
+// FindReported returns the presence of a subscriber that was last reported to webhooks. It returns
+// the zero value if none was reported.
 func (s *Presence) FindReported(ctx context.Context, subscriberID string) (fabric.ReportedPresence, error) {
 	t, err := presenceTable.find(ctx, s.read(), `subscriber_id = $1`, subscriberID)
 	if errors.Is(err, problem.NotFound) {
@@ -47,7 +47,7 @@ func (s *Presence) FindReported(ctx context.Context, subscriberID string) (fabri
 }
 
 // ReportPresence replaces the reported presence and queues the event, unless another node has
-// replaced it since the previous version.
+// replaced the presence since the version that the caller read.
 func (s *Presence) ReportPresence(
 	ctx context.Context, reported fabric.ReportedPresence, due time.Time, e *fabric.Event,
 ) error {
@@ -72,7 +72,7 @@ func (s *Presence) ReportPresence(
 func (s *Presence) DuePresences(
 	ctx context.Context, now, next time.Time, most int,
 ) ([]fabric.ReportedPresence, error) {
-	// Usually nothing is due. This read finds out without taking a lock.
+	// Usually no presence is due. This read finds out without taking a lock.
 	_, err := scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
 		micros(now)))
 	if errors.Is(err, sql.ErrNoRows) {

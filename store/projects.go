@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Projects holds projects and their logos. It also marks what was created from a declaration file.
+// Projects holds projects and their logos. It also marks objects that were created from a
+// declaration file.
 type Projects struct{ *core }
 
 var projectTable = table[fabric.Project]{
@@ -91,7 +92,7 @@ func (s *Projects) UpdateProject(
 // DeleteProject deletes the project that r names, with all its rows.
 func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
-		// The lock makes changes that put a recording on hold wait.
+		// Lock the project, so that changes that put a recording on hold wait.
 		res, err := t.Exec(ctx, `UPDATE projects SET id = id WHERE id = $1`, r.ID)
 		if err := requireRow(res, err, "project"); err != nil {
 			return err
@@ -100,7 +101,7 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 			return err
 		}
 
-		// Factors are not deleted with their owner by a foreign key.
+		// Delete factors here, because no foreign key does.
 		err = t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID)
 		if err != nil {
 			return err
@@ -113,7 +114,8 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 	})
 }
 
-// FindRegistrar finds a project in which clients can register themselves, the open one first.
+// FindRegistrar finds a project in which clients can register themselves. A project with open
+// registration comes first.
 func (s *Projects) FindRegistrar(ctx context.Context) (fabric.Project, error) {
 	return projectTable.find(ctx, s.read(), `client_registration <> 'off'
 		ORDER BY CASE client_registration WHEN 'open' THEN 0 ELSE 1 END, id LIMIT 1`)
@@ -129,8 +131,8 @@ func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 	return any, nil
 }
 
-// FindRecordCalls reads the setting of a project, and the settings of its subscribers with the
-// given ids.
+// FindRecordCalls returns the recording setting of a project, and the settings of its subscribers
+// with the given ids.
 func (s *Projects) FindRecordCalls(
 	ctx context.Context, projectID string, ids []string,
 ) (project fabric.RecordCalls, subscribers map[string]fabric.RecordCalls, err error) {
@@ -207,10 +209,10 @@ func (s *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	return raw, nil
 }
 
-// markEvent records no event, because creating or deleting the marked thing has its own event.
+// markEvent records no event, because creating or deleting the marked object has its own event.
 var markEvent = audit.None("marks something whose creation has an event")
 
-// MarkDeclared records that the thing with the given id was created from a file.
+// MarkDeclared records that the object with the given id was created from a file.
 func (s *Projects) MarkDeclared(ctx context.Context, projectID, id string) error {
 	return s.once(ctx, markEvent, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO declared (id, project_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
@@ -235,7 +237,7 @@ func (s *Projects) UnmarkDeclared(ctx context.Context, id string) error {
 	})
 }
 
-// ListDeclared returns the ids of everything in a project that was created from files.
+// ListDeclared returns the ids of all objects in a project that were created from files.
 func (s *Projects) ListDeclared(ctx context.Context, projectID string) ([]string, error) {
 	return gather(ctx, s.read(), "listing marks", scanID,
 		`SELECT id FROM declared WHERE project_id = $1 ORDER BY id`, projectID)

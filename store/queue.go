@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A queue holds the work of one deliverer: receivers with leases, and their deliveries.
+// A queue holds the jobs of one deliverer: receivers with leases, and their deliveries.
 type queue struct {
 	*core
 	// names replaces the placeholders in queries: the names of the tables, the condition for active
@@ -24,9 +24,8 @@ type queue struct {
 var _ deliver.Queue = queue{}
 
 // DueReceivers returns receivers with due deliveries, limited to most. It reads one index entry per
-// receiver, no matter how many deliveries are waiting. Projects take turns: a project's first
-// receiver comes before the second receivers of other projects, and so on. Receivers that are held
-// count as well.
+// receiver, no matter how many deliveries are waiting. Projects take turns: the first receiver of
+// each project comes before any second receiver, and so on. Receivers that are held count, too.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1
@@ -35,7 +34,7 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]str
 			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
 }
 
-// HoldReceiver leases a receiver, or renews its lease. A new holder removes the mark woken.
+// HoldReceiver leases a receiver, or renews its lease. A new lease removes the mark woken.
 func (q queue) HoldReceiver(
 	ctx context.Context, id, holder string, now, until time.Time,
 ) (r deliver.Receiver, err error) {
@@ -79,8 +78,8 @@ func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 	})
 }
 
-// ReleaseReceiver ends a lease now, so that the receiver comes last when its project has its next
-// turn. If the receiver was woken in the meantime, it does not rest.
+// ReleaseReceiver ends a lease. The receiver then comes after the other receivers of its project.
+// If the receiver was woken in the meantime, it does not rest.
 func (q queue) ReleaseReceiver(
 	ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time,
 ) error {
@@ -95,7 +94,7 @@ func (q queue) ReleaseReceiver(
 	})
 }
 
-// Backlog returns the number of waiting deliveries, and the time since when the oldest has waited.
+// Backlog returns the number of waiting deliveries, and when the oldest of them was queued.
 func (q queue) Backlog(ctx context.Context) (n int, oldest time.Time, err error) {
 	err = q.read().Row(ctx, q.names.Replace(`SELECT count(*), COALESCE(MIN(queued), 0)
 		FROM {deliveries} WHERE state = 'pending'`)).Scan(&n, scanTarget(&oldest))
@@ -108,11 +107,11 @@ func (q queue) Backlog(ctx context.Context) (n int, oldest time.Time, err error)
 // Clock returns the database's time.
 func (q queue) Clock(ctx context.Context) (time.Time, error) { return q.clock(ctx) }
 
-// requeued makes a delivery due again, as if it were new.
+// requeued resets a delivery, so that it is due as if it were new.
 const requeued = `UPDATE {deliveries} SET state = 'pending', queued = $2, due = 0, attempts = 0, status = 0,
 	error = '', ended = 0 WHERE {receiver} = $1`
 
-// requeue queues a delivery again, and returns the given columns of it.
+// requeue queues a delivery again, and returns the given columns of its row.
 func (q queue) requeue(ctx context.Context, t tx, receiverID, id string, now time.Time, columns string) scanner {
 	return t.Row(ctx, q.names.Replace(requeued+` AND {job} = $3`)+` RETURNING `+columns, receiverID, micros(now), id)
 }
@@ -141,7 +140,7 @@ func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time
 	return n, err
 }
 
-// receives returns the kind of the receivers: webhook or client.
+// receives returns the kind of receiver: webhook or client.
 func (q queue) receives() string { return strings.TrimSuffix(q.names.Replace("{receiver}"), "_id") }
 
 // woken is a value of the column rests. It means that the receiver must not rest, even if its

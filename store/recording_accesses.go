@@ -18,7 +18,7 @@ var accessTable = table[recordings.Access]{
 	},
 }
 
-// AddAccesses adds accesses to those of the same client in the same hour.
+// AddAccesses adds accesses. Accesses of the same client in the same hour share a row.
 func (s *Recordings) AddAccesses(ctx context.Context, all []recordings.Access) error {
 	return s.change(ctx, audit.None("accesses to media"), func(t tx) error {
 		for _, a := range all {
@@ -40,7 +40,7 @@ func (s *Recordings) AddAccesses(ctx context.Context, all []recordings.Access) e
 	})
 }
 
-// ListAccesses returns a page of the accesses to a recording, the latest first.
+// ListAccesses returns a page of the accesses to a recording, latest first.
 func (s *Recordings) ListAccesses(
 	ctx context.Context, recordingID string, q page.Query,
 ) (page.Page[recordings.Access], error) {

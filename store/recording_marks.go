@@ -18,8 +18,8 @@ func (s *Recordings) MarkRecording(
 ) (recordings.Recording, error) {
 	e := audit.Of("recording.updated", projectID, "recording", "").With("sid", fabric.HideSid(sid))
 	return resultOf(ctx, s.change, e, func(t tx) (r recordings.Recording, err error) {
-		// Lock the project, so that it cannot be deleted while one of its recordings comes on hold,
-		// and the recording, so that its tags and its hold do not change.
+		// Lock the project, so that it cannot be deleted while one of its recordings is put on
+		// hold. Lock the recording, so that its tags and its hold do not change.
 		for _, lock := range []string{`UPDATE projects SET id = id WHERE id = $1`,
 			`UPDATE recordings SET hold = hold WHERE project_id = $1 AND sid = $2 AND deleted = 0`} {
 			args := []any{projectID, sid}
@@ -48,7 +48,7 @@ func (s *Recordings) MarkRecording(
 			t.event.Add("released", old.Hold)
 		}
 		if !at.After(r.Updated) {
-			at = r.Updated.Add(time.Microsecond) // each change must have a different time
+			at = r.Updated.Add(time.Microsecond) // the time must differ from that of the last change
 		}
 		r.Updated = at
 		return r, t.writeMarks(ctx, r)

@@ -75,7 +75,8 @@ func (s *Recordings) ListKept(
 	return all, s.addSubscribers(ctx, all)
 }
 
-// addSubscribers adds the subscribers to whom the recordings belong, which are sorted by id.
+// addSubscribers fills in the subscribers to whom the recordings in all, which are sorted by id,
+// belong.
 func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) error {
 	index := make(map[string]int, len(all))
 	var w where
@@ -98,7 +99,7 @@ func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) 
 }
 
 // SweepRecordings deletes the stubs of recordings that were deleted before the given time. It adds
-// them to the usage of their project.
+// their usage to that of their project.
 func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
 	for {
 		n := 0
@@ -140,7 +141,7 @@ func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) erro
 	}
 }
 
-// The seconds and the price of a recording, as [recordings.Recording] computes them.
+// SQL for the seconds and the price of a recording, as [recordings.Recording] computes them.
 const (
 	secondsSQL = `CASE WHEN frames = 0 OR sample_rate = 0 THEN 0
 		WHEN (2 * frames + sample_rate) / (2 * sample_rate) = 0 THEN 1
@@ -148,8 +149,9 @@ const (
 	priceSQL = `CASE WHEN status = 'completed' THEN price ELSE 0 END`
 )
 
-// storedSQL is the number of stored bytes that a recording accounts for. Of the recordings with the same
-// media, it is the one whose id is the key or, if that was deleted, the oldest one.
+// storedSQL is the number of stored bytes that a recording accounts for. If several recordings
+// share media, one of them accounts for all bytes: the recording whose id is the key or, if that
+// was deleted, the oldest one.
 const storedSQL = `CASE WHEN deleted <> 0 THEN 0 WHEN media_key IS NULL THEN bytes
 	WHEN EXISTS (SELECT 1 FROM recordings o
 		WHERE o.id = recordings.media_key AND o.media_key IS NULL AND o.deleted = 0) THEN 0

@@ -22,7 +22,7 @@ func (s *Recordings) AddRecording(
 ) (kept recordings.Recording, added bool, err error) {
 	// A change fails if the recording that prevented its insert is deleted before it is read, or if
 	// two waiting recordings are completed with the same identity. Each failure means that a
-	// concurrent change succeeded, which does not happen this many times in a row.
+	// concurrent change succeeded. This does not happen fifty times in a row.
 	for range 50 {
 		kept, added, err = s.addRecording(ctx, r, a)
 		if !errors.Is(err, errOvertaken) {
@@ -32,11 +32,11 @@ func (s *Recordings) AddRecording(
 	return kept, false, err
 }
 
-// errOvertaken is returned if a concurrent change has deleted or inserted the recording in
-// question.
+// errOvertaken is the error if a concurrent change deleted or inserted the recording.
 var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is being changed by other requests")
 
-// errNotWaiting is returned if an upload names a recording that is not waiting for its media.
+// errNotWaiting is the error for an upload that names a recording that is not waiting for its
+// media.
 var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this RecordingSid waits for its media")
 
 func (s *Recordings) addRecording(
@@ -98,7 +98,7 @@ func (t tx) indexAdded(ctx context.Context, kept, arrived recordings.Recording) 
 }
 
 // settleRecording completes the waiting recording. If none is waiting, it inserts one. If the
-// identity is in use, it returns the recording that has it.
+// identity is in use, it returns the recording with that identity.
 func (t tx) settleRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
@@ -180,7 +180,7 @@ func (t tx) completeRecording(
 }
 
 // lockWaiting locks the recordings that are waiting for an arrival, or returns problem.NotFound if
-// there are none. A concurrent change with the media of another leg waits for the lock, and then
+// there are none. A concurrent change with the media of another leg waits for the lock. It then
 // sees which recordings are still waiting.
 func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arrival) error {
 	var w where
@@ -190,8 +190,8 @@ func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arri
 }
 
 // waitsFor adds the conditions for recordings that are waiting for an arrival. Recordings of calls
-// and rooms that this installation carries get their media from its own recorder, which names the
-// Sid. Nobody else may complete them.
+// and rooms on this installation get their media from its own recorder, which names the Sid. No
+// other upload may complete them.
 func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	w.and(`project_id = $%d`, projectID)
 	if a.Late && a.Sid != "" {
@@ -246,8 +246,8 @@ func (s *Recordings) UpdateRecording(
 	})
 }
 
-// isNewCallback reports whether a recording in progress has a callback that was not notified of
-// this status.
+// isNewCallback reports whether a recording in progress has a callback that was not notified of its
+// status yet.
 func (t tx) isNewCallback(ctx context.Context, r recordings.Recording) (bool, error) {
 	if r.Status != recordings.InProgress || !r.Callback.Wants(r.Status) {
 		return false, nil
@@ -276,8 +276,7 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 	return true, nil
 }
 
-// GiveUpRecordings marks recordings as absent if they should have received their media before
-// until.
+// GiveUpRecordings marks recordings as absent if their media should have arrived before until.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
 	return s.change(ctx, audit.None("the end of a wait"), func(t tx) error {
 		given, err := gather(ctx, t, "giving up recordings", recordingTable.scan, `UPDATE recordings

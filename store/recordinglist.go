@@ -38,7 +38,8 @@ func (s *Recordings) ListRecordings(
 	return l.page(ctx, s.read(), q)
 }
 
-// maxNumbers is the most numbers with the same last digits that one search combines.
+// maxNumbers is the maximum number of phone numbers with the same last digits that one search
+// combines.
 const maxNumbers = 30
 
 // tailsOf returns the tails of the project's numbers that match the party of a filter: numbers that
@@ -72,7 +73,7 @@ func (s *Recordings) tailsOf(ctx context.Context, f recordings.Filter) ([]string
 }
 
 // numbersEnding returns a query for the tails in a column that begin with a given tail. It reads
-// one index entry per tail, no matter how many recordings have it.
+// one index entry per tail, no matter how many recordings have that tail.
 func numbersEnding(column string) string {
 	return strings.ReplaceAll(`WITH RECURSIVE t (tail) AS (
 			SELECT (SELECT MIN({tail}) FROM recordings
@@ -83,7 +84,7 @@ func numbersEnding(column string) string {
 		SELECT tail FROM t WHERE tail IS NOT NULL LIMIT $4`, "{tail}", column)
 }
 
-// callOf returns the call of the recording with which a page begins, or "".
+// callOf returns the call of the first recording on a page, or "".
 func (s *Recordings) callOf(ctx context.Context, projectID, id string) (call string, err error) {
 	err = s.read().Row(ctx, `SELECT COALESCE(call_sid, '') FROM recordings WHERE project_id = $1 AND id = $2`,
 		projectID, id).Scan(&call)
@@ -153,12 +154,12 @@ func byCall(
 	return l
 }
 
-// hasTag is the condition that a recording of a project has a tag.
+// hasTag is the condition for recordings of a project that have a tag.
 const hasTag = `EXISTS (SELECT 1 FROM recording_tags WHERE project = $%d AND tag = $%d AND recording_id = id)`
 
-// marked restricts a listing to recordings with the filter's tag, and to those on hold. If the filter
-// has no other condition with an index of its own, it reads them in the order of the tags. byWords
-// means that the listing reads few recordings, by their words.
+// marked restricts a listing to recordings with the filter's tag, and to recordings on hold. If the
+// filter has no other indexed condition, the listing is read in the order of the tags. byWords
+// means that the listing finds few recordings, by their words.
 func marked(
 	l listing[recordings.Recording], f recordings.Filter, byWords bool,
 ) listing[recordings.Recording] {
@@ -180,7 +181,7 @@ func marked(
 	switch {
 	case !f.Held:
 	case plain && f.Flag == 0 && f.Direction == "":
-		l.where.always(`hold <> ''`) // as in its index
+		l.where.always(`hold <> ''`) // must equal the condition of the index
 	case byWords:
 		l.where.always(`hold <> ''`)
 	default:
@@ -189,12 +190,13 @@ func marked(
 	return l
 }
 
-// tiedTo is like isTied, for listings of few recordings. It looks up each recording.
+// tiedTo is like isTied, for listings of few recordings. It looks up the ties of each recording.
 const tiedTo = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
 
 // ofSubscriber restricts a listing to recordings that are tied to the filter's subscriber, if it
-// has one. By default it reads them in the order of the ties, because SQLite keeps the order of the
-// tables in a CROSS JOIN. byWords means that the listing reads few recordings, by their words.
+// has one. By default it reads the recordings in the order of the ties, because SQLite keeps the
+// order of the tables in a CROSS JOIN. byWords means that the listing finds few recordings, by
+// their words.
 func ofSubscriber(
 	l listing[recordings.Recording], f recordings.Filter, byWords bool,
 ) listing[recordings.Recording] {
@@ -221,8 +223,8 @@ func partyIn(party string, tails []string) (from, to string, values []string) {
 	return "from_address", "to_address", []string{party}
 }
 
-// parties returns the ways to find the recordings of calls from or to a party. No recording is
-// found in two ways.
+// parties returns alternative conditions for the recordings of calls from or to a party. No
+// recording meets two of them.
 func (w *where) parties(party string, tails []string) (ways []string) {
 	from, to, values := partyIn(party, tails)
 	var names []string
@@ -231,13 +233,13 @@ func (w *where) parties(party string, tails []string) (ways []string) {
 		names = append(names, fmt.Sprintf("$%d", len(w.args)))
 	}
 	for _, name := range names {
-		ways = append(ways, from+` = `+name+` AND `+from+` <> ''`, // as in the index
+		ways = append(ways, from+` = `+name+` AND `+from+` <> ''`, // must contain the condition of the index
 			to+` = `+name+` AND `+to+` <> '' AND `+from+` NOT IN (`+strings.Join(names, ", ")+`)`)
 	}
 	return ways
 }
 
-// hasParty returns the check that a call is from or to a party.
+// hasParty returns the check for recordings of calls from or to a party.
 func hasParty(party string, tails []string) (c check) {
 	from, to, values := partyIn(party, tails)
 	var in []string
@@ -281,7 +283,7 @@ func createdRange(f recordings.Filter) (s span) {
 	return s
 }
 
-// matching returns the conditions of a filter, except for those on its subscriber and times.
+// matching returns the conditions of a filter, except for its subscriber and times.
 func matching(f recordings.Filter) where {
 	var w where
 	w.and(`project_id = $%d`, f.ProjectID)
@@ -295,7 +297,7 @@ func matching(f recordings.Filter) where {
 		w.and(`direction = $%d`, f.Direction)
 	}
 	if f.Flag != 0 {
-		w.always(fmt.Sprintf(`(flags & %d) <> 0`, f.Flag)) // as in its index
+		w.always(fmt.Sprintf(`(flags & %d) <> 0`, f.Flag)) // must equal the condition of the index
 	}
 	if !f.IncludeDeleted {
 		w.always(`deleted = 0`)

@@ -34,8 +34,8 @@ var recordingTable = table[recordings.Recording]{
 	},
 }
 
-// partyTail is the reversed number of a party, used to find the recording. It is only written,
-// never read.
+// partyTail is the column with the reversed number of a party, which is used to find the recording.
+// It is only written, never read.
 type partyTail struct{ party *string }
 
 func (partyTail) Scan(any) error { return nil }
@@ -120,7 +120,7 @@ func (s *Recordings) FindRecording(
 }
 
 // FindRecordingsBeginning returns at most fifty recordings in a project whose Sids have the given
-// prefix, except for deleted ones. Sids are random, so few of them share a prefix of several
+// prefix. It omits deleted recordings. Sids are random, so few of them share a prefix of several
 // characters.
 func (s *Recordings) FindRecordingsBeginning(
 	ctx context.Context, projectID, sid string,
@@ -129,7 +129,7 @@ func (s *Recordings) FindRecordingsBeginning(
 		ORDER BY sid LIMIT 50`, sid, sid+last, projectID)
 }
 
-// last sorts after anything that may follow a prefix.
+// last sorts after any text that may follow a prefix.
 const last = "\U0010FFFF"
 
 // DeleteRecording reduces a recording in a project to a stub, and returns the key of its media.
@@ -185,8 +185,8 @@ func (s *Recordings) FindTwin(ctx context.Context, r recordings.Recording) (twin
 	return twin, nil
 }
 
-// lockTwin reports whether a recording still has its media, and prevents its deletion until the change
-// is committed.
+// lockTwin reports whether a recording still has its media. If so, it prevents the deletion of the
+// media until the change is committed.
 func (t tx) lockTwin(ctx context.Context, twin recordings.Twin) (bool, error) {
 	if twin == (recordings.Twin{}) {
 		return false, nil

@@ -18,7 +18,7 @@ type SecretColumn struct {
 	Name func(key []string) string
 }
 
-// A Resealer seals a secret with the newest master key. If the secret already is, current is true.
+// A Resealer seals a secret with the newest master key. current is true if it already was.
 type Resealer = func(name, sealed string) (resealed string, current bool, err error)
 
 // resealBatch is the number of rows that Reseal reads at a time.

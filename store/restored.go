@@ -11,12 +11,12 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// endingYears is how long the revocation made by a restore is kept. No token lives longer.
+// endingYears is how long the revocation by a restore is kept. No token lives longer.
 const endingYears = 10
 
 // EndAll ends all existing logins, grants, tokens and links, and revokes the tokens issued until
-// the given time. It is called after a restore, because the restored database does not know which
-// of them were used or revoked after the backup.
+// the given time. It is called after a restore, because the restored database does not record uses
+// and revocations after the backup.
 //
 // Passwords, API keys, recovery codes and redeemed codes are left unchanged.
 func (s *Store) EndAll(ctx context.Context, until time.Time) error {
@@ -30,8 +30,8 @@ func (s *Store) EndAll(ctx context.Context, until time.Time) error {
 			{`UPDATE operator_sessions SET ended = $1 WHERE ended = 0`, []any{now}},
 			{`DELETE FROM mail_links`, nil},
 			{`DELETE FROM operator_links`, nil},
-			// A new epoch invalidates the marks of known devices. Its number was never used for any
-			// subscriber.
+			// A new epoch invalidates the marks of known devices. No subscriber ever had this
+			// number as its epoch.
 			{`UPDATE subscribers SET epoch = $1`, []any{now}},
 			// The codes of authenticator apps can be used only once.
 			{`UPDATE totps SET step = $1 WHERE step < $1`, []any{until.Unix() / totpSeconds}},
@@ -48,7 +48,7 @@ func (s *Store) EndAll(ctx context.Context, until time.Time) error {
 // totpSeconds is the length of a step of authenticator apps (RFC 6238, section 4).
 const totpSeconds = 30
 
-// DropMedia marks the recordings with the given media keys as deleted. Their media were deleted
+// DropMedia marks the recordings with the given media keys as deleted. Their media was deleted
 // while a backup was written.
 func (f *Filler) DropMedia(ctx context.Context, keys []string, at time.Time) error {
 	for some := range slices.Chunk(keys, fillBatch) {

@@ -36,15 +36,15 @@ func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
 	return nil
 }
 
-// ending returns a revocation that covers at least all tokens issued so far. The change that
-// causes it may have waited for other changes, whose tokens it must revoke, too.
+// ending returns r extended to all tokens issued so far. The change that causes the revocation may
+// have waited for changes that issued tokens, and must revoke them, too.
 func (c *core) ending(r revocation.Revocation) revocation.Revocation {
 	r.Until = later(r.Until, c.now())
 	return r
 }
 
-// RevocationsSince returns the revocations after number seq that have not expired, and the last
-// number. If fewer than seq were ever written, it returns all of them.
+// RevocationsSince returns the revocations with a number above seq that have not expired, and the
+// last number. If the last number is below seq, it returns all revocations.
 func (s *Revocations) RevocationsSince(
 	ctx context.Context, seq int64,
 ) (found []revocation.Revocation, last int64, err error) {
@@ -80,7 +80,7 @@ func (t tx) revocationsSince(
 		return nil, 0, errors.New("their sequence is missing")
 	}
 	for _, r := range rows {
-		if r.seq > 0 { // otherwise the row has only the last number
+		if r.seq > 0 { // otherwise the row contains only the last number
 			found = append(found, r.Revocation)
 		}
 	}

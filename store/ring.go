@@ -38,15 +38,16 @@ func (s *Ring) RingVersion(ctx context.Context) (version int64, err error) {
 	return version, nil
 }
 
-// ChangeRing changes the states of keys, and adds keys. The error is [problem.Conflict] if a key no
-// longer is in the state From, or if a use would have two current or two next keys.
+// ChangeRing changes the states of keys, and adds keys. The error is [problem.Conflict] if a key is
+// no longer in the state From, or if a use would get a second current or next key.
 func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.Record) error {
 	e := ringEvent(moves, added)
 	if err := e.Check(); err != nil {
 		return err
 	}
 
-	// The secrets are sealed with the master key that the caller knows, so do not try again with another.
+	// The secrets are sealed with the master key that the caller knows, so do not retry with a
+	// newer one.
 	err := s.changeOnce(ctx, e, func(t tx) error {
 		if err := t.countRing(ctx); err != nil { // first, since concurrent changes wait here for one another
 			return err

@@ -30,7 +30,7 @@ var roomTable = table[calls.RoomSession]{
 	},
 }
 
-// OpenRoom inserts a session and queues its event. If the room has a session that has not ended, the
+// OpenRoom inserts a session and queues its event. If the room already has a running session, the
 // error is problem.Conflict.
 func (s *Rooms) OpenRoom(ctx context.Context, r calls.RoomSession) error {
 	e := audit.Of("room.started", r.ProjectID, "room_session", r.ID).With("room", r.RoomID)
@@ -49,8 +49,8 @@ func (s *Rooms) OpenRoom(ctx context.Context, r calls.RoomSession) error {
 	})
 }
 
-// SaveRoom writes what changes about a running session. If the
-// session has ended, or another node has taken it over, the error is [calls.ErrTaken].
+// SaveRoom writes the changing fields of a running session. If the session has ended, or another
+// node has taken it over, the error is [calls.ErrTaken].
 func (s *Rooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
 	return s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET most = $3, locked = $4, recorded = $5
@@ -64,8 +64,8 @@ func (s *Rooms) SaveRoom(ctx context.Context, r calls.RoomSession) error {
 }
 
 // TakeRoom assigns a session and the answered calls of its members to node, if the node in the
-// record still has the session. If another node has taken it over, or it has ended, the error is
-// [calls.ErrTaken].
+// record still has the session. If another node has taken over the session, or the session has
+// ended, the error is [calls.ErrTaken].
 func (s *Rooms) TakeRoom(ctx context.Context, r calls.RoomSession, node string) (members []calls.Record, err error) {
 	err = s.once(ctx, audit.None("the progress of room sessions"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE room_sessions SET node = $3 WHERE id = $1 AND node = $2 AND ended = 0`,
@@ -100,7 +100,7 @@ func (s *Rooms) EndRoom(ctx context.Context, r calls.RoomSession) error {
 			WHERE id = $1 AND node = $2 AND ended = 0 RETURNING `+webhooksOf("room_sessions"),
 			r.ID, r.Node, micros(r.Ended), r.Most).Scan(&webhooks)
 		if errors.Is(err, sql.ErrNoRows) {
-			return problem.NoSuch("room session") // it has ended, or another node has it
+			return problem.NoSuch("room session") // the session has ended, or another node has it
 		}
 		if err != nil {
 			return fmt.Errorf("ending a room session: %w", err)
@@ -109,7 +109,7 @@ func (s *Rooms) EndRoom(ctx context.Context, r calls.RoomSession) error {
 	})
 }
 
-// FindOpenRoom returns the room's session that has not ended.
+// FindOpenRoom returns the running session of a room.
 func (s *Rooms) FindOpenRoom(ctx context.Context, projectID, roomID string) (calls.RoomSession, error) {
 	return roomTable.find(ctx, s.read(), `project_id = $1 AND room_id = $2 AND ended = 0`, projectID, roomID)
 }
@@ -127,7 +127,7 @@ func (s *Rooms) ListRooms(
 	l.desc = true
 	l.where.and(`project_id = $%d`, projectID)
 	if f.Running {
-		l.where.always(`ended = 0`) // as in its index
+		l.where.always(`ended = 0`) // must equal the condition of the index
 	}
 	if f.RoomID != "" {
 		l.checks = append(l.checks, check{`room_id = $%d`, []any{f.RoomID}})
@@ -135,7 +135,7 @@ func (s *Rooms) ListRooms(
 	return l.page(ctx, s.read(), q)
 }
 
-// RunningRooms returns the sessions of a node that have not ended.
+// RunningRooms returns the running sessions of a node.
 func (s *Rooms) RunningRooms(ctx context.Context, node string) ([]calls.RoomSession, error) {
 	return roomTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id`, node)
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A searchKey is a text that is indexed, so that subscribers are found by its beginning.
+// A searchKey is an indexed text of a subscriber. Subscribers are found by the beginning of this
+// text.
 type searchKey struct {
-	value     string   // the expression of the index, as SQL
-	order     []string // the columns of the index; emails are unique in a project, names are not
+	value     string   // the SQL expression of the index
+	order     []string // the columns of the index; names are not unique in a project, emails are
 	condition string   // the condition of the index; "" means none
 	of        func(fabric.Subscriber) string
-	spellings func(text string) []string // the possible values of the expression for a text
+	spellings func(text string) []string // the values that the expression may have for a text
 }
 
 // The expressions of the indexes.
@@ -108,13 +109,13 @@ type search struct {
 	words [][]searchTerm // terms for each word of the text
 }
 
-// maxWords is the most words that are searched separately. If a text has more, it is only searched
-// as a whole.
+// maxWords is the maximum number of words that are searched separately. A text with more words is
+// only searched as a whole.
 const maxWords = 5
 
-// newSearch returns the search for a text: as a whole, and by its words in any order. If there are
-// several words, the candidates are those that match the longest word, which is likely to be the
-// rarest.
+// newSearch returns the search for a text as a whole, and by its words in any order. If there are
+// several words, the candidates are the subscribers that match the longest word, which is likely to
+// be the rarest.
 func newSearch(text string) (f search) {
 	f.terms = termsOf(text, false)
 	words := strings.Fields(text)
@@ -131,8 +132,8 @@ func newSearch(text string) (f search) {
 	return f
 }
 
-// isFirst reports whether the term with this number is the first one that finds s, so that no
-// subscriber is found twice.
+// isFirst reports whether the term with the given number is the first one that finds s. Lists use
+// it so that they contain no subscriber twice.
 func (f search) isFirst(term int, s fabric.Subscriber) bool {
 	for i, b := range f.terms[:term+1] {
 		if b.matches(s) && (!b.words || f.matchesWords(s)) {

@@ -139,15 +139,15 @@ func (s *Resources) ListSIPCredentials(
 	return l.page(ctx, s.read(), q)
 }
 
-// NamedSIPCredentials returns credentials with a username, of any project, oldest first.
+// NamedSIPCredentials returns credentials of any project with the given username, oldest first.
 func (s *Resources) NamedSIPCredentials(
 	ctx context.Context, username string, most int,
 ) ([]fabric.SIPCredential, error) {
 	return sipCredentialTable.gather(ctx, s.read(), `WHERE username = $1 ORDER BY id LIMIT $2`, username, most)
 }
 
-// UpdateSIPCredential writes credentials, unless they were changed after the time old. end ends the calls
-// of phones with an earlier password; a zero value ends nothing.
+// UpdateSIPCredential writes credentials, unless they were changed after the time old. end ends the
+// calls of phones with an earlier password; the zero value ends no calls.
 func (s *Resources) UpdateSIPCredential(
 	ctx context.Context, c fabric.SIPCredential, old time.Time, end revocation.Revocation,
 ) error {
@@ -169,8 +169,7 @@ func (s *Resources) UpdateSIPCredential(
 	})
 }
 
-// DeleteSIPCredential deletes the credentials of a subscriber that end names, and ends the calls of their
-// phones.
+// DeleteSIPCredential deletes the credentials that end names, and ends the calls of their phones.
 func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID string, end revocation.Revocation) error {
 	e := audit.Of("sip_credential.deleted", "", "sip_credential", end.ID).With("subscriber", subscriberID)
 	return s.once(ctx, e, func(t tx) error {

@@ -14,11 +14,11 @@ import (
 // or nil.
 type Row = []any
 
-// A Snapshot reads all tables as they were at one point in time. The rows from SQLite and from
-// PostgreSQL have the same form and order. Only one table can be read at a time, row by row.
+// A Snapshot reads all tables as they were at one point in time. Rows have the same form and order
+// on SQLite and on PostgreSQL. Only one table can be read at a time, row by row.
 type Snapshot struct{ *database.Snapshot }
 
-// Snapshot calls do with a snapshot of the database. The database can be changed while do runs.
+// Snapshot calls do with a snapshot of the database. Other changes can run at the same time as do.
 func (s *Store) Snapshot(ctx context.Context, do func(*Snapshot) error) error {
 	return s.db.Snapshot(ctx, func(d *database.Snapshot) error { return do(&Snapshot{d}) })
 }
@@ -32,7 +32,7 @@ func (s *Snapshot) Schema(ctx context.Context) (version int64, err error) {
 	return version, nil
 }
 
-// identities lists the columns that identify rows in tables without a primary key.
+// identities maps tables without a primary key to the columns that identify their rows.
 var identities = map[string][]string{
 	"audit":          {"lane", "seq", "id"},
 	"logos":          {"project_id", "client_id"},
@@ -47,7 +47,7 @@ func identityColumns(t database.Table) []string {
 	return identities[t.Name]
 }
 
-// quoted returns the names of columns for a query.
+// quoted formats the names of columns for a query.
 func quoted(names []string) string { return `"` + strings.Join(names, `", "`) + `"` }
 
 // Rows returns the rows of a table, ordered by the columns that identify them.

@@ -2,7 +2,7 @@
 //
 // Queries are written once, in the SQL that SQLite and PostgreSQL share: $1 parameters, ON
 // CONFLICT, RETURNING, and times as BIGINT microseconds. Constraints of the database ensure that
-// values are unique and that things happen only once; the Go code does not check first. This
+// values are unique and that each thing happens only once; the Go code does not check first. This
 // package contains no rules. The rules are in packages such as fabric, idp and recordings, whose
 // interfaces the parts of a [Store] implement.
 package store
@@ -26,12 +26,12 @@ import (
 // Config describes the database to open.
 type Config struct {
 	URL   string           // sqlite:FILE or postgres://…; "" means sqlite:selvage.db
-	Dir   string           // the directory to which a relative FILE is relative
+	Dir   string           // the directory that contains FILE, if its path is relative
 	Pool  int              // maximum number of connections to PostgreSQL; 0 means 16
 	Now   func() time.Time // nil means time.Now
-	Check time.Duration    // maximum duration of the check of an SQLite file for damage before it is used
+	Check time.Duration    // maximum time for checking an SQLite file for damage before it is used
 
-	Patience time.Duration // maximum duration of a query on PostgreSQL; 0 means 5 s
+	Patience time.Duration // maximum time for a query on PostgreSQL; 0 means 5 s
 
 	Audit *audit.Key // authenticates the audit trail; if nil, AuditBy must be called before the first change
 
@@ -47,8 +47,8 @@ type Config struct {
 }
 
 // A Store is a database whose schema is up to date. Each part holds the rows of one kind of object.
-// All methods are safe for concurrent use. When a method that changes something returns, the change
-// is on disk.
+// All methods are safe for concurrent use. When a method that changes rows returns, the change is
+// on disk.
 type Store struct {
 	*core
 	known int64 // the version of the schema that this binary creates
@@ -115,7 +115,7 @@ func newStore(c *core) *Store {
 	}
 }
 
-// serverLanes is the number of lanes in which audit events are stored on PostgreSQL.
+// serverLanes is the number of lanes of the audit trail on PostgreSQL.
 const serverLanes = 16
 
 // Open opens the database and brings its schema up to date.
@@ -140,10 +140,10 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	s.known = d.Schema
 	if database.IsServer(c.URL) {
 		s.lanes = serverLanes
-		s.turn.Store(rand.Uint64N(serverLanes)) // so that different nodes begin with different lanes
+		s.turn.Store(rand.Uint64N(serverLanes)) // each node begins with a random lane
 	}
 
-	// Lanes without events get their codes before the first change.
+	// Write the codes of lanes without events before the first change.
 	s.auditKey.Store(c.Audit)
 	if !c.ReadOnly && !c.filling {
 		if err := s.SealAudit(ctx); err != nil {
@@ -206,7 +206,7 @@ func (s *Store) Close() error {
 // Clock returns the current time on the database's machine.
 func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.clock(ctx) }
 
-// Stats returns figures about the load of the database.
+// Stats returns statistics about the load of the database.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }
 
 // SchemaVersion returns the current version of the schema, and the version that this binary
@@ -258,7 +258,7 @@ func (s *Store) Newest(ctx context.Context) (newest time.Time, err error) {
 	return newest, nil
 }
 
-// HasRecordings reports whether there is a recording with stored media.
+// HasRecordings reports whether any recording has stored media.
 func (s *Store) HasRecordings(ctx context.Context) (has bool, err error) {
 	var n int
 	err = s.read().Row(ctx, `SELECT COUNT(*) FROM (

@@ -30,7 +30,7 @@ var subscriberTable = table[fabric.Subscriber]{
 
 // CreateSubscriber inserts a subscriber and its address, deletes the link that authorizes the
 // change, and queues its event. If several callers insert the same subscriber, the unique indexes
-// let one succeed.
+// let only one succeed.
 func (s *Subscribers) CreateSubscriber(
 	ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof,
 ) error {
@@ -109,9 +109,9 @@ func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberI
 	})
 }
 
-// NextImported returns a password hash that was imported, or made with parameters other than the
-// present ones. It returns the first of them that sorts after the given text, in byte order, or ""
-// if there is none. The index subscribers_imported has the same condition.
+// NextImported returns a password hash that was imported, or made with other than the current
+// parameters. It returns the first of these hashes that sorts after the given text, in byte order,
+// or "" if there is none. The index subscribers_imported has the same condition.
 func (s *Subscribers) NextImported(ctx context.Context, after string) (hash string, err error) {
 	_, err = s.read().findRow(ctx, "subscriber", `SELECT password_hash FROM subscribers
 		WHERE password_hash <> '' AND SUBSTR(password_hash, 1, 31) <> '$argon2id$v=19$m=19456,t=2,p=1$'
@@ -121,8 +121,8 @@ func (s *Subscribers) NextImported(ctx context.Context, after string) (hash stri
 }
 
 // UpdateSubscriber writes the fields that are not nil, updates the subscriber's addresses, and
-// queues its letters and event. If r is not nil, it also ends all logins. It does so after it has
-// locked the subscriber, so it also ends logins that began while it waited for the lock.
+// queues its letters and event. If r is not nil, UpdateSubscriber also ends all logins. It first
+// locks the subscriber, so that it also ends logins that begin while it waits for the lock.
 func (s *Subscribers) UpdateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation,
 ) (fabric.Subscriber, error) {
@@ -145,7 +145,7 @@ func (s *Subscribers) UpdateSubscriber(
 			return sub, fmt.Errorf("changing addresses: %w", err)
 		}
 
-		// Links that were sent before must not give access to an account whose credentials have
+		// Links that were sent earlier must not give access to an account whose credentials have
 		// changed.
 		if c.PasswordHash != nil || c.Email != nil {
 			if err := t.endLinks(ctx, id); err != nil {
@@ -169,8 +169,8 @@ func (s *Subscribers) UpdateSubscriber(
 	})
 }
 
-// beginUpdate locks the subscriber if the change ends logins or is authorized by a link. It deletes
-// the link.
+// beginUpdate locks the subscriber if the change ends logins or is authorized by a link. It also
+// deletes that link.
 func (t tx) beginUpdate(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, ends bool, now func() time.Time,
 ) error {
@@ -251,8 +251,8 @@ func (s *Subscribers) DeleteSubscriber(ctx context.Context, projectID string, r 
 	})
 }
 
-// deleteSubscriber deletes a subscriber within a transaction. The event for webhooks describes the
-// subscriber. If nameless is set, it contains only the id.
+// deleteSubscriber deletes a subscriber within a transaction. The webhook event describes the
+// subscriber, or contains only the id if nameless is set.
 func (c *core) deleteSubscriber(
 	ctx context.Context, t tx, projectID string, r revocation.Revocation, nameless bool,
 ) error {
@@ -263,10 +263,10 @@ func (c *core) deleteSubscriber(
 	if err != nil {
 		return err
 	}
-	// If a code of the subscriber is redeemed concurrently, one of the two changes waits for the
-	// other. So no grant is created without its client being notified. In PostgreSQL, inserting a
-	// row that references another one waits only for changes to the other row's keys, so change a
-	// unique column.
+	// If a code of the subscriber is redeemed concurrently, one of the two changes must wait for
+	// the other. So no grant is created without its client being notified. In PostgreSQL, inserting
+	// a row that references another one waits only for changes to the other row's keys. Therefore,
+	// change a unique column.
 	if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
 		return fmt.Errorf("locking subscriber: %w", err)
 	}
@@ -287,7 +287,7 @@ func (c *core) deleteSubscriber(
 	return t.revoke(ctx, end)
 }
 
-// deleteRowsOf deletes the row of a subscriber, and rows that are not deleted by a foreign key:
+// deleteRowsOf deletes the row of a subscriber, and rows that no foreign key deletes:
 // conversations, factors, routes to the subscriber, addresses and emails.
 func (t tx) deleteRowsOf(ctx context.Context, sub fabric.Subscriber) error {
 	if err := t.leaveConversations(ctx, sub.ID); err != nil {

@@ -18,9 +18,9 @@ import (
 // name. Each group is read in the order of an index, so that the cost of a page does not depend on
 // the number of subscribers.
 //
-// The number of rows read for a page is limited. If few of them match, the page is shorter, or
-// empty, and another one follows. A page is identified by the id of its first row and the number of
-// the term that found the row.
+// The number of rows read for a page is limited. If few of them match, the page is shorter, or even
+// empty, and another page follows. A page is identified by the id of its first row and the number
+// of the term that found the row.
 func (s *Subscribers) SearchSubscribers(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (p page.Page[fabric.Subscriber], err error) {
@@ -100,9 +100,9 @@ const (
 	readBatch = 200 // rows read per query
 )
 
-// walk returns the first n matches from a row on or, backward, the nearest n matches before the row.
-// If walk stops because it has read maxRead rows, more is the row at which to resume: forward, the
-// first row that it has not read; backward, the last row that it has read.
+// walk returns the first n matches from a row on. Backward, it returns the nearest n matches before
+// the row. If walk stops because it has read maxRead rows, more is the row at which to resume:
+// forward, the first row that it has not read; backward, the last row that it has read.
 func (f finder) walk(
 	ctx context.Context, from *foundSubscriber, n int, dir direction,
 ) (found []foundSubscriber, more *foundSubscriber, err error) {
@@ -126,7 +126,7 @@ func (f finder) walk(
 }
 
 // rowsOfTerms iterates over the rows of one term after another. It begins at the row from or,
-// backward, before this row. n is how many rows are usually enough.
+// backward, before this row. n is an estimate of how many rows are needed.
 func (f finder) rowsOfTerms(
 	ctx context.Context, from *foundSubscriber, n int, dir direction,
 ) iter.Seq2[foundSubscriber, error] {
@@ -150,7 +150,7 @@ func (f finder) rowsOfTerms(
 }
 
 // rowsOfTerm is like rowsOfTerms, for a single term. It reads rows in batches. A batch begins with
-// the last row of the previous one or, backward, with the row after that.
+// the last row of the previous batch or, backward, with the row after that.
 func (f finder) rowsOfTerm(
 	ctx context.Context, term int, from *foundSubscriber, n int, dir direction,
 ) iter.Seq2[foundSubscriber, error] {
@@ -181,10 +181,10 @@ func (f finder) rowsOfTerm(
 }
 
 // read returns rows of one term in the order of its index. It begins at the row from or, if from is
-// nil, at the first row. Backward, it leaves out the row from.
+// nil, at the first row. Backward, it omits the row from.
 //
-// Rows that have the same value as from need their own query. The reason is that no index can be
-// searched by two columns if the first one is an expression.
+// Rows that have the same value as from need a separate query, because no index can be searched by
+// two columns if the first one is an expression.
 func (f finder) read(
 	ctx context.Context, term int, from *foundSubscriber, n int, dir direction,
 ) (rows []fabric.Subscriber, err error) {
@@ -216,8 +216,8 @@ func (f finder) read(
 	return slices.Concat(rows, more), err
 }
 
-// rowsWithValue returns those rows of a term that have the given value, from an id on or, backward,
-// before it.
+// rowsWithValue returns the rows of a term that have the given value, from the given id on or,
+// backward, before it.
 func (f finder) rowsWithValue(
 	ctx context.Context, by searchTerm, value, id string, n int, dir direction,
 ) ([]fabric.Subscriber, error) {

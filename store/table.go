@@ -12,17 +12,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A table maps values of T to rows. It is the only place that lists the columns of its database
-// table.
+// A table maps values of T to rows of a database table. It is the only place that lists the table's
+// columns.
 type table[T any] struct {
-	name    string // in SQL
+	name    string // the name of the table in SQL
 	thing   string // the name of a row in errors
 	columns string // in the same order as fields; the id comes first
 	fields  func(*T) []any
 }
 
-// A field is the Go type of a column. It is needed if the type is neither a string, a number, a
-// bool, nor one of the types that target and value convert.
+// A field is the Go type of a column. A column needs one unless its type is a string, a number, a
+// bool, or a type that scanTarget and storedValue convert.
 type field interface {
 	sql.Scanner
 	value() (any, error)
@@ -31,7 +31,7 @@ type field interface {
 // scan reads a row. If the row is missing, the error is problem.NotFound.
 func (tb table[T]) scan(row scanner) (T, error) { return tb.scanWith(row) }
 
-// scanWith is like scan, for a query that selects more columns after those of the table.
+// scanWith is like scan, for a query that selects additional columns after those of the table.
 func (tb table[T]) scanWith(row scanner, more ...any) (v T, err error) {
 	fields := tb.fields(&v)
 	for i, f := range fields {
@@ -167,8 +167,8 @@ func (i *instant) Scan(src any) error {
 	return nil
 }
 
-// words is a slice of strings that is stored separated by spaces. It is never nil after it was
-// read.
+// words is a slice of strings that is stored separated by spaces. A slice that was read is never
+// nil.
 type words []string
 
 func (w *words) Scan(src any) error {
@@ -222,7 +222,7 @@ func (n nullable[S]) value() (any, error) { return null(string(*n.text)), nil }
 // asJSON is a value that is stored as JSON.
 type asJSON struct {
 	v    any
-	zero string // the stored text that leaves v unchanged; "" means none
+	zero string // the stored text that leaves v unchanged; "" means no text does
 }
 
 func (j asJSON) Scan(src any) error {

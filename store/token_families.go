@@ -36,7 +36,7 @@ func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used b
 		if err != nil {
 			return err
 		}
-		if n == 0 { // unknown, or already revoked
+		if n == 0 { // the family is unknown or already revoked
 			t.event.Drop()
 			return nil
 		}
@@ -90,7 +90,7 @@ func (s *Families) ListFamilies(
 	}
 	l.where.and(`project_id = $%d`, projectID)
 	l.where.and(`subscriber_id = $%d`, subscriberID)
-	l.where.always(`subscriber_id <> ''`) // as in its index
+	l.where.always(`subscriber_id <> ''`) // must contain the condition of the index
 	return l.page(ctx, s.read(), q)
 }
 
@@ -107,7 +107,7 @@ func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID str
 	})
 }
 
-// endFamilies marks all families of a subscriber as revoked, so that lists show this. The tokens
+// endFamilies marks all families of a subscriber as revoked, for display in lists. The tokens
 // themselves end because of the revocation.
 func (t tx) endFamilies(ctx context.Context, subscriberID string) error {
 	err := t.Later(ctx, `UPDATE families SET revoked = 1

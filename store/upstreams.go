@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Upstreams holds the upstream providers of projects, and the accounts there that are linked to
-// subscribers.
+// Upstreams holds the upstream providers of projects, and the links between accounts at these
+// providers and subscribers.
 type Upstreams struct{ *core }
 
 var upstreamTable = table[idp.Upstream]{

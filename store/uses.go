@@ -20,7 +20,7 @@ func insertUses(uses []idp.Use) (query string, args []any) {
 }
 
 // MarkUsed stores uses, all or none. If one of them is already stored, the error is its Refusal. So
-// if several callers store the same use concurrently, one succeeds.
+// if several callers store the same use concurrently, only one succeeds.
 func (s *Grants) MarkUsed(ctx context.Context, uses ...idp.Use) error {
 	err := s.once(ctx, audit.None("marks a use whose result has an event"), func(t tx) error {
 		query, args := insertUses(uses)
@@ -38,7 +38,7 @@ func (s *Grants) MarkUsed(ctx context.Context, uses ...idp.Use) error {
 	return nil
 }
 
-// findRefusal returns the Refusal of the first of the uses that is stored, or nil.
+// findRefusal returns the Refusal of the first stored use in uses, or nil.
 func (s *Grants) findRefusal(ctx context.Context, uses []idp.Use) error {
 	for _, u := range uses {
 		used, err := s.WasUsed(ctx, u.Hash)

@@ -28,8 +28,8 @@ var webhookTable = table[fabric.Webhook]{
 	},
 }
 
-// eventNames is a list that is stored with a space at both ends, so that a query can match each
-// name with its spaces.
+// eventNames is a list that is stored with a space at both ends, so that a query can match a name
+// together with the spaces around it.
 type eventNames []fabric.EventName
 
 func (n *eventNames) Scan(src any) error { return listOf((*[]fabric.EventName)(n)).Scan(src) }
@@ -59,7 +59,7 @@ func (r *rest) value() (any, error) { return micros(time.Time(*r)), nil }
 func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
 		// Concurrent changes that add a webhook to the same project wait here for one another, so
-		// that each of them counts the webhooks of the others.
+		// that each of them counts the others' webhooks.
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, w.ProjectID)
 		if err := requireRow(res, err, "project"); err != nil {
 			return err
@@ -116,8 +116,8 @@ func (s *Webhooks) DeleteWebhook(ctx context.Context, projectID, id string) erro
 }
 
 // webhooksOf returns an expression that counts the webhooks of the project to which a written row
-// belongs. The statement that writes the row returns the number, so projects without webhooks need
-// no further query.
+// belongs. The statement that writes the row returns this number, so projects without webhooks need
+// no additional query.
 func webhooksOf(table string) string {
 	return `(SELECT count(*) FROM webhooks w WHERE w.project_id = ` + table + `.project_id AND w.enabled = 1)`
 }
@@ -137,7 +137,7 @@ func insertedReturning(err error, thing string, conflict error) error {
 }
 
 // queueEvent queues an event for each webhook that receives it, in the transaction of the change
-// that the event describes. The statement is sent along with the next one or the commit.
+// that the event describes. The statement is sent together with the next one or the commit.
 func (t tx) queueEvent(ctx context.Context, e fabric.Event) error {
 	err := t.Later(ctx, `INSERT INTO webhook_deliveries
 			(webhook_id, id, event, subject, body, state, created, queued, due)
