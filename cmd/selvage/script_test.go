@@ -143,6 +143,9 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 // show writes the head of a response to stderr, and its body to stdout or to a file.
 func (r scriptRequest) show(ts *testscript.TestScript, resp *http.Response, body []byte) {
 	fmt.Fprintln(ts.Stderr(), resp.Status)
+	if resp.Close { // net/http removes the field
+		resp.Header.Set("Connection", "close")
+	}
 	ts.Check(resp.Header.Write(ts.Stderr()))
 	if r.out != "" {
 		ts.Check(os.WriteFile(ts.MkAbs(r.out), body, 0o644))

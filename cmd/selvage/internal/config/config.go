@@ -109,6 +109,9 @@ type Config struct {
 	MasterKeyNext masterKey `key:"master_key_next" secret:"true"`
 	// Time that running requests have to finish on shutdown.
 	Grace time.Duration `key:"grace" default:"25s"`
+	// Time after SIGTERM in which the server still accepts requests while /readyz fails, so that
+	// proxies send them elsewhere.
+	StopDelay patience `key:"stop_delay" default:"0s"`
 	// Time that calls have to end by themselves after SIGTERM; the server then ends them.
 	Drain patience `key:"drain" default:"0s"`
 

@@ -30,28 +30,31 @@ func (s *server) wait(ctx context.Context) error {
 			case syscall.SIGHUP:
 				s.reload()
 			case syscall.SIGTERM:
-				return s.stop(time.Duration(s.app.Config.Drain))
+				return s.stop(time.Duration(s.app.Config.StopDelay), time.Duration(s.app.Config.Drain))
 			default:
-				return s.stop(0)
+				return s.stop(0, 0)
 			}
 		case <-ctx.Done():
-			return s.stop(0)
+			return s.stop(0, 0)
 		case err := <-s.failed:
 			return errors.Join(fmt.Errorf("serving: %w", err), s.shutdown(ctx, 0))
 		}
 	}
 }
 
-// stop waits up to drain for calls to end by themselves. Then it lets requests finish until the
-// grace period ends or a second signal arrives.
-func (s *server) stop(drain time.Duration) error {
+// stop accepts requests during delay while /readyz fails, and waits up to drain for calls to end by
+// themselves. Then it lets requests finish until the grace period ends or a second signal arrives.
+func (s *server) stop(delay, drain time.Duration) error {
 	s.stopping.Store(true) // /readyz fails first
-	s.log.Info("stopping", "grace", s.app.Config.Grace.String(), "drain", drain.String())
-	ctx, cancel := context.WithTimeout(context.Background(), s.app.Config.Grace+drain)
+	s.log.Info("stopping", "grace", s.app.Config.Grace.String(), "drain", drain.String(), "delay", delay.String())
+	ctx, cancel := context.WithTimeout(context.Background(), delay+s.app.Config.Grace+drain)
 	defer cancel()
 
 	done := make(chan error, 1)
-	go func() { done <- s.shutdown(ctx, drain) }()
+	go func() {
+		time.Sleep(delay) // a second signal ends the process
+		done <- s.shutdown(ctx, drain)
+	}()
 	for {
 		select {
 		case err := <-done:
@@ -63,6 +66,17 @@ func (s *server) stop(drain time.Duration) error {
 			}
 		}
 	}
+}
+
+// letGo makes a stopping server close the connection of each request after its response. A proxy
+// would otherwise send a request at the moment when the server closes an idle connection.
+func (s *server) letGo(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.stopping.Load() && r.Header.Get("Upgrade") == "" {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // shutdown stops the public listeners immediately and waits for their requests until ctx is done.
