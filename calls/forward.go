@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -104,7 +105,7 @@ func (c *Calls) join(n Nodes) {
 		if err := json.Unmarshal(body, &m); err != nil {
 			return nil, fmt.Errorf("decoding a request to move a call: %w", err)
 		}
-		return struct{}{}, c.moveHere(ctx, m)
+		return struct{}{}, c.moveHere(audit.With(ctx, &m.Origin), m)
 	})
 	n.Handle(closedMessage, handler(func(_ string, s Socket) { c.closedHere(s) }))
 }

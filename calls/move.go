@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -32,6 +33,7 @@ var (
 type moveRequest struct {
 	Project, Call string
 	Address       string // of the room; "" to leave it
+	Origin        audit.Origin
 }
 
 // Move moves a running call of a project into the conference room at an address, with both sides. If
@@ -45,7 +47,7 @@ func (c *Calls) Move(ctx context.Context, projectID, id, address string) error {
 	if _, err := uuid.Parse(id); err != nil {
 		return problem.NoSuch("call")
 	}
-	m := moveRequest{Project: projectID, Call: id, Address: address}
+	m := moveRequest{Project: projectID, Call: id, Address: address, Origin: audit.From(ctx)}
 	err := c.moveHere(ctx, m)
 	if !errors.Is(err, errNotHere) || c.nodes == nil {
 		return err

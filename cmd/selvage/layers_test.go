@@ -69,7 +69,7 @@ var layers = map[string][]string{
 	"idp": {"fabric", "internal/background", "internal/audit", "internal/cnf", "internal/factor", "internal/limit",
 		"internal/brand", "internal/mail", "internal/page", "internal/password", "internal/problem",
 		"internal/cache", "internal/revocation", "internal/session", "keys"},
-	"calls": {"fabric", "internal/page", "internal/problem", "internal/session"},
+	"calls": {"fabric", "internal/audit", "internal/page", "internal/problem", "internal/session"},
 	"chat":  {"fabric", "internal/page", "internal/problem", "internal/uuid7"},
 	"fabric": {"fabric/kinds", "internal/background", "internal/audit", "internal/deliver", "internal/factor",
 		"internal/brand", "internal/mail", "internal/page", "internal/password", "internal/problem", "internal/cache",

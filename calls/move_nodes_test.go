@@ -1,0 +1,122 @@
+package calls_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/bus"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A wire carries messages between nodes of the same process.
+type wire struct {
+	mu       sync.Mutex
+	channels map[string]chan []byte
+}
+
+func (w *wire) channel(name string) chan []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.channels[name] == nil {
+		w.channels[name] = make(chan []byte, 100)
+	}
+	return w.channels[name]
+}
+
+// Publish implements bus.Transport.
+func (w *wire) Publish(ctx context.Context, channel string, message []byte) error {
+	select {
+	case w.channel(channel) <- message:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Listen implements bus.Transport.
+func (w *wire) Listen(ctx context.Context, channels []string, receive func(message []byte)) {
+	var all sync.WaitGroup
+	for _, name := range channels {
+		all.Go(func() {
+			for {
+				select {
+				case message := <-w.channel(name):
+					receive(message)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestMoveByOtherNode shows that a node which does not carry a call has it moved, and that the audit trail
+// names the operator who asked that node.
+func TestMoveByOtherNode(t *testing.T) {
+	joint := &wire{channels: make(map[string]chan []byte)}
+	running, stop := context.WithCancel(context.Background())
+	t.Cleanup(stop)
+	node := func(name string) *bus.Bus {
+		return bus.New(bus.Config{Node: name, Transports: []bus.Transport{joint}, Log: slog.New(slog.DiscardHandler)})
+	}
+	first, second := node("node"), node("second")
+	var other calls.Config
+	m := newMeeting(t, func(c *calls.Config) {
+		other = *c
+		other.Node, other.Nodes = "second", second
+		c.Nodes = first
+	})
+	asked := calls.New(other)
+	for _, b := range []*bus.Bus{first, second} {
+		go b.Run(running)
+	}
+
+	p := m.talk("ada", "bob")
+	by := audit.Origin{Actor: audit.Actor{Kind: audit.Operator, ID: "op"}, Address: "192.0.2.7", RequestID: "r"}
+	if err := asked.Move(audit.With(t.Context(), &by), m.project, p.caller.leg, lobby); err != nil {
+		t.Fatalf("moving by another node: %v", err)
+	}
+	if r := p.call(); r.RoomSession == "" {
+		t.Errorf("the record is %+v, want that of a call in a room", r)
+	}
+	trail := must[page.Page[audit.Event]](t)(
+		m.store.ListAudit(t.Context(), audit.Filter{Action: "call.moved_in"}, page.Query{Size: 9})).Items
+	if len(trail) != 1 || trail[0].Actor != by.Actor || trail[0].Address != by.Address || trail[0].RequestID != "r" {
+		t.Errorf("the audit trail has %+v, want one event by %+v", trail, by)
+	}
+}
+
+// TestGuestMoves shows that a guest can move its call only to the addresses in its token.
+func TestGuestMoves(t *testing.T) {
+	m := newMeeting(t)
+	bob := m.subscriber("bob")
+	bob.Token.ExpiresAt = time.Now().Add(time.Hour) // or it would not be online
+	if err := m.fabric.Presence.Online(t.Context(), bob.Token, bob.Socket.ID); err != nil {
+		t.Fatal(err)
+	}
+	address := must[fabric.Address](t)(m.fabric.Addresses.FindAt(t.Context(), m.project, "/private/bob"))
+	guest := m.client(fabric.Token{Kind: fabric.Guest, AddressIDs: []string{address.ID}})
+	guest.do(calls.Command{Op: calls.Invite, To: "/private/bob", SDP: offer})
+	eventually(t, "bob to ring", func() bool { return len(m.received(calls.Invited, bob)) == 1 })
+	bob.leg = m.received(calls.Invited, bob)[0].Leg
+	bob.do(calls.Command{Op: calls.Answer, SDP: offer})
+
+	if err := guest.move(lobby); !errors.Is(err, problem.Invalid) {
+		t.Errorf("moving into a room that the guest may not call = %v, want %v", err, problem.Invalid)
+	}
+	if n := len(m.received(calls.Joined, bob)); n != 1 || m.calls.Stats().Rooms != 0 {
+		t.Errorf("bob has joined %d times, and %d rooms are open; want 1 and none", n, m.calls.Stats().Rooms)
+	}
+	if err := bob.move(lobby); err != nil {
+		t.Errorf("the other side's move = %v", err)
+	}
+}
