@@ -27,8 +27,9 @@ func (c subscriberCommands) subscriberImportCommand() *cobra.Command {
 	load.Long = `Create a subscriber from each line of a CSV file, one after the other, and print the outcome of each
 line. A file named - is stdin. The first line names the columns: email, which is required, and any of
 password_hash, ` + strings.Join(slices.Sorted(slices.Values(profileColumns())), ", ") + `,
-email_verified and disabled (true or false) and record_calls (inherit, off or on). A password_hash is
-one of bcrypt, scrypt, PBKDF2 or argon2id; it is replaced when its subscriber signs in.
+email_verified and disabled (true or false), record_calls (inherit, off or on), forward_busy and
+forward_no_answer (addresses or phone numbers) and ring_seconds. A password_hash is one of bcrypt,
+scrypt, PBKDF2 or argon2id; it is replaced when its subscriber signs in.
 
 Existing subscribers are left unchanged, so an import can be repeated. At the end, the command prints how
 many lines were created, existed or were rejected, and for which columns.`
@@ -181,7 +182,7 @@ func importColumns(r *csv.Reader) ([]string, error) {
 		return nil, cli.Usagef("the first line must name the columns: %v", err)
 	}
 	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled",
-		"record_calls")
+		"record_calls", "forward_busy", "forward_no_answer", "ring_seconds")
 	columns := make([]string, len(record))
 	for i, name := range record {
 		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // byte order mark
@@ -215,6 +216,16 @@ func importInput(columns, record []string) (in fabric.SubscriberInput, err error
 			in.PasswordHash = &text
 		case "record_calls":
 			in.RecordCalls = (*fabric.RecordCalls)(&text)
+		case "forward_busy":
+			in.Forwarding.Busy = &text
+		case "forward_no_answer":
+			in.Forwarding.NoAnswer = &text
+		case "ring_seconds":
+			seconds, bad := strconv.Atoi(text)
+			if bad != nil {
+				err = errors.Join(err, problem.BadParam(name, "%s must be a number", name))
+			}
+			in.Forwarding.RingSeconds = &seconds
 		case "email_verified", "disabled":
 			yes, bad := strconv.ParseBool(text)
 			if bad != nil {
