@@ -18,13 +18,13 @@ import (
 // LinkLife is how long a link is valid.
 const LinkLife = 24 * time.Hour
 
-// A Link can be used once, by anyone who has it, to become an operator or to set an operator's new
+// A Link can be used once, by anyone who has it, to create an operator or to set an operator's new
 // password. Only the SHA-256 of its token is stored.
 type Link struct {
 	ID         string
 	Hash       string
 	OperatorID string // the operator whose password it resets; "" for an invitation
-	Email      string // the operator's email; if "", a new operator chooses one
+	Email      string // the operator's email; if "", the new operator chooses one
 	Role       Membership
 	MadeBy     string // email of the operator who created it; "" if created on the command line
 	Created    time.Time
@@ -54,7 +54,7 @@ func (a *Operators) First(ctx context.Context) (Link, string, error) {
 	return a.createLink(ctx, Link{Role: Membership{Role: Owner}}, true)
 }
 
-// Recover creates a link with which an operator sets a new password.
+// Recover creates a link that lets an operator set a new password.
 func (a *Operators) Recover(ctx context.Context, id, by string) (Link, string, error) {
 	o, err := a.Find(ctx, id)
 	if err != nil {
@@ -118,7 +118,7 @@ func hashToken(token string) string {
 var errOver = problem.New(problem.NotFound, "link_over",
 	"the link was used, is older than a day, or was never valid")
 
-// FindLink returns the link with this token if it is valid. It does not use the link up.
+// FindLink returns the link with this token if it is valid. It does not use up the link.
 func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	l, err := a.c.Store.FindOperatorLink(ctx, hashToken(token))
 	if errors.Is(err, problem.NotFound) {
@@ -133,7 +133,7 @@ func (a *Operators) FindLink(ctx context.Context, token string) (Link, error) {
 	return l, nil
 }
 
-// Use uses up a link: it creates the operator, or sets the existing operator's password. If the
+// Use uses up a link. It creates the operator, or sets the existing operator's password. If the
 // input is invalid, the link remains valid.
 func (a *Operators) Use(ctx context.Context, token string, in Input) (Operator, error) {
 	l, err := a.FindLink(ctx, token)

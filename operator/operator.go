@@ -2,10 +2,9 @@
 // through which they join, and their sessions in the dashboard.
 //
 // [Role.May] defines what each role may do. An installation that has had an owner always keeps at
-// least one; the store enforces this even among concurrent requests. Sessions are database rows
+// least one. The store ensures this even for concurrent requests. Sessions are database rows
 // without a cache, because there are few operators. Once a session has been ended in the database,
 // every node rejects it.
-//
 // The package uses neither HTTP nor SQL. Package dashboard serves the pages, and package store
 // stores the rows.
 package operator
@@ -26,9 +25,9 @@ import (
 // An Operator is a person who runs the installation or some of its projects.
 type Operator struct {
 	ID           string
-	Email        string // as normalized by fabric.NormalizeEmail; unique in the installation
+	Email        string // normalized by fabric.NormalizeEmail; unique in the installation
 	Name         string
-	PasswordHash string // "" means that no password works
+	PasswordHash string // "" means that no password is accepted
 	Roles        []Membership
 	Disabled     bool // the operator cannot sign in and has no active sessions
 	Created      time.Time
@@ -65,16 +64,16 @@ type Store interface {
 
 // An AccountStore stores operators.
 type AccountStore interface {
-	// CreateOperator returns problem.Conflict on "email" if the email is in use, and
+	// CreateOperator returns problem.Conflict for "email" if the email is in use, and
 	// problem.NotFound if a project does not exist.
 	CreateOperator(ctx context.Context, o Operator) error
 	FindOperator(ctx context.Context, id string) (Operator, error)
 	FindOperatorByEmail(ctx context.Context, email string) (Operator, error)
 	ListOperators(ctx context.Context, f Filter, q page.Query) (page.Page[Operator], error)
 	// UpdateOperator writes the fields of c that are not nil. If the change would remove the last
-	// owner of the installation, it returns problem.Conflict. A new password, or disabling the
-	// operator, ends all the operator's sessions except keep. If the operator may no longer manage
-	// operators, the links that the operator created end.
+	// owner of the installation, it returns problem.Conflict. If the password changes or the
+	// operator is disabled, all the operator's sessions except keep end. If the operator may no
+	// longer manage operators, the links that the operator created end.
 	UpdateOperator(ctx context.Context, id string, c Change, at time.Time, keep string) (Operator, error)
 	// DeleteOperator deletes an operator and ends the links that the operator created. For the last
 	// owner it returns problem.Conflict.
@@ -89,7 +88,7 @@ type SessionStore interface {
 	// FindOperatorSession returns the session with this cookie digest and its operator, even if the
 	// session has ended or the operator is disabled.
 	FindOperatorSession(ctx context.Context, browser string) (Session, Operator, error)
-	// RaiseOperatorSession writes s over the session whose browser digest is old. If that session
+	// RaiseOperatorSession replaces the session whose browser digest is old with s. If that session
 	// is missing or has ended, it returns problem.Conflict.
 	RaiseOperatorSession(ctx context.Context, s Session, old string) error
 	// SeeOperatorSession records that the session was used.
@@ -114,11 +113,11 @@ type LinkStore interface {
 	// link remains valid.
 	UseOperatorLink(ctx context.Context, hash string, o Operator, at time.Time) (Operator, error)
 	// ListInvitations returns a page of the unused invitations, newest first. It includes expired
-	// ones until they are swept.
+	// invitations until they are swept.
 	ListInvitations(ctx context.Context, q page.Query) (page.Page[Link], error)
 	// WithdrawInvitation ends an invitation. For a used invitation it returns problem.NotFound.
 	WithdrawInvitation(ctx context.Context, id string, at time.Time) (Link, error)
-	// RenewInvitation ends an invitation and writes the invitation that renew returns in its place.
+	// RenewInvitation ends an invitation and writes the invitation that renew returns for it.
 	RenewInvitation(ctx context.Context, id string, renew func(Link) Link) (Link, error)
 }
 
@@ -135,13 +134,13 @@ type Config struct {
 	Store     Store
 	Passwords *password.Hasher
 	Limits    *limit.Limiter   // limits password attempts; nil means no limits
-	Sessions  session.Store    // stores known networks and recent throttling records; nil stores none
+	Sessions  session.Store    // stores known networks and recent throttling records; nil means that nothing is stored
 	Idle      time.Duration    // how long a session may be unused before it ends; 0 means one hour
-	Absolute  time.Duration    // how long a session lasts at most; 0 means twelve hours
+	Absolute  time.Duration    // maximum lifetime of a session; 0 means twelve hours
 	Now       func() time.Time // nil means time.Now
 
-	// Weak returns a problem on param if a password is too easy to guess. known lists words that an
-	// attacker would try first. If Weak is nil, only the length of passwords is checked.
+	// Weak returns a problem that names param if a password is too easy to guess. known lists words
+	// that an attacker would try first. If Weak is nil, only the length of passwords is checked.
 	Weak func(ctx context.Context, param, password string, known ...string) error
 }
 

@@ -54,7 +54,7 @@ func (a *Operators) checkPassword(ctx context.Context, secret, email string) err
 	return a.c.Weak(ctx, "password", secret, email)
 }
 
-// check returns all errors in the input in.
+// check returns all errors in an input, which describes a new operator if isNew is set.
 func (a *Operators) check(ctx context.Context, in Input, isNew bool, email string) error {
 	var errs []error
 	if isNew {
@@ -82,7 +82,7 @@ func (a *Operators) build(ctx context.Context, in Input) (Operator, error) {
 	if in.Email != nil {
 		email = fabric.NormalizeEmail(*in.Email)
 	}
-	if err := a.check(ctx, in, true, email); err != nil {
+	if err := a.check(ctx, in, true /* isNew */, email); err != nil {
 		return Operator{}, err
 	}
 
@@ -131,8 +131,8 @@ func (a *Operators) List(ctx context.Context, q page.Query) (page.Page[Operator]
 
 // A Filter selects operators.
 type Filter struct {
-	Text     string // each of its words occurs in the name, the email or the id
-	Disabled *bool  // nil means both
+	Text     string // words that must each occur in the name, the email or the id
+	Disabled *bool  // nil means enabled and disabled operators
 }
 
 // Search returns a page of the operators that match a filter, oldest first.
@@ -147,7 +147,7 @@ func (a *Operators) Update(ctx context.Context, id string, in Input, keep string
 	if err != nil {
 		return Operator{}, err
 	}
-	if err := a.check(ctx, in, false, o.Email); err != nil {
+	if err := a.check(ctx, in, false /* isNew */, o.Email); err != nil {
 		return Operator{}, err
 	}
 

@@ -30,7 +30,7 @@ func ParseRole(name string) (role Role, ok bool) {
 // An Action is something that an operator may do if their role allows it.
 type Action string
 
-// The actions.
+// The actions that roles allow.
 const (
 	Read          Action = "read"           // see a project, except its secrets
 	Write         Action = "write"          // create, change, issue, revoke and delete rows of a project
@@ -55,7 +55,7 @@ var allowed = map[Action][]Role{
 // installation lists the actions that require a role in the installation.
 var installation = []Action{MakeProject, KeepOperators, KeepRing, KeepBackups}
 
-// Actions returns all actions, in the order of the table.
+// Actions returns all actions, in the order of their table in docs/security.md.
 func Actions() []Action {
 	return []Action{Read, Write, DeleteProject, MakeProject, KeepOperators, KeepRing, KeepBackups}
 }
@@ -63,9 +63,9 @@ func Actions() []Action {
 // May reports whether the role allows an action.
 func (r Role) May(a Action) bool { return slices.Contains(allowed[a], r) }
 
-// In returns the operator's role in a project: the more powerful of the roles in that project and
-// in the installation, or "" if there is none. If projectID is "", In returns the role in the
-// installation.
+// In returns the operator's role in a project. This is the more powerful of the roles in that
+// project and in the installation, or "" if there is none. If projectID is "", In returns the role
+// in the installation.
 func (o Operator) In(projectID string) Role {
 	for _, r := range Roles() {
 		if slices.ContainsFunc(o.Roles, func(m Membership) bool {

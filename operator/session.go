@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Freshness is how recently operators must have confirmed their identity for the most sensitive
-// actions, such as changes to operators and keys.
+// Freshness is how long a confirmed identity is sufficient for the most sensitive actions, such as
+// changes to operators and keys.
 const Freshness = 15 * time.Minute
 
 // seeEvery is the minimum interval between two writes of a session's last use.
@@ -26,22 +26,22 @@ type Session struct {
 	ID         string
 	OperatorID string
 	Browser    string // digest of the cookie
-	Proven     bool   // false until a required second factor is shown; until then the session allows nothing
+	Proven     bool   // whether a required second factor was shown; until then the session allows nothing
 	AMR        []string
 	Began      time.Time
 	Fresh      time.Time // when the operator last confirmed their identity
 	Seen       time.Time
 	Expires    time.Time
-	Ended      time.Time // when the session was ended before it expired, or zero
+	Ended      time.Time // when the session was ended before it expired; zero if it was not
 	UserAgent  string
 	Address    string
-	Unseen     bool // the login came from a new network, so the operator is notified; not stored
+	Unseen     bool // whether the login came from a new network, so that the operator is notified; not stored
 }
 
 // A Visitor describes the browser that signs in.
 type Visitor struct {
 	UserAgent, Address string
-	Network            string // network from which the login comes, as limits and known places count it
+	Network            string // network from which the login comes, as in limits and known places
 }
 
 // errWrong is the error for every failed login. It does not reveal the reason.
@@ -65,7 +65,7 @@ func (a *Operators) SignIn(
 	}
 
 	s, cookie, err = a.begin(ctx, o, from, !wants, a.isNewPlace(ctx, o, from), "pwd")
-	if errors.Is(err, problem.Conflict) { // the password was changed or the operator disabled in the meantime
+	if errors.Is(err, problem.Conflict) { // the password was changed or the operator was disabled in the meantime
 		return Session{}, "", errWrong
 	}
 	return s, cookie, err
@@ -83,7 +83,7 @@ func (a *Operators) checkPasswordOf(ctx context.Context, email, secret string, f
 		return o, err
 	}
 
-	attempt, err := a.c.Passwords.Try(ctx, o.PasswordHash, secret) // an empty hash takes as long as a real one
+	attempt, err := a.c.Passwords.Try(ctx, o.PasswordHash, secret) // takes the same time without a hash
 	if attempt.OK || err != nil {
 		a.c.Limits.ReturnAll(ctx, counts)
 	}
@@ -125,7 +125,7 @@ func (a *Operators) SignInByPasskey(
 	}
 
 	s, cookie, err := a.begin(ctx, o, from, true, a.isNewPlace(ctx, o, from), methods...)
-	if errors.Is(err, problem.Conflict) { // the password was changed or the operator disabled in the meantime
+	if errors.Is(err, problem.Conflict) { // the password was changed or the operator was disabled in the meantime
 		return Session{}, "", problem.NoCredentials()
 	}
 	if err != nil {
@@ -169,8 +169,8 @@ func cut(s string, n int) string {
 	return strings.ReplaceAll(s, "\x00", "")
 }
 
-// Open returns the session with this cookie and its operator, even if the session is not proven,
-// and records that the session was used. If the session has ended for any reason, Open returns
+// Open returns the session with this cookie and its operator, even if the session is not proven. It
+// records that the session was used. If the session has ended for any reason, Open returns
 // problem.Unauthenticated.
 func (a *Operators) Open(ctx context.Context, cookie string) (Session, Operator, error) {
 	s, o, err := a.Peek(ctx, cookie)
@@ -201,8 +201,8 @@ func (a *Operators) Peek(ctx context.Context, cookie string) (Session, Operator,
 }
 
 // Raise records that a session's operator has confirmed their identity with the given methods (RFC
-// 8176). The session gets a new cookie. So if the old cookie was leaked or planted, it is now
-// worthless.
+// 8176). The session gets a new cookie, so the old cookie is worthless to anyone who leaked or
+// planted it.
 func (a *Operators) Raise(
 	ctx context.Context, o Operator, s Session, from Visitor, methods ...string,
 ) (Session, string, error) {

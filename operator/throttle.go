@@ -18,10 +18,10 @@ import (
 const knownFor = 90 * 24 * time.Hour
 
 // try counts a login attempt before the password is checked, so that concurrent attempts are
-// counted too. It returns the counts that it took. Attempts for unknown accounts are counted in the
-// same way, by normalized email. A network from which the operator has signed in before has its own
-// count. So guesses from other networks do not lock the operator out there. try records exceeded
-// limits once a minute.
+// counted, too. It returns the counts that it took. Attempts for unknown accounts are counted in
+// the same way, by normalized email. A network from which the operator has signed in before has its
+// own count. So guesses from other networks do not lock the operator out there. try records
+// exceeded limits once a minute.
 func (a *Operators) try(ctx context.Context, email string, o Operator, from Visitor) ([]limit.Count, error) {
 	account := limit.Count{Name: limit.LoginPerAccount, Who: "operator\n" + fabric.NormalizeEmail(email)}
 	if a.KnowsPlace(ctx, o, from) {
@@ -41,8 +41,9 @@ func networkCounts(from Visitor) []limit.Count {
 }
 
 // CountPasskey counts a passkey against the limits of its network before the passkey is verified.
-// Each rejected passkey adds a row to the audit trail, as a wrong password does.
-// [Operators.SignInByPasskey] and [Operators.ReturnPasskey] undo the count for a valid passkey.
+// It does so because each rejected passkey adds an event to the audit trail, as a wrong password
+// does. [Operators.SignInByPasskey] and [Operators.ReturnPasskey] undo the count for a valid
+// passkey.
 func (a *Operators) CountPasskey(ctx context.Context, from Visitor) error {
 	return a.take(ctx, Operator{}, networkCounts(from))
 }
@@ -73,7 +74,7 @@ func (a *Operators) take(ctx context.Context, o Operator, counts []limit.Count) 
 // throttledEvery is the minimum interval between two audit events about the same exceeded limit.
 const throttledEvery = time.Minute
 
-// throttled records that a limit was exceeded, unless it has done so within throttledEvery.
+// throttled records that a limit was exceeded, unless this was recorded within throttledEvery.
 func (a *Operators) throttled(ctx context.Context, o Operator, count string, facts ...string) error {
 	if a.c.Sessions != nil {
 		key := session.Key{Kind: "operator-throttled", ID: session.Digest(count)}
@@ -115,7 +116,7 @@ func placeKey(o Operator, from Visitor, shown string) session.Key {
 		ID: session.Digest(strings.Join([]string{o.ID, session.Digest(o.PasswordHash), from.Network, shown}, " "))}
 }
 
-// allAsked and twoFactors say what an operator has shown when signing in from a network.
+// allAsked and twoFactors describe what an operator showed when signing in from a network.
 const (
 	allAsked   = ""            // everything that was required, possibly only a password
 	twoFactors = "two factors" // more than a password
@@ -142,7 +143,7 @@ func (a *Operators) knows(ctx context.Context, o Operator, from Visitor, shown s
 	return err == nil && o.ID != ""
 }
 
-// knowPlace remembers that an operator has signed in from a network.
+// knowPlace records that an operator has signed in from a network.
 func (a *Operators) knowPlace(ctx context.Context, o Operator, from Visitor, s Session) {
 	if a.c.Sessions == nil || from.Network == "" {
 		return
@@ -154,7 +155,7 @@ func (a *Operators) knowPlace(ctx context.Context, o Operator, from Visitor, s S
 }
 
 // notifyEvery is the minimum interval between two notifications to an operator about logins from
-// the same new network. It limits the number of emails that a thief who has only the password can
+// the same new network. It bounds the number of emails that a thief who has only the password can
 // cause.
 const notifyEvery = time.Hour
 

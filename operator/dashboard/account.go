@@ -265,8 +265,8 @@ func device(agent string) string {
 	return "A browser"
 }
 
-// firstMatch returns the name for the first pattern that occurs in text. pairs alternates patterns and
-// names.
+// firstMatch returns the name for the first pattern that occurs in text. pairs alternates patterns
+// and their names.
 func firstMatch(text string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Contains(text, pairs[i]) {

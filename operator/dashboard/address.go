@@ -15,11 +15,11 @@ import (
 // response from Path.
 type liveHint struct {
 	Text, Path string
-	Names      string // separated by spaces
+	Names      string // names of the inputs, separated by spaces
 }
 
 // addressFields returns the names of the fields from which the address of a resource of this kind
-// is derived. The first non-empty field counts.
+// is derived. The first field that is not empty is used.
 func addressFields(k *kinds.Kind) []string {
 	if k.AddressName == "" {
 		return k.Name

@@ -46,7 +46,7 @@ func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) 
 		text string
 		into *time.Time
 		days int
-	}{{f.After, &ask.Since, 0}, {f.Before, &ask.Until, 1}} { // the last day is included
+	}{{f.After, &ask.Since, 0}, {f.Before, &ask.Until, 1}} { // Until is a day later, so that the last day is included
 		if d.text == "" {
 			continue
 		}
@@ -104,7 +104,7 @@ func (a *auditPages) listAudit(v *visit) error {
 	return a.pageWith(v, options, title, "audit", p)
 }
 
-// auditFinder returns the search of an audit page. Its box holds the email of an account.
+// auditFinder returns the search of an audit page. Its search box takes the email of an account.
 func (v *visit) auditFinder(all bool, set auditFilter) finder {
 	label := "Email of a subscriber"
 	if all {
@@ -121,8 +121,8 @@ func (v *visit) auditFinder(all bool, set auditFilter) finder {
 	return f.exportable(v)
 }
 
-// auditQuery returns the filter from the URL. It replaces an email with the id of the account that
-// has it: a subscriber of the project or, on the page of the installation, an operator.
+// auditQuery returns the filter from the URL. It replaces an email with the id of its account: a
+// subscriber of the project or, on the page of the installation, an operator.
 func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
 	if f.Actor != "" {
@@ -145,9 +145,9 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 	return f, ask, wrong, err
 }
 
-// actor returns the id of the operator or, on the page of a project, of the subscriber that text names.
-// It returns any other text unchanged, because the ids of commands and imported clients may be any text.
-// For an operator it also returns the kind, which lets the store use an index.
+// actor returns the id of the operator or, on the page of a project, of the subscriber that text
+// names. It returns other text unchanged, because the ids of commands and imported clients may be
+// any text. For an operator it also returns the kind, so that the store can use an index.
 func (a *auditPages) actor(v *visit, text string) (id string, kind audit.ActorKind, err error) {
 	o, err := a.Operators.Find(v.r.Context(), text)
 	if !errors.Is(err, problem.NotFound) {
@@ -171,7 +171,7 @@ func actionChoices() (all []choice) {
 	return all
 }
 
-// maxExported is the most events in one export.
+// maxExported is the maximum number of events in one export.
 const maxExported = 100_000
 
 // exportAudit serves GET …/audit/export. It sends the events that match the filter as CSV, newest

@@ -21,10 +21,10 @@ type backupPages struct {
 type Backups struct {
 	Directory string
 	Every     string // time between the backups that the server creates by itself, such as 1d
-	Keep      int    // number of backups to keep; 0 keeps all
+	Keep      int    // number of backups that the server keeps; 0 means all
 
 	List func() ([]Backup, error) // newest first
-	Job  func() BackupJob         // the running job, or the last one of this process
+	Job  func() BackupJob         // the running job, or else the last job of this process
 
 	// Create starts to create a backup, and Check to check one. They return ErrBackupRuns while
 	// another job runs.
@@ -39,7 +39,7 @@ type Backup struct {
 	Rows       int64
 	Recordings int64
 	MediaBytes int64
-	Bytes      int64 // of the archive
+	Bytes      int64 // size of the archive
 }
 
 // A BackupJob creates or checks a backup.
@@ -79,7 +79,7 @@ func (a *backupPages) backupPage(v *visit, code int, wrong []fault) error {
 		return a.page(v, code, "Backups", "backups", p)
 	}
 
-	// The job is read first: a backup that it completes meanwhile is then in the list already.
+	// Read the job before the list, so that the list contains the backup of a job that has ended.
 	p.Job = a.Backups.Job()
 	all, err := a.Backups.List()
 	if err != nil {
@@ -114,7 +114,7 @@ func describeJob(j BackupJob) (status, string) {
 	return status{"good", "Done"}, words.Textf("%s was created. Files: %s.", j.Name, files)
 }
 
-// jobMark changes when a job begins or ends.
+// jobMark returns a text that changes when a job begins or ends.
 func jobMark(j BackupJob) string { return fmt.Sprint(j.Began.UnixMicro(), "-", j.Ended.UnixMicro()) }
 
 // followBackups serves GET /dashboard/backups/live. It notifies the page when a job begins or ends.

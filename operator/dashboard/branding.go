@@ -31,9 +31,9 @@ type brandPage struct {
 	Base, Action, Back, BackTo, Title string
 	Client                            bool
 	Form                              form
-	Logo                              *logoView // nil if it has no logo of its own
-	Chosen                            *logoView // a new logo that is not saved yet; nil if there is none
-	ChosenFile                        string    // its picture in base64, sent back with the form
+	Logo                              *logoView // nil if the project or client has no logo
+	Chosen                            *logoView // a new logo that is not saved yet, or nil
+	ChosenFile                        string    // the picture of Chosen in base64, sent back with the form
 	Preview                           preview
 	MayChange                         bool
 }
@@ -61,13 +61,13 @@ func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 	return viewLogo(shown, body), nil
 }
 
-// viewLogo returns a logo that was drawn by us.
+// viewLogo returns a logo that package brand has drawn.
 func viewLogo(shown brand.ShownLogo, body []byte) *logoView {
 	return &logoView{shown, template.URL(
 		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))} // base64 of our own image
 }
 
-// showBranding serves GET /dashboard/projects/{project}/branding. It also serves POST of the
+// showBranding serves GET /dashboard/projects/{project}/branding. It also serves POST for the
 // preview, which shows the form again with a preview of its values and saves nothing.
 func (a *brandPages) showBranding(v *visit) error { return a.previewForm(v, nil) }
 
@@ -117,8 +117,8 @@ func (v *visit) brandForm(c *idp.Client) form {
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// brandPage shows the form and a preview, for a client or for the project if c is nil. A chosen logo is
-// kept in the form until it is saved.
+// brandPage shows the form and a preview, for a client or, if c is nil, for the project. The form
+// keeps a chosen logo until it is saved.
 func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.Logo, wrong error) error {
 	project := v.project
 	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding",
@@ -137,7 +137,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, chosen brand.L
 	if v.form != nil {
 		retype(p.Form.Inputs, v.form)
 	}
-	if v.form != nil && code == http.StatusOK { // a preview does not reload the values
+	if v.form != nil && code == http.StatusOK { // a preview keeps the typed values
 		p.Form.Seen = v.form.Get("seen")
 	}
 	if wrong != nil && !p.Form.blame(relabel(wrong)) {
@@ -255,12 +255,13 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 	return v.redirect(v.clientRow(c).URL + "/branding?done=changed")
 }
 
-// maxLogoForm is the most bytes that are read of an uploaded file. It exceeds the limit for logos,
-// so that an operator who uploads too large a picture still gets the form as the response.
+// maxLogoForm is the maximum number of bytes that are read of an uploaded file. It is more than the
+// limit for logos, so that an operator who uploads too large a picture still gets the form as the
+// response.
 const maxLogoForm = 4 * brand.MaxUpload
 
-// typedLogo returns the uploaded logo, and whether the form changes the logo. It fails on an
-// unreadable picture, before anything is changed.
+// typedLogo returns the uploaded logo, and whether the form changes the logo. If the picture is
+// unreadable, typedLogo fails before anything is changed.
 func (v *visit) typedLogo() (l brand.Logo, isGiven bool, err error) {
 	if v.file != nil && v.file.FileName() != "" {
 		raw, err := io.ReadAll(io.LimitReader(v.file, brand.MaxUpload+1))
@@ -273,7 +274,7 @@ func (v *visit) typedLogo() (l brand.Logo, isGiven bool, err error) {
 			return l, err == nil, err
 		}
 	}
-	if kept := v.form.Get("logo"); kept != "" { // chosen before, and sent back with the form
+	if kept := v.form.Get("logo"); kept != "" { // a logo that was chosen earlier and sent back with the form
 		raw, err := base64.StdEncoding.DecodeString(kept)
 		if err != nil {
 			return l, false, problem.New(problem.Malformed, "bad_request", "the form is invalid")

@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// maxBulk is the most rows that one change may affect. It is the size of a page of a list.
+// maxBulk is the maximum number of rows that one change may affect. It is the size of a page of a
+// list.
 const maxBulk = page.DefaultSize
 
 // A bulkPage asks whether to change the selected rows of a list.
@@ -24,13 +25,13 @@ type bulkPage struct {
 	Danger              bool
 	IDs                 []string
 	Names               []string
-	changed             string // the notice about the change
+	changed             string // names the notice about the change
 	change              func(id string) error
 	nameOf              func(id string) (string, error)
 }
 
-// bulk serves the form of the selected rows of a list: it asks first, and then changes each row.
-// Rows that no longer exist are skipped, and so are those that cannot be changed now.
+// bulk serves the form of the selected rows of a list. It asks for confirmation first, and then
+// changes each row. Rows that no longer exist or that cannot be changed now are skipped.
 func (a *site) bulk(v *visit, p bulkPage) error {
 	p.IDs = slices.Compact(slices.Sorted(slices.Values(v.form["id"])))
 	if len(p.IDs) == 0 {
@@ -60,7 +61,7 @@ func (a *site) bulk(v *visit, p bulkPage) error {
 		switch {
 		case err == nil:
 			done++
-		case errors.Is(err, problem.NotFound): // somebody else deleted it
+		case errors.Is(err, problem.NotFound): // another operator deleted the row
 		case first != nil && (first.Kind == problem.Conflict || first.Kind == problem.Invalid):
 			refused++
 		default:
@@ -70,7 +71,8 @@ func (a *site) bulk(v *visit, p bulkPage) error {
 	return v.redirect(p.Back + "?done=" + p.changed + "&n=" + strconv.Itoa(done) + "&refused=" + strconv.Itoa(refused))
 }
 
-// counted replaces {n} in a notice about several rows, and adds how many rows could not be changed.
+// counted replaces {n} in a notice about several rows, and adds the number of rows that could not
+// be changed.
 func (v *visit) counted(text string) string {
 	number := func(name string) int {
 		n, err := strconv.Atoi(v.r.URL.Query().Get(name))

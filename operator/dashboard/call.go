@@ -23,10 +23,10 @@ type callPage struct {
 	Call       callRow
 	Base       string
 	MayHangUp  bool
-	Rooms      []fabric.Address // where the call may be moved to
-	MovedIn    bool             // it may be moved out of its room
+	Rooms      []fabric.Address // rooms that the call may be moved to
+	MovedIn    bool             // the call is in a room that it may be moved out of
 	Live       string           // the URL of its event stream, while the call runs
-	Members    []callRow        // of the room session that the caller joined, itself included
+	Members    []callRow        // members of the room session that the caller joined, including the caller
 	Recordings []recordingRow
 	Quality    []fact
 	Events     []eventRow
@@ -70,8 +70,8 @@ func (a *callPages) showCall(v *visit) error {
 	return a.pageWith(v, options, "Call", "call", p)
 }
 
-// callMark returns a string that changes with the state of a call, when its first recording starts, and when it
-// moves.
+// callMark returns a text that changes with the state of a call, when its first recording starts,
+// and when the call moves.
 func callMark(r calls.Record) string { return string(r.State) + r.RecordingSid + r.RoomSession }
 
 // followCall serves GET /dashboard/projects/{project}/calls/{id}/live.
@@ -85,7 +85,7 @@ func (a *callPages) followCall(v *visit) error {
 	})
 }
 
-// membersOf returns the last members to join the room session of a call.
+// membersOf returns the members that joined the room session of a call last.
 func (a *callPages) membersOf(v *visit, r calls.Record) (rows []callRow, err error) {
 	if r.RoomSession == "" {
 		return nil, nil
@@ -98,7 +98,8 @@ func (a *callPages) membersOf(v *visit, r calls.Record) (rows []callRow, err err
 	return rows, err
 }
 
-// maxMembersOfCall is the most members of a room session that the page of a call shows.
+// maxMembersOfCall is the maximum number of members of a room session that the page of a call
+// shows.
 const maxMembersOfCall = 100
 
 // recordingsOf returns the latest recordings of a call.
@@ -114,7 +115,7 @@ func (a *callPages) recordingsOf(v *visit, r calls.Record) (rows []recordingRow,
 	return rows, err
 }
 
-// maxRecordingsOfCall is the most recordings that the page of a call shows.
+// maxRecordingsOfCall is the maximum number of recordings that the page of a call shows.
 const maxRecordingsOfCall = 20
 
 // findCall returns the call named in the path.
@@ -161,7 +162,7 @@ func qualityFacts(r calls.Record) []fact {
 	}
 }
 
-// callSnippets returns code that reads and ends a call.
+// callSnippets returns code that reads a call and ends it.
 func (a *callPages) callSnippets(r calls.Record) []snippet {
 	at := fmt.Sprintf("%s/api/laml/2010-04-01/Accounts/%s/Calls/%s.json", a.PublicURL, r.ProjectID, r.ID)
 	api := "# KEY is an API key with the scope Voice\ncurl -u " + r.ProjectID + ":KEY " + at

@@ -9,10 +9,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// maxRoomsOfCall is the most rooms that the page of a call offers.
+// maxRoomsOfCall is the maximum number of rooms that the page of a call offers.
 const maxRoomsOfCall = 100
 
-// roomsFor returns the addresses of the rooms that a call between two may be moved into, by name.
+// roomsFor returns the addresses of the rooms that a call between two parties may be moved into, by
+// name.
 func (a *callPages) roomsFor(v *visit, r calls.Record) ([]fabric.Address, error) {
 	if r.RoomSession != "" || r.CalleeLeg == "" {
 		return nil, nil
@@ -23,8 +24,8 @@ func (a *callPages) roomsFor(v *visit, r calls.Record) ([]fabric.Address, error)
 	return found.Items, err
 }
 
-// moveCall serves POST /dashboard/projects/{project}/calls/{id}/room. If the form has
-// an address, it moves the call into the room there, and otherwise out of its room.
+// moveCall serves POST /dashboard/projects/{project}/calls/{id}/room. If the form has an address,
+// moveCall moves the call into the room there. Otherwise it moves the call out of its room.
 func (a *callPages) moveCall(v *visit) error {
 	r, err := a.findCall(v)
 	if err != nil {
@@ -50,7 +51,7 @@ func (a *callPages) moveCall(v *visit) error {
 	return v.redirect(v.base() + "/calls/" + r.ID + "?done=" + done)
 }
 
-// moveNotices maps the reasons for which a call is not moved to notices.
+// moveNotices maps the codes of errors that prevent a move to notices.
 var moveNotices = map[string]string{
 	"no_media": "movecodec", "no_room": "moverefused", "not_movable": "moverefused", "room_elsewhere": "moveelsewhere",
 	"room_full": "movefull", "room_locked": "movelocked", "room_not_open": "moveclosed",

@@ -33,16 +33,16 @@ type callRow struct {
 	Title, URL string
 	From, To   callParty
 	Length     string // how long the parties were connected; "" if nobody answered
-	Why        string // why it ended
+	Why        string // why the call ended
 	Quality    string
 	Status     status
 	Running    bool
 }
 
-// A callParty is one side of a call. Its URL is empty unless it is a subscriber.
+// A callParty is one side of a call. Its URL is empty unless the party is a subscriber.
 type callParty struct{ Name, Address, URL string }
 
-// nameOfParty returns the address of a party, or else its name. The result is "" for an erased
+// nameOfParty returns the address of a party, or else its name. It returns "" for an erased
 // subscriber.
 func nameOfParty(p calls.Party) string { return cmp.Or(p.Address, p.Name) }
 
@@ -125,7 +125,7 @@ func (v *visit) callFinder() finder {
 		v.textFilter("subscriber", "Subscriber", "email, reference or id"))
 }
 
-// callFilter reads the filters from the URL, except the box. err describes invalid days.
+// callFilter reads the filters from the URL, except for the search box. err describes invalid days.
 func (a *callPages) callFilter(v *visit) (ask calls.Filter, err error) {
 	q := v.r.URL.Query()
 	for _, r := range calls.Results() {
@@ -141,9 +141,9 @@ func (a *callPages) callFilter(v *visit) (ask calls.Filter, err error) {
 	return ask, err
 }
 
-// narrow adds the text in the box to a filter: a subscriber by address, email or name, or else a
-// number or address that was called. A number or address that was never called selects the calls
-// from it.
+// narrow adds the text in the search box to a filter. The text is the address, email or name of a
+// subscriber, or else a number or address that was called. A number or address that was never
+// called selects the calls that came from it.
 func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
 	if text == "" {
 		return nil
@@ -183,14 +183,14 @@ func (a *callPages) narrow(v *visit, ask *calls.Filter, text string) error {
 type callsPage struct {
 	list[callRow]
 	Running []callRow
-	More    bool // there are more running calls than shown
+	More    bool // there are more running calls than the page shows
 	First   bool
 	Finder  finder
 	Live    string
 	Faults  []string
 }
 
-// maxRunning is the most running calls that the list shows.
+// maxRunning is the maximum number of running calls that the list shows.
 const maxRunning = 100
 
 // listCalls serves GET /dashboard/projects/{project}/calls.
@@ -257,7 +257,8 @@ func (a *callPages) exportCalls(v *visit) error {
 	})
 }
 
-// runningCalls returns the running calls that match a filter. A filter by result matches none.
+// runningCalls returns the running calls that match a filter. No running call matches a filter by
+// result.
 func (a *callPages) runningCalls(
 	ctx context.Context, projectID string, ask calls.Filter,
 ) (found page.Page[calls.Record], err error) {
@@ -268,7 +269,7 @@ func (a *callPages) runningCalls(
 	return a.Calls.List(ctx, projectID, ask, page.Query{Size: maxRunning})
 }
 
-// callsMark returns a string that changes when a call begins, is answered or ends.
+// callsMark returns a text that changes when a call begins, is answered or ends.
 func callsMark(running, ended []calls.Record) string {
 	h := sha256.New()
 	for _, r := range slices.Concat(running, ended[:min(1, len(ended))]) {

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// The settings of a client, with their titles.
+// Settings of a client, with their titles.
 var (
 	profileTitles = []choice{
 		{Value: string(idp.Default), Title: "Default",
@@ -160,7 +160,7 @@ func clientSettings(c idp.Client) []input {
 	return append(inputs, certificateInputs(c)...)
 }
 
-// certificateInputs returns the inputs for a client that has a certificate.
+// certificateInputs returns the inputs for a client that uses a certificate.
 func certificateInputs(c idp.Client) []input {
 	s := c.CertificateSubject
 	text := func(name, label, hint, value string) input {
@@ -178,7 +178,7 @@ func certificateInputs(c idp.Client) []input {
 	}
 }
 
-// How a client must send its authorization requests.
+// Ways in which a client must send its authorization requests.
 const (
 	requestsPushed = "pushed"
 	requestsSigned = "signed"
@@ -197,7 +197,7 @@ func requestsOf(c idp.Client) string {
 	return ""
 }
 
-// maxKeySet is the most bytes that a client's set of public keys may have.
+// maxKeySet is the maximum length of a client's set of public keys in bytes.
 const maxKeySet = 16 << 10
 
 // keySet returns JSON without white space. It turns any other text into a JSON string, which
@@ -207,7 +207,7 @@ func keySet(typed string) json.RawMessage {
 	if json.Compact(&compact, []byte(typed)) == nil {
 		return compact.Bytes()
 	}
-	raw, _ := json.Marshal(typed) // a string can always be encoded
+	raw, _ := json.Marshal(typed) // cannot fail: every string can be encoded
 	return raw
 }
 
@@ -312,7 +312,7 @@ func (a *clientPages) changeClient(v *visit) error {
 }
 
 // tryURL returns a link that starts a login at a client. The app does not know the verifier of the
-// code challenge, so the login page is shown, but the app cannot redeem the code that it receives.
+// code challenge. So the login page is shown, but the app cannot redeem the code that it receives.
 func (a *clientPages) tryURL(c idp.Client) string {
 	if !c.May(idp.GrantCode) || len(c.RedirectURIs) == 0 {
 		return ""
@@ -321,7 +321,7 @@ func (a *clientPages) tryURL(c idp.Client) string {
 		"client_id": {c.ID}, "response_type": {"code"}, "redirect_uri": {c.RedirectURIs[0]},
 		"scope": {strings.Join(c.Scopes, " ")}, "state": {"try"},
 		"code_challenge":        {"E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"},
-		"code_challenge_method": {"S256"}, // the challenge is the example of RFC 7636, appendix B
+		"code_challenge_method": {"S256"}, // the challenge is the example in RFC 7636, appendix B
 	}
 	return a.AuthURL + "/login/oauth/authorize?" + q.Encode()
 }

@@ -32,7 +32,7 @@ var typeTitles = []choice{
 type clientRow struct {
 	idp.Client
 	Title, URL, Kind string
-	Origin           string // how it registered itself, or ""
+	Origin           string // how the client registered itself, or ""
 }
 
 func (v *visit) clientRow(c idp.Client) clientRow {
@@ -110,7 +110,7 @@ func (a *clientPages) client(v *visit) (idp.Client, error) {
 	return a.clientWithID(v, v.r.PathValue("id"))
 }
 
-// clientWithID returns the client with an id, if it belongs to the project.
+// clientWithID returns the client with the given id, if it belongs to the project.
 func (a *clientPages) clientWithID(v *visit, id string) (idp.Client, error) {
 	c, err := a.Clients.Clients.Find(v.r.Context(), id)
 	if err == nil && c.ProjectID != v.project.ID {

@@ -13,13 +13,13 @@ import (
 type confirmPage struct {
 	Email, Next string
 	Code        bool // also ask for a code, since the operator has a second factor
-	App         bool // the code may come from an authenticator app; otherwise a recovery code
+	App         bool // the code may come from an authenticator app; otherwise it must be a recovery code
 	Passkey     passkeyForm
 	Faults      []string
 }
 
-// showConfirm serves GET /dashboard/confirm. Destructive actions require the password again, plus
-// the second factor if one is set up; a passkey counts as both.
+// showConfirm serves GET /dashboard/confirm. Destructive actions require the password again, and
+// the second factor if one is set up. A passkey counts as both.
 func (a *factorPages) showConfirm(v *visit) error {
 	return a.confirmPage(v, http.StatusOK, ownPath(v.r.URL.Query().Get("next")), nil)
 }
@@ -67,8 +67,7 @@ func (a *factorPages) confirm(v *visit) error {
 	return a.raiseAndContinue(v, next, "pwd")
 }
 
-// confirmCode runs check. It then raises the session to methods plus the methods that check
-// returns.
+// confirmCode runs check. It then raises the session to methods and the methods that check returns.
 func (a *factorPages) confirmCode(
 	v *visit, next string, check func(*visit, operator.Operator) ([]string, error), methods ...string,
 ) error {

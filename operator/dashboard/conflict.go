@@ -13,7 +13,8 @@ import (
 )
 
 // marks returns a digest of each input's value, for the hidden field "seen" of an edit form. When
-// the form is submitted, the digests show which values somebody else has changed in the meantime.
+// the form is submitted, the digests show which values another operator has changed in the
+// meantime.
 func marks(groups ...[]input) string {
 	all := make(url.Values)
 	for _, in := range flatten(groups...) {
@@ -65,7 +66,7 @@ func (i input) untouched() (values []string) {
 	return values
 }
 
-// sent returns the values that a submitted form holds for the input.
+// sent returns the values that a submitted form contains for the input.
 func (i input) sent(posted url.Values) []string {
 	switch i.Kind {
 	case "check", "select", "cards", "choices":
@@ -79,9 +80,9 @@ func normalize(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-// merge applies the changes in the submitted form to the current values: inputs that the sender did
-// not change take the current value. If somebody else has changed the same input to a different
-// value, merge returns a conflict.
+// merge combines the submitted form with the current values. Inputs that the sender did not change
+// take the current value. If another operator has changed an input to a different value than the
+// sender, merge returns a conflict.
 func (v *visit) merge(inputs ...[]input) error {
 	seen, err := url.ParseQuery(v.form.Get("seen"))
 	if err != nil {
@@ -110,7 +111,7 @@ func (v *visit) merge(inputs ...[]input) error {
 	return errors.Join(wrong...)
 }
 
-// current returns the current value of an input in words, shortened.
+// current describes the current value of an input in words, shortened.
 func (i input) current(w *words.Words) string {
 	if i.Kind == "check" {
 		return w.Text(yesOrNo(i.Checked))

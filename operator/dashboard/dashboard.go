@@ -38,39 +38,39 @@ type Config struct {
 	Rooms      *calls.Rooms           // nil hides all room sessions
 	NoCalls    bool                   // this server serves no calls
 
-	// Move moves a running call into the room at an address, or out of its room if address is "". It is
-	// nil if this server carries no calls.
+	// Move moves a running call into the room at an address, or out of its room if address is "".
+	// Move is nil if this server carries no calls.
 	Move      func(ctx context.Context, projectID, id, address string) error
-	PublicURL string          // {base_url}: the URL under which browsers reach the server
+	PublicURL string          // the URL at which browsers reach the server, {base_url} in the configuration
 	Factors   *factor.Factors // nil if second factors are not supported
 
 	// RequireFactor lists the roles that need a second factor. An operator with one of them, in
 	// any project, must set one up before doing anything else.
 	RequireFactor []operator.Role
 
-	AuthURL string // {auth_url}
+	AuthURL string // the URL of the identity service, {auth_url} in the configuration
 
 	// Audit returns a page of the audit trail, newest first. If it is nil, pages show no events.
 	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
 	// SecretsShown returns the events in which an operator saw a secret, newest first. If such a
-	// secret was used to get further secrets, it also returns those events, and so on. If
-	// SecretsShown is nil, pages list no secrets.
+	// secret was used to get further secrets, SecretsShown also returns these events, and so on. If
+	// it is nil, pages list no secrets.
 	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error)
 
 	// Health returns the state of the services that the server depends on. If it is nil, pages show
-	// none.
+	// no states.
 	Health func(ctx context.Context) []Health
 
-	Counts CountsFunc // how often things happened in a project on each day; nil hides the charts
+	Counts CountsFunc // returns how often events happened in a project on each day; nil hides the charts
 
-	Installation Installation // what owners see about the installation as a whole
+	Installation Installation // information for owners about the installation
 
 	Log *slog.Logger     // nil means slog.Default()
 	Now func() time.Time // nil means time.Now
 }
 
-// Health is the state of one service that the server depends on.
+// Health describes the state of one service that the server depends on.
 type Health struct {
 	Name string
 	Note string // may be empty

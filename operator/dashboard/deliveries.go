@@ -16,7 +16,7 @@ import (
 type deliveryRow struct {
 	fabric.Delivery
 	Path   string
-	Answer string // the last response, or why there was none
+	Answer string // the last response, or why there was no response
 	Status status
 }
 
@@ -125,8 +125,8 @@ func (a *webhookPages) redeliver(v *visit) error {
 	return v.redirect(v.deliveryRow(d).Path + "?done=redelivered")
 }
 
-// redeliverDead serves POST /dashboard/projects/{project}/webhooks/{id}/redeliver. It queues all
-// deliveries again that were given up.
+// redeliverDead serves POST /dashboard/projects/{project}/webhooks/{id}/redeliver. It queues again
+// all deliveries that were given up.
 func (a *webhookPages) redeliverDead(v *visit) error {
 	w, err := a.find(v)
 	if err != nil {

@@ -30,19 +30,19 @@ type eventRow struct {
 	audit.Event
 	Say       string // the action in words
 	Who, Whom entity // the actor and the target
-	More      string // all other details, one per line
+	More      string // the other details, one per line
 	Project   string // name of the project, on a page that covers all projects
 	Why       string // what a refusal means and how to resolve it
 	Status    status
 }
 
-// An entity is an actor, target or project named in an event.
+// An entity is an actor, target or project that an event names.
 type entity struct {
-	Kind, Name string // for people; Name is "" if it is unknown or the entity was deleted
+	Kind, Name string // shown to people; Name is "" if it is unknown or the entity was deleted
 	ID, URL    string // URL is "" if the entity has no page
 }
 
-// entityKinds maps entity kinds to their names, where these differ.
+// entityKinds maps kinds of entities to their names, where these differ.
 var entityKinds = map[string]string{
 	string(audit.System): "The server", string(audit.CLI): "Command line", string(audit.Anonymous): "Anonymous",
 	string(audit.APIKey): "API key", string(audit.IngestKey): "Ingest key", string(audit.Client): "OAuth client",
@@ -102,7 +102,7 @@ func (v *visit) sayAction(e audit.Event) string {
 	return said
 }
 
-// entities returns a function that looks up an entity named in an event. It looks up each entity
+// entities returns a function that looks up an entity that an event names. It looks up each entity
 // only once.
 func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity, error) {
 	type key struct{ project, kind, id string }
@@ -125,7 +125,7 @@ func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity,
 	}
 }
 
-// kindOf returns the name of an entity kind.
+// kindOf returns the name of a kind of entities.
 func (a *trail) kindOf(kind string) string {
 	if known := entityKinds[kind]; known != "" {
 		return known
@@ -175,7 +175,7 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 	case "client":
 		c, err := a.Clients.Clients.Find(ctx, id)
 		if c.ProjectID != projectID {
-			return "", problem.IgnoreNotFound(err) // the reader may not see names of another project
+			return "", problem.IgnoreNotFound(err) // the reader may not see names in another project
 		}
 		return cmp.Or(c.Name, c.ID), problem.IgnoreNotFound(err)
 
@@ -212,7 +212,7 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 	return "", nil
 }
 
-// reasons explains why logins are refused, and how to resolve it.
+// reasons maps the reasons for refusing a login to an explanation and a remedy.
 var reasons = map[string]string{
 	"unknown account": "No account here has this email. It may be misspelled, belong to another project, or " +
 		"still have to be added under Subscribers.",

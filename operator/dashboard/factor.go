@@ -22,7 +22,7 @@ func ownerOf(o operator.Operator) factor.Owner {
 	return factor.Owner{Kind: factor.Operator, ID: o.ID}
 }
 
-// factorSet returns the kinds of second factor that the signed-in operator has set up.
+// factorSet returns the kinds of second factors that the signed-in operator has set up.
 func (a *factorPages) factorSet(v *visit) (factor.Set, error) {
 	if a.Factors == nil {
 		return factor.Set{}, nil
@@ -86,8 +86,8 @@ func (a *factorPages) factorPage(v *visit, status int, next string, wrong []stri
 	return a.page(v, status, "Second factor", "factor", p)
 }
 
-// passkeyPrompt returns the prompt for one of the operator's passkeys, if there are any. If wrong
-// is about a passkey, passkeyPrompt moves the message to the prompt.
+// passkeyPrompt returns the prompt for the operator's passkeys, if there are any. If wrong
+// describes a rejected passkey, passkeyPrompt moves the message to the prompt.
 func (a *factorPages) passkeyPrompt(
 	v *visit, has factor.Set, f passkeyForm, wrong []string,
 ) ([]string, passkeyForm, error) {
@@ -103,8 +103,8 @@ func (a *factorPages) passkeyPrompt(
 	return wrong, f, err
 }
 
-// checkFactor serves POST /dashboard/factor. It accepts a passkey, a code of the app or a recovery
-// code, and then raises the session.
+// checkFactor serves POST /dashboard/factor. It accepts a passkey, a code from the app or a
+// recovery code, and then raises the session.
 func (a *factorPages) checkFactor(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	check := a.checkCode
@@ -142,8 +142,8 @@ func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, err
 	return key.AMR(), err
 }
 
-// checkCode verifies the code in a form and returns its authentication method. A code with letters
-// is a recovery code; any other code must come from the app. A rejected code is recorded.
+// checkCode verifies the code in a form and returns its authentication method. A code that contains
+// letters is a recovery code; any other code must come from the app. A rejected code is recorded.
 func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string, err error) {
 	code := v.form.Get("code")
 	check, method := a.Factors.CheckTOTP, "otp"
@@ -209,7 +209,7 @@ type enrolPage struct {
 	Codes        []string    // recovery codes, shown at the end
 }
 
-// enrolPage shows the secret to scan. The secret is stored in the session and discarded with it.
+// enrolPage shows the secret to scan. The secret is stored in the session, and discarded with it.
 func (a *factorPages) enrolPage(v *visit, status int, p enrolPage) error {
 	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.account), flowOf(v), "selvage "+hostOf(a.PublicURL),
 		v.account.Email)
@@ -243,7 +243,7 @@ func hostOf(raw string) string {
 	return u.Host
 }
 
-// showEnrol serves GET /dashboard/enrol. An operator who must have a second factor, but has none,
+// showEnrol serves GET /dashboard/enrol. Operators who must have a second factor, but have none,
 // must set one up there before doing anything else.
 func (a *factorPages) showEnrol(v *visit) error {
 	return a.ifNoFactor(v, func() error {
@@ -253,7 +253,7 @@ func (a *factorPages) showEnrol(v *visit) error {
 }
 
 // ifNoFactor runs do if the operator has no second factor yet. Otherwise the operator must use the
-// existing factor and cannot set up another.
+// existing factor and cannot set up another one.
 func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A finder is the search of a list: a box, and further filters that are folded until one of them is
+// A finder is the search of a list: a search box, and filters that are folded until one of them is
 // set. All of them are in the URL, so that a search can be linked and bookmarked.
 type finder struct {
-	Label   string // of the box; "" means that the list has none
-	Hint    string // an example, shown in the empty box
-	Query   string // the text in the box
+	Label   string // label of the search box; "" if the list has no box
+	Hint    string // an example, shown in the empty search box
+	Query   string // the text in the search box
 	Filters []input
 	All     string // URL of the whole list
 	Export  string // URL of the list as CSV; "" if there is none
 }
 
-// Count returns the number of filters that are set, besides the box.
+// Count returns the number of filters that are set, not counting the search box.
 func (f finder) Count() (n int) {
 	for _, in := range f.Filters {
 		if in.isSet() {
@@ -60,15 +60,15 @@ func (i input) isSet() bool {
 	return i.Value != ""
 }
 
-// finder returns the search of the list at the visit's path. The query parameter q holds the text in
-// the box; links of earlier versions use the parameter old.
+// finder returns the search of the list at the visit's path. The query parameter q holds the text
+// in the search box. Links from earlier versions use the parameter old instead.
 func (v *visit) finder(label, hint, old string, filters ...input) finder {
 	q := v.r.URL.Query()
 	return finder{Label: label, Hint: hint, Query: plainText(cmp.Or(q.Get("q"), q.Get(old))), Filters: filters,
 		All: v.r.URL.Path}
 }
 
-// textFilter returns a filter by a text, with its value from the URL.
+// textFilter returns a filter by text, with its value from the URL.
 func (v *visit) textFilter(name, label, hint string) input {
 	return input{Kind: "text", Type: "search", Name: name, Label: label, Example: hint,
 		Value: plainText(v.r.URL.Query().Get(name))}
@@ -84,7 +84,7 @@ func (v *visit) numberFilter(name, label string) input {
 	return input{Kind: "text", Type: "number", Min: "0", Name: name, Label: label, Value: v.r.URL.Query().Get(name)}
 }
 
-// choiceFilter returns a filter with a list of values, after one that matches everything.
+// choiceFilter returns a filter with a list of values, whose first value matches everything.
 func (v *visit) choiceFilter(name, label, everything string, options []choice) input {
 	all := append([]choice{{Title: everything}}, options...)
 	return input{Kind: "select", Name: name, Label: label, Options: selectChoices(all, v.r.URL.Query().Get(name))}
@@ -101,7 +101,7 @@ func (f finder) exportable(v *visit) finder {
 	return f
 }
 
-// writeCSV sends all rows of a list as CSV, with a line for each row. Spreadsheets will not treat any
+// writeCSV sends all rows of a list as CSV, with one line per row. Spreadsheets will not treat any
 // cell as a formula.
 func writeCSV[T any](
 	a *site, v *visit, name string, header []string, list func(page.Query) (page.Page[T], error), line func(T) []string,
@@ -129,7 +129,7 @@ func writeCSV[T any](
 		}
 		if found, err = list(page.Query{Size: page.MaxSize, From: found.Next}); err != nil {
 			web.LogInternal(v.r, a.Log, err)
-			panic(http.ErrAbortHandler) // the browser must see that the file is incomplete
+			panic(http.ErrAbortHandler) // abort, so that the browser sees that the file is incomplete
 		}
 	}
 }

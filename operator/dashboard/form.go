@@ -18,18 +18,18 @@ type input struct {
 	Hint        string
 	Value       string
 	Min, Max    string
-	Length      int // the most characters; 0 for no limit
+	Length      int // maximum number of characters; 0 means no limit
 	Rows        int
-	Example     string // shown in an empty field
+	Example     string // an example that is shown in an empty field
 	Required    bool
 	Checked     bool
 	Options     []choice
 	Ordered     bool      // the options are in order of preference
-	Members     []input   // of a group
-	Live        *liveHint // hint about the address that the value leads to
-	Suggestions []choice  // possible values; the browser offers those that match
+	Members     []input   // the members of a group
+	Live        *liveHint // hint about the address that is derived from the value
+	Suggestions []choice  // possible values; the browser offers the ones that match
 	SuggestURL  string    // URL that returns more suggestions for the typed text; "" if there is none
-	Fault       string    // what is wrong with the value
+	Fault       string    // describes what is wrong with the value
 }
 
 // ID returns the id of the input's element.
@@ -62,19 +62,19 @@ func (i input) State() template.HTMLAttr {
 	if i.Required {
 		b.WriteString(" required")
 	}
-	return template.HTMLAttr(b.String()) // the ids are escaped
+	return template.HTMLAttr(b.String()) // safe: the ids are escaped
 }
 
 // A form holds the fields of a form and the errors in the submitted values.
 type form struct {
 	Inputs []input
-	More   []input // fields that few people need, folded at first
-	About  string  // the title of the folded fields; "" means a general one
+	More   []input // fields that few people need, folded by default
+	About  string  // the title of the folded fields; "" means a general title
 	Faults []fault
-	Seen   string // digests of the values shown, in an edit form; see marks
+	Seen   string // digests of the shown values, in an edit form; see marks
 }
 
-// Open reports whether the folded fields are shown, because one of them is wrong.
+// Open reports whether the folded fields are shown, because one of them has an error.
 func (f form) Open() bool { return slices.ContainsFunc(f.More, isWrong) }
 
 // isWrong reports whether an input, or a member of it, has a wrong value.
@@ -94,14 +94,14 @@ func (f *form) retype(posted url.Values) {
 	retype(f.More, posted)
 }
 
-// mark stores what the form shows, so that it can be merged with changes by other operators.
+// mark stores the shown values, so that the form can be merged with changes by other operators.
 func (f *form) mark() { f.Seen = marks(f.Inputs, f.More) }
 
 // A fault is a sentence that describes an error. ID is the id of the input that caused it, or "".
 type fault struct{ Text, ID string }
 
 // blame assigns the parts of an error to the inputs that caused them. ok is false if the operator
-// cannot resolve the error by changing the input.
+// cannot resolve the error by changing an input.
 func (f *form) blame(err error) (ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {
@@ -154,7 +154,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }
 
-// lowerSentence returns the rest of a sentence, which begins after its subject.
+// lowerSentence returns the part of a sentence that follows its subject.
 func lowerSentence(text string) string {
 	if text = strings.TrimSpace(text); words.HasValues(text) {
 		return text
@@ -178,15 +178,15 @@ func retype(all []input, posted url.Values) {
 			}
 		case "choices":
 			in.Options = rechosen(in.Options, posted[in.Name], in.Ordered)
-		case "secret": // never sent back to the browser
+		case "secret": // a secret is never sent back to the browser
 		default:
 			in.Value = text
 		}
 	}
 }
 
-// rechosen returns options with those in values selected. If ordered is set, the options are in the
-// order of values.
+// rechosen returns options with the options in values selected. If ordered is set, the options are
+// in the order of values.
 func rechosen(options []choice, values []string, ordered bool) []choice {
 	if !ordered {
 		return selectChoices(options, values...)
@@ -214,7 +214,7 @@ func selectChoices(options []choice, values ...string) []choice {
 	return options
 }
 
-// inSentence returns title for use inside a sentence: in English in lower case, except for
+// inSentence returns title for use inside a sentence. In English this is lower case, except for
 // abbreviations such as "SIP gateway".
 func (v *visit) inSentence(title string) string {
 	if w := v.words(); w != words.English() {

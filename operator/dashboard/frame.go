@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// maxProjects is the most projects that the switcher and the list of projects show.
+// maxProjects is the maximum number of projects in the switcher and in the list of projects.
 const maxProjects = 200
 
 // projectsOf returns the projects in which the operator has a role, sorted by name.
@@ -70,7 +70,7 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 	return nil
 }
 
-// current returns the project of the page, or else the one that the operator last visited.
+// current returns the project of the page, or else the project that the operator visited last.
 func (a *site) current(v *visit, all []fabric.Project) fabric.Project {
 	if v.project.ID != "" {
 		return v.project
@@ -105,7 +105,7 @@ func linksOf(all []route) (links []navLink) {
 	return links
 }
 
-// linksFor returns the entries that an operator may use, with their paths in a project.
+// linksFor returns the entries that an operator may use, with their paths in the given project.
 func (a *site) linksFor(v *visit, projectID string) (all []navLink) {
 	for _, l := range a.links {
 		if l.inProject && projectID == "" || l.may != signedIn && v.operator.Check(l.may, projectID) != nil {
@@ -117,8 +117,8 @@ func (a *site) linksFor(v *visit, projectID string) (all []navLink) {
 	return all
 }
 
-// nav returns the navigation of an operator in a project, and the way to the current page: its
-// project, and the entry that the page belongs to.
+// nav returns the navigation of an operator in a project. crumbs is the path to the current page:
+// its project, and the entry that the page belongs to.
 func (a *site) nav(v *visit, in fabric.Project) (all []templates.FrameGroup, crumbs []templates.FrameLink) {
 	for _, l := range a.linksFor(v, in.ID) {
 		if len(all) == 0 || all[len(all)-1].Title != string(l.group) {
@@ -143,7 +143,8 @@ func (a *site) nav(v *visit, in fabric.Project) (all []templates.FrameGroup, cru
 	return all, crumbs
 }
 
-// isWithin reports whether path is base or below it. If alone is set, only base itself counts.
+// isWithin reports whether path is base or a path below it. If alone is set, only base itself
+// counts.
 func isWithin(path, base string, alone bool) bool {
 	if base == Prefix+"/projects" {
 		alone = true
@@ -151,7 +152,7 @@ func isWithin(path, base string, alone bool) bool {
 	return path == base || !alone && strings.HasPrefix(path, base+"/")
 }
 
-// lastProject returns the project that the operator last visited, or else the first project.
+// lastProject returns the project that the operator visited last, or else the first project.
 func (a *site) lastProject(v *visit, all []fabric.Project) fabric.Project {
 	last := a.cookies.Read(v.r, projectCookie)
 	for _, p := range all {
@@ -165,7 +166,7 @@ func (a *site) lastProject(v *visit, all []fabric.Project) fabric.Project {
 	return all[0]
 }
 
-// front serves GET /dashboard: it redirects to the home page of a project.
+// front serves GET /dashboard. It redirects to the home page of a project.
 func (a *projectPages) front(v *visit) error {
 	all, err := a.projectsOf(v)
 	if err != nil {

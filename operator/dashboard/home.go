@@ -26,20 +26,20 @@ type projectPages struct {
 	Installation Installation
 }
 
-// A CountsFunc returns the counts of a project from a day on, oldest first.
+// A CountsFunc returns the counts of a project since a day, oldest first.
 type CountsFunc func(ctx context.Context, projectID string, from time.Time) ([]fabric.DailyCount, error)
 
 // A homePage is the first page of a project.
 type homePage struct {
 	ID, API, Issuer, Name, Base string
 	Attention                   []attention
-	Next                        *step // the first step that is not done; nil if all are
+	Next                        *step // the first step that is not done; nil if all steps are done
 	Steps                       []step
 	Done                        int // number of steps that are done
 	Charts                      []chart
 	Days                        []chartDay
 	Health                      []Health
-	Events                      []eventRow // the most recent ones
+	Events                      []eventRow // the most recent events
 	MayMake                     bool
 }
 
@@ -49,7 +49,7 @@ type step struct {
 	Done                bool
 }
 
-// An attention is something that an operator should look at.
+// An attention is a matter that an operator should look at.
 type attention struct {
 	Status    status
 	Text, URL string
@@ -93,7 +93,7 @@ func (a *projectPages) home(v *visit) (err error) {
 	return a.page(v, http.StatusOK, v.project.Name, "home", p)
 }
 
-// steps returns the first tasks in a project, and marks those that are done.
+// steps returns the first tasks in a project, and marks the ones that are done.
 func (a *projectPages) steps(v *visit) ([]step, error) {
 	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
 	keys, err := a.Fabric.APIKeys.List(ctx, id, q)
@@ -132,7 +132,8 @@ func (a *projectPages) steps(v *visit) ([]step, error) {
 // expiresSoon is how long before its expiry an API key needs attention.
 const expiresSoon = 14 * 24 * time.Hour
 
-// attention returns what needs attention in a project and, for owners, in the installation.
+// attention returns the matters that need attention in a project and, for owners, in the
+// installation.
 func (a *projectPages) attention(v *visit) (all []attention, err error) {
 	if v.operator.Check(operator.KeepOperators, "") == nil {
 		if all, err = a.installationAttention(v); err != nil {
@@ -158,11 +159,11 @@ func (a *projectPages) attention(v *visit) (all []attention, err error) {
 	return all, nil
 }
 
-// maxFindings is the most findings of one check that a home page shows.
+// maxFindings is the maximum number of findings of one check that a home page shows.
 const maxFindings = 4
 
-// installationAttention returns what needs attention in the installation: mails that failed, and
-// findings of the last checks.
+// installationAttention returns the matters that need attention in the installation: emails that
+// failed, and findings of the last checks.
 func (a *projectPages) installationAttention(v *visit) (all []attention, err error) {
 	if a.Installation.Mailing != nil {
 		dead, err := a.Installation.Mailing.List(v.r.Context(), "dead", page.Query{Size: 1})
@@ -188,12 +189,12 @@ func (a *projectPages) installationAttention(v *visit) (all []attention, err err
 // A chart shows one count for each of the last days.
 type chart struct {
 	Title       string
-	Today, Span string // the counts of today, and of the whole time
+	Today, Span string // the count of today, and the sum of all days
 	Since       string // describes the time of Span
 	Bars        []bar
 }
 
-// A bar is a day of a chart, in units of its drawing.
+// A bar is one day in a chart. Its numbers are in the units of the drawing.
 type bar struct {
 	X, Y, High int
 	Text       string // the day and its count
@@ -205,14 +206,14 @@ type chartDay struct {
 	Counts []int64
 }
 
-// The size of a chart.
+// Sizes of a chart.
 const (
 	chartDays = 30
-	barStep   = 5 // from a bar to the next; a bar is one narrower
+	barStep   = 5 // distance between the left edges of two bars; a bar is one unit narrower
 	chartHigh = 40
 )
 
-// counted are the charts of a home page.
+// counted lists the charts of a home page.
 var counted = []struct {
 	of    fabric.Counted
 	title string
@@ -270,7 +271,7 @@ func (a *projectPages) charts(v *visit) (all []chart, days []chartDay, err error
 	return all, days, nil
 }
 
-// chartOf draws the counts of days that begin with first.
+// chartOf draws counts of consecutive days, the first of which is first.
 func chartOf(w *words.Words, title string, n []int64, first time.Time) chart {
 	c := chart{Title: title, Today: thousands(n[len(n)-1]), Since: "in 30 days"}
 	most, sum := int64(1), int64(0)

@@ -85,7 +85,7 @@ func (a *tokenPages) inspect(v *visit, raw string) (*tokenInfo, error) {
 	return a.tokenFacts(v, t, raw)
 }
 
-// addressPath returns the path of a project's address, or its id if it no longer exists.
+// addressPath returns the path of a project's address, or its id if the address no longer exists.
 func (a *tokenPages) addressPath(v *visit, id string) (string, error) {
 	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
 	found, err := a.Fabric.Addresses.Find(v.r.Context(), all, id)
@@ -98,8 +98,8 @@ func (a *tokenPages) addressPath(v *visit, id string) (string, error) {
 	return found.Path(), nil
 }
 
-// openToken reads a token of any kind, valid or expired. ok is false if it is not one of the
-// project's tokens.
+// openToken reads a token of any kind, valid or expired. ok is false if the token does not belong
+// to the project.
 func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
 	t, ok = a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
 	if !ok {
@@ -126,7 +126,7 @@ var tokenTitles = map[fabric.TokenKind]string{
 	fabric.Service: "a service token", fabric.Access: "an access token (JWT)",
 }
 
-// tokenFacts describes a token: its state, its owner, its creator and what it gives access to.
+// tokenFacts describes a token: its state, its owner, its creator and its permissions.
 func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInfo, error) {
 	found := &tokenInfo{What: tokenTitles[t.Kind], Status: status{"good", "Active"}, Token: raw}
 	if !v.now.Before(t.ExpiresAt) {
@@ -216,7 +216,7 @@ func (a *tokenPages) addOwner(v *visit, t fabric.Token, to *tokenInfo) error {
 	return nil
 }
 
-// minute is the layout of times for people.
+// minute is the layout of times that people read.
 const minute = "2 Jan 2006, 15:04 UTC"
 
 func formatTime(at time.Time) string {

@@ -18,9 +18,9 @@ type invitationRow struct {
 	Status         status
 }
 
-// invitationsOf returns all invitations that nobody has accepted. The list is not paginated, because
-// an invitation on a later page is easily overlooked. It stays short, because each invitation lasts
-// one day.
+// invitationsOf returns all invitations that nobody has accepted. The list is not paginated,
+// because an invitation on a later page is easily overlooked. The list stays short, because each
+// invitation lasts one day.
 func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
 	found, err := page.Every(v.r.Context(), a.Operators.Invitations)
 	for _, l := range found {
@@ -49,7 +49,7 @@ type inviteForm struct {
 }
 
 // showInvite serves GET /dashboard/operators/invite. The form's default is the weakest useful role:
-// viewer of the project last visited.
+// viewer of the project that was visited last.
 func (a *operatorPages) showInvite(v *visit) error {
 	projects, err := a.projectsOf(v)
 	if err != nil {
@@ -107,7 +107,7 @@ func (a *operatorPages) withdrawInvitation(v *visit) error {
 	return v.redirect(Prefix + "/operators?done=withdrawn")
 }
 
-// setupURL returns the link with which an operator sets a password.
+// setupURL returns the link that an operator opens to set a password.
 func (a *operatorPages) setupURL(token string) string {
 	return a.PublicURL + Prefix + "/setup?" + url.Values{"token": {token}}.Encode()
 }

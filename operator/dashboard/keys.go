@@ -46,7 +46,7 @@ func (v *visit) keyRow(k fabric.APIKey) keyRow {
 	return row
 }
 
-// keyStates are the choices of the filter by state.
+// keyStates are the options of the filter by state.
 var keyStates = []choice{{Value: string(fabric.KeyUsable), Title: "Active"},
 	{Value: string(fabric.KeyEnded), Title: "Revoked or expired"}}
 
@@ -188,7 +188,7 @@ func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []str
 	return a.page(v, code, row.Title, "key", p)
 }
 
-// overlaps are the choices of how long an old secret remains valid alongside its replacement.
+// overlaps maps the options of a rotation to how long the old secret remains valid.
 var overlaps = map[string]time.Duration{"day": fabric.UsualOverlap, "week": 7 * 24 * time.Hour, "now": 0}
 
 // rotateKey serves POST /dashboard/projects/{project}/keys/{id}/rotate.

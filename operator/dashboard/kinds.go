@@ -7,13 +7,13 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// kindPages show owners the kinds of resources and their members.
+// kindPages show owners the kinds of resources and the members of each kind.
 type kindPages struct{ *site }
 
 // A kindRow is one kind of resource.
 type kindRow struct {
 	*kinds.Kind
-	API     string // the path of its routes
+	API     string // the path of the kind's routes
 	Members []kindMember
 	BuiltIn bool
 }
@@ -21,7 +21,7 @@ type kindRow struct {
 // A kindMember is one member of a kind.
 type kindMember struct {
 	kinds.Field
-	About string // its type, and whether it is required
+	About string // the member's type, and whether it is required
 }
 
 // listKinds serves GET /dashboard/kinds.

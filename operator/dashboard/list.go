@@ -19,7 +19,7 @@ func (v *visit) query() page.Query {
 }
 
 // searchQuery is like query, for a search that tries several strategies. The token names the row
-// and the number of the strategy.
+// and the number of the strategy that found it.
 func (v *visit) searchQuery() page.Query {
 	token, strategy, _ := strings.Cut(v.r.URL.Query().Get("from"), ".")
 	id, ok := page.ParseToken(token)

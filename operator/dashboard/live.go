@@ -15,18 +15,18 @@ import (
 // Limits for the event streams that notify pages of new rows. The limit per session leaves
 // connections for other requests, since browsers open only six HTTP/1.1 connections to a server.
 const (
-	maxStreams           = 200 // on this node
+	maxStreams           = 200 // open streams on this node
 	maxStreamsPerSession = 3
 	pollEvery            = 2 * time.Second
-	keepAliveEvery       = 15 * time.Second // proxies close connections that stay silent
-	streamLifetime       = 10 * time.Minute // then the browser reconnects
+	keepAliveEvery       = 15 * time.Second // how often data is sent, since proxies close silent connections
+	streamLifetime       = 10 * time.Minute // how long a stream lasts until the browser reconnects
 )
 
 // streams counts the open event streams.
 type streams struct {
 	mu   sync.Mutex
 	all  int
-	by   map[string]int // by session
+	by   map[string]int // open streams by session
 	stop chan struct{}  // closed when the server shuts down
 	once sync.Once
 }
@@ -56,7 +56,7 @@ func (a *API) Shutdown() { a.site.streams.once.Do(func() { close(a.site.streams.
 
 // follow polls for the newest row of a list. When it differs from the newest row that the page
 // shows, follow sends the server-sent event "new". When the operator's session or permission ends,
-// it sends "end". A stream does not extend the session.
+// follow sends "end". A stream does not extend the session.
 func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)) error {
 	leave, ok := a.streams.enter(v.session.ID)
 	if !ok {
@@ -111,7 +111,7 @@ func openStream(v *visit) (send func(text string) bool) {
 	web.NoStore(v.w)
 	h := v.w.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // nginx buffers responses otherwise
+	h.Set("X-Accel-Buffering", "no") // otherwise nginx buffers the response
 	h.Set("X-Content-Type-Options", "nosniff")
 	return func(text string) bool {
 		_, err := fmt.Fprint(v.w, text)
@@ -155,7 +155,7 @@ func (a *auditPages) followAudit(v *visit) error {
 
 	return a.follow(v, func(context.Context) (string, error) {
 		found, err := a.trail.audit(v, ask, page.Query{Size: 1})
-		if err != nil || len(found.Items) == 0 { // no event, or none among the newest
+		if err != nil || len(found.Items) == 0 { // no event matches, or no match is among the newest events
 			return v.r.URL.Query().Get("last"), err
 		}
 		return found.Items[0].ID, nil

@@ -43,8 +43,8 @@ func (a *loginPages) loginPage(v *visit, status int, p loginPage, passkeyFault s
 	return a.page(v, status, "Sign in", "login", p)
 }
 
-// logIn serves POST /dashboard/login. It checks the email and password, sets the session cookie,
-// and continues with the second factor if one is set up or required.
+// logIn serves POST /dashboard/login. It checks the email and password, and sets the session
+// cookie. If a second factor is set up or required, it continues with that factor.
 func (a *loginPages) logIn(v *visit) error {
 	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
 	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), visitor(v.r),
@@ -129,7 +129,8 @@ func (a *loginPages) checkLogin(v *visit) (key factor.Passkey, cookie string, er
 	return key, cookie, err
 }
 
-// refusePasskey records in the audit trail that a passkey was rejected, and its owner if known.
+// refusePasskey records in the audit trail that a passkey was rejected, and names its owner if it
+// is known.
 func (a *loginPages) refusePasskey(v *visit, key factor.Passkey, why error) error {
 	o := v.account
 	if o.ID == "" && key.Owner.Kind == factor.Operator {
@@ -150,7 +151,7 @@ func (a *loginPages) logOut(v *visit) error {
 // A setupPage is the form that an invitation link or a password reset link opens.
 type setupPage struct {
 	Token     string
-	Email     string // from the link, or as typed
+	Email     string // the email in the link, or as typed
 	Fixed     bool   // the email comes from the link and cannot be changed
 	Name      string
 	Recovers  bool // the link sets a new password for an existing operator
@@ -187,8 +188,8 @@ func (a *loginPages) linkExpired(v *visit) error {
 	})
 }
 
-// showSetup serves GET /dashboard/setup. It does not use up the link, so that mail scanners, which
-// open links, do no harm.
+// showSetup serves GET /dashboard/setup. It does not use up the link, so mail scanners that open
+// links do no harm.
 func (a *loginPages) showSetup(v *visit) error {
 	p, err := a.setupPage(v, v.r.URL.Query().Get("token"))
 	if errors.Is(err, problem.NotFound) {
@@ -201,7 +202,7 @@ func (a *loginPages) showSetup(v *visit) error {
 }
 
 // setUp serves POST /dashboard/setup. It uses up the link, creates or recovers the operator's
-// account and signs the operator in.
+// account, and signs the operator in.
 func (a *loginPages) setUp(v *visit) error {
 	p, err := a.setupPage(v, v.form.Get("token"))
 	if errors.Is(err, problem.NotFound) {
@@ -221,7 +222,7 @@ func (a *loginPages) setUp(v *visit) error {
 	if p.Faults != nil {
 		return a.page(v, http.StatusUnprocessableEntity, "Set up", "setup", p)
 	}
-	if errors.Is(err, problem.NotFound) { // somebody else has used the link in the meantime
+	if errors.Is(err, problem.NotFound) { // another person has used the link in the meantime
 		return a.linkExpired(v)
 	}
 	if err != nil {
@@ -250,8 +251,8 @@ func (a *loginPages) beginSession(v *visit, o operator.Operator) error {
 	return v.redirect(Prefix)
 }
 
-// ownPath returns raw if it is a path of the dashboard, and "" otherwise, so that no redirect leads
-// to another site.
+// ownPath returns raw if it is a path of the dashboard. Otherwise it returns "", so that no
+// redirect leads to another site.
 func ownPath(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(raw, "\\\r\n\t") || len(raw) > 2000 {
@@ -281,8 +282,8 @@ func refererPath(r *http.Request) string {
 	return u.RequestURI()
 }
 
-// nextOf returns a query for the login page, which names the page to return to: the requested page,
-// or the page whose form was submitted.
+// nextOf returns a query for the login page that names the page to return to. This is the requested
+// page, or the page whose form was submitted.
 func nextOf(r *http.Request) string {
 	path := r.URL.RequestURI()
 	if r.Method != http.MethodGet {

@@ -12,13 +12,13 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// mailPages show owners the mails of the installation, send them again, and send test mails.
+// mailPages show owners the emails of the installation, send emails again, and send test emails.
 type mailPages struct {
 	*site
 	Installation Installation
 }
 
-// A Letter is a mail to a subscriber or an operator.
+// A Letter is an email to a subscriber or an operator.
 type Letter struct {
 	ID, Kind, To string
 	State        string // pending, sent, kept or dead
@@ -27,24 +27,24 @@ type Letter struct {
 	Created, Due time.Time
 }
 
-// Mailing provides the mails of an installation.
+// Mailing provides the emails of an installation.
 type Mailing struct {
 	State func(ctx context.Context) (MailState, error)
 
 	// List returns a page of recent letters, newest first. The state "" means all states.
 	List  func(ctx context.Context, state string, q page.Query) (page.Page[Letter], error)
-	Retry func(ctx context.Context, id string) error // sends a letter again at once
-	Test  func(ctx context.Context, to string) error // the owner sees the error
+	Retry func(ctx context.Context, id string) error // queues a letter again, to be sent immediately
+	Test  func(ctx context.Context, to string) error // sends a test email; the owner sees the error
 }
 
-// MailState describes how mail is sent.
+// MailState describes how emails are sent.
 type MailState struct {
-	Way  string // how mail is sent, in words
+	Way  string // how emails are sent, in words
 	From string
-	Box  string // URL of the local mailbox; "" if mail is actually sent
+	Box  string // URL of the local mailbox; "" if emails are actually sent
 }
 
-// A letterRow is a row in the list of mails.
+// A letterRow is a row in the list of emails.
 type letterRow struct {
 	Letter
 	Title    string
@@ -52,7 +52,7 @@ type letterRow struct {
 	MayRetry bool
 }
 
-// letterStates are the states of a mail, and how they are shown.
+// letterStates lists the states of an email, and how pages show them.
 var letterStates = []struct {
 	state  string
 	status status
@@ -71,7 +71,7 @@ func letterRowOf(l Letter) letterRow {
 	return row
 }
 
-// A mailPage shows how mails are sent, and a page of recent mails.
+// A mailPage shows how emails are sent, and a page of recent emails.
 type mailPage struct {
 	list[letterRow]
 	Finder  finder
@@ -114,7 +114,7 @@ func (a *mailPages) mailPage(v *visit, code int, wrong []fault) error {
 	return a.page(v, code, "Mails", "mails", p)
 }
 
-// testMail serves POST /dashboard/mails/test. It sends a test mail immediately.
+// testMail serves POST /dashboard/mails/test. It sends a test email immediately.
 func (a *mailPages) testMail(v *visit) error {
 	m := a.Installation.Mailing
 	if m == nil || m.Test == nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// tokenLifetimes are the lifetimes that an operator can choose for a token.
+// tokenLifetimes are the lifetimes of a token that an operator can choose.
 var tokenLifetimes = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title: "15 minutes"},
 	{Value: "24h", Title: "a day"}, {Value: "168h", Title: "a week"}, {Value: "720h", Title: "30 days"}}
 
-// A mintPage is the form that creates a token, or the new token.
+// A mintPage shows the form that creates a token, or the new token.
 type mintPage struct {
 	Base, Action, Title, About string
 	Form                       form
-	New                        string // set for an unknown reference: the token creates a subscriber
+	New                        string // an unknown reference, for which the token will create a subscriber
 	Made                       *mintedToken
 }
 
@@ -48,7 +48,7 @@ func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 		if v.form != nil {
 			return v.form.Get(name)
 		}
-		return v.r.URL.Query().Get(name) // a link can prefill the form
+		return v.r.URL.Query().Get(name) // a link can fill in the form
 	}
 	p.Form.Inputs = v.tokenInputs(what, value)
 	if err := a.suggest(v, p.Form.Inputs); err != nil || what == "embed" {
@@ -129,8 +129,8 @@ func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
 }
 
-// isNewSubscriber reports whether the form requests a token for an unknown subscriber and the
-// operator has not confirmed that yet. As in the API, issuing the token creates the subscriber. The
+// isNewSubscriber reports whether the form requests a token for an unknown subscriber without the
+// operator's confirmation. As in the API, issuing the token creates the subscriber. The
 // confirmation prevents this if the reference was mistyped.
 func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
@@ -180,7 +180,7 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 	return made, a.Fabric.Audit.NoteToken(v.r.Context(), v.project.ID, kind, targetKind, target)
 }
 
-// issuer returns the operator as the issuer of tokens, so that the tokens can be revoked together
+// issuer returns the operator as the issuer of tokens, so that these tokens can be revoked together
 // with the operator.
 func (v *visit) issuer() fabric.Issuer {
 	return fabric.Issuer{ProjectID: v.project.ID, KeyID: v.operator.ID}

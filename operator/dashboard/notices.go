@@ -19,11 +19,11 @@ func (a *site) rememberDeleted(v *visit, name string) {
 	a.cookies.Set(v.w, v.r, deletedCookie, base64.RawURLEncoding.EncodeToString([]byte(text)))
 }
 
-// done reports whether, according to the URL, the change named what has just been made.
+// done reports whether the URL says that the named change was just made.
 func (v *visit) done(what string) bool { return v.r.URL.Query().Get("done") == what }
 
-// quote quotes a name for a sentence and isolates its writing direction. It removes characters
-// that control the direction, since they could reorder the rest of the sentence.
+// quote quotes a name for a sentence and isolates its writing direction. It removes characters that
+// control the direction, since they could reorder the rest of the sentence.
 func (v *visit) quote(name string) string {
 	isolated := "\u2068" + strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Bidi_Control, r) {
@@ -35,7 +35,7 @@ func (v *visit) quote(name string) string {
 }
 
 // notice returns the notice for the page with the given title: the notice that its handler set, or
-// else the one that the URL selects.
+// else the notice that the URL selects.
 func (a *site) notice(v *visit, title string) string {
 	if v.notice != "" {
 		return v.notice
@@ -55,9 +55,9 @@ func (a *site) notice(v *visit, title string) string {
 	return strings.ReplaceAll(text, " {gone}", deleted)
 }
 
-// notices are the sentences that a URL can select. A URL cannot supply text of its own. Each
-// sentence describes what was done and what the consequences are. {this} is the title of the page,
-// {gone} the name of the deleted row.
+// notices maps the names in URLs to sentences. A URL cannot supply its own text. Each sentence
+// describes what was done and what the consequences are. {this} is the title of the page, and
+// {gone} is the name of the deleted row.
 var notices = map[string]string{
 	"apprevoked":  "App disconnected from {this}. It has lost its access and must ask again.",
 	"backupbegan": "The backup has begun. Reload this page to see how far it is.",

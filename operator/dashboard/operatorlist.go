@@ -31,8 +31,8 @@ func (a *operatorPages) exportOperators(v *visit) error {
 	})
 }
 
-// bulkOperators serves POST /dashboard/operators/bulk. The field do names the action for the selected
-// operators. Operators cannot disable themselves here.
+// bulkOperators serves POST /dashboard/operators/bulk. The field do names the action for the
+// selected operators. Operators cannot disable their own account here.
 func (a *operatorPages) bulkOperators(v *visit) error {
 	ctx := v.r.Context()
 	p := bulkPage{Action: Prefix + "/operators/bulk", Back: Prefix + "/operators", Do: v.form.Get("do")}

@@ -34,8 +34,8 @@ type operatorRow struct {
 // A roleRow is a role with the name of its project.
 type roleRow struct{ Role, Project string }
 
-// roleRowOf returns the row for a role. A membership whose project is not in projects means every
-// project.
+// roleRowOf returns the row for a role. If the membership's project is not in projects, the row
+// names every project.
 func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
 	r := roleRow{Role: string(m.Role), Project: "every project"}
 	for _, p := range projects {
@@ -63,7 +63,7 @@ func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) ope
 	return row
 }
 
-// operatorStates are the choices of the filter by state.
+// operatorStates are the options of the filter by state.
 var operatorStates = []choice{{Value: "no", Title: "Enabled"}, {Value: "yes", Title: "Disabled"}}
 
 // operatorFinder returns the search of the list of operators, and the filter that it describes.
@@ -171,7 +171,7 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 	return a.page(v, status, p.Operator.Title, "operator", p)
 }
 
-// change updates an operator. If the change is refused, the operator's page says why.
+// change updates an operator. If the change is refused, the operator's page shows the reason.
 func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 	_, err := a.Operators.Update(v.r.Context(), v.r.PathValue("id"), in, "")
 	if all, ok := describeFaults(err); ok {
@@ -205,7 +205,7 @@ func (a *operatorPages) enableOperator(v *visit) error {
 	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
 }
 
-// confirmEmail runs do if the form repeats the operator's email. do cannot be undone.
+// confirmEmail runs do, which cannot be undone, if the form repeats the operator's email.
 func (a *operatorPages) confirmEmail(v *visit, do func() error) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {
@@ -218,8 +218,8 @@ func (a *operatorPages) confirmEmail(v *visit, do func() error) error {
 	return do()
 }
 
-// recoverOperator serves POST /dashboard/operators/{id}/link. It creates a link with which the
-// operator sets a new password.
+// recoverOperator serves POST /dashboard/operators/{id}/link. It creates a link that lets the
+// operator set a new password.
 func (a *operatorPages) recoverOperator(v *visit) error {
 	_, token, err := a.Operators.Recover(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"github.com/selvage/selvage/internal/factor"
 )
 
-// A passkeyForm is a form with which the browser uses or creates a passkey. A script fills it in.
-// The zero value shows no form.
+// A passkeyForm is a form in which the browser uses or creates a passkey. A script fills it in. The
+// zero value shows no form.
 type passkeyForm struct {
 	Action, Next, Form string
 	Prompt             string // identifies the page, since each page in a browser has its own challenge
 	Makes              bool   // the form creates a passkey instead of using one
-	Waits              bool   // the email field offers passkeys too
+	Waits              bool   // the email field also offers passkeys
 	Options            string // JSON for the browser's WebAuthn call
 	Origin             string
 	Button             string
@@ -22,8 +22,8 @@ type passkeyForm struct {
 // passkeys reports whether operators can use passkeys.
 func (a *factorPages) passkeys() bool { return a.Factors != nil && a.Factors.Passkeys() }
 
-// flow identifies where a passkey's challenge may be answered: on a page shown in this session, or
-// in this browser if there is no session.
+// flow identifies where a passkey's challenge may be answered. This is a page shown in this
+// session, or in this browser if there is no session.
 func (a *factorPages) flow(v *visit, prompt string) string {
 	return "dashboard " + a.formToken(v) + " " + prompt
 }

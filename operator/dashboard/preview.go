@@ -16,10 +16,10 @@ import (
 
 // A preview shows the login page with a given branding, in frames.
 type preview struct {
-	Page     string // URL of the preview; each frame adds its theme
+	Page     string // URL of the preview, to which each frame adds its theme
 	Real     string // URL of the actual login page
 	Verdicts []reading
-	// Documents holds the page itself for each theme, if its logo is not saved yet; otherwise it is nil.
+	// Documents holds the page for each theme if the logo is not saved yet. Otherwise it is nil.
 	Documents map[string]string
 }
 
@@ -56,7 +56,7 @@ func (a *brandPages) showClientPreview(v *visit) error {
 	return a.signInPage(v, &c)
 }
 
-// samples returns the login page in both themes, with the values in q and a logo that is not saved.
+// samples returns the login page in both themes, with the values in q and an unsaved logo.
 func (a *brandPages) samples(v *visit, c *idp.Client, q url.Values, logo *logoView) (map[string]string, error) {
 	page, view, err := a.sample(v, c, q)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 	if err != nil {
 		return err
 	}
-	// The page is inert: even if it is opened directly, it must not accept passwords.
+	// The page is inert, so that it accepts no passwords even if it is opened directly.
 	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'", Inert: true})
 }
 
@@ -103,7 +103,7 @@ func (a *brandPages) sample(v *visit, c *idp.Client, q url.Values) (page templat
 	if err != nil {
 		return page, view, err
 	}
-	if c == nil { // a project has no other brand to fall back on
+	if c == nil { // the project is the last brand to fall back on
 		b = idp.Brand{Logo: b.Logo}
 	}
 

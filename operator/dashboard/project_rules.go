@@ -16,7 +16,7 @@ type rulePages struct {
 	*site
 }
 
-// The options of each rule.
+// Options of each rule.
 var (
 	registrations = []choice{
 		{Value: string(fabric.RegistrationOff), Title: "Invitation only",
@@ -61,7 +61,7 @@ var outboundRules = []choice{
 			"unless a prefix names them."},
 }
 
-// recordConsent is the warning shown wherever recording can be switched on.
+// recordConsent is the warning on every page that can enable recording.
 const recordConsent = "In many countries everyone on a call must consent to its recording."
 
 // A rulesPage shows the rules of a project, or the form that changes them.
@@ -91,8 +91,8 @@ func (a *rulePages) showRules(v *visit) error {
 	})
 }
 
-// findChoice returns the choice with the given value. It returns value itself as a choice if
-// all has no such choice.
+// findChoice returns the choice with the given value. If there is no such choice in all, it returns
+// a choice with value as its title.
 func findChoice(all []choice, value string) choice {
 	for _, c := range all {
 		if c.Value == value {
@@ -140,8 +140,8 @@ func (v *visit) rulesForm() form {
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// rulesChange returns the rules that the form changes. Rules that the form omits are left
-// unchanged.
+// rulesChange returns the rules that the form changes. It leaves out rules that are not in the
+// form.
 func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 	changed := func(name, current string) (value string, ok bool) {
 		value = v.form.Get(name)

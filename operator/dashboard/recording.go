@@ -21,9 +21,9 @@ import (
 type recordingPage struct {
 	Recording recordingRow
 	Legs      []leg
-	CallPage  string // URL of its call's page; "" if there is no record of the call
+	CallPage  string // URL of the page of the recording's call, or ""
 	StoredAt  string
-	Length    string // in seconds, for scripts
+	Length    string // length in seconds, for scripts
 	At        string // start position in seconds; "" means the beginning
 	Sound     []fact
 	Snippets  []snippet
@@ -101,8 +101,8 @@ func (a *recordingPages) recordingSnippets(r recordings.Recording) []snippet {
 	}
 }
 
-// startAt returns the start position, in seconds, that a link specifies as seconds or as a time
-// such as 1:02:03.
+// startAt returns the start position in seconds. A link specifies it as seconds or as a time such
+// as 1:02:03.
 func startAt(text string, whole time.Duration) string {
 	var seconds float64
 	for part := range strings.SplitSeq(text, ":") {
@@ -118,14 +118,14 @@ func startAt(text string, whole time.Duration) string {
 	return strconv.FormatFloat(seconds, 'f', -1, 64)
 }
 
-// The size of a waveform.
+// Sizes of a waveform.
 const (
 	pixels   = 480 // width
 	halfHigh = 24  // height of each half
 )
 
-// legs draws the waveform of each channel as an SVG path, which follows the upper edge and then
-// returns along the lower one.
+// legs draws the waveform of each channel as an SVG path. The path follows the upper edge and then
+// returns along the lower edge.
 func legs(o levels.Outline, frames int64) (all []leg) {
 	o = o.Scale(int(min((frames+pixels-1)/pixels, math.MaxInt32)), frames)
 	names := []string{"Sound"}
@@ -152,7 +152,7 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 	return all
 }
 
-// soundFacts describes the audio of a recording, if it was measured.
+// soundFacts describes the audio of a recording whose audio was measured.
 func soundFacts(r recordings.Recording) (all []fact) {
 	if r.Levels == nil {
 		return nil

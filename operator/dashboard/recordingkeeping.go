@@ -79,7 +79,7 @@ type ruleRow struct {
 	Of, Keep string
 }
 
-// showRule returns the row of a rule. named is the name of its subscriber, if it has one.
+// showRule returns the row of a rule. named is the name of the rule's subscriber, if it has one.
 func showRule(u recordings.Rule, named string) ruleRow {
 	row := ruleRow{Rule: u, Of: "All recordings", Keep: "Forever"}
 	switch {
@@ -106,7 +106,7 @@ type retentionPage struct {
 	Base                  string
 	MayMake               bool
 	Days, Tag, Subscriber string
-	Preview               string // how much the rule of the form would delete; "" unless it was asked
+	Preview               string // how much the rule in the form would delete; "" unless a preview was requested
 	Faults                []string
 }
 
@@ -128,7 +128,7 @@ func (a *recordingPages) retentionPage(v *visit, code int, p retentionPage) erro
 		named := u.SubscriberID
 		if named != "" {
 			s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, named)
-			if err != nil && !isMissing(err) { // a rule outlives its subscriber
+			if err != nil && !isMissing(err) { // a rule may outlive its subscriber
 				return err
 			}
 			named = cmp.Or(s.Title(), named)

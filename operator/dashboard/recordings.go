@@ -31,7 +31,7 @@ type recordingRow struct {
 	At                                   time.Time // when the call started, or when the recording was stored
 	Title, URL, Media, Length, Size, Who string
 	Call, CallURL                        string // the call or conference, and the URL of its recordings
-	Stored                               string // the day it was stored, if not the day of the call
+	Stored                               string // the day on which it was stored, if this is not the day of the call
 	Status                               status
 }
 
@@ -140,7 +140,8 @@ func (v *visit) recordingFinder() finder {
 		v.textFilter("subscriber", "Subscriber", "email, reference or id"))
 }
 
-// recordingFilter reads the filters from the URL, except the box. err describes invalid days.
+// recordingFilter reads the filters from the URL, except for the search box. err describes invalid
+// days.
 func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
@@ -164,9 +165,9 @@ func (a *recordingPages) recordingFilter(v *visit) (ask recordings.Filter, err e
 	return ask, err
 }
 
-// findRecordings returns a page of the recordings that match a filter and the text in the box. The
-// text is a number or an address. If no recording has it, the text is the beginning of the id of a
-// call or a recording, the id of a conference, or words of a name.
+// findRecordings returns a page of the recordings that match a filter and the text in the search
+// box. The text is a number or an address. If no recording has it, the text is the beginning of the
+// id of a call or a recording, the id of a conference, or words of a name.
 func (a *recordingPages) findRecordings(
 	ctx context.Context, ask recordings.Filter, text string, q page.Query,
 ) (page.Page[recordings.Recording], error) {
@@ -200,8 +201,8 @@ func parseSeconds(text string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// parseDays returns the time range of a filter: the dates after and before are its first and last
-// day. An empty date sets no limit.
+// parseDays returns the time range of a filter, whose first day is after and whose last day is
+// before. An empty date sets no limit.
 func parseDays(after, before string) (from, end time.Time, err error) {
 	if after != "" {
 		if from, err = time.Parse(time.DateOnly, after); err != nil {
@@ -253,9 +254,9 @@ func (a *recordingPages) listRecordings(v *visit) error {
 		"Recordings", "recordings", p)
 }
 
-// searchRecordings returns a page of the recordings that match a filter. If the filter consists
-// only of the beginning of a call's id and no call matches, it is taken as the beginning of a
-// recording's id.
+// searchRecordings returns a page of the recordings that match a filter. The filter may consist
+// only of the beginning of a call's id. If no call matches, the text is then used as the beginning
+// of a recording's id.
 func (a *recordingPages) searchRecordings(
 	ctx context.Context, ask recordings.Filter, q page.Query,
 ) (page.Page[recordings.Recording], error) {

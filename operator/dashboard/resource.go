@@ -75,7 +75,7 @@ func (a *resourcePages) resourceForm(v *visit, code int, p resourceForm) error {
 // exampleOf returns the members of the first example of a kind.
 func exampleOf(k *kinds.Kind) (all kinds.Values) {
 	if len(k.Examples) > 0 {
-		_ = json.Unmarshal(k.Examples[0], &all) // an invalid example shows nothing
+		_ = json.Unmarshal(k.Examples[0], &all) // an invalid example is ignored
 	}
 	return all
 }
@@ -105,8 +105,8 @@ func (a *resourcePages) createResource(v *visit) error {
 	return a.resourceForm(v, http.StatusUnprocessableEntity, p)
 }
 
-// resource returns the resource named in the path. It excludes subscribers, which have pages of
-// their own.
+// resource returns the resource named in the path. It excludes subscribers, which have their own
+// pages.
 func (a *resourcePages) resource(v *visit) (fabric.Resource, *kinds.Kind, error) {
 	t, err := a.Fabric.Resources.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil && t.Resource == nil {
@@ -131,7 +131,7 @@ type resourcePage struct {
 	Base      string
 	MayChange bool
 	Faults    []string
-	Endpoint  *endpointPart // of a SIP endpoint; nil for other kinds
+	Endpoint  *endpointPart // the part of the page about a SIP endpoint; nil for other kinds
 }
 
 // showResource serves GET /dashboard/projects/{project}/resources/{id}.
@@ -253,7 +253,7 @@ func (a *resourcePages) updateResource(v *visit, r fabric.Resource, k *kinds.Kin
 }
 
 func nextVersion(values kinds.Values) json.RawMessage {
-	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // set by the server, so always a number
+	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // the server has set it, so it is always a number
 	return marshal(n + 1)
 }
 

@@ -12,7 +12,7 @@ import (
 type endpointPart struct {
 	Username    string
 	HasPassword bool
-	Password    string // set if it was just made: it is shown only once
+	Password    string // set if the password was just created, because it is shown only once
 }
 
 // endpointPartOf returns the part for a SIP endpoint, or nil for resources of other kinds.
@@ -26,7 +26,7 @@ func endpointPartOf(r fabric.Resource, password string) *endpointPart {
 // makePassword serves POST /dashboard/projects/{project}/resources/{id}/password.
 func (a *resourcePages) makePassword(v *visit) error { return a.newPassword(v, v.r.PathValue("id")) }
 
-// newPassword makes a password for a SIP endpoint, and shows the endpoint's page with it.
+// newPassword creates a password for a SIP endpoint, and shows it on the endpoint's page.
 func (a *resourcePages) newPassword(v *visit, id string) error {
 	made, err := a.Fabric.Endpoints.NewPassword(v.r.Context(), v.project.ID, id)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// valuesFrom returns the members that a form sets, in the API's format. If an optional member is
-// empty, it is omitted from a new resource, and becomes null or empty in an existing one. All
-// invalid values are reported.
+// valuesFrom returns the members that a form sets, in the API's format. An empty optional member is
+// omitted from a new resource. In an existing resource, it becomes null or empty. All invalid
+// values are reported.
 func valuesFrom(
 	fields []kinds.Field, under string, posted url.Values, old kinds.Values, isNew bool,
 ) (kinds.Values, []error) {
@@ -67,7 +67,7 @@ func valueOf(
 	case f.MaxLength <= maxLine || f.Format != "":
 		return quoted(strings.TrimSpace(text)), nil
 	}
-	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // forms send CRLF line ends
+	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // forms send line ends as CRLF
 }
 
 // empty returns the value that an empty input stands for, or nil if the member must be omitted.
@@ -85,7 +85,7 @@ func groupOf(
 	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
 ) (json.RawMessage, []error) {
 	whole := make(kinds.Values)
-	_ = json.Unmarshal(old, &whole) // anything but an object is ignored
+	_ = json.Unmarshal(old, &whole) // any other value than an object is ignored
 	sent, errs := valuesFrom(f.Members, name+".", posted, whole, isNew)
 	for member, value := range sent {
 		whole[member] = value
@@ -115,7 +115,7 @@ func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []er
 	return any, nil
 }
 
-// changedMembers returns the members in sent whose value differs from the one in old.
+// changedMembers returns the members in sent whose values differ from those in old.
 func changedMembers(sent, old kinds.Values) kinds.Values {
 	changes := make(kinds.Values)
 	for name, value := range sent {
@@ -168,6 +168,6 @@ func numberOrString(text string) string {
 func quoted(text string) json.RawMessage { return marshal(text) }
 
 func marshal(v any) json.RawMessage {
-	raw, _ := json.Marshal(v) // strings, lists and maps of JSON can always be encoded
+	raw, _ := json.Marshal(v) // cannot fail for strings, lists and maps of JSON
 	return raw
 }

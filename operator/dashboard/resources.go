@@ -12,8 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// resourcePages serves the pages that list, show, create and change resources, and that list their
-// addresses.
+// resourcePages list, show, create and change resources, and list their addresses.
 type resourcePages struct {
 	*site
 }
@@ -54,8 +53,8 @@ func (a *resourcePages) listResources(v *visit) error {
 		kind})
 }
 
-// findResources returns a page of the resources of a kind whose name contains text. The kind "" means
-// resources of all kinds, and subscribers.
+// findResources returns a page of the resources of a kind whose name contains text. The kind ""
+// means subscribers and resources of all kinds.
 func (a *resourcePages) findResources(
 	v *visit, kind, text string, q page.Query,
 ) (p page.Page[fabric.Resource], err error) {
@@ -94,8 +93,8 @@ func (a *resourcePages) exportResources(v *visit) error {
 		func(r fabric.Resource) []string { return []string{r.ID, r.Type, r.DisplayName, csvTime(r.Created)} })
 }
 
-// bulkResources serves POST /dashboard/projects/{project}/resources/bulk, which deletes the selected
-// resources. It does not delete subscribers.
+// bulkResources serves POST /dashboard/projects/{project}/resources/bulk. It deletes the selected
+// resources, but not subscribers.
 func (a *resourcePages) bulkResources(v *visit) error {
 	ctx, all := v.r.Context(), a.Fabric.Resources
 	find := func(id string) (fabric.Resource, error) {
@@ -127,7 +126,8 @@ func (a *resourcePages) bulkResources(v *visit) error {
 	})
 }
 
-// subscriberKind selects subscribers in the list of resources. They are not stored as resources.
+// subscriberKind selects subscribers in the list of resources. Subscribers are not stored as
+// resources.
 const subscriberKind = "subscribers"
 
 // subscriberType is the type of a subscriber's addresses.
@@ -137,8 +137,8 @@ func asResource(s fabric.Subscriber) fabric.Resource {
 	return fabric.Resource{ID: s.ID, Type: subscriberType, DisplayName: s.Title(), Created: s.Created}
 }
 
-// kindTitle returns the title of a kind. If the name of its type differs, the name follows the
-// title, because people look for either.
+// kindTitle returns the title of a kind. If the name of its type differs, kindTitle adds the name,
+// because people look for either.
 func kindTitle(k *kinds.Kind) string {
 	if other := strings.ReplaceAll(k.Type, "_", " "); !strings.EqualFold(other, k.Title) {
 		return words.Sentences(k.Title, "("+other+")")
@@ -172,7 +172,7 @@ func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 // restricts the list to addresses whose title contains it.
 func (a *resourcePages) listAddresses(v *visit) error {
 	f := v.finder("Title", "lobby", "name")
-	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // can reach every address
+	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // may call every address
 	found, err := a.Fabric.Addresses.List(v.r.Context(), all, fabric.AddressFilter{DisplayName: f.Query}, v.query())
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (a *resourcePages) listAddresses(v *visit) error {
 
 type addressRow struct {
 	fabric.Address
-	Has string // its channels
+	Has string // the address's channels
 	Of  string // URL of the address's resource
 }
 

@@ -22,7 +22,7 @@ type roomPages struct {
 	Rooms *calls.Rooms // nil hides all room sessions
 }
 
-// A memberRow is a member of a running room session.
+// A memberRow is the row of a member of a running room session.
 type memberRow struct {
 	callRow
 	Muted, Held bool
@@ -37,7 +37,7 @@ type roomPage struct {
 	MayChange  bool
 	Live       string // the URL of its event stream, while the session runs
 	Members    []memberRow
-	Past       []callRow // members that have left
+	Past       []callRow // members that have left the session
 	Recordings []recordingRow
 }
 
@@ -86,13 +86,13 @@ func (a *roomPages) findRoom(v *visit) (calls.RoomSession, error) {
 	return a.Rooms.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 }
 
-// members returns the last members to join a session.
+// members returns the members that joined a session last.
 func (a *roomPages) members(v *visit, s calls.RoomSession) ([]calls.Record, error) {
 	found, err := a.Rooms.Members(v.r.Context(), v.project.ID, s.ID, page.Query{Size: maxMembersOfCall})
 	return found.Items, err
 }
 
-// roomMark returns a string that changes whenever the page of a session must be reloaded.
+// roomMark returns a text that changes whenever the page of a session must be reloaded.
 func roomMark(s calls.RoomSession, members []calls.Record) string {
 	h := sha256.New()
 	fmt.Fprintln(h, s.Document().Status, s.Locked, s.Recorded)

@@ -6,19 +6,19 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Special access levels, in addition to the role-based actions.
+// Access levels in addition to the actions that roles allow.
 const (
-	anyone   operator.Action = ""          // no login is needed
+	anyone   operator.Action = ""          // no login is required
 	signedIn operator.Action = "signed in" // any signed-in operator, for pages about that operator
-	halfway  operator.Action = "halfway"   // the password was right; the second factor is still missing
+	halfway  operator.Action = "halfway"   // the password was right; a required second factor is still missing
 )
 
 // A route is one page or action of the dashboard.
 type route struct {
 	pattern string
-	may     operator.Action // action that the role must allow, in {project} or in the installation
+	may     operator.Action // the action that the role must allow, in {project} or in the installation
 	serve   func(*visit) error
-	nav     string // title in the navigation; "" if the navigation does not list the page
+	nav     string // title in the navigation; "" means that the navigation does not list the page
 	group   navGroup
 	fresh   bool  // the operator must have confirmed their identity recently
 	large   bool  // the form may contain a document
@@ -28,7 +28,7 @@ type route struct {
 // A navGroup is a heading in the navigation.
 type navGroup string
 
-// The headings of the navigation. Pages without one come first.
+// Headings of the navigation. Pages without a heading come first.
 const (
 	noGroup      navGroup = ""
 	people       navGroup = "People"
@@ -40,7 +40,7 @@ const (
 	installation navGroup = "Installation"
 )
 
-// navGroups are the headings of the navigation, in order.
+// navGroups lists the headings of the navigation, in order.
 var navGroups = []navGroup{noGroup, people, calling, recorded, access, look, project, installation}
 
 // routes returns the routes of all groups of pages. Within a heading, the navigation lists pages in

@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// versionField holds the document number of a resource with versions. No form shows it.
+// versionField holds the number of the current document, for resources with versions. No form shows
+// it.
 const versionField = "document_version"
 
 // maxLine is the maximum length of text that is edited in a single line, in characters.
@@ -33,8 +34,8 @@ func inputsFor(
 	return all
 }
 
-// kindForm returns the form that creates or changes a resource. The members that its kind names come
-// first, or else those that are required; the others are folded.
+// kindForm returns the form that creates or changes a resource. The members that its kind names
+// come first, or else the required members. The other members are folded.
 func kindForm(k *kinds.Kind, values kinds.Values, isNew bool) form {
 	all := inputsFor(k.Fields, "", values, exampleOf(k), isNew)
 	for i := range all {
@@ -88,7 +89,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 	case f.Type == "object" && f.Members != nil:
 		in.Kind = "group"
 		var inner, shown map[string]json.RawMessage
-		_ = json.Unmarshal(value, &inner) // anything but an object leaves inner empty
+		_ = json.Unmarshal(value, &inner) // any other value than an object leaves inner empty
 		_ = json.Unmarshal(example, &shown)
 		in.Members = inputsFor(f.Members, name+".", inner, shown, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
@@ -142,7 +143,7 @@ func (i *input) setJSON(value, example json.RawMessage) {
 	i.Hint = words.Sentences(i.Hint, "As JSON.")
 }
 
-// written returns a value as people type it: a string without quotes, and any other value as JSON.
+// written returns a value as people type it: a string without quotes, or any other value as JSON.
 // It returns "" for null or a missing value.
 func written(value json.RawMessage) string {
 	var text string
@@ -164,11 +165,11 @@ func pretty(value json.RawMessage) string {
 // listed returns the strings in a JSON array.
 func listed(value json.RawMessage) []string {
 	var all []string
-	_ = json.Unmarshal(value, &all) // other values are ignored
+	_ = json.Unmarshal(value, &all) // other values than arrays are ignored
 	return all
 }
 
-// inOrder returns all values as choices. Those in chosen come first, in that order.
+// inOrder returns all values as choices. The values in chosen come first, in that order.
 func inOrder(all, chosen []string) (list []choice) {
 	for _, c := range chosen {
 		list = append(list, choice{Value: c, Title: c, Chosen: true})

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// searchPages find the pages of the dashboard, and everything that has one, by name or id.
+// searchPages find pages of the dashboard, and rows that have a page, by name or id.
 type searchPages struct {
 	*site
 	Config
@@ -39,10 +39,10 @@ type hitGroup struct {
 	Hits  []hit
 }
 
-// A hit is one result. Note says more about it, such as an address.
+// A hit is one result. Note adds a detail, such as an address.
 type hit struct{ Title, Note, URL string }
 
-// maxHits is the most results of a kind.
+// maxHits is the maximum number of results of one kind.
 const maxHits = 6
 
 // search serves GET /dashboard/search and GET /dashboard/projects/{project}/search. The query
@@ -108,7 +108,7 @@ func (a *searchPages) findProjects(v *visit, query string) (hitGroup, error) {
 // uuid matches the ids of most rows.
 var uuid = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// findByID finds the row with an id.
+// findByID finds the row with the given id.
 func (a *searchPages) findByID(v *visit, query string) (g hitGroup, err error) {
 	g.Title = "Id"
 	if !uuid.MatchString(query) {
@@ -206,7 +206,7 @@ func (a *searchPages) findSubscribers(v *visit, query string) (hitGroup, error) 
 	return g, err
 }
 
-// findAddresses finds resources by a part of the title of their address, or by its path.
+// findAddresses finds resources by a part of the title or by the path of their address.
 func (a *searchPages) findAddresses(v *visit, query string) (hitGroup, error) {
 	g := hitGroup{Title: "Resources"}
 	add := func(one fabric.Address) {
@@ -258,8 +258,8 @@ func (a *searchPages) findKeys(v *visit, query string) (hitGroup, error) {
 	return g, err
 }
 
-// findRecordings finds recordings by their id, by the beginning of the id of the call, and by a
-// number or an address.
+// findRecordings finds recordings by their id, by the beginning of the call's id, or by a number or
+// address.
 func (a *searchPages) findRecordings(v *visit, query string) (hitGroup, error) {
 	g := hitGroup{Title: "Recordings"}
 	if a.Recordings == nil {

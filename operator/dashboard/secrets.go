@@ -14,7 +14,7 @@ import (
 )
 
 // knownSecrets holds the valid secrets that an operator has seen. They belong to the project. If
-// the operator is deleted, they remain valid unless they are revoked.
+// the operator is deleted, the secrets remain valid unless they are revoked.
 type knownSecrets struct {
 	Secrets []secretRow
 	Tokens  int // number of tokens created manually in the last 30 days, some of which may still be valid
@@ -56,9 +56,8 @@ func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets
 	return m, err
 }
 
-// tokensIssued counts the tokens that an operator created manually. It counts only those on the
-// first page of the audit trail that has any, and ignores events that are so old that their tokens
-// have expired.
+// tokensIssued counts the tokens that an operator created manually. It counts only events on the
+// first page of the audit trail that has any, and ignores events whose tokens must have expired.
 func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error) {
 	issued := audit.Filter{
 		Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done,
@@ -75,7 +74,7 @@ func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error)
 
 // secretsShown returns the events in which a secret was shown to an operator, or to a key or client
 // whose secret the operator has seen. It reads all events, so that newer secrets cannot hide an
-// older one. A secret that was shown twice to the same actor counts once.
+// older one. It returns a secret that was shown twice to the same actor only once.
 func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
 	if a.SecretsShown == nil {
 		return nil, nil
@@ -90,16 +89,17 @@ func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit
 	return all, err
 }
 
-// A secretEvent is an event in which a secret was shown to an operator, directly or through
+// A secretEvent is an event in which a secret was shown to an operator, either directly or through
 // another secret.
 type secretEvent struct {
 	audit.Event
 	through string // name of the other secret, if any
 }
 
-// secretChain returns one event for each secret that an operator has seen, either directly or
-// through a key or client whose secret the operator has seen, and so on. It includes secrets that
-// are no longer valid. It visits each event once, however long the chain is.
+// secretChain returns one event for each secret that an operator has seen. The operator has seen a
+// secret directly, or through a key or client whose secret the operator has seen, and so on.
+// Secrets that are no longer valid are included. secretChain visits each event once, however long
+// the chain is.
 func secretChain(operatorID string, all []audit.Event) (chain []secretEvent) {
 	by := make(map[string][]audit.Event)
 	for _, e := range all {

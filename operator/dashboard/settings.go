@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// settingsPages serves the pages that show the installation to owners.
+// settingsPages show owners the installation.
 type settingsPages struct {
 	*site
 	Installation Installation
@@ -20,7 +20,7 @@ type settingsPages struct {
 // An Installation provides the data and actions for owners that do not belong to a project. If one
 // of its functions is nil, the page omits that section.
 type Installation struct {
-	Policies func() []Policy // the configuration
+	Policies func() []Policy // returns the configuration
 
 	Keys   func(ctx context.Context) ([]RingKey, error)
 	Rotate func(ctx context.Context, use string) error // replaces the current key of a use with its next key
@@ -47,13 +47,12 @@ func (p Policy) Shown() string {
 	return p.Value
 }
 
-// A RingKey is a key that signs or encrypts.
+// A RingKey is a key that signs or encrypts tokens.
 type RingKey struct {
 	Kid, Use, State string
 
 	Created time.Time
 	Since   time.Time // when it became the current key; may be zero
-	Over    time.Time // when it was retired; may be zero
 }
 
 // A Finding is the result of one check.
@@ -62,12 +61,12 @@ type Finding struct {
 	Status                     string // ok, warning, failed or skipped
 }
 
-// A settingsPage is the content of the page that shows the installation to owners.
+// A settingsPage shows owners the installation.
 type settingsPage struct {
 	Keys    []ringRow
 	Uses    []string
 	Changed []Policy // settings that differ from their defaults
-	Usual   []Policy // all others
+	Usual   []Policy // settings that equal their defaults
 	Doctor  bool
 	Faults  []fault
 }
@@ -99,7 +98,7 @@ func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 
 	for _, policy := range i.policies() {
 		switch {
-		case policy.Group == limitGroup: // on a page of their own
+		case policy.Group == limitGroup: // limits have their own page
 		case policy.Shown() == policy.Default:
 			p.Usual = append(p.Usual, policy)
 		default:

@@ -21,7 +21,7 @@ type site struct {
 	Fabric        *fabric.Fabric
 	Factors       *factor.Factors // nil if second factors are not supported
 	RequireFactor []operator.Role
-	NoCalls       bool // the server does not support calls from its clients
+	NoCalls       bool // the server carries no calls for its clients
 	PublicURL     string
 	AuthURL       string
 	Log           *slog.Logger
@@ -65,7 +65,7 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 			Now: v.now},
 	}
 	if v.operator.ID != "" {
-		o.Connect = []string{"'self'"} // for the search, which works on each page
+		o.Connect = []string{"'self'"} // for the search, which is on each page
 		if err := a.frame(v, &p.Frame); err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 type errorPage struct{ Text, RequestID string }
 
 // fail responds to an error. If the operator must sign in or confirm their identity, fail redirects
-// to the page for that. Otherwise it shows a page that describes the error and what to do about it.
+// to the page for that. Otherwise it shows a page that describes the error and a remedy.
 func (a *site) fail(v *visit, err error) {
 	switch {
 	case errors.Is(err, errSignIn):

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A snippet is code to copy, with the ids of the page's subject filled in.
+// A snippet is code for the operator to copy. It contains the ids of the page's subject.
 type snippet struct{ Title, Text string }
 
 // quoteShell quotes word for a shell. References and scopes may contain any character.
@@ -26,7 +26,7 @@ func quoteShell(word string) string {
 const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@,+"
 
 // resourceSnippets returns code that reads and changes a resource. If the resource answers calls,
-// there is also code that calls it.
+// the code also calls it.
 func (a *resourcePages) resourceSnippets(
 	v *visit, k *kinds.Kind, r fabric.Resource, addresses []fabric.Address,
 ) []snippet {
@@ -77,9 +77,9 @@ await call.start();`, a.PublicURL, v.project.ID, at.ID, at.Path(), channel)}
 }
 
 // clientSnippets returns code for an app that is registered as c. The code signs users in, or gets
-// a token for the app itself. There is no code for clients that authenticate with their own keys.
+// a token for the app itself. It returns no code for clients that authenticate with their own keys.
 func (a *clientPages) clientSnippets(c idp.Client) (all []snippet) {
-	var credentials string // for curl
+	var credentials string // command-line arguments for curl
 	switch c.AuthMethod {
 	case idp.AuthNone:
 		credentials = "-d client_id=" + c.ID

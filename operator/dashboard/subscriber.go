@@ -74,7 +74,7 @@ func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 	return append(all, forwardingInputs(s.Forwarding)...)
 }
 
-// forwardingInputs returns the inputs for where calls go.
+// forwardingInputs returns the inputs for where a subscriber's calls are forwarded.
 func forwardingInputs(f fabric.Forwarding) []input {
 	forward := func(name, label, value, hint string) input {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255,
@@ -122,7 +122,7 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 	if text := v.form.Get("ring_seconds"); text != "" && text != strconv.Itoa(s.Forwarding.RingSeconds) {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			n = -1 // refused with the bounds
+			n = -1 // an invalid number, so that the error names the bounds
 		}
 		in.Forwarding.RingSeconds = &n
 	}
@@ -142,7 +142,7 @@ func (a *subscriberPages) newSubscriber(v *visit) error {
 func (a *subscriberPages) createSubscriber(v *visit) error {
 	in := v.subscriberInput(fabric.Subscriber{})
 	if in.Email == nil {
-		in.Email = new(string) // the email is required, so a missing one is reported
+		in.Email = new(string) // an empty email is reported, because the email is required
 	}
 	s, err := a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
 	if err != nil {
@@ -279,8 +279,8 @@ func factorRowOf(f factor.Factor) factorRow {
 	return row
 }
 
-// addFactorsAndApps adds to p a subscriber's second factors and the apps that the subscriber has
-// authorized.
+// addFactorsAndApps adds a subscriber's second factors, and the apps that the subscriber has
+// authorized, to p.
 func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *subscriberPage) error {
 	ctx := v.r.Context()
 	if a.Factors != nil {
@@ -297,7 +297,7 @@ func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *su
 	return err
 }
 
-// subscriberSnippets returns code with which a backend acts on behalf of a subscriber, or calls the
+// subscriberSnippets returns code for a backend that acts on behalf of a subscriber, or calls the
 // subscriber.
 func (a *subscriberPages) subscriberSnippets(v *visit, s fabric.Subscriber, addresses []fabric.Address) []snippet {
 	reference := cmp.Or(s.Reference, s.Email)

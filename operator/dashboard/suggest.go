@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// suggestions queries the page of values that an input suggests.
+// suggestions is the query for the values that an input suggests.
 var suggestions = page.Query{Size: page.DefaultSize}
 
 // suggest adds suggestions to the inputs that refer to rows of the project.
@@ -140,8 +140,8 @@ func (a *tokenPages) clientID(v *visit, param, text string) (string, error) {
 	return only(ids, found.Next != "", param, text, "OAuth client")
 }
 
-// only returns the id that was found for a name. It returns an error if none or several were found, or
-// if there are more rows that may have the name.
+// only returns the id that was found for a name. It returns an error if there is not exactly one
+// id, or if more is set, which means that more rows may have the name.
 func only(ids []string, more bool, param, name, thing string) (string, error) {
 	switch {
 	case len(ids) > 1:
@@ -154,12 +154,12 @@ func only(ids []string, more bool, param, name, thing string) (string, error) {
 	return ids[0], nil
 }
 
-// unknownSubscriber cannot be the id of a subscriber.
+// unknownSubscriber is a text that is never the id of a subscriber.
 const unknownSubscriber = "nobody"
 
-// subscriberID returns the id of the subscriber whose id, reference or email is text. If nobody has it,
-// it returns unknownSubscriber or, if text looks like an id, text itself: calls, recordings and events
-// of a deleted subscriber can still be found by the id.
+// subscriberID returns the id of the subscriber whose id, reference or email is text. For an
+// unknown subscriber it returns unknownSubscriber or, if text looks like an id, text itself. So
+// calls, recordings and events of a deleted subscriber can still be found by its id.
 func (a *site) subscriberID(v *visit, text string) (string, error) {
 	if text == "" {
 		return "", nil
@@ -176,7 +176,7 @@ func (a *site) subscriberID(v *visit, text string) (string, error) {
 	return cmp.Or(s.ID, id), problem.IgnoreNotFound(err)
 }
 
-// offerResources turns the input for the id of a handler into a list of names of resources. If the
+// offerResources replaces the input for the id of a handler with a list of resource names. If the
 // project has too many resources for a list, the input suggests some of them.
 func (a *resourcePages) offerResources(v *visit, f *form) error {
 	in := cmp.Or(findInput(f.Inputs, "calling_handler_resource_id"), findInput(f.More, "calling_handler_resource_id"))

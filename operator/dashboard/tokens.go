@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// tokenPages serves the pages that create, inspect and revoke tokens.
+// tokenPages create, inspect and revoke tokens.
 type tokenPages struct {
 	*site
 	Clients *idp.Provider
@@ -26,7 +26,7 @@ var tokenKinds = []choice{
 		Why: "For public web pages: issues guest tokens for one address until it is revoked."},
 }
 
-// A tokensPage lists embed keys and the kinds of tokens that can be created. It also shows an
+// A tokensPage lists embed keys, and the kinds of tokens that can be created. It may also show an
 // inspected token.
 type tokensPage struct {
 	list[embedRow]
@@ -67,7 +67,7 @@ func (a *tokenPages) tokensPage(v *visit, code int, found *tokenInfo, wrong []fa
 	})
 }
 
-// pathsOf returns the paths of the addresses that the embed keys are for, by address id.
+// pathsOf maps the ids of the addresses that the embed keys are for to their paths.
 func (a *tokenPages) pathsOf(v *visit, keys []fabric.EmbedKey) (map[string]string, error) {
 	ids, paths := []string{}, make(map[string]string)
 	for _, k := range keys {

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// openUpload reads the fields of a form up to its file, which comes last. So the form token is
-// verified before any part of the file is read.
+// openUpload reads the fields of a form up to its file, which comes last. This verifies the form
+// token before any part of the file is read.
 func (a *site) openUpload(v *visit) error {
 	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
@@ -52,8 +52,8 @@ func (a *site) openUpload(v *visit) error {
 	}
 }
 
-// fieldOverhead is approximately the memory that a field needs in addition to its name and value,
-// in bytes.
+// fieldOverhead is approximately the memory in bytes that a field needs in addition to its name and
+// value.
 const fieldOverhead = 256
 
 // An uploadPage is the form that uploads a recording.

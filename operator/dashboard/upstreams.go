@@ -44,8 +44,8 @@ func (a *upstreamPages) listUpstreams(v *visit) error {
 // An upstreamForm is the form that creates or changes an upstream provider.
 type upstreamForm struct {
 	Action, Title, Button, Back string
-	Callback, LoggedOut         string // to register at the provider
-	Delete, Name                string // the URL of the form that deletes it, or ""
+	Callback, LoggedOut         string // URLs to register at the provider
+	Delete, Name                string // the URL of the form that deletes the provider, or ""
 	Form                        form
 	Faults                      []string
 }
@@ -94,7 +94,7 @@ func upstreamInputs(u idp.Upstream) []input {
 	return inputs
 }
 
-// upstreamInput returns the settings in a form. An empty secret is no change.
+// upstreamInput returns the settings in a form. An empty secret leaves the secret unchanged.
 func upstreamInput(posted url.Values) idp.UpstreamInput {
 	text := func(name string) *string {
 		value := strings.TrimSpace(posted.Get(name))

@@ -15,9 +15,9 @@ import (
 // A versionList contains the versions of a resource, for the resource's page.
 type versionList struct {
 	Document int64 // number of the current document
-	Fresh    bool  // the current document is the deployed one
+	Fresh    bool  // whether the current document is the deployed one
 	Versions []fabric.Version
-	Earlier  bool // there are more versions than shown
+	Earlier  bool // whether there are more versions than the page shows
 }
 
 // maxVersions is the maximum number of versions that a page shows.

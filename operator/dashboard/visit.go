@@ -21,10 +21,10 @@ import (
 
 const (
 	sessionCookie = "selvage-operator"
-	projectCookie = "selvage-project" // the project last visited, which is not secret
+	projectCookie = "selvage-project" // the project that was visited last, which is not secret
 )
 
-// A visit is one request and what is known about its sender.
+// A visit is one request, with the facts that are known about its sender.
 type visit struct {
 	w        http.ResponseWriter
 	r        *http.Request
@@ -35,10 +35,10 @@ type visit struct {
 	account  operator.Operator // the session's operator, even before the second factor is shown
 	operator operator.Operator // the operator of a complete session; otherwise its ID is ""
 	project  fabric.Project    // the project in the path, if any
-	form     url.Values        // of a POST
-	file     *multipart.Part   // the file of an upload, not read yet; nil if there is none
+	form     url.Values        // the fields of a POST
+	file     *multipart.Part   // the file of an upload, which has not been read yet; nil if there is no file
 	now      time.Time
-	notice   string // describes what was just done; replaces the notice that the URL selects
+	notice   string // describes the change that was just made; replaces the notice that the URL selects
 }
 
 // Errors that end a visit before its handler runs.
@@ -88,7 +88,7 @@ func (a *site) admit(v *visit) error {
 }
 
 // authorize checks the permission that a route requires, and then loads the project in the path.
-// Because of this order, a project that the operator may not see looks like a missing one.
+// Because of this order, a project that the operator may not see looks the same as a missing one.
 func (a *site) authorize(v *visit) (err error) {
 	id := v.r.PathValue("project")
 	if id == "" && v.route.may == signedIn {
@@ -124,8 +124,8 @@ func (a *site) readSession(v *visit) error {
 	return nil
 }
 
-// isComplete reports whether a session has shown the factors that its operator needs. The operator
-// may have received a role that requires a second factor after signing in.
+// isComplete reports whether a session has shown the factors that its operator needs. After signing
+// in, the operator may have received a role that requires a second factor.
 func (a *site) isComplete(s operator.Session, o operator.Operator) bool {
 	return s.Proven && (s.TwoFactors() || !a.requiresFactor(o))
 }
@@ -189,8 +189,8 @@ func (a *site) formToken(v *visit) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
-// words returns the words of the visitor's language: the one chosen in this browser, or else the
-// browser's preference.
+// words returns the words of the visitor's language: the language that was chosen in this browser,
+// or else the browser's preference.
 func (v *visit) words() *words.Words {
 	return words.Choose(web.Language(v.r), v.r.Header.Get("Accept-Language"))
 }

@@ -21,7 +21,7 @@ type webhookRow struct {
 	fabric.Webhook
 	Title, Host, About string
 	Status             status
-	Path               string // of its page
+	Path               string // path of the webhook's page
 }
 
 func (v *visit) webhookRow(w fabric.Webhook) webhookRow {
@@ -236,7 +236,7 @@ func (a *webhookPages) rotateSigningKey(v *visit) error {
 	return a.page(v, code, "Signing key", "signing_key", p)
 }
 
-// webhookAttention returns the webhooks of a project that fail.
+// webhookAttention returns the webhooks of a project whose deliveries fail.
 func (a *site) webhookAttention(v *visit) (all []attention, err error) {
 	hooks, err := a.Fabric.Webhooks.List(v.r.Context(), v.project.ID, page.Query{Size: page.DefaultSize})
 	if err != nil {

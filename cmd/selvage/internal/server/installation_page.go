@@ -55,7 +55,7 @@ func (a *App) shownKeys(ctx context.Context) (all []dashboard.RingKey, err error
 	records, err := a.Store.RingKeys(ctx)
 	for _, r := range records {
 		all = append(all, dashboard.RingKey{Kid: r.Kid, Use: string(r.Use), State: string(r.State),
-			Created: r.Created, Since: r.Activated, Over: r.Retired})
+			Created: r.Created, Since: r.Activated})
 	}
 	return all, err
 }
