@@ -74,8 +74,7 @@ func restoreTrail(t *testing.T, s *Store) {
 		DROP TABLE kept_events; DROP TABLE kept_heads`)
 }
 
-// insertRing adds a key to the ring, as a new installation does when it is started for the first
-// time.
+// insertRing adds a key to the ring, as a new installation does at its first start.
 const insertRing = `INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`
 
 // TestAuditTampering shows that verification finds any change that is made to the audit trail
@@ -162,7 +161,7 @@ func TestAuditCrowd(t *testing.T) {
 		}
 
 		var wg sync.WaitGroup
-		errs := make([]error, 50) // few enough that the last writer need not wait too long
+		errs := make([]error, 50) // few enough that the last writer does not wait too long
 		for i := range errs {
 			wg.Go(func() {
 				e := audit.Of("test.done", "", "test", "x")
@@ -188,7 +187,7 @@ func TestAuditCrowd(t *testing.T) {
 }
 
 // TestAuditTurns shows that if two processes take turns writing, each continues the chain where the
-// other stopped. A change that finds a moved end is still made only once.
+// other stopped. A change that finds that the end has moved is still made only once.
 func TestAuditTurns(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes [2]*Store
@@ -299,7 +298,7 @@ func TestAuditTamperingStays(t *testing.T) {
 				keepTrail(t, s)
 				tamper(t, s, insertRing)
 				tamper(t, s, tt.sql)
-				again, err := Open(t.Context(), c) // must not treat it as a new installation
+				again, err := Open(t.Context(), c) // must not treat the database as a new installation
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -366,8 +365,8 @@ func TestAuditOfEarlier(t *testing.T) {
 	})
 }
 
-// unbegun converts the trail to the form used before the beginning of lanes was recorded: the first event
-// is not chained to anything.
+// unbegun converts the trail to the form from before the beginning of lanes was recorded, in which
+// the first event is not chained to anything.
 func unbegun(t *testing.T, s *Store, key *audit.Key) (last string, err error) {
 	t.Helper()
 	events, err := s.ReadLane(t.Context(), 0, 0, 100)

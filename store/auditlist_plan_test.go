@@ -11,13 +11,12 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// many is the number of events that manyEvents writes. It exceeds the number that a query for two
-// pages reads.
+// many is the number of events that manyEvents writes. It is more than a query for two pages reads.
 const many = 12_000
 
 // manyEvents fills the trail. Every fortieth event has an operator as its actor. One operator has
-// created a key, which created another one, and so on, up to ten keys. Every 4,000th event is the
-// renaming of a project.
+// created a key, which created another one, and so on, up to ten keys. Every 4,000th event renames
+// a project.
 func manyEvents(t *testing.T, c Config, s *Store) {
 	t.Helper()
 	filled(t, c, s,

@@ -34,7 +34,7 @@ func newRing(t *testing.T, s *Store, name string) {
 }
 
 // moveRing removes the key ring and empties the trail. It returns the store of another process,
-// such as a command, which takes the database for a new installation.
+// such as a command, which treats the database as a new installation.
 func moveRing(t *testing.T, c Config, s *Store) *Store {
 	t.Helper()
 	tamper(t, s, `CREATE TABLE kept_ring AS SELECT * FROM ring; DELETE FROM ring; DELETE FROM audit;
@@ -49,9 +49,9 @@ func moveRing(t *testing.T, c Config, s *Store) *Store {
 
 const restoredRing = `INSERT INTO ring SELECT * FROM kept_ring; DROP TABLE kept_ring`
 
-// TestAuditBeginsWithRing shows that an attacker with access to the database cannot remove the
-// ring, have an emptied trail sealed as new, and restore the ring. This is found even if another
-// ring was used in the meantime, or keys have rotated.
+// TestAuditBeginsWithRing shows that verification detects the following attack. An attacker with
+// access to the database removes the ring, has an emptied trail sealed as a new one, and restores
+// the ring. This is detected even if another ring was used in the meantime, or keys have rotated.
 func TestAuditBeginsWithRing(t *testing.T) {
 	for name, meanwhile := range map[string]func(*testing.T, *Store){
 		"no other ring": func(*testing.T, *Store) {},
@@ -103,7 +103,7 @@ func wantRingBreak(t *testing.T, s *Store) {
 	}
 }
 
-// TestAuditBeginning shows that the beginning of a lane can be neither forged nor removed.
+// TestAuditBeginning shows that the beginning of a lane cannot be forged or removed.
 func TestAuditBeginning(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := founded(t, c)

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestSaveMove shows that a move changes only the session of a running call that this node carries, and that
-// webhooks and the audit trail learn of it.
+// TestSaveMove shows that a move changes only the session of a running call that this node carries,
+// and that it queues webhook events and is audited.
 func TestSaveMove(t *testing.T) { EachDatabase(t, testSaveMove) }
 
 func testSaveMove(t *testing.T, c Config) {

@@ -28,8 +28,8 @@ func callAt(project string, at time.Time) calls.Record {
 	}
 }
 
-// ended returns r as a call that has ended for the given cause. If it was answered, it ended a
-// minute later.
+// ended returns r as a call that ended with the given cause. If it was answered, it ended a minute
+// later.
 func ended(r calls.Record, cause calls.Cause, answered bool) calls.Record {
 	r.State, r.Cause, r.Ended = calls.Completed, cause, r.Created.Add(10*time.Second)
 	if answered {
@@ -233,7 +233,8 @@ func testDeleteProjectWithCalls(t *testing.T, c Config) {
 	}
 }
 
-// TestRecordedCallEvents shows that a recording that begins or ends during a call repeats no event.
+// TestRecordedCallEvents shows that no event is repeated if a recording begins or ends during a
+// call.
 func TestRecordedCallEvents(t *testing.T) { EachDatabase(t, testRecordedCallEvents) }
 
 func testRecordedCallEvents(t *testing.T, c Config) {

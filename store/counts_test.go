@@ -11,8 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// TestCounts shows that committed events are counted by day, that a subscriber is active once a day
-// and once a month, whichever node it signs in to, and that counts go with their project.
+// TestCounts shows that committed events are counted by day, and that counts are deleted with their
+// project. A subscriber is counted as active once a day and once a month, whichever node the
+// subscriber signs in to.
 func TestCounts(t *testing.T) { EachDatabase(t, testCounts) }
 
 func testCounts(t *testing.T, c Config) {
@@ -37,7 +38,7 @@ func testCounts(t *testing.T, c Config) {
 	refused := event("login", "s")
 	refused.Outcome = audit.Refused
 	s.tally.note(refused, at(time.April, 3))
-	s.tally.note(audit.Event{Action: "login", Outcome: audit.Done}, at(time.April, 3)) // an operator
+	s.tally.note(audit.Event{Action: "login", Outcome: audit.Done}, at(time.April, 3)) // an operator's login, which is not counted
 
 	var flushes sync.WaitGroup
 	for _, one := range []*Store{s, other} {
@@ -48,7 +49,7 @@ func testCounts(t *testing.T, c Config) {
 		})
 	}
 	flushes.Wait()
-	if err := s.FlushCounts(ctx); err != nil { // nothing is left
+	if err := s.FlushCounts(ctx); err != nil { // a second flush has nothing to write
 		t.Error(err)
 	}
 
@@ -75,7 +76,8 @@ func testCounts(t *testing.T, c Config) {
 	}
 	got := read()
 	for day, most := range map[string]int64{now: 1, "2030-03-01": 1, "2030-03-02": 1, "2030-04-02": 1} {
-		// Two nodes that write at once may count a day after a later one. They never count it twice.
+		// Two nodes that write concurrently may count a day after a later one, but never count it
+		// twice.
 		for _, of := range []fabric.Counted{fabric.CountedActive, fabric.CountedMonthly} {
 			if got[key{day, of}] > most {
 				t.Errorf("%s on %s: %d", of, day, got[key{day, of}])

@@ -38,22 +38,23 @@ func TestBreaking(t *testing.T) {
 	}
 }
 
-// expected are the parts of migrations that are not additive and were examined: a running older
+// expected lists the parts of migrations that are not additive. They were examined: a running older
 // version does not depend on them.
 var expected = []string{
-	// There is one client registration that is open at most, and an older version opens none.
+	// At most one project has open client registration, and an older version opens none.
 	"CREATE UNIQUE INDEX projects_open",
-	// An older version writes links without an issuer, which the newer one fills in at the next login.
+	// An older version writes links without an issuer. The newer version fills in the issuer at the
+	// next login.
 	"UPDATE upstream_links SET issuer", "DROP INDEX upstream_links_subject",
 	"CREATE UNIQUE INDEX upstream_links_subject",
-	// An older version never writes a media_key twice. It must not delete recordings during the update,
-	// because it would delete a file that other recordings share.
+	// An older version never writes a media_key twice. It must not delete recordings during the
+	// update, because it would delete a file that several recordings share.
 	"DROP INDEX recordings_media",
 }
 
-// TestAdditive shows that an older version can run while another node updates the schema: no
-// migration after the first takes something away that an older version uses. Somebody must examine
-// each exception, add it to expected, and say so in the changelog.
+// TestAdditive shows that an older version can run while another node updates the schema. No
+// migration after the first removes anything that an older version uses. Each exception must be
+// examined, added to expected, and described in the changelog.
 func TestAdditive(t *testing.T) {
 	newest, err := newestSchema(migrations)
 	if err != nil {
@@ -70,7 +71,7 @@ func TestAdditive(t *testing.T) {
 	}
 }
 
-// TestCheckDowngrade shows what is lost by going back to the copy from before an update.
+// TestCheckDowngrade shows which changes are lost by going back to the copy from before an update.
 func TestCheckDowngrade(t *testing.T) {
 	c := Config{URL: "sqlite:selvage.db", Dir: t.TempDir(), Audit: auditKey(t)}
 	create := func() (known int64) {

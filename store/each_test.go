@@ -110,7 +110,7 @@ var template struct {
 	url string
 }
 
-// lasting is a T without cleanup: what the first test creates with it exists until the server is
+// lasting is a T without cleanup. What the first test creates with it exists until the server is
 // stopped.
 type lasting struct{ *testing.T }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestEraseHeld shows that the erasure of a subscriber leaves a recording on hold as it is, and that
+// TestEraseHeld shows that erasing a subscriber leaves a recording on hold unchanged, and that
 // another erasure deletes it after the hold.
 func TestEraseHeld(t *testing.T) { EachDatabase(t, testEraseHeld) }
 

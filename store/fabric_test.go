@@ -54,8 +54,8 @@ func subscriber(p fabric.Project, email, reference, name string) (fabric.Subscri
 	}
 }
 
-// race calls do concurrently from many goroutines. It returns how many calls won, and the errors
-// from the others.
+// race calls do concurrently from many goroutines. It returns how many calls won, and the errors of
+// the others.
 func race(do func(i int) (bool, error)) (won int, errs []error) {
 	var mu sync.Mutex
 	var ready, done sync.WaitGroup
@@ -139,7 +139,7 @@ func testUniqueWithinProject(t *testing.T, c store.Config) {
 		}
 	}
 
-	for range 2 { // without e-mail and reference: NULLs never conflict
+	for range 2 { // without email and reference: NULLs never conflict
 		s, a := subscriber(p, "", "", newID())
 		if err := rows.CreateSubscriber(context.Background(), s, a); err != nil {
 			t.Errorf("CreateSubscriber without e-mail and reference: %v", err)
@@ -183,7 +183,7 @@ func testRotateFamily(t *testing.T, c store.Config) {
 		t.Fatalf("%d revocations after valid uses, want 0", n)
 	}
 
-	for _, generation := range []int64{1, 3, 3, 0} { // reused, which ends the family
+	for _, generation := range []int64{1, 3, 3, 0} { // generation 3 is used twice, which ends the family
 		if used, err := rows.RotateFamily(ctx, use(generation)); used || err != nil {
 			t.Errorf("RotateFamily(%d) after a second use = %v, %v, want false", generation, used, err)
 		}

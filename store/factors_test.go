@@ -19,7 +19,7 @@ import (
 var ada = factor.Owner{Kind: factor.Subscriber, ID: "s"}
 
 // once calls try fifty times concurrently. It fails unless one call succeeds and all others return
-// lost.
+// an error of the kind lost.
 func once(t *testing.T, what string, try func(i int) error, lost problem.Kind) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -56,8 +56,8 @@ func newOwner(t *testing.T, s *Store, id string) factor.Owner {
 	return factor.Owner{Kind: factor.Subscriber, ID: id}
 }
 
-// TestFirstFactorOnce shows that if many callers concurrently set up an owner's first factor, one
-// succeeds.
+// TestFirstFactorOnce shows that only one of many concurrent callers sets up an owner's first
+// factor.
 func TestFirstFactorOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

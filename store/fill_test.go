@@ -19,8 +19,9 @@ import (
 // awkward is a text that a careless encoding would change.
 const awkward = "ü \"quoted\" \\ \n\t\u2028 'x' <&> 𝄞"
 
-// fillEveryTable adds rows to every table of the schema. All columns that name other rows hold the
-// same ids, so that every reference is valid. In the last row, columns that may be NULL are.
+// fillEveryTable adds rows to every table of the schema. All columns that refer to other rows hold
+// the same ids, so that every reference is valid. In the last row, each column that may be NULL is
+// NULL.
 func fillEveryTable(t *testing.T, s *Store) (tables int) {
 	t.Helper()
 	nullable := nullableColumns(t)

@@ -95,8 +95,8 @@ func TestUseLink(t *testing.T) {
 	})
 }
 
-// TestLinkBound shows that a link becomes invalid if something to which it is bound changes: the
-// email address, the password, or the fact that it is the latest invitation.
+// TestLinkBound shows that a link becomes invalid if the email address or the password changes, or
+// if there is a newer invitation.
 func TestLinkBound(t *testing.T) {
 	eachLinkStore(t, func(s linkStore) {
 		ctx := s.t.Context()

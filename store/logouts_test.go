@@ -75,7 +75,7 @@ func testLogouts(t *testing.T, c Config) {
 	for _, e := range []struct {
 		name   string
 		do     func(sid string) error
-		others int // expected logouts for the subscriber's other login
+		others int // expected logouts for the subscriber's other login; -1 if no login ends
 	}{
 		{"EndSession", func(sid string) error {
 			return s.EndLogins(ctx, time.Now(), end(revocation.Session, sid))

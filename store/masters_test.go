@@ -18,7 +18,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// ringOf opens the key ring of a store whose master key is the one of its audit key.
+// ringOf opens the key ring of a store. Its master key is the one from which the store's audit key
+// is derived.
 func ringOf(t *testing.T, s *Store, candidates ...[]byte) *keys.Ring {
 	t.Helper()
 	ring, err := keys.Open(t.Context(), keys.Config{Store: s, Master: candidates[0],
@@ -49,8 +50,8 @@ func replaceMaster(t *testing.T, s *Store, ring *keys.Ring, next []byte, earlier
 	return s.ReplaceMaster(t.Context(), p, key)
 }
 
-// TestReplaceMaster shows that the audit trail can be verified across two rotations of the master key
-// while another process writes to it, and that no part can be changed unnoticed.
+// TestReplaceMaster shows that the audit trail can be verified across two rotations of the master
+// key while another process writes to it. No part of it can be changed unnoticed.
 func TestReplaceMaster(t *testing.T) { EachDatabase(t, testReplaceMaster) }
 
 func testReplaceMaster(t *testing.T, c Config) {
@@ -138,8 +139,8 @@ func undone(t *testing.T, s *Store, sql string, do func(*Store)) error {
 	return errors.Join(broken...)
 }
 
-// TestReplaceMasterOnce shows that of two rotations one fails, and that a process without the new key
-// changes nothing.
+// TestReplaceMasterOnce shows that only one of two concurrent rotations succeeds, and that a
+// process without the new key changes nothing.
 func TestReplaceMasterOnce(t *testing.T) { EachDatabase(t, testReplaceMasterOnce) }
 
 func testReplaceMasterOnce(t *testing.T, c Config) {
@@ -182,7 +183,8 @@ func testReplaceMasterOnce(t *testing.T, c Config) {
 	}
 }
 
-// TestReseal shows that secrets are sealed again, once, and that unreadable ones do not stop the others.
+// TestReseal shows that each secret is sealed again once, and that unreadable secrets do not stop
+// the others.
 func TestReseal(t *testing.T) { EachDatabase(t, testReseal) }
 
 func testReseal(t *testing.T, c Config) {
@@ -219,8 +221,8 @@ func testReseal(t *testing.T, c Config) {
 	}
 }
 
-// TestSealedColumns lists the columns with secrets. A new one must be added to secretColumns of package
-// server, too, or be listed here with the reason.
+// TestSealedColumns lists the columns with secrets. A new column must be added to secretColumns in
+// package server, or be listed here with the reason why not.
 func TestSealedColumns(t *testing.T) { EachDatabase(t, testSealedColumns) }
 
 func testSealedColumns(t *testing.T, c Config) {

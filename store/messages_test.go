@@ -32,7 +32,8 @@ func addPeople(t *testing.T, s *Store, names ...string) (all []chat.Party) {
 	return all
 }
 
-// between returns the conversation of two parties, as package chat names a new one.
+// between returns the conversation of two parties, with the key that package chat gives a new
+// conversation.
 func between(a, b chat.Party) chat.Conversation {
 	key := min(a.MemberID, b.MemberID) + "+" + max(a.MemberID, b.MemberID)
 	return chat.Conversation{ID: newID(), ProjectID: "p", Key: key}
@@ -115,8 +116,8 @@ func testMessages(t *testing.T, c Config) {
 
 func TestMessageOrder(t *testing.T) { EachDatabase(t, testMessageOrder) }
 
-// testMessageOrder shows that messages that are sent at the same time by nodes with different clocks
-// form one chain in the order of their ids, and that one of several requests with the same key wins.
+// testMessageOrder shows that messages that nodes with different clocks send at the same time form
+// one chain in the order of their ids. Of several requests with the same key, one wins.
 func testMessageOrder(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	people := addPeople(t, s, "ada", "bob")
@@ -156,8 +157,8 @@ func testMessageOrder(t *testing.T, c Config) {
 
 func TestRoomMessages(t *testing.T) { EachDatabase(t, testRoomMessages) }
 
-// testRoomMessages shows who is a member of a room, and that a member's list has the messages of
-// rooms and people in their order.
+// testRoomMessages shows who is a member of a room, and that a member's list contains the messages
+// of rooms and people in their order.
 func testRoomMessages(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, people := t.Context(), addPeople(t, s, "ada", "bob", "eve")
@@ -211,7 +212,8 @@ func testRoomMessages(t *testing.T, c Config) {
 
 func TestRoomLimits(t *testing.T) { EachDatabase(t, testRoomLimits) }
 
-// testRoomLimits shows that rooms and subscribers have a limited number of memberships.
+// testRoomLimits shows that the numbers of members of a room and of rooms of a subscriber are
+// limited.
 func testRoomLimits(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ada := addPeople(t, s, "ada")[0]
@@ -235,8 +237,8 @@ func testRoomLimits(t *testing.T, c Config) {
 
 func TestEraseMessages(t *testing.T) { EachDatabase(t, testEraseMessages) }
 
-// testEraseMessages shows that an erased subscriber's messages are gone, that others keep what they
-// wrote, and that a deleted subscriber can be erased later.
+// testEraseMessages shows that an erased subscriber's messages are deleted, that the messages of
+// others remain, and that a deleted subscriber can be erased later.
 func testEraseMessages(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, people := t.Context(), addPeople(t, s, "ada", "bob")
@@ -276,7 +278,8 @@ func testEraseMessages(t *testing.T, c Config) {
 
 func TestPruneMessages(t *testing.T) { EachDatabase(t, testPruneMessages) }
 
-// testPruneMessages shows that old messages are deleted, and conversations of two without new ones.
+// testPruneMessages shows that old messages are deleted, and with them the conversations between
+// two members that have no newer messages.
 func testPruneMessages(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx, people := t.Context(), addPeople(t, s, "ada", "bob", "eve")

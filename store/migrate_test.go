@@ -144,7 +144,7 @@ func killedAt(t testing.TB) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var newest int // not the number of files: versions may be left out
+	var newest int // not the number of files, because versions may be omitted
 	if _, err := fmt.Sscanf(path.Base(slices.Max(files)), "%d_", &newest); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,8 @@ func TestCollation(t *testing.T) {
 	}
 }
 
-// newestVersion returns the newest schema of this version of selvage, the oldest with which its code works.
+// newestVersion returns the newest schema version, which the code of this version of selvage
+// requires.
 func newestVersion(t *testing.T) int {
 	t.Helper()
 	newest, err := newestSchema(migrations)

@@ -26,10 +26,10 @@ func testOutboundUsage(t *testing.T, c Config) {
 	guest := through("h", time.Minute)
 	guest.From, guest.Guest, guest.Payer = calls.Party{Name: "Guest"}, "token", "token"
 	saveCalls(t, s,
-		ended(through("g", 2*time.Hour), calls.NormalClearing, true), // a minute
+		ended(through("g", 2*time.Hour), calls.NormalClearing, true), // counts one minute
 		ended(through("g", 30*time.Minute), calls.NoAnswer, false),
-		ended(through("g", 25*time.Hour), calls.NormalClearing, true), // yesterday
-		ended(other, calls.NormalClearing, true),                      // a minute of another caller
+		ended(through("g", 25*time.Hour), calls.NormalClearing, true), // does not count: it was yesterday
+		ended(other, calls.NormalClearing, true),                      // counts one minute of another caller
 		through("h", time.Minute), guest, callAt("p", now))
 
 	next := through("g", 0)
@@ -58,7 +58,7 @@ func testOutboundUsage(t *testing.T, c Config) {
 		}
 	}
 
-	// Minutes of a call in progress count, too.
+	// The minutes of a call in progress count, too.
 	talking := through("g", 10*time.Minute)
 	talking.State, talking.Answered = calls.InCall, now.Add(-5*time.Minute)
 	saveCalls(t, s, talking)
@@ -73,8 +73,7 @@ func testOutboundUsage(t *testing.T, c Config) {
 
 func TestOutboundTogether(t *testing.T) { EachDatabase(t, testOutboundTogether) }
 
-// testOutboundTogether shows that of many calls that begin at once, only as many succeed as a cap
-// permits.
+// testOutboundTogether shows that only as many concurrent calls succeed as a cap permits.
 func testOutboundTogether(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	over := errors.New("over")

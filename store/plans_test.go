@@ -45,9 +45,9 @@ const mid = 8_032
 
 func idAt(i int) string { return fmt.Sprintf("01900000-0000-7000-8000-%d", 100_000_000_000+i) }
 
-// fill creates n rows in each table. In each group of every rows, the first row belongs to project
-// one, and the others belong to another project. A quarter of project one's subscribers and
-// addresses are hidden. A sixteenth of its rows are rooms and agents.
+// fill creates n rows in each table. The first row in each group of every rows belongs to project
+// one; the others belong to another project. A quarter of project one's subscribers and addresses
+// are hidden. A sixteenth of its rows are rooms and agents.
 func fill(t testing.TB, c Config, s *Store, n, every int) {
 	t.Helper()
 	const (
@@ -90,8 +90,8 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 type lister struct {
 	name string
 	list func(s *Store, q page.Query) (next string, err error)
-	// few reports that the list is searched by a part of a name, or has few rows in total. If
-	// PostgreSQL expects few rows, it sorts them.
+	// few reports that the list is searched by a part of a name, or has few rows in total.
+	// PostgreSQL sorts rows if it expects few.
 	few bool
 }
 
@@ -310,8 +310,8 @@ func explain(t *testing.T, s *Store, q query, server bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// costly matches those steps in a plan whose cost grows with the number of rows: reading a whole
-// table or index, sorting, and collecting all rows before the first one is returned.
+// costly matches steps in a plan whose cost grows with the number of rows: reading a whole table or
+// index, sorting, and collecting all rows before the first one is returned.
 var costly = regexp.MustCompile(
 	`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)
 

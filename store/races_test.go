@@ -51,7 +51,7 @@ func end(kind, id string) revocation.Revocation {
 	return revocation.Revocation{Kind: kind, ID: id, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
-// TestLoginsAgainstEnds shows that if the logins of a subscriber are ended while new ones begin,
+// TestLoginsAgainstEnds shows that if new logins begin while the logins of a subscriber are ended,
 // the new logins are either ended or prevented.
 func TestLoginsAgainstEnds(t *testing.T) { EachDatabase(t, testLoginsAgainstEnds) }
 
@@ -103,7 +103,7 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 
 // TestRedeemAgainstEnds shows that if a code is redeemed while its login, client, consent or
 // subscriber ends, the result is a revoked grant or no grant. If the login has ended, the client
-// gets one logout if it had a grant, and none otherwise.
+// gets one logout if it had a grant, and otherwise none.
 func TestRedeemAgainstEnds(t *testing.T) { EachDatabase(t, testRedeemAgainstEnds) }
 
 func testRedeemAgainstEnds(t *testing.T, c Config) {
@@ -255,8 +255,8 @@ func testLegsAtOnce(t *testing.T, c Config) {
 	}
 }
 
-// TestUploadForOwnCall shows that an upload for a call that this installation carries does not
-// complete the recording that the installation itself makes. It becomes another recording.
+// TestUploadForOwnCall shows that an upload for a call of this installation does not complete the
+// recording that the installation makes itself. It becomes another recording.
 func TestUploadForOwnCall(t *testing.T) { EachDatabase(t, testUploadForOwnCall) }
 
 func testUploadForOwnCall(t *testing.T, c Config) {
@@ -374,7 +374,7 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 	)
 }
 
-// TestAssignAgainstDelete shows that a call is never routed to a deleted resource: if a deletion
+// TestAssignAgainstDelete shows that a call is never routed to a deleted resource. If a deletion
 // and an assignment run concurrently, one of them fails.
 func TestAssignAgainstDelete(t *testing.T) { EachDatabase(t, testAssignAgainstDelete) }
 

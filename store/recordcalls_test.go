@@ -12,7 +12,7 @@ import (
 )
 
 // TestFindRecordCalls shows that the settings of a project and its subscribers are written and read
-// together, and that those of another project are left out.
+// together, without the settings of another project.
 func TestFindRecordCalls(t *testing.T) { store.EachDatabase(t, testFindRecordCalls) }
 
 func testFindRecordCalls(t *testing.T, c store.Config) {
@@ -39,7 +39,7 @@ func testFindRecordCalls(t *testing.T, c store.Config) {
 		nil); err != nil || got.RecordCalls != on {
 		t.Errorf("UpdateSubscriber = %q, %v, want on", got.RecordCalls, err)
 	}
-	name := "Bob" // another change does not affect the setting
+	name := "Bob" // a change of another field does not affect the setting
 	if got, err := s.UpdateSubscriber(t.Context(), p.ID, bob,
 		fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, now, nil); err != nil ||
 		got.RecordCalls != fabric.RecordOff {

@@ -69,7 +69,8 @@ func testRecordingKeeping(t *testing.T, c Config) {
 	testRemoval(t, s, r, marked)
 }
 
-// testRemoval shows that a rule deletes only an unchanged recording, and that the usage outlives it.
+// testRemoval shows that a rule deletes only an unchanged recording, and that the recording's usage
+// remains.
 func testRemoval(t *testing.T, s *Store, r, marked recordings.Recording) {
 	t.Helper()
 	ctx, now := t.Context(), r.Created

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestTwinAgainstDelete shows that no recording gets the media of another one after the media may have
-// been removed, however uploads and deletions meet.
+// TestTwinAgainstDelete shows that no recording gets the media of another one after that media may
+// have been removed, in whatever order uploads and deletions happen.
 func TestTwinAgainstDelete(t *testing.T) { EachDatabase(t, testTwinAgainstDelete) }
 
 func testTwinAgainstDelete(t *testing.T, c Config) {

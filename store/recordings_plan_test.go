@@ -164,16 +164,15 @@ func testRecordingPlans(t *testing.T, c Config) {
 	}
 }
 
-// pageOfWay matches the steps with which SQLite reads the page that one branch of a union has
-// returned.
+// pageOfWay matches the steps with which SQLite reads the page that one branch of a union returned.
 var pageOfWay = regexp.MustCompile(`SCAN way\d\n?(USE TEMP B-TREE FOR ORDER BY)?`)
 
 // fewNamed matches the steps with which SQLite reads and sorts the few recordings with a word.
 var fewNamed = regexp.MustCompile(`CO-ROUTINE named\n.*\nUSE TEMP B-TREE FOR DISTINCT\nSCAN named\n` +
 	`(.*\n){1,2}USE TEMP B-TREE FOR ORDER BY`)
 
-// mayPick reports whether a plan may sort, because the filter leaves so few rows that PostgreSQL
-// prefers sorting.
+// mayPick reports whether a plan may sort because the filter leaves only a few rows, for which
+// PostgreSQL prefers sorting.
 func mayPick(c Config, name, plan string) bool {
 	return c.URL != "" && (strings.Contains(name, "call") || strings.Contains(name, "party") ||
 		strings.HasPrefix(name, "named") || name == "nobody" || name == "tag, tied") &&

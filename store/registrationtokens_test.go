@@ -96,8 +96,8 @@ func testRegisterClient(t *testing.T, c Config) {
 	}
 }
 
-// TestRegistrationRaces shows that of many concurrent registrations only as many succeed as the
-// token and the project permit.
+// TestRegistrationRaces shows that only as many concurrent registrations succeed as the token and
+// the project permit.
 func TestRegistrationRaces(t *testing.T) { EachDatabase(t, testRegistrationRaces) }
 
 func testRegistrationRaces(t *testing.T, c Config) {
@@ -160,7 +160,7 @@ func testOpenProject(t *testing.T, c Config) {
 	if !errors.Is(err, problem.Conflict) {
 		t.Errorf("opening a second project = %v, want a conflict", err)
 	}
-	permit(t, s, "b", fabric.ClientsOpen) // it already is
+	permit(t, s, "b", fabric.ClientsOpen) // registration is already open
 	permit(t, s, "b", fabric.ClientsOff)
 	permit(t, s, "c", fabric.ClientsOpen)
 }

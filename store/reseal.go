@@ -24,9 +24,9 @@ type Resealer = func(name, sealed string) (resealed string, current bool, err er
 // resealBatch is the number of rows that Reseal reads at a time.
 const resealBatch = 500
 
-// Reseal seals the secrets of a column with the newest master key, and returns how many it changed. It
-// leaves alone secrets that others change in the meantime. It also skips those that cannot be opened,
-// and returns their errors at the end.
+// Reseal seals the secrets of a column with the newest master key, and returns how many it changed.
+// It leaves secrets unchanged that other processes change in the meantime. It skips secrets that
+// cannot be opened, and returns their errors at the end.
 func (s *Ring) Reseal(ctx context.Context, c SecretColumn, reseal Resealer) (changed int, err error) {
 	after := make([]string, len(c.Key))
 	var errs []error
@@ -84,7 +84,7 @@ func (s *Ring) sealedRows(ctx context.Context, c SecretColumn, after []string) (
 	}, query, args...)
 }
 
-// putSealed replaces the secret of a row, unless others have changed it since it was read.
+// putSealed replaces the secret of a row, unless it has changed since it was read.
 func (s *Ring) putSealed(ctx context.Context, c SecretColumn, r sealedRow, text string) error {
 	query := fmt.Sprintf(`UPDATE "%s" SET "%s" = $1 WHERE "%s" = $2`, c.Table, c.Column, c.Column)
 	args := []any{text, r.sealed}

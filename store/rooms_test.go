@@ -89,8 +89,8 @@ func testRoomSessions(t *testing.T, c Config) {
 	}
 }
 
-// askOfRoom requests a change of a session's recordings and then its end. It shows that the node
-// gets the former once, and the latter as long as the session runs.
+// askOfRoom requests a change of a session's recordings, and then the end of the session. It shows
+// that the node gets the first request once, and the second one as long as the session runs.
 func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 	t.Helper()
 	ctx := t.Context()
@@ -115,8 +115,9 @@ func askOfRoom(t *testing.T, s *Store, r calls.RoomSession) {
 	}
 }
 
-// moveRoom makes another node take a session over, and returns the session. It shows that the node
-// gets the running calls of the members, and that the first node can no longer change the session.
+// moveRoom makes another node take over a session, and returns the session. It shows that the new
+// node gets the running calls of the members, and that the first node can no longer change the
+// session.
 func moveRoom(t *testing.T, s *Store, r calls.RoomSession) calls.RoomSession {
 	t.Helper()
 	ctx := t.Context()

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestMalformedText shows that if one of the databases would refuse a text, both do.
+// TestMalformedText shows that both databases refuse a text that either of them would refuse.
 func TestMalformedText(t *testing.T) { store.EachDatabase(t, testMalformedText) }
 
 func testMalformedText(t *testing.T, c store.Config) {

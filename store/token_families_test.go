@@ -44,7 +44,7 @@ func newFamilies(t *testing.T, c store.Config) families {
 	use(f.first, ada.ID, 0, f.now)
 	use(f.second, ada.ID, 0, f.now)
 	use(f.first, ada.ID, 1, f.now.Add(time.Minute))
-	use(newID(), "", 0, f.now)      // a guest's
+	use(newID(), "", 0, f.now)      // of a guest
 	use(newID(), newID(), 0, f.now) // of another subscriber
 	return f
 }

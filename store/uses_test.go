@@ -15,8 +15,8 @@ import (
 
 func TestMarkUsed(t *testing.T) { EachDatabase(t, testMarkUsed) }
 
-// testMarkUsed shows that something can be used only once. It can be used again only after it has
-// expired and was deleted by a sweep.
+// testMarkUsed shows that a value can be used only once. It can be used again only after it has
+// expired and a sweep has deleted it.
 func testMarkUsed(t *testing.T, c Config) {
 	s, _, ahead := grantRows(t, c)
 	refusal := errors.New("used before")
@@ -42,7 +42,7 @@ func testMarkUsed(t *testing.T, c Config) {
 		t.Errorf("%d of 50 callers stored a use, want 1", won.Load())
 	}
 
-	// Those who lost have stored nothing else.
+	// The callers that lost have stored nothing else.
 	stored := 0
 	for i := range 50 {
 		if was, err := s.WasUsed(t.Context(), strconv.Itoa(i)); err != nil {
@@ -76,8 +76,8 @@ func testMarkUsed(t *testing.T, c Config) {
 
 func TestRedeemCodeUses(t *testing.T) { EachDatabase(t, testRedeemCodeUses) }
 
-// testRedeemCodeUses shows that the uses of a request and its grant are stored together or not at
-// all.
+// testRedeemCodeUses shows that the uses of a request and its grant are either stored together or
+// not at all.
 func testRedeemCodeUses(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	signIn(t, s, g)
@@ -191,8 +191,8 @@ func testMarkedSessions(t *testing.T, c Config) {
 
 func TestRotateGrantUses(t *testing.T) { EachDatabase(t, testRotateGrantUses) }
 
-// testRotateGrantUses shows that the uses of a request and its new refresh token are stored together
-// or not at all.
+// testRotateGrantUses shows that the uses of a request and its new refresh token are either stored
+// together or not at all.
 func testRotateGrantUses(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	signIn(t, s, g)

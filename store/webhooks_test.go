@@ -224,7 +224,7 @@ func testWoken(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 		during()
-		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil { // this renews the lease
+		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil { // renews the lease
 			t.Fatal(err)
 		}
 		if err := q.ReleaseReceiver(ctx, w.ID, "a", now, 9, rests); err != nil {
@@ -275,7 +275,7 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 
 	held := newWebhook(t, s, crowded.ID, fabric.AnyEvent)
 	for range 20 {
-		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // not held yet
+		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // the new webhook was never held
 	}
 
 	change(t, s, crowded)
