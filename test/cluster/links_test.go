@@ -27,6 +27,7 @@ type disturbance struct {
 	toxic   string
 	noticed func()
 	without []kind // operations that succeed meanwhile
+	storm   bool   // many clients wait for its end
 	long    bool   // only in a release's run
 }
 
@@ -54,7 +55,7 @@ func TestLinks(t *testing.T) {
 		{what: "Redis is slow", of: redis, toxic: slow, noticed: onFallback, without: every},
 		{what: "Redis is cut off", of: redis, toxic: cut, noticed: onFallback, without: every, long: true},
 		{what: "Redis does not answer", of: redis, toxic: halfOpen, noticed: onFallback, without: every},
-		{what: "PostgreSQL is cut off", of: postgres, toxic: cut, noticed: notReady},
+		{what: "PostgreSQL is cut off", of: postgres, toxic: cut, noticed: notReady, storm: true},
 		{what: "PostgreSQL does not answer", of: postgres, toxic: halfOpen, noticed: notReady},
 		{what: "answers of PostgreSQL are lost", of: postgres, toxic: truncated, noticed: failing(changes),
 			without: []kind{logins, changes}},
@@ -77,8 +78,17 @@ func TestLinks(t *testing.T) {
 			l.timeLogins()
 		}
 
+		var waiting *storm
+		if d.storm {
+			waiting = newStorm(l)
+			waiting.begins(t)
+		}
+
 		began := time.Now()
 		d.of.mend()
+		if d.storm {
+			waiting.ends(t)
+		}
 		fallback(t, n, "0")
 		l.works(every...)
 		within(t, "after "+d.what, time.Since(began), 10*time.Second)

@@ -78,7 +78,8 @@ func newLoad(t *testing.T, n *harness.Nodes) *load {
 	for i := range 2 {
 		l.repeat(func(n int) { l.logIn(n%2 == i) })
 	}
-	l.repeat(l.write)
+	l.repeat(l.change)
+	l.repeat(l.upload)
 	l.repeat(l.read)
 	l.works(logins, changes, uploads, downloads)
 	return l
@@ -172,22 +173,27 @@ func (l *load) ask(it *login, clients int, in history.Use, do func() (harness.To
 	return answer
 }
 
-// write creates a subscriber, stores a recording, and revokes a login.
-func (l *load) write(n int) {
+// upload stores a recording.
+func (l *load) upload(n int) {
 	p := l.client.Project
-	name := fmt.Sprintf("written%d@example.com", n)
-	var made struct{ ID, Sid string }
-	if l.acknowledged(changes, "POST", "/api/fabric/resources/subscribers", &made, 201, p.Basic(),
-		harness.JSON(map[string]string{"email": name, "password": "fathom-lantern-" + name})) {
-		l.mu.Lock()
-		l.subscribers = append(l.subscribers, made.ID)
-		l.mu.Unlock()
-	}
-
+	var made struct{ Sid string }
 	wav := harness.Tone(800+n, 20)
 	if l.acknowledged(uploads, "POST", p.LaML("/Recordings"), &made, 201, p.Basic(), harness.Body("audio/wav", wav)) {
 		l.mu.Lock()
 		l.recordings[made.Sid] = sha256.Sum256(wav)
+		l.mu.Unlock()
+	}
+}
+
+// change creates a subscriber, and revokes a login.
+func (l *load) change(n int) {
+	p := l.client.Project
+	name := fmt.Sprintf("written%d@example.com", n)
+	var made struct{ ID string }
+	if l.acknowledged(changes, "POST", "/api/fabric/resources/subscribers", &made, 201, p.Basic(),
+		harness.JSON(map[string]string{"email": name, "password": "fathom-lantern-" + name})) {
+		l.mu.Lock()
+		l.subscribers = append(l.subscribers, made.ID)
 		l.mu.Unlock()
 	}
 

@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A storm is many clients that want to sign in during an outage. Each tries again about a second
+// after each refusal, as Retry-After asks.
+type storm struct {
+	clients int
+	work    sync.WaitGroup
+	refused atomic.Int64 // attempts
+	waiting atomic.Int64 // clients that were refused at least once
+	failed  atomic.Int64 // clients that gave up
+}
+
+// newStorm starts the clients. They give up after a while.
+func newStorm(l *load) *storm {
+	s := &storm{clients: 200}
+	if long() {
+		s.clients = 5000
+	}
+	for range s.clients {
+		s.work.Go(func() {
+			if !s.signIn(l) {
+				s.failed.Add(1)
+			}
+		})
+	}
+	return s
+}
+
+// signIn tries to sign in until it succeeds, and reports whether it has.
+func (s *storm) signIn(l *load) bool {
+	deadline := time.Now().Add(2 * patience)
+	for first := true; time.Now().Before(deadline); first = false {
+		f := l.client.NewFlow(scope)
+		code, err := f.QuickCode(l.cookies)
+		if err == nil {
+			_, err = f.QuickRedeem(code)
+		}
+		if err == nil {
+			return true
+		}
+		s.refused.Add(1)
+		if first {
+			s.waiting.Add(1)
+		}
+		<-time.After(time.Second + rand.N(time.Second))
+	}
+	return false
+}
+
+// begins waits until every client was refused.
+func (s *storm) begins(t *testing.T) {
+	t.Helper()
+	harness.Eventually(t, patience, "all clients to be refused", func() error {
+		if n := s.waiting.Load(); n < int64(s.clients) {
+			return fmt.Errorf("%d of %d were", n, s.clients)
+		}
+		return nil
+	})
+}
+
+// ends waits until every client has signed in.
+func (s *storm) ends(t *testing.T) {
+	t.Helper()
+	s.work.Wait()
+	t.Logf("%d clients signed in after %d refusals", s.clients, s.refused.Load())
+	if n := s.failed.Load(); n > 0 {
+		t.Errorf("%d of %d clients could not sign in after the outage", n, s.clients)
+	}
+}
