@@ -1,0 +1,128 @@
+package faults
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// aborts returns how many requests of each kind are aborted.
+func aborts() int {
+	if os.Getenv("LONG") == "1" {
+		return 20000
+	}
+	return 200
+}
+
+// TestAbortedRequests aborts uploads, downloads, sign-ins and token requests by closing their
+// connections. Afterwards the server has as many goroutines, files and connections as before.
+func TestAbortedRequests(t *testing.T) {
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256")
+	_, b := c.SignIn(t, p.NewSubscriber(t), "openid")
+	long := p.Upload(t, harness.Tone(4<<20, 20)) // more than sockets buffer
+
+	upload := request(t, s, "POST", p.LaML("/Recordings"), p.Basic(),
+		harness.Body("audio/wav", harness.Tone(8000, 20)))
+	download := request(t, s, "GET", p.LaML("/Recordings/"+long+".wav"), p.Basic())
+	kinds := map[string]func() error{
+		"upload":   func() error { return abort(s, upload[:len(upload)/2], 0) },
+		"download": func() error { return abort(s, download, 1000) },
+		"sign-in": func() error {
+			path := "/login/oauth/authorize?" + c.NewFlow("openid").Query.Encode()
+			return abort(s, request(t, s, "GET", path, b.Cookies()), 0)
+		},
+		"token": func() error {
+			form := c.NewFlow("openid").Form("unknown")
+			return abort(s, request(t, s, "POST", "/oauth/token", c.Authenticated(form)...), 0)
+		},
+	}
+	abortAll := func(n int) {
+		for name, do := range kinds {
+			for range n {
+				if err := do(); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+
+	abortAll(50) // fills the pools
+	before := map[string]float64{}
+	for _, name := range kept {
+		before[name] = metric(t, s, name)
+	}
+	abortAll(aborts())
+
+	for _, name := range kept {
+		most := before[name] + 20 // a tenth of the requests of one kind
+		harness.Eventually(t, time.Minute, name+" to be as before", func() error {
+			if now := metric(t, s, name); now > most {
+				return fmt.Errorf("it is %v, and was %v before", now, before[name])
+			}
+			return nil
+		})
+	}
+}
+
+// kept are metrics that do not grow with the number of requests.
+var kept = []string{"go_goroutines", "process_open_fds", `selvage_database_connections_open{holds="rows"}`}
+
+// metric returns the value of a metric.
+func metric(t *testing.T, s *harness.Server, name string) float64 {
+	t.Helper()
+	for line := range strings.Lines(string(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body)) {
+		if text, ok := strings.CutPrefix(line, name+" "); ok {
+			value, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("there is no metric %s", name)
+	return 0
+}
+
+// request returns the bytes of a request.
+func request(t *testing.T, s *harness.Server, method, path string, opts ...harness.Option) []byte {
+	t.Helper()
+	r, err := http.NewRequest(method, s.HTTP+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range opts {
+		o(r)
+	}
+	var raw bytes.Buffer
+	if err := r.Write(&raw); err != nil {
+		t.Fatal(err)
+	}
+	return raw.Bytes()
+}
+
+// abort sends the bytes of a request on a connection of its own, reads some bytes of the answer, and
+// closes the connection.
+func abort(s *harness.Server, raw []byte, read int64) error {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Write(raw); err != nil {
+		return err
+	}
+	_, err = io.CopyN(io.Discard, bufio.NewReader(conn), read)
+	return err
+}
