@@ -10,10 +10,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SaveTransfer writes the result of a transfer. If the call has ended, nothing is written. If another node
-// has taken over the call, the error is [calls.ErrTaken].
+// SaveTransfer writes the result of a transfer. If the call has ended, SaveTransfer writes nothing.
+// If another node has taken over the call, the error is [calls.ErrTaken].
 //
-// If the callee has become the caller, it is named as in the row, because it may have been erased.
+// A callee that becomes the caller is named as in the row, because it may have been erased.
 func (s *Calls) SaveTransfer(ctx context.Context, r calls.Record, t calls.Transfer) error {
 	return s.change(ctx, transferEvent(r, t), func(tx tx) error {
 		set := `gateway = $3, lines = $4, outbound_from = $5, payer = CASE WHEN $3 = '' THEN '' ELSE payer END`

@@ -42,7 +42,7 @@ func testSaveTransfer(t *testing.T, c Config) {
 		t.Errorf("the usage of a call of two hours that was transferred ten minutes ago is %+v, %v", u, err)
 	}
 
-	// A transfer that failed changes only what the call costs.
+	// A failed transfer changes only the cost of the call.
 	failed := talks
 	failed.To.Name = "not written"
 	nobody := calls.Transfer{By: talks.To, Cause: calls.UserBusy, Refusal: "a rule"}

@@ -32,7 +32,7 @@ func addPeople(t *testing.T, s *Store, names ...string) (all []chat.Party) {
 	return all
 }
 
-// between returns the conversation of two parties, with the key that package chat gives a new
+// between returns the conversation of two parties, with the same key as in package chat.
 // conversation.
 func between(a, b chat.Party) chat.Conversation {
 	key := min(a.MemberID, b.MemberID) + "+" + max(a.MemberID, b.MemberID)

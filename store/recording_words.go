@@ -10,10 +10,10 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// wordsOf returns the words of a recording for its row, each between two spaces.
+// wordsOf returns the words of a recording as its row stores them: each between two spaces.
 func wordsOf(m recordings.Metadata) string { return " " + strings.Join(append(m.Words(), ""), " ") }
 
-// addWords writes the rows by which a recording is found by its words.
+// addWords writes the index rows by which a recording is found by its words.
 func (t tx) addWords(ctx context.Context, projectID, id string, words []string) error {
 	if len(words) == 0 {
 		return nil
@@ -32,7 +32,7 @@ func (t tx) addWords(ctx context.Context, projectID, id string, words []string) 
 	return nil
 }
 
-// replaceWords writes the words of a recording that may have others already.
+// replaceWords replaces the words of a recording, which may already have some.
 func (t tx) replaceWords(ctx context.Context, r recordings.Recording) error {
 	err := t.Later(ctx, `UPDATE recordings SET words = $2 WHERE id = $1`, r.ID, wordsOf(r.Metadata))
 	if err != nil {
@@ -47,8 +47,9 @@ func (t tx) replaceWords(ctx context.Context, r recordings.Recording) error {
 // indexBatch is how many older recordings IndexRecordings updates in one transaction.
 const indexBatch = 200
 
-// IndexRecordings writes the tails and the words of recordings that were stored before these columns
-// existed. It updates few recordings per transaction, so that other changes do not wait long.
+// IndexRecordings writes the tails and the words of recordings that were stored before these
+// columns existed. It updates few recordings per transaction, so that other changes do not wait
+// long.
 func (s *Recordings) IndexRecordings(ctx context.Context) error {
 	for {
 		all, err := recordingTable.gather(ctx, s.read(), `WHERE words IS NULL ORDER BY id LIMIT $1`, indexBatch)
@@ -80,20 +81,20 @@ func (s *Recordings) IndexRecordings(ctx context.Context) error {
 	}
 }
 
-// Limits of a search by words.
+// Limits on a search by words.
 const (
-	maxSearched = 8    // words of one search
-	fewWords    = 2000 // index entries that a search reads and sorts
+	maxSearched = 8    // maximum number of words in one search
+	fewWords    = 2000 // maximum number of index entries that a search reads and sorts
 )
 
-// A wordSearch is how a listing finds recordings by words.
+// A wordSearch describes how a listing finds recordings by words.
 type wordSearch struct {
 	begins []string // beginnings of words, the rarest first
-	few    bool     // few recordings have the first one
-	whole  bool     // the first one is the only word with this beginning
+	few    bool     // few recordings have a word with the first beginning
+	whole  bool     // the first beginning stands for only one word
 }
 
-// wordsFor returns how to find recordings by the name of a filter.
+// wordsFor returns the search for recordings by the name in a filter.
 func (s *Recordings) wordsFor(ctx context.Context, f recordings.Filter) (ws wordSearch, err error) {
 	if f.Name == "" {
 		return ws, nil
@@ -134,7 +135,7 @@ func (s *Recordings) wordsFor(ctx context.Context, f recordings.Filter) (ws word
 	return ws, nil
 }
 
-// few reports whether a filter has a condition with an index that leaves few recordings.
+// few reports whether a filter has an indexed condition that leaves few recordings.
 func few(f recordings.Filter) bool {
 	return f.Party != "" || f.CallSid != "" || f.ConferenceSid != ""
 }
@@ -145,8 +146,9 @@ func (ws wordSearch) drives(f recordings.Filter) bool {
 	return len(ws.begins) > 0 && f.CallBegins == "" && !few(f) && (ws.few || ws.whole && plain)
 }
 
-// byWords restricts a listing to recordings with words. If few recordings have a word, or the filter
-// has no other condition, it reads these recordings; otherwise it checks recordings page by page.
+// byWords restricts a listing to recordings with the words. If few recordings have a word, or the
+// filter has no other condition, the listing reads these recordings. Otherwise it checks recordings
+// page by page.
 func (ws wordSearch) byWords(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	others := ws.begins
 	if ws.drives(f) {
