@@ -38,7 +38,7 @@ func (w *world) create(t *testing.T, email string, roles ...operator.Membership)
 
 var owner = operator.Membership{Role: operator.Owner}
 
-// TestRoles shows the permissions of each role, in its project and in others.
+// TestRoles shows the permissions of each role, in its own project and in others.
 func TestRoles(t *testing.T) {
 	may := func(roles ...operator.Membership) string {
 		var is []string

@@ -58,7 +58,7 @@ func TestAuditExplains(t *testing.T) {
 }
 
 // TestAuditNames shows that events name their actor and target in words. A target that was deleted,
-// belongs to another project or is of an unknown kind is named by its kind.
+// belongs to another project or is of an unknown kind is described by its kind.
 func TestAuditNames(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -71,8 +71,8 @@ func TestAuditNames(t *testing.T) {
 		ctx, w.two.ID, fabric.APIKeyInput{Name: &gone, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 
-	// Record an event by an API key, one about a key of another project, one about an entity of an
-	// unknown kind, and one about a deleted subscriber.
+	// Record an event by an API key, an event about a key of another project, an event about an
+	// entity of an unknown kind, and an event about a deleted subscriber.
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "recording", "").By(audit.APIKey, k.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "api_key", other.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("thing.of_before", w.one.ID, "thing_of_before", "an-id")))

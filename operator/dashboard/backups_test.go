@@ -64,8 +64,8 @@ func (v *vault) backups() *dashboard.Backups {
 	}
 }
 
-// TestBackupPages shows that owners who confirmed their identity create backups, that they check them,
-// and that the page shows the running job and the result of the last one.
+// TestBackupPages shows that owners can create and check backups after they confirm their identity.
+// The page shows the running job and the result of the last one.
 func TestBackupPages(t *testing.T) {
 	var v vault
 	w := newWorldOf(&world{TB: t, backups: v.backups()})
@@ -120,8 +120,8 @@ func TestBackupPages(t *testing.T) {
 	}
 }
 
-// TestNoBackups shows that a server without a backup directory creates no backup, and says where to
-// set one.
+// TestNoBackups shows that a server without a backup directory creates no backup, and says how to
+// set a directory.
 func TestNoBackups(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

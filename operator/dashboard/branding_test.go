@@ -105,8 +105,8 @@ func TestBrandingFaults(t *testing.T) {
 	}
 }
 
-// TestChosenLogo shows that the preview has the logo that was chosen, and that the form keeps it, through a
-// preview and an error, until it is saved.
+// TestChosenLogo shows that the preview contains the chosen logo. The form keeps the logo through a
+// preview and an error until it is saved.
 func TestChosenLogo(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -162,7 +162,7 @@ func TestBranding(t *testing.T) {
 }
 
 // TestBrandingConflict shows that saving an outdated form writes only the fields changed in it. A
-// field that somebody else has changed as well is reported.
+// field that another operator has changed, too, is reported.
 func TestBrandingConflict(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -272,8 +272,8 @@ func TestManyLiveCalls(t *testing.T) {
 	}
 }
 
-// TestFollowCalls shows that the list of calls and the page of a running call learn when
-// the call ends.
+// TestFollowCalls shows that the list of calls and the page of a running call are notified when the
+// call ends.
 func TestFollowCalls(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -34,8 +34,8 @@ func (b browser) app() (code func() string, recovery string) {
 	return code, recovery
 }
 
-// TestConfirmByFactor shows that sensitive actions require the second factor again, so that a stolen
-// session and password do not suffice. Wrong codes appear in the audit trail.
+// TestConfirmByFactor shows that sensitive actions require the second factor again, so that a
+// stolen session and password are not enough. Wrong codes appear in the audit trail.
 func TestConfirmByFactor(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -69,7 +69,7 @@ func TestConfirmByFactor(t *testing.T) {
 		b.get(keys).leadsTo(t, page1)
 	}
 
-	// The code is still unused, since it came with a wrong password.
+	// The code is still unused, since it was sent with a wrong password.
 	before := b.cookie()
 	confirm(good, used).leadsTo(t, keys)
 	if b.cookie() == before {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// shown returns the fields that a browser sends for a form that nobody edited.
+// shown returns the fields that a browser sends for an unedited form.
 func (b browser) shown(page string) url.Values {
 	b.Helper()
 	return url.Values{"seen": {b.marks(page)}}
@@ -23,8 +23,8 @@ func (b browser) marks(page string) string {
 }
 
 // TestFormsDoNotOverwrite shows that saving a form writes only the fields changed in it, and does
-// not overwrite changes made by somebody else in the meantime. If both changed a field, the form
-// reports the conflict and keeps what was typed.
+// not overwrite changes that another operator made in the meantime. If both changed a field, the
+// form reports the conflict and keeps what was typed.
 func TestFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -45,7 +45,7 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 		edit[name] = values
 	}
 
-	// Somebody else changes other fields; both changes are kept.
+	// Another operator changes other fields; both changes are kept.
 	must(t, w.idp.Clients.Change(t.Context(), c.ID, func(c *idp.Client) {
 		c.RedirectURIs, c.FirstParty, c.Scopes = []string{"https://new.example/cb"}, true, []string{"openid"}
 	}))
@@ -102,7 +102,7 @@ func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	edit, ruled := b.shown(one+"/edit"), b.shown(rules+"/edit")
 	edit.Set("email", mail)
 
-	// Somebody else changes the subscriber and the rules.
+	// Another operator changes the subscriber and the rules.
 	_, err = w.fabric.Subscribers.Update(t.Context(), w.one.ID, s.ID,
 		fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &first, Country: &city}})
 	must(t, err)

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// TestFinder shows that the box of a list finds rows by any of their parts, that filters stay in the
-// URL and are unfolded while they are set, and that the file of a list has the rows of its search.
+// TestFinder shows that the search box of a list finds rows by any of their parts. Filters stay in
+// the URL and are unfolded while they are set. The exported file contains the rows of the search.
 func TestFinder(t *testing.T) {
 	w := newWorld(t)
 	mail, other := "ada@example.com", "=1+1@example.com"
@@ -66,7 +66,8 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// TestBulk shows that a change of several rows is asked about first, and then changes exactly these.
+// TestBulk shows that a change of several rows requires a confirmation, and then changes exactly
+// these rows.
 func TestBulk(t *testing.T) {
 	w := newWorld(t)
 	ctx, base := context.Background(), "/dashboard/projects/"+w.one.ID
@@ -125,8 +126,8 @@ func TestBulk(t *testing.T) {
 	}
 }
 
-// TestKindForm shows that the form of a kind begins with the fields that it names, and unfolds the
-// others if one of them is wrong.
+// TestKindForm shows that the form of a kind begins with the fields that the kind names, and
+// unfolds the others if one of them has an error.
 func TestKindForm(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})

@@ -35,7 +35,7 @@ func (a answer) find(t testing.TB, expression string) string {
 	return html.UnescapeString(m[1])
 }
 
-// secret returns the secret of an authenticator app that a page shows.
+// secret returns the secret of an authenticator app that is shown on a page.
 func (a answer) secret(t testing.TB) string {
 	t.Helper()
 	return strings.ReplaceAll(a.find(t, `id="totp-secret">([A-Z2-7 ]+)<`), " ", "")
@@ -61,7 +61,7 @@ func TestSetupLink(t *testing.T) {
 			strings.Contains(a.body, "ann@example.com"))
 	}
 
-	// The link is used up, and nothing is accessible without a second factor.
+	// The link is used up, and no other page is accessible without a second factor.
 	b.post(setup, "/dashboard/setup", setupForm(token)).leadsTo(t, "/dashboard/factor")
 	if a := w.browser().get(setup); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the link again: %s, want 404", a.Status)
@@ -103,7 +103,7 @@ func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery s
 }
 
 // TestFirstOperator shows that the first operator sets up a second factor if the installation
-// requires one. At the next sign-in, the password alone gives access to nothing, and cannot set up
+// requires one. At the next sign-in, the password alone opens no page, and cannot be used to set up
 // another app.
 func TestFirstOperator(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)

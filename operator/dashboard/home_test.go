@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestHome shows that the home page begins with what needs attention, the next step and charts that
-// can be read as a table, and that viewers see no step that they may not take.
+// TestHome shows that the home page begins with the matters that need attention, the next step, and
+// charts that can be read as a table. Viewers see no step that they may not take.
 func TestHome(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})
@@ -51,7 +51,7 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// TestProjectSettings shows that a project is renamed and deleted on the page of its settings.
+// TestProjectSettings shows that a project can be renamed and deleted on its settings page.
 func TestProjectSettings(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.operator("boss@example.com", operator.Membership{Role: operator.Owner})

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestLanguage shows that the dashboard speaks the browser's language, that the language chosen in it
-// wins, and that names which somebody chose are never translated.
+// TestLanguage shows that the dashboard uses the browser's language, unless another language was
+// chosen in that browser. Names that people chose are never translated.
 func TestLanguage(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -59,7 +59,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestFaultsInGerman shows that a form says what is wrong in the reader's language.
+// TestFaultsInGerman shows that a form describes errors in the reader's language.
 func TestFaultsInGerman(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

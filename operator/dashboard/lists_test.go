@@ -38,8 +38,8 @@ func (w *world) room(name string) fabric.Resource {
 	return r
 }
 
-// TestLists shows that the lists of keys, clients, operators and resources are searched by any part
-// of a name, that their filters stay in the URL, and that the file of a list has the rows of its
+// TestLists shows that the lists of keys, clients, operators and resources can be searched by any
+// part of a name. Their filters stay in the URL, and the exported file contains the rows of the
 // search.
 func TestLists(t *testing.T) {
 	w := newWorld(t)
@@ -67,7 +67,7 @@ func TestLists(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 	for _, tt := range []struct {
 		path, query string
-		rows        string // the names of the found rows
+		rows        string // names of the found rows
 	}{
 		{base + "/keys", "", "Billing backend, Nightly export"},
 		{base + "/keys", "q=BACK", "Billing backend"},
@@ -108,7 +108,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// namesIn returns the column of a file that names the rows.
+// namesIn returns the column of a file that contains the names of the rows.
 func namesIn(rows [][]string) (all []string) {
 	column := 1
 	for i, title := range rows[0] {
@@ -122,8 +122,8 @@ func namesIn(rows [][]string) (all []string) {
 	return all
 }
 
-// TestBulkLists shows that the selected keys, clients, resources and operators are changed only after
-// a question, that rows of another project are left alone, and that viewers cannot do it.
+// TestBulkLists shows that the selected keys, clients, resources and operators are changed only
+// after a confirmation. Rows of another project are not changed, and viewers cannot change any.
 func TestBulkLists(t *testing.T) {
 	w := newWorld(t)
 	ctx, base := t.Context(), "/dashboard/projects/"+w.one.ID

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// mailing returns two mails, one of which was given up. Emails reach only example.com. It records
-// test emails and the ids of retried mails in w.
+// mailing returns two emails, one of which was given up. Emails can be sent only to example.com.
+// The recipients of test emails and the ids of retried emails are recorded in w.
 func (w *world) mailing() *dashboard.Mailing {
 	return &dashboard.Mailing{
 		State: func(context.Context) (dashboard.MailState, error) {
@@ -51,8 +51,8 @@ func (w *world) mailing() *dashboard.Mailing {
 	}
 }
 
-// TestMailPages shows that owners see the mails, send them again, and send test mails after they
-// confirmed their identity.
+// TestMailPages shows that owners can see the emails, send them again, and, after they confirm
+// their identity, send test emails.
 func TestMailPages(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -97,7 +97,8 @@ func TestMailPages(t *testing.T) {
 	}
 }
 
-// TestOwnName shows that operators change their own name, and that a wrong name is kept in the form.
+// TestOwnName shows that operators can change their own name, and that the form keeps an invalid
+// name.
 func TestOwnName(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})

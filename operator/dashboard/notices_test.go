@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// newMail returns the mail that an operator has received since the last call, oldest first. It fails
-// the test if a message contains a link.
+// newMail returns the emails that an operator has received since the last call, oldest first. It
+// fails the test if a message contains a link.
 func (w *world) newMail(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
 	w.Helper()
 	found, err := w.rows.ListLetters(w.Context(), "", firstPage)
@@ -34,8 +34,8 @@ func (w *world) newMail(email string, seen map[string]bool) (kinds []mail.Kind, 
 	return kinds, drafts
 }
 
-// TestOperatorsAreNotified shows that operators get mail about changes to the access to their
-// accounts, and that owners get mail about new owners.
+// TestOperatorsAreNotified shows that operators get emails about changes to the access to their
+// accounts, and that owners get emails about new owners.
 func TestOperatorsAreNotified(t *testing.T) {
 	w := newWorld(t)
 	seen := make(map[string]bool)

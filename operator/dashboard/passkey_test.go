@@ -48,7 +48,7 @@ func (b browser) passkey() *factortest.Authenticator {
 	return key
 }
 
-// show presents a passkey to a page that asks for one. more holds further form fields in pairs.
+// show presents a passkey to a page that requests one. more holds additional form fields in pairs.
 func (b browser) show(key *factortest.Authenticator, page, path string, more ...string) answer {
 	b.Helper()
 	options, form := b.get(page).asked(b.TB)
@@ -109,7 +109,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 		t.Errorf("after the confirmation: %s", a.Status)
 	}
 
-	// With an authenticator app as well, either can be used.
+	// If there is also an authenticator app, either can be used.
 	code, _ := second.app()
 	third := w.browser()
 	third.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
@@ -276,7 +276,7 @@ func TestEnrolByPasskey(t *testing.T) {
 		t.Errorf("after the set-up: %s", a.Status)
 	}
 
-	// With only the password, nobody can add a second passkey.
+	// The password alone is not enough to add a second passkey.
 	other := w.browser()
 	other.signIn("ann@example.com")
 	other.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")

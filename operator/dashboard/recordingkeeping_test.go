@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestRetentionOfSubscriber shows that a retention rule names its subscriber by email, that the preview counts,
-// and that the form keeps what was typed when it names nobody.
+// TestRetentionOfSubscriber shows that a retention rule names its subscriber by email, and that the
+// preview counts recordings. If the subscriber is unknown, the form keeps what was typed.
 func TestRetentionOfSubscriber(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -13,8 +13,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestRegistrationTokenPage shows that an operator permits registrations, creates an initial access
-// token, sees it once, sees the client that it registers with its origin, and revokes the token.
+// TestRegistrationTokenPage shows that an operator can permit registrations and create an initial
+// access token. The token is shown once. A client that registers with it is shown with its origin.
+// The token can be revoked.
 func TestRegistrationTokenPage(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -64,7 +65,7 @@ func TestRegistrationTokenPage(t *testing.T) {
 	}
 }
 
-// TestOpenRule shows that a second project cannot be open, and that the form says why.
+// TestOpenRule shows that a second project cannot be open, and that the form explains why.
 func TestOpenRule(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// TestEndpointPassword shows that the page of a new SIP endpoint has its password once, that the
-// button replaces it, and that other kinds have no such button.
+// TestEndpointPassword shows that the page of a new SIP endpoint shows its password once, that the
+// button replaces the password, and that other kinds have no such button.
 func TestEndpointPassword(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

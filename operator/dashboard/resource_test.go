@@ -69,7 +69,7 @@ func TestResourceForms(t *testing.T) {
 	for _, k := range kinds.Builtin().All() {
 		posted, want := typed(t, k)
 		at := base + "/kinds/" + k.Path
-		if posted.Has("calling_handler_resource_id") { // the example names a resource that does not exist
+		if posted.Has("calling_handler_resource_id") { // the example names a missing resource
 			posted.Del("calling_handler_resource_id")
 			posted.Del("call_handler")
 		}

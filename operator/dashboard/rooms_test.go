@@ -26,8 +26,8 @@ func (w *world) openRoom() (calls.RoomSession, calls.Record) {
 	})
 }
 
-// TestRoomPage shows that the page of a room session lists its members, with buttons for operators
-// with write access, and that viewers see no buttons.
+// TestRoomPage shows that the page of a room session lists its members. Operators with write access
+// see buttons; viewers see none.
 func TestRoomPage(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -124,7 +124,7 @@ func TestRoomChanges(t *testing.T) {
 	}
 }
 
-// TestFollowRoom shows that the page of a room session learns when a member is muted.
+// TestFollowRoom shows that the page of a room session is notified when a member is muted.
 func TestFollowRoom(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -52,8 +52,8 @@ func (w *world) makeToken(b browser, base string) (valid func() bool) {
 }
 
 // TestSecretsOfOperator shows that an operator's page lists the secrets that the operator has seen.
-// They stay valid unless they are revoked with the operator. Secrets that others have seen cannot
-// be revoked there.
+// They stay valid unless they are revoked when the operator is deleted. Secrets that others have
+// seen cannot be revoked there.
 func TestSecretsOfOperator(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)

@@ -144,8 +144,8 @@ func TestExportAndErase(t *testing.T) {
 	}
 }
 
-// TestSubscriberForwarding shows that the form sets where a subscriber's calls go, and that the page
-// shows it.
+// TestSubscriberForwarding shows that the form sets where a subscriber's calls are forwarded, and
+// that the page shows this.
 func TestSubscriberForwarding(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -234,8 +234,8 @@ func TestLeakedKey(t *testing.T) {
 	}
 }
 
-// TestNamesForIDs shows that forms and filters take the names of clients, addresses and subscribers
-// instead of their ids, and refuse names that several have.
+// TestNamesForIDs shows that forms and filters accept the names of clients, addresses and
+// subscribers instead of their ids, and refuse ambiguous names.
 func TestNamesForIDs(t *testing.T) {
 	p := newTokenPages(t)
 	shop := p.w.client(p.w.one.ID, "Corner shop", idp.SPA)
@@ -304,8 +304,8 @@ func TestNamesForIDs(t *testing.T) {
 	}
 }
 
-// TestTooManyNames shows that a name is refused if more clients contain it than are looked at, because
-// others may have the same name.
+// TestTooManyNames shows that a name is refused if more clients contain it than are read, because
+// an unread client may have the same name.
 func TestTooManyNames(t *testing.T) {
 	p := newTokenPages(t)
 	p.w.client(p.w.one.ID, "shop", idp.SPA)

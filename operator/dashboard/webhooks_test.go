@@ -43,7 +43,7 @@ func TestWebhookPages(t *testing.T) {
 		t.Errorf("the webhook is %+v", hook)
 	}
 
-	// A test event can be looked at, and is queued again on request.
+	// A test event can be inspected, and is queued again on request.
 	tested := b.post(one, one+"/test", nil)
 	sent, err := w.fabric.Deliveries.List(ctx, w.one.ID, hook.ID, "", page.Query{Size: 10})
 	must(t, err)
@@ -60,7 +60,7 @@ func TestWebhookPages(t *testing.T) {
 		t.Error("the list of dead deliveries has one that is pending")
 	}
 
-	// Another operator's change of the name survives a change of the URL.
+	// Changing the URL keeps another operator's change of the name.
 	seen := strings.ReplaceAll(b.get(one+"/edit").find(t, `name="seen" value="([^"]*)"`), "&amp;", "&")
 	theirs := "Theirs"
 	_, err = w.fabric.Webhooks.Update(ctx, w.one.ID, hook.ID, fabric.WebhookInput{Name: &theirs})
@@ -110,7 +110,7 @@ func TestSigningKeyPage(t *testing.T) {
 	if !strings.Contains(rotated.body, keys.NextSecret) || !strings.Contains(rotated.body, keys.CurrentSecret) {
 		t.Errorf("the page lacks a key: %s", rotated.Status)
 	}
-	for _, overlap := range []string{"day", "year"} { // one is pending; unknown
+	for _, overlap := range []string{"day", "year"} { // a rotation is pending; the overlap is unknown
 		form := url.Values{"overlap": {overlap}}
 		if got := b.post(all+"/webhooks", all+"/signing-key/rotate", form); got.StatusCode != 422 {
 			t.Errorf("rotating again with overlap %s: %s", overlap, got.Status)
