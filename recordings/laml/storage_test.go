@@ -28,20 +28,28 @@ func sealed(s blob.Store) blob.Store {
 	return blob.NewSealed(s, true, func() [][sha256.Size]byte { return [][sha256.Size]byte{secret} })
 }
 
-// TestCorpusEverywhere shows that each file of the corpus gets the same responses wherever media is
-// kept: to its upload in three ways, and to requests for each format and for ranges.
-func TestCorpusEverywhere(t *testing.T) {
-	files, err := os.ReadDir(filepath.Join("..", "testdata"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := newServer(t, ingesting(new(atomic.Bool)))
-	others := map[string]*server{
+// everywhere returns a server for each place where media can be kept.
+func everywhere(t *testing.T) map[string]*server {
+	t.Helper()
+	return map[string]*server{
+		"a directory": newServer(t, ingesting(new(atomic.Bool))),
 		"an encrypted directory": newServer(t, ingesting(new(atomic.Bool)),
 			keptIn(sealed(storetest.Media(t, filepath.Join(t.TempDir(), "media"))))),
 		"a bucket":            newServer(t, ingesting(new(atomic.Bool)), keptIn(storetest.Bucket(t))),
 		"an encrypted bucket": newServer(t, ingesting(new(atomic.Bool)), keptIn(sealed(storetest.Bucket(t)))),
 	}
+}
+
+// TestCorpusEverywhere shows that each file of the corpus gets the same responses wherever media is
+// kept: to its upload in four ways, and to requests for each format and for ranges.
+func TestCorpusEverywhere(t *testing.T) {
+	files, err := os.ReadDir(filepath.Join("..", "testdata"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	others := everywhere(t)
+	plain := others["a directory"]
+	delete(others, "a directory")
 
 	for _, f := range files {
 		if filepath.Ext(f.Name()) == ".json" || f.IsDir() {
@@ -50,6 +58,10 @@ func TestCorpusEverywhere(t *testing.T) {
 		want := plain.storeInAllWays(t, f.Name())
 		for where, s := range others {
 			got := s.storeInAllWays(t, f.Name())
+			if len(got) != len(want) {
+				t.Errorf("%s in %s has %d responses, want %d", f.Name(), where, len(got), len(want))
+				continue
+			}
 			for i := range want {
 				if got[i].StatusCode != want[i].StatusCode || !bytes.Equal(got[i].body, want[i].body) {
 					t.Errorf("%s in %s, response %d: %d with %d bytes, want %d with %d", f.Name(), where, i,
@@ -60,7 +72,7 @@ func TestCorpusEverywhere(t *testing.T) {
 	}
 }
 
-// storeInAllWays uploads a file in three ways, and returns the responses to requests for its media. The
+// storeInAllWays stores a file in four ways, and returns the responses to requests for its media. The
 // responses to uploads have no bodies, since these have Sids and times.
 func (s *server) storeInAllWays(t *testing.T, name string) (all []answer) {
 	t.Helper()
@@ -70,18 +82,36 @@ func (s *server) storeInAllWays(t *testing.T, name string) (all []answer) {
 		s.do(t, "POST", s.path("/Recordings?CallSid=raw-"+typed), s.basic, body("", file),
 			header("X-Recording-File-Name", name)),
 		s.do(t, "PUT", "/ingest/"+ingestKey+"/"+url.PathEscape(name)+"?CallSid=put-"+typed, body("", file)),
+		s.do(t, "POST", "/ingest/"+ingestKey+"/?CallSid=form-"+typed,
+			form(t, part{"ngfile", name, "application/octet-stream", string(file)})),
 	} {
 		all = append(all, answer{Response: a.Response})
-		if a.StatusCode != http.StatusCreated {
-			continue
+		if a.StatusCode == http.StatusCreated {
+			all = append(all, s.mediaOf(t, read[struct{ Sid string }](t, a).Sid)...)
 		}
-		media := s.path("/Recordings/" + read[struct{ Sid string }](t, a).Sid)
-		all = append(all, s.do(t, "GET", media+".wav"), s.do(t, "GET", media+".mp3"),
-			s.do(t, "GET", media+".wav?Original=true"),
-			s.do(t, "GET", media+".wav", header("Range", "bytes=40-99")),
-			s.do(t, "GET", media+".mp3", header("Range", "bytes=-100")))
 	}
-	return all
+
+	rec, _, err := s.rules.Ingest(t.Context(), recordings.Upload{ProjectID: s.project, Body: bytes.NewReader(file),
+		Hints: []string{name}, Imported: true, Describe: func() (recordings.Description, error) {
+			return recordings.Description{Path: "/var/spool/" + name}, nil
+		}})
+	if err != nil {
+		return append(all, answer{Response: new(http.Response), body: []byte(err.Error())})
+	}
+	return append(all, s.mediaOf(t, rec.Sid)...)
+}
+
+// mediaOf returns the responses to requests for the media of a recording.
+func (s *server) mediaOf(t *testing.T, sid string) []answer {
+	t.Helper()
+	media := s.path("/Recordings/" + sid)
+	return []answer{
+		s.do(t, "GET", media+".wav"),
+		s.do(t, "GET", media+".mp3"),
+		s.do(t, "GET", media+".wav?Original=true"),
+		s.do(t, "GET", media+".wav", header("Range", "bytes=40-99")),
+		s.do(t, "GET", media+".mp3", header("Range", "bytes=-100")),
+	}
 }
 
 // TestNeverShort shows that media that cannot be read whole is never sent as if it were whole: the
