@@ -25,6 +25,9 @@ type BucketConfig struct {
 	Name     string  // name of the bucket, which must exist
 	Prefix   string  // prefix of all objects, without a slash at the end; may be ""
 	Region   string  // region of the bucket; "" means that the store is asked
+	// Public is the scheme and host at which clients reach the store. If it is empty, they use
+	// Endpoint.
+	Public url.URL
 
 	// AccessKey and SecretKey are the credentials. If both are "", they come from the environment,
 	// as for other programs (AWS_ACCESS_KEY_ID), or from the role of the machine.
@@ -47,6 +50,7 @@ type BucketConfig struct {
 // files have in a [Dir].
 type Bucket struct {
 	client   minio.Core
+	public   minio.Core // for links; never sends a request
 	name     string
 	prefix   string
 	spool    *os.Root
@@ -77,12 +81,16 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 	} else {
 		creds = credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.IAM{}})
 	}
-	client, err := minio.NewCore(c.Endpoint.Host, &minio.Options{Creds: creds, Secure: c.Endpoint.Scheme == "https",
-		Region: c.Region, MaxRetries: maxRetries})
+	client, err := newClient(c.Endpoint, creds, c.Region)
 	if err != nil {
-		return nil, fmt.Errorf("opening bucket: %w", err)
+		return nil, err
 	}
-	client.SetAppInfo("selvage", "1")
+	public := client
+	if c.Public.Host != "" {
+		if public, err = newClient(c.Public, creds, c.Region); err != nil {
+			return nil, err
+		}
+	}
 
 	if err := os.MkdirAll(c.Spool, 0o700); err != nil {
 		return nil, fmt.Errorf("creating directory for uploads: %w", err)
@@ -91,7 +99,8 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening directory for uploads: %w", err)
 	}
-	b := &Bucket{client: *client, name: c.Name, prefix: c.Prefix, spool: spool, known: make(map[string]sums)}
+	b := &Bucket{client: *client, public: *public, name: c.Name, prefix: c.Prefix, spool: spool,
+		known: make(map[string]sums)}
 	if c.Cache == "" {
 		return b, nil
 	}
@@ -99,6 +108,16 @@ func OpenBucket(c BucketConfig) (*Bucket, error) {
 		return nil, errors.Join(err, spool.Close())
 	}
 	return b, nil
+}
+
+func newClient(endpoint url.URL, creds *credentials.Credentials, region string) (*minio.Core, error) {
+	client, err := minio.NewCore(endpoint.Host, &minio.Options{Creds: creds, Secure: endpoint.Scheme == "https",
+		Region: region, MaxRetries: maxRetries})
+	if err != nil {
+		return nil, fmt.Errorf("opening bucket: %w", err)
+	}
+	client.SetAppInfo("selvage", "1")
+	return client, nil
 }
 
 // Close closes the bucket. It waits for copies that are being made.
@@ -194,7 +213,7 @@ func (b *Bucket) Link(key string, valid time.Duration, h map[string]string) (str
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), requestTime)
 	defer cancel()
-	u, err := b.client.PresignedGetObject(ctx, b.name, b.object(name), valid, query)
+	u, err := b.public.PresignedGetObject(ctx, b.name, b.object(name), valid, query)
 	if err != nil {
 		return "", fmt.Errorf("linking to blob: %w", storeError(err))
 	}

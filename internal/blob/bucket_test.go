@@ -8,9 +8,12 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path"
+	"strings"
 	"testing"
 	"time"
 
@@ -318,6 +321,51 @@ func TestBucketLink(t *testing.T) {
 	got, err := io.ReadAll(res.Body)
 	if err != nil || !bytes.Equal(got, want) || res.Header.Get("Content-Type") != "audio/x-wav" {
 		t.Errorf("the link answers %s with %q: %d bytes, %v", res.Status, res.Header.Get("Content-Type"), len(got), err)
+	}
+}
+
+// TestBucketLinkInPublic shows that a link has the address at which clients reach the store, and that its
+// signature covers this address.
+func TestBucketLinkInPublic(t *testing.T) {
+	s, name := servers.S3(t)
+	endpoint, err := url.Parse(s.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(endpoint)
+		r.Out.Host = r.In.Host
+	}})
+	t.Cleanup(proxy.Close)
+	public, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := OpenBucket(BucketConfig{Endpoint: *endpoint, Public: *public, Name: name, Region: "us-east-1",
+		AccessKey: s.Access, SecretKey: s.Secret, Spool: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+
+	key, want := newKey(t), content(1000)
+	if err := b.Put(key, storing(want), keeping(true, nil)); err != nil {
+		t.Fatal(err)
+	}
+	link, err := b.Link(key, time.Minute, nil)
+	if err != nil || !strings.HasPrefix(link, proxy.URL+"/"+name+"/") {
+		t.Fatalf("Link = %q, %v, want one of %s", link, err, proxy.URL)
+	}
+	for at, status := range map[string]int{link: 200, strings.Replace(link, proxy.URL, s.Endpoint, 1): 403} {
+		res, err := http.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(res.Body)
+		_ = res.Body.Close()
+		if res.StatusCode != status || err != nil || status == 200 && !bytes.Equal(got, want) {
+			t.Errorf("%s answers %s with %d bytes, %v, want %d", at, res.Status, len(got), err, status)
+		}
 	}
 }
 

@@ -276,6 +276,16 @@ func (c Config) checkBucket(from Origins) error {
 	if (c.S3.AccessKey == "") != (c.S3.SecretKey == "") {
 		reject("s3.secret_key", "needs s3.access_key: set both or neither")
 	}
+	if c.S3.PublicURL != "" {
+		place, err := c.Media.Bucket()
+		switch {
+		case c.S3.Serve != ServeRedirect:
+			reject("s3.public_url", "needs s3.serve to be redirect: otherwise clients do not reach the store")
+		case err == nil && place.Region == "":
+			reject("s3.public_url", "needs the region in media, such as s3://BUCKET?region=us-east-1: "+
+				"this server cannot ask for it there")
+		}
+	}
 	if c.S3.Serve == ServeRedirect && c.Recordings.Encrypt {
 		reject("s3.serve", "needs recordings.encrypt to be off: the object store cannot decrypt files")
 	}

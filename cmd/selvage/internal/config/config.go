@@ -253,6 +253,9 @@ type Config struct {
 		// (to a URL of the store that is valid for ten minutes) or cache (through this server,
 		// which keeps copies).
 		Serve bucketServing `key:"serve" default:"stream"`
+		// Scheme and host of the URLs with redirect, if clients reach the store at another address
+		// than this server (default: the endpoint in media).
+		PublicURL BaseURL `key:"public_url"`
 		// Maximum size of all copies with cache, in the folder media-cache of the data directory.
 		CacheSize size `key:"cache_size" default:"1GiB"`
 	} `key:"s3"`

@@ -4,6 +4,8 @@ package mediastore
 
 import (
 	"crypto/sha256"
+	"fmt"
+	"net/url"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/internal/blob"
@@ -45,12 +47,17 @@ func openBucket(c config.Config) (*blob.Bucket, error) {
 	if err != nil {
 		return nil, err
 	}
+	public, err := url.Parse(string(c.S3.PublicURL))
+	if err != nil {
+		return nil, fmt.Errorf("reading s3.public_url: %w", err)
+	}
 	cache := ""
 	if c.S3.Serve == config.ServeCache {
 		cache = c.CacheDir()
 	}
 	return blob.OpenBucket(blob.BucketConfig{
 		Endpoint: place.Endpoint, Name: place.Name, Prefix: place.Prefix, Region: place.Region,
+		Public:    *public,
 		AccessKey: c.S3.AccessKey, SecretKey: c.S3.SecretKey,
 		Spool: c.SpoolDir(), Cache: cache, CacheSize: int64(c.S3.CacheSize),
 	})
