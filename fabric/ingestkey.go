@@ -26,7 +26,8 @@ type IngestKeyStore interface {
 	CreateIngestKey(ctx context.Context, k IngestKey, by *Rights) error
 	FindIngestKey(ctx context.Context, projectID, id string) (IngestKey, error)
 	FindIngestKeyByHash(ctx context.Context, hash string) (IngestKey, error)
-	ListIngestKeys(ctx context.Context, projectID string, q page.Query) (page.Page[IngestKey], error)
+	// ListIngestKeys lists the keys that contain each word of text in their name, prefix or id.
+	ListIngestKeys(ctx context.Context, projectID, text string, q page.Query) (page.Page[IngestKey], error)
 	// RevokeIngestKey revokes a key. A key that is already revoked is left unchanged.
 	RevokeIngestKey(ctx context.Context, projectID, id string, at time.Time) error
 	// TouchIngestKey records that a key was used.
@@ -86,7 +87,13 @@ func (ks *IngestKeys) Find(ctx context.Context, projectID, id string) (IngestKey
 
 // List returns a page of a project's ingest keys, revoked ones included.
 func (ks *IngestKeys) List(ctx context.Context, projectID string, q page.Query) (page.Page[IngestKey], error) {
-	return ks.store.ListIngestKeys(ctx, projectID, q)
+	return ks.store.ListIngestKeys(ctx, projectID, "", q)
+}
+
+// Search returns a page of a project's keys that contain each word of text in their
+// name, prefix or id.
+func (ks *IngestKeys) Search(ctx context.Context, projectID, text string, q page.Query) (page.Page[IngestKey], error) {
+	return ks.store.ListIngestKeys(ctx, projectID, text, q)
 }
 
 // Authenticate returns the key with this secret. If the key is unknown, revoked or expired, it

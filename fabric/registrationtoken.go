@@ -25,7 +25,10 @@ type RegistrationTokenStore interface {
 	// problem.Unauthenticated if the caller no longer has the rights in by.
 	CreateRegistrationToken(ctx context.Context, k RegistrationToken, by *Rights) error
 	FindRegistrationTokenByHash(ctx context.Context, hash string) (RegistrationToken, error)
-	ListRegistrationTokens(ctx context.Context, projectID string, q page.Query) (page.Page[RegistrationToken], error)
+	// ListRegistrationTokens lists the tokens that contain each word of text in their name, prefix or id.
+	ListRegistrationTokens(
+		ctx context.Context, projectID, text string, q page.Query,
+	) (page.Page[RegistrationToken], error)
 	// RevokeRegistrationToken revokes a token. A token that is already revoked is left unchanged.
 	RevokeRegistrationToken(ctx context.Context, projectID, id string, at time.Time) error
 }
@@ -117,7 +120,15 @@ func (in RegistrationTokenInput) check(now time.Time) error {
 func (ts *RegistrationTokens) List(
 	ctx context.Context, projectID string, q page.Query,
 ) (page.Page[RegistrationToken], error) {
-	return ts.store.ListRegistrationTokens(ctx, projectID, q)
+	return ts.store.ListRegistrationTokens(ctx, projectID, "", q)
+}
+
+// Search returns a page of a project's tokens that contain each word of text in their
+// name, prefix or id.
+func (ts *RegistrationTokens) Search(
+	ctx context.Context, projectID, text string, q page.Query,
+) (page.Page[RegistrationToken], error) {
+	return ts.store.ListRegistrationTokens(ctx, projectID, text, q)
 }
 
 // Authenticate returns the token with this secret. If the token is unknown, revoked, expired or

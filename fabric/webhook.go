@@ -23,7 +23,8 @@ type WebhookStore interface {
 	// CreateWebhook returns problem.Invalid if the project already has most webhooks.
 	CreateWebhook(ctx context.Context, w Webhook, most int) error
 	FindWebhook(ctx context.Context, projectID, id string) (Webhook, error)
-	ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error)
+	// ListWebhooks lists the webhooks that contain each word of text in their name, URL or id.
+	ListWebhooks(ctx context.Context, projectID, text string, q page.Query) (page.Page[Webhook], error)
 	// UpdateWebhook writes a webhook. old is the Updated time that the caller has read. If the
 	// stored time differs, UpdateWebhook returns problem.Conflict.
 	UpdateWebhook(ctx context.Context, w Webhook, old time.Time) error
@@ -141,7 +142,13 @@ func (ws *Webhooks) Find(ctx context.Context, projectID, id string) (Webhook, er
 
 // List returns a page of a project's webhooks.
 func (ws *Webhooks) List(ctx context.Context, projectID string, q page.Query) (page.Page[Webhook], error) {
-	return ws.store.ListWebhooks(ctx, projectID, q)
+	return ws.store.ListWebhooks(ctx, projectID, "", q)
+}
+
+// Search returns a page of a project's webhooks that contain each word of text in their
+// name, URL or id.
+func (ws *Webhooks) Search(ctx context.Context, projectID, text string, q page.Query) (page.Page[Webhook], error) {
+	return ws.store.ListWebhooks(ctx, projectID, text, q)
 }
 
 // Update changes the fields that are set. Queued deliveries are sent to the new URL. Enabling a

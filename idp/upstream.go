@@ -88,7 +88,9 @@ type UpstreamStore interface {
 	// CreateUpstream returns problem.Conflict if the project has one of the same name.
 	CreateUpstream(ctx context.Context, u Upstream) error
 	FindUpstream(ctx context.Context, projectID, id string) (Upstream, error)
-	ListUpstreams(ctx context.Context, projectID string, q page.Query) (page.Page[Upstream], error)
+	// ListUpstreams lists the providers that contain each word of text in their name, issuer, client
+	// id or id.
+	ListUpstreams(ctx context.Context, projectID, text string, q page.Query) (page.Page[Upstream], error)
 	// UpdateUpstream writes an upstream provider. old is the Updated time that the caller has read.
 	// UpdateUpstream returns problem.Conflict if the stored time differs, or if the project has
 	// another provider of the same name.
@@ -283,7 +285,13 @@ func (us *Upstreams) Find(ctx context.Context, projectID, id string) (Upstream, 
 
 // List returns a page of a project's upstream providers, in the order of creation.
 func (us *Upstreams) List(ctx context.Context, projectID string, q page.Query) (page.Page[Upstream], error) {
-	return us.store.ListUpstreams(ctx, projectID, q)
+	return us.store.ListUpstreams(ctx, projectID, "", q)
+}
+
+// Search returns a page of a project's upstream providers that contain each word of text in their
+// name, issuer, client id or id.
+func (us *Upstreams) Search(ctx context.Context, projectID, text string, q page.Query) (page.Page[Upstream], error) {
+	return us.store.ListUpstreams(ctx, projectID, text, q)
 }
 
 // Update changes the fields that are set.
@@ -329,7 +337,7 @@ const maxOffered = 20
 // a cache.
 func (us *Upstreams) Offered(ctx context.Context, projectID string) ([]Upstream, error) {
 	return us.offered.Load(projectID, func() ([]Upstream, error) {
-		some, err := us.store.ListUpstreams(ctx, projectID, page.Query{Size: maxOffered})
+		some, err := us.store.ListUpstreams(ctx, projectID, "", page.Query{Size: maxOffered})
 		if err != nil {
 			return nil, fmt.Errorf("listing upstream providers: %w", err)
 		}

@@ -42,10 +42,11 @@ func (s *Keys) FindIngestKeyByHash(ctx context.Context, hash string) (fabric.Ing
 
 // ListIngestKeys returns a page of a project's keys.
 func (s *Keys) ListIngestKeys(
-	ctx context.Context, projectID string, q page.Query,
+	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[fabric.IngestKey], error) {
 	l := ingestKeyTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
+	l.checks = containing(`name || ' ' || prefix || ' ' || id`, text)
 	return l.page(ctx, s.read(), q)
 }
 

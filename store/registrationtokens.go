@@ -40,10 +40,11 @@ func (s *Keys) FindRegistrationTokenByHash(ctx context.Context, hash string) (fa
 
 // ListRegistrationTokens returns a page of a project's tokens.
 func (s *Keys) ListRegistrationTokens(
-	ctx context.Context, projectID string, q page.Query,
+	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[fabric.RegistrationToken], error) {
 	l := registrationTokenTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
+	l.checks = containing(`name || ' ' || prefix || ' ' || id`, text)
 	return l.page(ctx, s.read(), q)
 }
 

@@ -87,7 +87,7 @@ func testRegisterClient(t *testing.T, c Config) {
 	}
 	refused("a revoked token", other.ID)
 
-	found, err := s.ListRegistrationTokens(ctx, "p", page.Query{Size: 10})
+	found, err := s.ListRegistrationTokens(ctx, "p", "", page.Query{Size: 10})
 	if err != nil || len(found.Items) != 2 || found.Items[0].Uses != 2 || found.Items[1].Uses != 1 {
 		t.Errorf("the tokens are %+v, %v", found.Items, err)
 	}

@@ -49,10 +49,11 @@ func (s *Upstreams) FindUpstream(ctx context.Context, projectID, id string) (idp
 
 // ListUpstreams returns a page of a project's upstream providers.
 func (s *Upstreams) ListUpstreams(
-	ctx context.Context, projectID string, q page.Query,
+	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[idp.Upstream], error) {
 	l := upstreamTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
+	l.checks = containing(`name || ' ' || issuer || ' ' || client_id || ' ' || id`, text)
 	return l.page(ctx, s.read(), q)
 }
 

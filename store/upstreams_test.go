@@ -75,7 +75,7 @@ func testUpstreams(t *testing.T, c store.Config) {
 	check("deleting again", s.DeleteUpstream(ctx, p.ID, u.ID), problem.NotFound)
 	_, err = s.FindUpstreamLink(ctx, u.ID, u.Issuer, "1")
 	check("the link of a deleted provider", err, problem.NotFound)
-	if all, err := s.ListUpstreams(ctx, p.ID, page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
+	if all, err := s.ListUpstreams(ctx, p.ID, "", page.Query{Size: 10}); err != nil || len(all.Items) != 1 {
 		t.Errorf("the list is %v, %v", all.Items, err)
 	}
 }

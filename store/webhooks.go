@@ -82,10 +82,11 @@ func (s *Webhooks) FindWebhook(ctx context.Context, projectID, id string) (fabri
 
 // ListWebhooks returns a page of a project's webhooks.
 func (s *Webhooks) ListWebhooks(
-	ctx context.Context, projectID string, q page.Query,
+	ctx context.Context, projectID, text string, q page.Query,
 ) (page.Page[fabric.Webhook], error) {
 	l := webhookTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
+	l.checks = containing(`name || ' ' || url || ' ' || id`, text)
 	return l.page(ctx, s.read(), q)
 }
 

@@ -77,6 +77,10 @@ func TestBackupPages(t *testing.T) {
 			t.Errorf("the page does not contain %s", want)
 		}
 	}
+	const refusing = `id="new-backup" type="submit" disabled>`
+	if strings.Contains(body, refusing) {
+		t.Error("the button is disabled although no job runs")
+	}
 	if strings.Contains(body, `id="job"`) {
 		t.Error("the page shows a job before the first one")
 	}
@@ -92,7 +96,7 @@ func TestBackupPages(t *testing.T) {
 	v.set(dashboard.BackupJob{Began: began, Files: 12345})
 	a := b.post(backupsPage, backupsPage, nil)
 	if a.StatusCode != http.StatusConflict || !strings.Contains(a.body, "Files so far: 12,345.") ||
-		!strings.Contains(a.body, "wait until that has ended") || !strings.Contains(a.body, "disabled") {
+		!strings.Contains(a.body, "wait until that has ended") || !strings.Contains(a.body, refusing) {
 		t.Errorf("a second job returned %s", a.Status)
 	}
 	live := b.follow(strings.ReplaceAll(between(a.body, `data-live="`, `"`), "&amp;", "&"))

@@ -32,7 +32,7 @@ func (v *visit) ingestKeyRow(k fabric.IngestKey) ingestKeyRow {
 
 // An ingestKeysPage lists ingest keys, and has a form that creates one.
 type ingestKeysPage struct {
-	list[ingestKeyRow]
+	foundList[ingestKeyRow]
 	Made   string // URL that contains the key that was just created
 	Name   string
 	Faults []string
@@ -44,11 +44,12 @@ func (a *ingestKeyPages) listIngestKeys(v *visit) error {
 }
 
 func (a *ingestKeyPages) ingestKeysPage(v *visit, code int, p ingestKeysPage) error {
-	found, err := a.Fabric.IngestKeys.List(v.r.Context(), v.project.ID, v.query())
+	f := v.finder("Name or id", "fs1", "")
+	found, err := a.Fabric.IngestKeys.Search(v.r.Context(), v.project.ID, f.Query, v.query())
 	if err != nil {
 		return err
 	}
-	p.list = listOf(v, found, v.ingestKeyRow)
+	p.foundList = foundList[ingestKeyRow]{listOf(v, found, v.ingestKeyRow), f}
 	return a.page(v, code, "Ingest keys", "ingest_keys", p)
 }
 

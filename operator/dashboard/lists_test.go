@@ -200,3 +200,38 @@ func TestBulkLists(t *testing.T) {
 		t.Errorf("usable keys of the other project: %d, want 1", len(found.Items))
 	}
 }
+
+// TestShortLists shows that the lists of ingest keys, initial access tokens, webhooks and upstream
+// providers have a search box, which finds any part of a name or of a URL.
+func TestShortLists(t *testing.T) {
+	w := newWorld(t)
+	ctx := t.Context()
+	for _, name := range []string{"fs1 Berlin", "Partner 100%"} {
+		_, _, err := w.fabric.IngestKeys.Create(ctx, w.one.ID, name, nil)
+		must(t, err)
+		_, _, err = w.fabric.RegistrationTokens.Create(ctx, w.one.ID, fabric.RegistrationTokenInput{Name: name}, nil)
+		must(t, err)
+		to := "https://" + strings.ToLower(name[:3]) + ".example.com/events"
+		_, err = w.fabric.Webhooks.Create(ctx, w.one.ID, fabric.WebhookInput{Name: &name, URL: &to})
+		must(t, err)
+		client := "selvage"
+		_, err = w.idp.Upstreams.Create(ctx, w.one.ID, idp.UpstreamInput{Name: &name, Issuer: &to, ClientID: &client})
+		must(t, err)
+	}
+	_, b := w.operator("boss@example.com", ofAll)
+
+	for _, list := range []string{"ingest-keys", "registration-tokens", "webhooks", "upstreams"} {
+		for query, rows := range map[string]string{"": "both", "q=BERLIN+fs1": "fs1 Berlin", "q=0%25": "Partner 100%",
+			"q=nobody": ""} {
+			body := b.get("/dashboard/projects/" + w.one.ID + "/" + list + "?" + query).body
+			for _, name := range []string{"fs1 Berlin", "Partner 100%"} {
+				if got := strings.Contains(body, "<bdi>"+name+"</bdi>"); got != (rows == name || rows == "both") {
+					t.Errorf("%s?%s shows %q: %v", list, query, name, got)
+				}
+			}
+			if rows == "" && !strings.Contains(body, "matches the search.") {
+				t.Errorf("%s?%s does not say that nothing matches", list, query)
+			}
+		}
+	}
+}

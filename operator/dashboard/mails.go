@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -61,8 +62,31 @@ var letterStates = []struct {
 	{"kept", status{"", "Kept here"}}, {"dead", status{"bad", "Given up"}},
 }
 
+// letterTitles are the names of the kinds of mails.
+var letterTitles = map[string]string{
+	"reset_password":            "New password",
+	"verify_address":            "Confirm the address",
+	"invitation":                "Invitation",
+	"change_address":            "Confirm the new address",
+	"address_changed":           "Address changed",
+	"address_taken":             "Address in use",
+	"registration":              "Registration",
+	"already_registered":        "Already registered",
+	"password_changed":          "Password changed",
+	"password_set":              "First password set",
+	"factor_changed":            "Second factor changed",
+	"new_device":                "New device",
+	"test":                      "Test mail",
+	"operator_new_device":       "New device of an operator",
+	"operator_factor_changed":   "Second factor of an operator changed",
+	"operator_password_changed": "Password of an operator changed",
+	"operator_link":             "Password link for an operator",
+	"operator_added":            "Operator added",
+}
+
 func letterRowOf(l Letter) letterRow {
-	row := letterRow{Letter: l, Title: humanize(l.Kind), MayRetry: l.State == "pending" || l.State == "dead"}
+	row := letterRow{Letter: l, Title: cmp.Or(letterTitles[l.Kind], l.Kind)}
+	row.MayRetry = l.State == "pending" || l.State == "dead"
 	for _, s := range letterStates {
 		if s.state == l.State {
 			row.Status = s.status

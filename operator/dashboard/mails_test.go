@@ -24,8 +24,8 @@ func (w *world) mailing() *dashboard.Mailing {
 		},
 		List: func(_ context.Context, state string, _ page.Query) (p page.Page[dashboard.Letter], err error) {
 			for _, l := range []dashboard.Letter{
-				{ID: "one", Kind: "reset", To: "<b>x@example.com", State: "dead", Error: "550 no"},
-				{ID: "two", Kind: "invite", To: "ada@example.com", State: "sent"},
+				{ID: "one", Kind: "reset_password", To: "<b>x@example.com", State: "dead", Error: "550 no"},
+				{ID: "two", Kind: "invitation", To: "ada@example.com", State: "sent"},
 			} {
 				if state == "" || state == l.State {
 					p.Items = append(p.Items, l)
@@ -59,7 +59,8 @@ func TestMailPages(t *testing.T) {
 	const at = "/dashboard/mails"
 
 	a := b.get(at)
-	for _, want := range []string{"by pigeon", "&lt;b&gt;x@example.com", "550 no", `status bad">Given up`, "Invite"} {
+	for _, want := range []string{"by pigeon", "&lt;b&gt;x@example.com", "550 no", `status bad">Given up`,
+		"Invitation"} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("the mails returned %s, want %s in it", a.Status, want)
 		}

@@ -40,7 +40,7 @@ func (v *visit) registrationTokenRow(k fabric.RegistrationToken) registrationTok
 
 // A registrationTokensPage lists initial access tokens, and has a form that creates one.
 type registrationTokensPage struct {
-	list[registrationTokenRow]
+	foundList[registrationTokenRow]
 	Rule       choice // the project's rule for the registration of clients
 	Accepts    bool   // the rule permits registration with tokens
 	Endpoint   string
@@ -56,11 +56,12 @@ func (a *registrationTokenPages) listRegistrationTokens(v *visit) error {
 }
 
 func (a *registrationTokenPages) registrationTokensPage(v *visit, code int, p registrationTokensPage) error {
-	found, err := a.Fabric.RegistrationTokens.List(v.r.Context(), v.project.ID, v.query())
+	f := v.finder("Name or id", "partner", "")
+	found, err := a.Fabric.RegistrationTokens.Search(v.r.Context(), v.project.ID, f.Query, v.query())
 	if err != nil {
 		return err
 	}
-	p.list = listOf(v, found, v.registrationTokenRow)
+	p.foundList = foundList[registrationTokenRow]{listOf(v, found, v.registrationTokenRow), f}
 	p.Rule = findChoice(clientRules, string(v.project.ClientRegistration))
 	p.Accepts = v.project.ClientRegistration != fabric.ClientsOff
 	p.Endpoint = a.AuthURL + "/oauth/register"

@@ -34,11 +34,13 @@ func (v *visit) upstreamRow(u idp.Upstream) upstreamRow {
 
 // listUpstreams serves GET /dashboard/projects/{project}/upstreams.
 func (a *upstreamPages) listUpstreams(v *visit) error {
-	found, err := a.Upstreams.List(v.r.Context(), v.project.ID, v.query())
+	f := v.finder("Name, issuer or id", "id.example.com", "")
+	found, err := a.Upstreams.Search(v.r.Context(), v.project.ID, f.Query, v.query())
 	if err != nil {
 		return err
 	}
-	return a.page(v, http.StatusOK, "Upstream providers", "upstreams", listOf(v, found, v.upstreamRow))
+	rows := foundList[upstreamRow]{listOf(v, found, v.upstreamRow), f}
+	return a.page(v, http.StatusOK, "Upstream providers", "upstreams", rows)
 }
 
 // An upstreamForm is the form that creates or changes an upstream provider.

@@ -52,11 +52,12 @@ func (v *visit) webhookRow(w fabric.Webhook) webhookRow {
 
 // listWebhooks serves GET /dashboard/projects/{project}/webhooks.
 func (a *webhookPages) listWebhooks(v *visit) error {
-	found, err := a.Fabric.Webhooks.List(v.r.Context(), v.project.ID, v.query())
+	f := v.finder("Name, URL or id", "crm.example.com", "")
+	found, err := a.Fabric.Webhooks.Search(v.r.Context(), v.project.ID, f.Query, v.query())
 	if err != nil {
 		return err
 	}
-	return a.page(v, http.StatusOK, "Webhooks", "webhooks", listOf(v, found, v.webhookRow))
+	return a.page(v, http.StatusOK, "Webhooks", "webhooks", foundList[webhookRow]{listOf(v, found, v.webhookRow), f})
 }
 
 // A webhookForm is the form that creates or changes a webhook.
