@@ -47,6 +47,9 @@ type Terms struct {
 	// comes from there, few packets are sent to it.
 	Claimed bool
 
+	// Source means that the leg is a screen or an additional device of a member.
+	Source bool
+
 	// SRTP is for phones. Without Required, a phone is offered RTP, and its own offers decide.
 	SRTP SRTP
 

@@ -98,7 +98,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	s := k.newLeg(cmd.Leg, client, l.party)
 	s.member.Type, s.member.Parent = cmd.Type, l.member.ID
 	s.changes, s.described = l.changes, time.Now()
-	media, answer, err := k.openMedia(s, cmd.SDP, Terms{})
+	media, answer, err := k.openMedia(s, cmd.SDP, Terms{Source: true})
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,7 @@ need_command initdb postgresql
 need_command psql postgresql-client
 need_command redis-server redis-server
 need_command redis-cli redis-tools
+need_command rtpengine rtpengine-daemon # in user space, without its kernel module
 need_package asterisk-core-sounds-en-wav
 need_package libsox-fmt-mp3
 

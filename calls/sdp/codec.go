@@ -51,7 +51,7 @@ func (s *Section) Answer(first ...string) Section {
 
 	a.Direction, a.Reduced = s.Direction.Reverse(), s.Reduced
 	a.Setup = "passive"
-	a.setCodecs(codecs)
+	a.SetCodecs(codecs)
 	for _, uri := range extensions[s.Kind] {
 		if id := s.Extension(uri); id != 0 {
 			a.Extensions = append(a.Extensions, Extension{id, uri})
@@ -64,7 +64,7 @@ func (s *Section) Answer(first ...string) Section {
 func (s *Section) Offer(mid string) Section {
 	o := Section{Kind: s.Kind, Protocol: "UDP/TLS/RTP/SAVPF", Mid: mid, Reduced: true, Setup: "actpass",
 		Extensions: slices.Clone(s.Extensions)}
-	o.setCodecs(slices.Clone(s.Codecs))
+	o.SetCodecs(slices.Clone(s.Codecs))
 
 	// What one client sends, the other receives. An inactive section may become active later, and
 	// the server cannot send another offer.
@@ -75,8 +75,8 @@ func (s *Section) Offer(mid string) Section {
 	return o
 }
 
-// setCodecs sets the codecs, and the formats in the m= line.
-func (s *Section) setCodecs(codecs []Codec) {
+// SetCodecs sets the codecs, and the formats in the m= line.
+func (s *Section) SetCodecs(codecs []Codec) {
 	s.Codecs = codecs
 	types := make([]string, len(codecs))
 	for i, c := range codecs {
@@ -214,7 +214,7 @@ func (s *Section) Accept(answer *Section) Section {
 			}
 		}
 	}
-	a.setCodecs(codecs)
+	a.SetCodecs(codecs)
 
 	a.Extensions = nil
 	for _, e := range s.Extensions {

@@ -29,6 +29,9 @@ func (s *Section) write(b *strings.Builder) {
 	if len(s.Candidates) > 0 {
 		port, address = s.Candidates[0].Port, s.Candidates[0].Address
 	}
+	if s.Address.IsValid() {
+		port, address = s.Port, s.Address.String()
+	}
 	if s.Rejected {
 		port, address = 0, "0.0.0.0"
 	}

@@ -55,7 +55,7 @@ func (s *Section) AnswerPhone(suites []string, first ...string) Section {
 		a.Crypto = []Crypto{{Tag: crypto.Tag, Suite: crypto.Suite}}
 	}
 	a.Direction = s.Direction.Reverse()
-	a.setCodecs(codecs)
+	a.SetCodecs(codecs)
 	return a
 }
 
@@ -80,7 +80,7 @@ func (s *Section) OfferPhone(mid string, suites []string) Section {
 		c.Feedback = nil
 		codecs = append(codecs, c)
 	}
-	o.setCodecs(codecs)
+	o.SetCodecs(codecs)
 	return o
 }
 

@@ -188,3 +188,10 @@ async function see(color, shown) {
 
 /** Returns the states of peer connections and senders, for messages. */
 const microphone = () => call.localStream?.getAudioTracks().filter((t) => t.readyState === 'live' && t.enabled).length ?? 0
+
+/** Returns the codec of the audio that is sent. */
+const codecSent = () => until(async () => {
+  const all = (await Promise.all(connections.map((c) => c.getStats()))).flatMap((stats) => [...stats.values()])
+  const sent = all.find((s) => s.type === 'outbound-rtp' && s.kind === 'audio' && s.packetsSent > 0)
+  return all.find((s) => s.id === sent?.codecId)?.mimeType
+})

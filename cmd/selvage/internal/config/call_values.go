@@ -14,7 +14,8 @@ type (
 	mediaAddresses []netip.Addr
 	turnURL        string
 	digests        []string
-	portRange      string // two numbers, or 0 for any free ports
+	ngAddresses    []string // hosts with ports
+	portRange      string   // two numbers, or 0 for any free ports
 )
 
 func (m *mediaAddresses) UnmarshalText(text []byte) error {
@@ -37,6 +38,21 @@ func (m mediaAddresses) MarshalText() ([]byte, error) {
 	}
 	return []byte(strings.Join(texts, ",")), nil
 }
+
+func (a *ngAddresses) UnmarshalText(text []byte) error {
+	*a = nil
+	for _, part := range split(string(text)) {
+		host, port, err := net.SplitHostPort(part)
+		if n, err2 := strconv.ParseUint(port, 10, 16); err != nil || host == "" || err2 != nil || n == 0 {
+			return fmt.Errorf("needs hosts with ports, such as 127.0.0.1:2223; it has %q", part)
+		}
+		*a = append(*a, part)
+	}
+	return nil
+}
+
+// MarshalText returns the addresses, separated by commas.
+func (a ngAddresses) MarshalText() ([]byte, error) { return []byte(strings.Join(a, ",")), nil }
 
 func (r *portRange) UnmarshalText(text []byte) error {
 	*r = portRange(text)

@@ -274,6 +274,10 @@ type Config struct {
 		// Time between the tones that tell everyone on a recorded call about it, such as 15s; 0s
 		// for none. The first is at the beginning of the recording.
 		RecordTone toneEvery `key:"record_tone" default:"0s"`
+		// Hosts and ports at which rtpengines take commands of the NG protocol by UDP, such as
+		// 127.0.0.1:2223. The first one that answers carries the media of calls between two; none
+		// uses the built-in engine. It always carries rooms.
+		RTPEngine ngAddresses `key:"rtpengine"`
 	} `key:"calls"`
 
 	Backup struct {

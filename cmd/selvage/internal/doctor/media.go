@@ -23,6 +23,7 @@ func (e callChecks) all() []check {
 		{"Calls", "media port", e.mediaPort},
 		{"Calls", "media addresses", e.mediaAddresses},
 		{"Calls", "TURN", e.turn},
+		{"Calls", "rtpengine", e.rtpengine},
 		{"Calls", "phones", e.phones},
 		{"Calls", "phones by TLS", e.securePhones},
 	}

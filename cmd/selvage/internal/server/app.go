@@ -18,6 +18,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
+	"github.com/selvage/selvage/calls/rtpengine"
 	"github.com/selvage/selvage/calls/sip"
 	"github.com/selvage/selvage/chat"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
@@ -76,13 +77,14 @@ type App struct {
 	Chat            *chat.Chat
 	relay           *relay.Relay // nil if it is not served
 	proofs          *dpop.Verifier
-	Calls           *calls.Calls   // nil if this node carries none
-	engine          *media.Engine  // likewise
-	mediaNodes      *mediaNodes    // likewise, or if it is the only node
-	sip             *sip.Server    // likewise, or if listen_sip is off
-	bus             *bus.Bus       // messages to other nodes; nil except in a server
-	spools          *record.Spools // nil if this node carries no calls or has no media
-	node            string         // the name of this process among the nodes
+	Calls           *calls.Calls      // nil if this node carries none
+	engine          *media.Engine     // likewise
+	rtpengines      *rtpengine.Engine // likewise, or if none is configured
+	mediaNodes      *mediaNodes       // likewise, or if it is the only node
+	sip             *sip.Server       // likewise, or if listen_sip is off
+	bus             *bus.Bus          // messages to other nodes; nil except in a server
+	spools          *record.Spools    // nil if this node carries no calls or has no media
+	node            string            // the name of this process among the nodes
 	Demo            *demo.Demo
 	webhooks        *deliver.Deliverer // nil except in a server
 	logouts         *deliver.Deliverer // likewise

@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
+	"github.com/selvage/selvage/calls/rtpengine"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/database"
@@ -63,6 +64,9 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 		Sessions: a.sessions, Node: a.node, Log: log, Meter: meter,
 		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring), Outbound: outboundLimits(a.Config)},
 	}
+	if err := a.openRTPEngine(&conf); err != nil {
+		return err
+	}
 	if !a.bus.Alone() {
 		conf.Nodes = a.bus
 		told, _ := engine.UDP()
@@ -85,6 +89,21 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 	if a.sip != nil {
 		a.sip.Carry(a.Calls)
 	}
+	return nil
+}
+
+// openRTPEngine makes rtpengine carry calls between two, if one is configured.
+func (a *App) openRTPEngine(c *calls.Config) (err error) {
+	addresses := a.Config.Calls.RTPEngine
+	if len(addresses) == 0 {
+		return nil
+	}
+	a.rtpengines, err = rtpengine.New(rtpengine.Config{Addresses: addresses, Rooms: c.Engine, Log: c.Log})
+	if err != nil {
+		return err
+	}
+	a.opened = append(a.opened, a.rtpengines)
+	c.Engine = a.rtpengines
 	return nil
 }
 

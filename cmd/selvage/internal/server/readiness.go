@@ -168,7 +168,19 @@ func (a *App) needs() []*dependency {
 		all = append(all, &dependency{name: "media",
 			ask: without(func(context.Context) error { return a.media.Probe() })})
 	}
+	if a.rtpengines != nil {
+		all = append(all, &dependency{name: "rtpengine",
+			ask: func(context.Context) (string, error) { return a.rtpengineNote(), nil }})
+	}
 	return all
+}
+
+// rtpengineNote says that calls fail because no rtpengine answers, or is "". Everything else works without it.
+func (a *App) rtpengineNote() string {
+	if err := a.rtpengines.Check(); err != nil {
+		return "calls between two fail: " + err.Error()
+	}
+	return ""
 }
 
 // ringNote describes a problem with the key ring, or is "". The ring continues to work with its old

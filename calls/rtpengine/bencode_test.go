@@ -1,0 +1,39 @@
+package rtpengine
+
+import (
+	"reflect"
+	"testing"
+)
+
+// FuzzDecode decodes any bytes without a panic. What was decoded is the same after it is encoded again.
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{"d6:result4:ponge", "d4:tagsd6:clientd6:mediasld5:indexi1eeeeee", "d1:ai-1ee", "de",
+		"d99999999999:ae", "dddddddddddddddddddd", "llllllllllllllllllllll", "i-e", "d1:a2:be"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		d, err := decodeDict(b)
+		if err != nil || !encodable(d) {
+			return
+		}
+		again, err := decodeDict(encode(nil, d))
+		if err != nil || !reflect.DeepEqual(again, d) {
+			t.Errorf("%q decodes as %v and, encoded again, as %v (%v)", b, d, again, err)
+		}
+	})
+}
+
+// encodable reports whether a value has no lists, which are decoded as another type than requests use.
+func encodable(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return false
+	case dict:
+		for _, item := range v {
+			if !encodable(item) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,251 @@
+package rtpengine
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// The tags of a session's two sides.
+const (
+	clientTag = "client"
+	switchTag = "switch"
+)
+
+// phoneCodecs are the codecs that phones are offered in addition to the caller's.
+var phoneCodecs = []string{sdp.G722, sdp.PCMU, sdp.PCMA}
+
+// parse parses a description from the client.
+func (l *leg) parse(text string) (*sdp.Description, error) {
+	if l.isPhone() {
+		return sdp.ParsePhone(text)
+	}
+	d, err := sdp.Parse(text)
+	if err == nil {
+		d.Sort()
+	}
+	return d, err
+}
+
+// plan returns the sections for an offer from the client. before are the sections so far, whose codecs stay.
+func (l *leg) plan(offer string, before []*section) (planned []*section, err error) {
+	d, err := l.parse(offer)
+	if err != nil {
+		return nil, err
+	}
+
+	carried := map[string]bool{}
+	for i := range d.Sections {
+		o := &d.Sections[i]
+		s := &section{kind: calls.Kind(o.Kind), ours: l.answer(o, before)}
+		if carried[o.Kind] {
+			s.ours.Rejected = true
+		}
+		s.client = l.clean(o, s.ours)
+		if s.live() {
+			if err := l.checkUsable(o); err != nil {
+				return nil, err
+			}
+			carried[o.Kind] = true
+		}
+		planned = append(planned, s)
+	}
+	if len(carried) == 0 {
+		return nil, problem.New(problem.Invalid, "no_media", "the offer has no section that can be used: "+
+			"Opus, G.722, PCMU or PCMA for audio and, from browsers, VP8 or H.264 for video")
+	}
+	return planned, nil
+}
+
+// answer selects what an offered section carries. Browsers send Opus if they can, because rtpengine
+// transcodes it for phones.
+func (l *leg) answer(o *sdp.Section, before []*section) (a sdp.Section) {
+	var first []string
+	for _, s := range before {
+		if s.live() && string(s.kind) == o.Kind {
+			first = []string{s.ours.Codecs[0].Name}
+		}
+	}
+	if l.isPhone() {
+		if len(first) == 0 {
+			first = l.terms.Codecs
+		}
+		a = o.AnswerPhone(sdp.Suites(l.terms.SRTP.Suites), first...)
+		if l.terms.SRTP.Required && !o.IsSecure() {
+			a.Rejected = true
+		}
+		a.Crypto = nil
+	} else {
+		a = o.Answer(first...)
+	}
+	a.Protocol, a.Setup = l.innerProtocol(), ""
+	a.SetCodecs(withoutRoomCodec(a.Codecs))
+	return a
+}
+
+// withoutRoomCodec removes the second codec of audio, which is for rooms.
+func withoutRoomCodec(codecs []sdp.Codec) []sdp.Codec {
+	return slices.DeleteFunc(slices.Clone(codecs), func(c sdp.Codec) bool {
+		return c.Name != codecs[0].Name && c.Name != sdp.Events
+	})
+}
+
+// phoneEvents returns the codec of audio and, for a phone that is called, telephone events at the clock rate of
+// phones. Many phones answer with the payload type 101, whatever the offer had.
+func phoneEvents(codecs []sdp.Codec) []sdp.Codec {
+	events := sdp.Codec{Type: 101, Name: sdp.Events, Clock: 8000, Parameters: "0-15"}
+	for _, c := range codecs[1:] {
+		if c.Name == sdp.Events && c.Clock == events.Clock {
+			events = c
+		}
+	}
+	return []sdp.Codec{codecs[0], events}
+}
+
+// checkUsable returns an error unless a client's section has everything that its transport requires.
+func (l *leg) checkUsable(s *sdp.Section) error {
+	if l.isPhone() {
+		return nil
+	}
+	switch {
+	case s.Ufrag == "" || s.Password == "":
+		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no ICE credentials", s.Mid)
+	case s.Fingerprint.Hash == "":
+		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no fingerprint that can be used", s.Mid)
+	}
+	return nil
+}
+
+// clean returns a client's section as rtpengine gets it: with the codecs that are used, and without an
+// address unless the client is a phone.
+func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
+	c := *o
+	c.SetCodecs(ours.Codecs)
+	c.Extensions, c.Rejected = ours.Extensions, ours.Rejected
+	c.Bandwidth, c.SSRC = 0, 0
+	c.Name, c.Stream, c.Track = "", "", ""
+	if !l.isPhone() {
+		drain := addressOf(l.daemon.drain)
+		c.Address, c.Port = drain.Addr(), int(drain.Port())
+		return c
+	}
+	c.Address = l.remoteFor(o.Address)
+	return c
+}
+
+// remoteFor returns the address to exchange packets with, if a phone's description names the address
+// described: the one that it proved or, for gateways, the described one, unless it is in a private network
+// and the gateway is not.
+func (l *leg) remoteFor(described netip.Addr) netip.Addr {
+	proved := l.terms.Phone
+	switch {
+	case !l.terms.Gateway, !described.IsGlobalUnicast() && !described.IsLoopback(), described.Is4() != proved.Is4(),
+		described.IsLoopback() && !proved.IsLoopback(),
+		described.IsPrivate() && !proved.IsPrivate() && !proved.IsLoopback():
+		return proved
+	}
+	return described
+}
+
+// accept applies the client's answer to our offer. The caller holds io.
+func (l *leg) accept(d *sdp.Description) error {
+	accepted := 0
+	for i, s := range l.sections {
+		s.client = sdp.Section{Kind: string(s.kind), Protocol: s.ours.Protocol, Mid: s.ours.Mid,
+			Formats: s.ours.Formats, Rejected: true}
+		a := findAnswer(d, s.ours.Mid, i)
+		if a == nil || a.Rejected || a.Kind != string(s.kind) {
+			s.ours.Rejected = true
+			continue
+		}
+		if err := l.checkUsable(a); err != nil {
+			return err
+		}
+		if l.terms.SRTP.Required && !a.IsSecure() {
+			return problem.New(problem.Invalid, "invalid_sdp", "the phone must use SRTP")
+		}
+		s.client = l.clean(a, sdp.Section{Codecs: a.Codecs, Extensions: a.Extensions})
+		accepted++
+	}
+	if accepted == 0 {
+		return problem.New(problem.Invalid, "no_media", "the answer has no section that can be used")
+	}
+	return nil
+}
+
+// findAnswer returns the section with a mid or, from phones that repeat no mids, at an index.
+func findAnswer(d *sdp.Description, mid string, index int) *sdp.Section {
+	for i := range d.Sections {
+		if d.Sections[i].Mid == mid {
+			return &d.Sections[i]
+		}
+	}
+	if index < len(d.Sections) {
+		return &d.Sections[index]
+	}
+	return nil
+}
+
+// innerProtocol returns the protocol of the switch's side: that of the client without encryption.
+func (l *leg) innerProtocol() string {
+	if l.isPhone() {
+		return "RTP/AVP"
+	}
+	return "RTP/AVPF"
+}
+
+// describeClient returns the client's description as rtpengine gets it. The caller holds io.
+func (l *leg) describeClient() string {
+	d := sdp.Description{Session: 1, Version: l.version}
+	for _, s := range l.sections {
+		d.Sections = append(d.Sections, s.client)
+	}
+	if l.isPhone() {
+		return d.Phone()
+	}
+	return d.String()
+}
+
+// describeSwitch returns the switch's description: where the client's media goes. The caller holds io.
+func (l *leg) describeSwitch(sending map[calls.Kind]netip.AddrPort) string {
+	d := sdp.Description{Session: 1, Version: l.version}
+	for _, s := range l.sections {
+		ours, to := s.ours, sending[s.kind]
+		if s.live() {
+			ours.Address, ours.Port = to.Addr(), int(to.Port())
+		}
+		ours.Direction = sdp.SendReceive
+		if l.accepted {
+			ours.Direction = s.client.Direction.Reverse()
+		}
+		d.Sections = append(d.Sections, ours)
+	}
+	return d.String()
+}
+
+// readInner returns the addresses at which rtpengine takes media for the client, from its description.
+func readInner(text string) (map[calls.Kind]netip.AddrPort, error) {
+	d, err := sdp.ParsePhone(text)
+	if err != nil {
+		return nil, err
+	}
+	inner := map[calls.Kind]netip.AddrPort{}
+	for _, s := range d.Sections {
+		if !s.Rejected {
+			inner[calls.Kind(s.Kind)] = netip.AddrPortFrom(s.Address, uint16(s.Port))
+		}
+	}
+	return inner, nil
+}
+
+// withoutTrickle removes the offer of further candidates, which never come.
+func withoutTrickle(text string) string {
+	return strings.ReplaceAll(text, "a=ice-options:trickle\r\n", "")
+}

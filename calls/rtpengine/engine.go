@@ -1,0 +1,241 @@
+// Package rtpengine is an engine for calls whose media rtpengine carries, a media server for SIP. selvage
+// controls it by the NG protocol over UDP.
+//
+// rtpengine transcodes: browsers send Opus to it whenever they can, and phones get what they support.
+// Each leg is a session of its own, between the client and "the switch", which is this package. On the
+// switch's side, all media is plain RTP, at ports of rtpengine's interface "internal". Legs are linked by
+// telling rtpengine to send the media of one to the internal port of the other. So a client is answered
+// before anybody else has answered, and its session does not change when the other side does. Media that
+// nobody receives goes to one of our ports that is never read.
+//
+// Clients' descriptions never reach rtpengine as they are. It gets them without candidates, and learns a
+// browser's address from its STUN checks, so that no description can direct packets to a third party.
+//
+// Rooms are not carried by rtpengine, but by the built-in engine.
+package rtpengine
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Config configures an Engine.
+type Config struct {
+	// Addresses are the hosts and ports at which rtpengines take commands of the NG protocol. Calls use
+	// the first one that answers.
+	Addresses []string
+
+	// Rooms carries rooms.
+	Rooms calls.Engine
+
+	// Log receives failures. Nil discards them.
+	Log *slog.Logger
+}
+
+// An Engine implements calls.Engine.
+type Engine struct {
+	log     *slog.Logger
+	rooms   calls.Engine
+	daemons []*daemon
+
+	// mu guards the legs and their links. No request is sent while it is held.
+	mu     sync.Mutex
+	legs   map[*leg]struct{}
+	closed bool
+
+	done  chan struct{}
+	group sync.WaitGroup // all goroutines of the engine, but those that read replies
+	reads sync.WaitGroup // those that read replies
+}
+
+var _ calls.Engine = (*Engine)(nil)
+
+// errUnavailable is returned for calls while no rtpengine answers.
+var errUnavailable = problem.New(problem.Unavailable, "media_unavailable", "no rtpengine answers")
+
+// New starts an engine. Daemons that do not answer yet are tried again every second.
+func New(cfg Config) (*Engine, error) {
+	e := &Engine{log: cfg.Log, rooms: cfg.Rooms, legs: map[*leg]struct{}{}, done: make(chan struct{})}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	for _, address := range cfg.Addresses {
+		d, err := dial(address)
+		if err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+		e.daemons = append(e.daemons, d)
+		e.reads.Go(d.read)
+	}
+
+	var first sync.WaitGroup
+	for _, d := range e.daemons {
+		first.Go(func() { e.check(d) })
+		e.group.Go(func() { e.watchDaemon(d) })
+	}
+	first.Wait()
+	return e, nil
+}
+
+// watchDaemon pings a daemon until the engine is closed.
+func (e *Engine) watchDaemon(d *daemon) {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.done:
+			return
+		case <-tick.C:
+			e.check(d)
+		}
+	}
+}
+
+// check pings a daemon. If it has stopped answering, its legs fail.
+func (e *Engine) check(d *daemon) {
+	up := d.ping()
+	if was := d.up.Swap(up); was == up {
+		return
+	}
+	if up {
+		e.log.Info("rtpengine answers", "address", d.address)
+		return
+	}
+	if e.isClosed() {
+		return
+	}
+	e.log.Error("rtpengine does not answer; its calls end", "address", d.address)
+	for _, l := range e.legsOf(d) {
+		l.fail(errDown)
+	}
+}
+
+// legsOf returns the legs that a daemon carries.
+func (e *Engine) legsOf(d *daemon) (all []*leg) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for l := range e.legs {
+		if l.daemon == d {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// Check returns nil if an rtpengine answers, so that calls can be made.
+func (e *Engine) Check() error {
+	if e.firstUp() == nil {
+		return errUnavailable
+	}
+	return nil
+}
+
+// firstUp returns the first daemon that answers, or nil.
+func (e *Engine) firstUp() *daemon {
+	for _, d := range e.daemons {
+		if d.up.Load() {
+			return d
+		}
+	}
+	return nil
+}
+
+// errSource refuses shared screens: rtpengine would send reports about their video to the camera of the same
+// member, which cannot repeat the picture that is missing.
+var errSource = problem.New(problem.Invalid, "no_media", "rtpengine carries no shared screens and no further devices")
+
+// Answer implements calls.Engine.
+func (e *Engine) Answer(w calls.Watcher, offer string, terms calls.Terms) (calls.Media, string, error) {
+	if terms.Source {
+		return nil, "", errSource
+	}
+	d := e.firstUp()
+	if d == nil {
+		return nil, "", errUnavailable
+	}
+	l := e.newLeg(d, w, terms)
+	answer, err := l.begin(offer)
+	if err != nil {
+		return nil, "", err
+	}
+	return l, answer, nil
+}
+
+// Offer implements calls.Engine.
+func (e *Engine) Offer(w calls.Watcher, other calls.Media, terms calls.Terms) (calls.Media, string, error) {
+	from, ok := other.(*leg)
+	if !ok || from.engine != e {
+		return nil, "", errors.New("offering to a leg: the other leg belongs to another engine")
+	}
+	l := e.newLeg(from.daemon, w, terms)
+	offer, err := l.ring(from)
+	if err != nil {
+		return nil, "", err
+	}
+	return l, offer, nil
+}
+
+// add makes the engine watch a leg, unless the engine is closed.
+func (e *Engine) add(l *leg) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return errClosed
+	}
+	e.legs[l] = struct{}{}
+	e.group.Go(l.watch)
+	return nil
+}
+
+// isClosed reports whether Close was called.
+func (e *Engine) isClosed() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.closed
+}
+
+// Close implements calls.Engine. It returns once all goroutines have ended.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	all := make([]*leg, 0, len(e.legs))
+	for l := range e.legs {
+		all = append(all, l)
+	}
+	e.mu.Unlock()
+
+	close(e.done)
+	for _, l := range all {
+		l.Close()
+	}
+	e.group.Wait()
+	var err error
+	for _, d := range e.daemons {
+		err = errors.Join(err, d.close())
+	}
+	e.reads.Wait()
+	return err
+}
+
+// NewMixer implements calls.Engine. Rooms are carried by the built-in engine.
+func (e *Engine) NewMixer() calls.Mixer { return mixer{e.rooms.NewMixer()} }
+
+// A mixer is that of the built-in engine.
+type mixer struct{ calls.Mixer }
+
+// Adopt implements calls.Mixer. Media cannot move to another engine, because only the client can open it.
+func (m mixer) Adopt(media calls.Media) error {
+	if _, ok := media.(*leg); ok {
+		return problem.New(problem.Invalid, "no_media", "rtpengine carries the call, which cannot move into rooms")
+	}
+	return m.Mixer.Adopt(media)
+}

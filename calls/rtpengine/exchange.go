@@ -1,0 +1,143 @@
+package rtpengine
+
+import (
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// exchange gives rtpengine the descriptions of both sides, and returns its description for the client. It
+// is repeated whenever something changes; what stays the same keeps its ports and keys. The caller holds io.
+func (l *leg) exchange() (forClient string, err error) {
+	l.version++
+	sending := l.destinations()
+	ours, theirs := l.describeSwitch(sending), ""
+	if l.accepted {
+		theirs = l.describeClient()
+	}
+
+	var forSwitch string
+	if l.offered {
+		if !l.accepted || l.established { // the first answer is to the offer that the client has
+			forClient, err = l.describe("offer", switchTag, ours)
+		}
+		if err == nil && l.accepted {
+			forSwitch, err = l.describe("answer", clientTag, theirs)
+		}
+	} else {
+		forSwitch, err = l.describe("offer", clientTag, theirs)
+		if err == nil {
+			forClient, err = l.describe("answer", switchTag, ours)
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+
+	inner := map[calls.Kind]netip.AddrPort{}
+	if forSwitch != "" {
+		if inner, err = readInner(forSwitch); err != nil {
+			return "", err
+		}
+	}
+	l.established = l.accepted
+	l.engine.mu.Lock()
+	l.inner, l.sending = inner, sending
+	l.engine.mu.Unlock()
+	return withoutTrickle(forClient), nil
+}
+
+// describe sends the description of the side with the tag by, and returns that for the other side. Failures
+// of rtpengine are not the client's fault.
+func (l *leg) describe(command, by, text string) (string, error) {
+	arguments := dict{
+		"call-id": l.session, "sdp": text,
+		"flags": append([]string{"trust-address", "port-latching"}, l.flags(by)...),
+	}
+	other, mine := switchTag, []string{"external", "internal"}
+	if by == switchTag {
+		other, mine = clientTag, []string{"internal", "external"}
+	}
+	if command == "offer" {
+		arguments["from-tag"], arguments["direction"] = by, mine
+		if l.established {
+			arguments["to-tag"] = other
+		}
+	} else {
+		arguments["from-tag"], arguments["to-tag"] = other, by
+	}
+	if by == switchTag {
+		maps.Copy(arguments, l.transport())
+		l.offerCodecs(command, arguments)
+	} else {
+		maps.Copy(arguments, dict{"transport-protocol": l.innerProtocol(), "ICE": "remove", "DTLS": "off",
+			"rtcp-mux": []string{"offer", "require"}})
+	}
+
+	reply, err := l.daemon.request(command, arguments)
+	if errors.Is(err, errDown) {
+		return "", errUnavailable
+	}
+	return reply.text("sdp"), err
+}
+
+// flags returns the flags for a description of the side with the tag by. rtpengine must not learn other
+// addresses on the switch's side. Of phones, it learns the port.
+func (l *leg) flags(by string) (flags []string) {
+	if by == switchTag {
+		flags = append(flags, "asymmetric")
+	} else if l.isPhone() {
+		flags = append(flags, "strict-source")
+	}
+	if l.isPhone() {
+		flags = append(flags, "inject-DTMF")
+	}
+	return flags
+}
+
+// transport returns the arguments for the client's side.
+func (l *leg) transport() dict {
+	switch {
+	case !l.isPhone():
+		return dict{"transport-protocol": "UDP/TLS/RTP/SAVPF", "ICE": "force", "DTLS": "passive",
+			"SDES": []string{"off"}, "rtcp-mux": []string{"offer", "require"}}
+	case l.isSecure():
+		only := []string{}
+		for _, suite := range sdp.Suites(l.terms.SRTP.Suites) {
+			only = append(only, "only-"+suite)
+		}
+		return dict{"transport-protocol": "RTP/SAVP", "ICE": "remove", "DTLS": "off", "SDES": only,
+			"rtcp-mux": []string{"accept"}}
+	}
+	return dict{"transport-protocol": "RTP/AVP", "ICE": "remove", "DTLS": "off", "rtcp-mux": []string{"accept"}}
+}
+
+// isSecure reports whether a phone uses SRTP.
+func (l *leg) isSecure() bool {
+	if !l.accepted {
+		return l.terms.SRTP.Required
+	}
+	return slices.ContainsFunc(l.sections, func(s *section) bool { return s.client.IsSecure() })
+}
+
+// offerCodecs makes rtpengine offer a phone the codecs that it may have. If the phone takes another one than
+// the caller's, rtpengine transcodes.
+func (l *leg) offerCodecs(command string, arguments dict) {
+	if !l.isPhone() || command != "offer" || !l.offered {
+		return
+	}
+	codec := l.sections[0].ours.Codecs[0].Name
+	known := l.terms.Codecs
+	if len(known) == 0 {
+		known = slices.Concat([]string{codec}, phoneCodecs)
+	}
+	codecs := dict{"transcode": slices.DeleteFunc(slices.Clone(known), func(c string) bool { return c == codec })}
+	if !slices.Contains(known, codec) {
+		codecs["mask"] = []string{codec}
+	}
+	arguments["codec"] = codecs
+}

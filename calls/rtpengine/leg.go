@@ -1,0 +1,255 @@
+package rtpengine
+
+import (
+	"crypto/rand"
+	"net/netip"
+	"sync"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A leg implements calls.Media.
+type leg struct {
+	engine  *Engine
+	daemon  *daemon
+	watcher calls.Watcher
+	terms   calls.Terms
+	done    chan struct{} // closed by Close
+
+	// io guards the fields up to the next paragraph, and keeps requests in order.
+	io          sync.Mutex
+	session     string // call-id of rtpengine
+	version     uint64 // of our descriptions
+	offered     bool   // the last offer was ours
+	accepted    bool   // the client has described its media
+	established bool   // rtpengine has the descriptions of both sides
+	sections    []*section
+	tap         *tap // nil if nothing is recorded
+
+	// Guarded by the engine's mu.
+	to, from map[calls.Kind]*leg
+	inner    map[calls.Kind]netip.AddrPort // where rtpengine takes media for the client
+	sending  map[calls.Kind]netip.AddrPort // where rtpengine sends the client's media
+	muted    map[calls.Kind]bool
+	deaf     bool
+	proved   bool // media may be sent to the client
+	closed   bool
+	quality  calls.Quality
+}
+
+// A section is one media section of a leg.
+type section struct {
+	kind   calls.Kind
+	client sdp.Section // as in the client's last description, without what calls do not use
+	ours   sdp.Section // as the switch describes it to rtpengine
+}
+
+// live reports whether the section carries media.
+func (s *section) live() bool { return !s.ours.Rejected }
+
+func (e *Engine) newLeg(d *daemon, w calls.Watcher, terms calls.Terms) *leg {
+	return &leg{engine: e, daemon: d, watcher: w, terms: terms, done: make(chan struct{}), session: rand.Text(),
+		to: map[calls.Kind]*leg{}, from: map[calls.Kind]*leg{}, muted: map[calls.Kind]bool{},
+		inner: map[calls.Kind]netip.AddrPort{}, sending: map[calls.Kind]netip.AddrPort{},
+		proved: !terms.Claimed && !terms.Gateway}
+}
+
+// isPhone reports whether the client is a phone.
+func (l *leg) isPhone() bool { return l.terms.Phone.IsValid() }
+
+// begin opens a session for the client's offer, and returns the answer.
+func (l *leg) begin(offer string) (answer string, err error) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	if l.sections, err = l.plan(offer, nil); err != nil {
+		return "", err
+	}
+	l.accepted = true
+	if answer, err = l.exchange(); err != nil {
+		l.engine.background(func() { l.end(l.session) })
+		return "", err
+	}
+	return answer, l.engine.add(l)
+}
+
+// ring opens a session for a client that has not answered yet, and returns the offer to it.
+func (l *leg) ring(from *leg) (offer string, err error) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	l.offered = true
+	for _, s := range from.agreed() {
+		if l.isPhone() && (s.Kind != sdp.Audio || len(l.sections) > 0) {
+			continue
+		}
+		o := s.Offer(itoa(len(l.sections)))
+		o.Protocol, o.Setup = l.innerProtocol(), ""
+		if l.isPhone() {
+			o.SetCodecs(phoneEvents(o.Codecs))
+		}
+		l.sections = append(l.sections, &section{kind: calls.Kind(s.Kind), ours: o})
+	}
+	if len(l.sections) == 0 {
+		return "", problem.New(problem.Invalid, "no_media", "the caller has no media that the callee can use")
+	}
+	l.preferOf(from)
+	if offer, err = l.exchange(); err != nil {
+		l.engine.background(func() { l.end(l.session) })
+		return "", err
+	}
+	return offer, l.engine.add(l)
+}
+
+// preferOf makes the codecs of the phones that are called known to the leg: the other leg's terms have them.
+func (l *leg) preferOf(from *leg) {
+	if len(l.terms.Codecs) == 0 {
+		l.terms.Codecs = from.terms.Codecs
+	}
+}
+
+// agreed returns the live sections, as agreed on with the client.
+func (l *leg) agreed() (live []sdp.Section) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	for _, s := range l.sections {
+		if s.live() {
+			live = append(live, s.ours)
+		}
+	}
+	return live
+}
+
+// Accept implements calls.Media.
+func (l *leg) Accept(answer string) error {
+	l.io.Lock()
+	defer l.io.Unlock()
+	d, err := l.parse(answer)
+	if err != nil {
+		return err
+	}
+	if err := l.accept(d); err != nil {
+		return err
+	}
+	l.accepted = true
+	if _, err = l.exchange(); err != nil {
+		return err
+	}
+	l.engine.background(l.syncSources)
+	return nil
+}
+
+// Update implements calls.Media.
+func (l *leg) Update(offer string) (answer string, err error) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	planned, err := l.plan(offer, l.sections)
+	if err != nil {
+		return "", err
+	}
+	before, offered := l.sections, l.offered
+	l.sections, l.offered, l.accepted = planned, false, true
+	if answer, err = l.exchange(); err != nil {
+		l.sections, l.offered = before, offered
+		return "", err
+	}
+	l.engine.background(l.syncSources)
+	return answer, nil
+}
+
+// Renew implements calls.Media. The client gets a new session, because all its transports are new.
+func (l *leg) Renew(offer string) (answer string, err error) {
+	l.io.Lock()
+	defer l.io.Unlock()
+	planned, err := l.plan(offer, l.sections)
+	if err != nil {
+		return "", err
+	}
+	before, session, offered := l.sections, l.session, l.offered
+	l.sections, l.session = planned, rand.Text()
+	l.offered, l.accepted, l.established = false, true, false
+	if answer, err = l.exchange(); err != nil {
+		l.sections, l.session = before, session
+		l.offered, l.established = offered, true
+		return "", err
+	}
+	l.engine.background(func() { l.end(session) })
+	l.resubscribe()
+	l.engine.background(l.syncSources)
+	return answer, nil
+}
+
+// Kinds implements calls.Media.
+func (l *leg) Kinds() (kinds []calls.Kind) {
+	for _, s := range l.agreed() {
+		kinds = append(kinds, calls.Kind(s.Kind))
+	}
+	return kinds
+}
+
+// Quality implements calls.Media.
+func (l *leg) Quality() calls.Quality {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	return l.quality
+}
+
+// Close implements calls.Media.
+func (l *leg) Close() {
+	e := l.engine
+	e.mu.Lock()
+	if l.closed {
+		e.mu.Unlock()
+		return
+	}
+	l.closed = true
+	close(l.done)
+	delete(e.legs, l)
+	var sources []*leg
+	for kind, from := range l.from {
+		delete(from.to, kind)
+		sources = append(sources, from)
+	}
+	for kind, to := range l.to {
+		delete(to.from, kind)
+	}
+	clear(l.from)
+	clear(l.to)
+	e.mu.Unlock()
+
+	e.background(func() {
+		for _, from := range sources {
+			from.sync()
+		}
+		l.io.Lock()
+		defer l.io.Unlock()
+		l.tap.stop()
+		l.tap = nil
+		l.end(l.session)
+	})
+}
+
+// end ends a session of rtpengine. One that cannot be ended ends by itself when its media stops.
+func (l *leg) end(session string) {
+	_, err := l.daemon.request("delete", dict{"call-id": session, "delete-delay": 0})
+	if err != nil && err != unknownSession && err != errDown {
+		l.engine.log.Warn("ending a session of rtpengine", "error", err)
+	}
+}
+
+// fail closes the leg and notifies its watcher.
+func (l *leg) fail(err error) {
+	l.engine.mu.Lock()
+	closed := l.closed
+	l.engine.mu.Unlock()
+	if closed {
+		return
+	}
+	l.Close()
+	if l.watcher != nil {
+		l.watcher.Failed(err)
+	}
+}
+
+// background runs f in a goroutine that Close waits for.
+func (e *Engine) background(f func()) { e.group.Go(f) }

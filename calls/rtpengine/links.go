@@ -1,0 +1,144 @@
+package rtpengine
+
+import (
+	"maps"
+	"net/netip"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// Link implements calls.Media.
+func (l *leg) Link(kind calls.Kind, to calls.Media) {
+	target, _ := to.(*leg)
+	if target != nil && target.daemon != l.daemon {
+		l.engine.log.Error("two sides of a call are at different rtpengines", "one", l.daemon.address,
+			"other", target.daemon.address)
+		target = nil
+	}
+	if displaced := l.relink(kind, target); displaced != nil {
+		displaced.sync()
+	}
+	l.sync()
+}
+
+// relink changes a link, and returns the leg whose media the target received so far, if any.
+func (l *leg) relink(kind calls.Kind, target *leg) (displaced *leg) {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	if l.closed || target != nil && target.closed || l.to[kind] == target {
+		return nil
+	}
+	if before := l.to[kind]; before != nil {
+		delete(before.from, kind)
+		delete(l.to, kind)
+	}
+	if target == nil {
+		return nil
+	}
+	if displaced = target.from[kind]; displaced != nil {
+		delete(displaced.to, kind)
+	}
+	l.to[kind], target.from[kind] = target, l
+	return displaced
+}
+
+// Mute implements calls.Media.
+func (l *leg) Mute(kind calls.Kind, muted bool) {
+	l.engine.mu.Lock()
+	l.muted[kind] = muted
+	l.engine.mu.Unlock()
+	l.sync()
+}
+
+// Deafen implements calls.Media.
+func (l *leg) Deafen(deaf bool) {
+	l.engine.mu.Lock()
+	l.deaf = deaf
+	from := l.from[calls.Audio]
+	l.engine.mu.Unlock()
+	if from != nil {
+		from.sync()
+	}
+}
+
+// destinations returns where the client's media goes: to the linked leg or, if it may not be heard there, to
+// the drain.
+func (l *leg) destinations() map[calls.Kind]netip.AddrPort {
+	drain := addressOf(l.daemon.drain)
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	sending := map[calls.Kind]netip.AddrPort{calls.Audio: drain, calls.Video: drain}
+	for kind, to := range l.to {
+		inner, ok := to.inner[kind]
+		if ok && to.proved && !l.muted[kind] && !(kind == calls.Audio && to.deaf) {
+			sending[kind] = inner
+		}
+	}
+	return sending
+}
+
+// sync tells rtpengine where the client's media goes, if that has changed.
+func (l *leg) sync() {
+	l.io.Lock()
+	defer l.io.Unlock()
+	sending := l.destinations()
+	l.engine.mu.Lock()
+	same := l.closed || maps.Equal(l.sending, sending)
+	l.engine.mu.Unlock()
+	if same || !l.accepted {
+		return
+	}
+	if _, err := l.exchange(); err != nil {
+		l.engine.log.Error("linking the sides of a call", "error", err)
+		l.engine.background(func() { l.fail(err) })
+	}
+}
+
+// syncSources is sync for the legs whose media the client receives.
+func (l *leg) syncSources() {
+	l.engine.mu.Lock()
+	from := make([]*leg, 0, len(l.from))
+	for _, source := range l.from {
+		from = append(from, source)
+	}
+	l.engine.mu.Unlock()
+	for _, source := range from {
+		source.sync()
+	}
+}
+
+// target returns the leg that hears this one, or nil.
+func (l *leg) target() *leg {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	return l.to[calls.Audio]
+}
+
+// Dial implements calls.Media. Digits reach phones. Browsers have no use for them.
+func (l *leg) Dial(digits string) {
+	to := l.target()
+	if to == nil || !to.isPhone() {
+		return
+	}
+	to.io.Lock()
+	session := to.session
+	to.io.Unlock()
+	for _, digit := range digits {
+		_, err := l.daemon.request("play DTMF", dict{"call-id": session, "from-tag": switchTag, "code": string(digit),
+			"duration": 100, "pause": 100})
+		if err != nil {
+			l.engine.log.Warn("sending digits by rtpengine", "error", err)
+			return
+		}
+	}
+}
+
+// Beep implements calls.Media.
+func (l *leg) Beep() {
+	l.io.Lock()
+	defer l.io.Unlock()
+	_, err := l.daemon.request("play media", dict{"call-id": l.session, "from-tag": clientTag, "blob": tone()})
+	if err != nil {
+		l.engine.log.Warn("playing a tone by rtpengine", "error", err)
+	}
+}

@@ -1,0 +1,60 @@
+package rtpengine
+
+import (
+	"context"
+	"crypto/rand"
+	"net/netip"
+	"sync"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// A Place is where an rtpengine takes media: that of clients, and that which it exchanges with itself and with
+// selvage, which is not encrypted.
+type Place struct{ External, Internal netip.Addr }
+
+// Probe opens a session at a daemon, as a call does, and ends it.
+func Probe(ctx context.Context, address string) (at Place, err error) {
+	d, err := dial(address)
+	if err != nil {
+		return at, err
+	}
+	var reads sync.WaitGroup
+	reads.Go(d.read)
+	stop := context.AfterFunc(ctx, func() { _ = d.close() })
+	defer func() {
+		stop()
+		_ = d.close()
+		reads.Wait()
+	}()
+
+	drain := addressOf(d.drain)
+	o := sdp.Section{Kind: sdp.Audio, Protocol: "RTP/AVP", Address: drain.Addr(), Port: int(drain.Port())}
+	o.SetCodecs([]sdp.Codec{{Type: 0, Name: sdp.PCMU, Clock: 8000}})
+	offer := (&sdp.Description{Session: 1, Version: 1, Sections: []sdp.Section{o}}).Phone()
+	session := rand.Text()
+	defer func() { _, _ = d.request("delete", dict{"call-id": session, "delete-delay": 0}) }()
+	for _, step := range []struct {
+		command string
+		to      *netip.Addr
+	}{{"offer", &at.Internal}, {"answer", &at.External}} {
+		arguments := dict{"call-id": session, "from-tag": clientTag, "sdp": offer, "ICE": "remove",
+			"flags": []string{"trust-address"}}
+		if step.command == "offer" {
+			arguments["direction"] = []string{"external", "internal"}
+		} else {
+			arguments["to-tag"] = switchTag
+		}
+		reply, err := d.request(step.command, arguments)
+		if err != nil {
+			return at, err
+		}
+		ports, err := readInner(reply.text("sdp"))
+		if err != nil {
+			return at, err
+		}
+		*step.to = ports[calls.Audio].Addr()
+	}
+	return at, nil
+}

@@ -1,0 +1,288 @@
+package rtpengine_test
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/line"
+	"github.com/selvage/selvage/calls/rtpengine"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// TestTranscoding connects a browser that sends Opus with a phone that supports only PCMU.
+func TestTranscoding(t *testing.T) {
+	e, _ := newEngine(t)
+	alice := dial(t, e, calls.Terms{})
+	desk := ring(t, e, alice.media, atLoopback)
+	link(alice.media, desk.media)
+	alice.speak()
+	go desk.speak(desk.conn)
+
+	wait(t, "the browser connects", alice.connected)
+	if p := wait(t, "the phone connects", desk.connected); p.Remote != desk.conn.LocalAddr().String() {
+		t.Errorf("the path to the phone is %+v, want %s", p, desk.conn.LocalAddr())
+	}
+	waitFor(t, "the phone hears the tone in PCMU", desk.heard, func(p []byte) bool { return isPCMU(p) && loud(p) })
+	waitFor(t, "the browser hears the phone in Opus", alice.heard,
+		func(p []byte) bool { return len(p) > 20 && len(p) != 160 })
+
+	alice.media.Dial("7")
+	waitFor(t, "the phone receives the digit", desk.heard, func(p []byte) bool { return isEvent(p) && p[12] == 7 })
+}
+
+// A tap passes on the packets that it receives.
+type tap chan calls.Packet
+
+func (t tap) Packet(p calls.Packet) {
+	p.Payload = slices.Clone(p.Payload)
+	select {
+	case t <- p:
+	default:
+	}
+}
+
+func (tap) Clock(calls.Kind, uint32, time.Time) {}
+
+// waitPacket waits for a packet with a codec that begins with a payload.
+func (t tap) waitPacket(test *testing.T, codec, payload string) {
+	test.Helper()
+	after := time.After(deadline)
+	for {
+		select {
+		case p := <-t:
+			if p.Codec == codec && strings.HasPrefix(string(p.Payload), payload) && p.Kind == calls.Audio {
+				return
+			}
+		case <-after:
+			test.Fatalf("no packet %q in %s within %v", payload, codec, deadline)
+		}
+	}
+}
+
+// TestRecording reads the packets of both sides as they sent them, also after the browser has reloaded its page.
+func TestRecording(t *testing.T) {
+	e, _ := newEngine(t)
+	alice := dial(t, e, calls.Terms{})
+	desk := ring(t, e, alice.media, atLoopback)
+	link(alice.media, desk.media)
+	left, right := make(tap, 1000), make(tap, 1000)
+	alice.media.Record(left)
+	desk.media.Record(right)
+	alice.speak()
+	go desk.speak(desk.conn)
+	left.waitPacket(t, "opus", "")
+	right.waitPacket(t, "PCMU", "")
+
+	answer, err := alice.media.Renew(withEvents())
+	if err != nil {
+		t.Fatalf("Renew: %v", err)
+	}
+	before := alice.line
+	for len(left) > 0 {
+		<-left
+	}
+	alice.renew(answer)
+	left.waitPacket(t, "opus", "")
+	for len(alice.heard) > 0 {
+		<-alice.heard
+	}
+	waitFor(t, "the browser hears the phone again", alice.heard, func(p []byte) bool { return len(p) > 20 })
+	before.Close()
+
+	alice.media.Record(nil)
+	for len(left) > 0 {
+		<-left
+	}
+	right.waitPacket(t, "PCMU", "")
+	if len(left) > 1 { // one may have been on its way
+		t.Errorf("%d packets after the end of the recording", len(left))
+	}
+}
+
+// answer makes a browser that answers an offer.
+func answer(t *testing.T, e *rtpengine.Engine, from calls.Media) *browser {
+	t.Helper()
+	b := &browser{watcher: newWatcher(), t: t, heard: make(chan []byte, 1000)}
+	m, offer, err := e.Offer(b, from, calls.Terms{})
+	if err != nil {
+		t.Fatalf("Offer: %v", err)
+	}
+	b.media = m
+	if err := m.Accept(withEvents()); err != nil {
+		t.Fatalf("Accept: %v", err)
+	}
+	b.open(offer)
+	return b
+}
+
+// TestMute sends packets that the other browser must not receive, and waits until rtpengine has handled them:
+// a recording has them.
+func TestMute(t *testing.T) {
+	e, _ := newEngine(t)
+	alice := dial(t, e, calls.Terms{})
+	bob := answer(t, e, alice.media)
+	link(alice.media, bob.media)
+	recorded := make(tap, 1000)
+	alice.media.Record(recorded)
+
+	silence := func(what string) {
+		t.Helper()
+		for range 5 {
+			alice.say(what)
+		}
+		alice.say(what + "-last")
+		recorded.waitPacket(t, "opus", what+"-last")
+	}
+	hears := func(what string) {
+		t.Helper()
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		after := time.After(deadline)
+		for {
+			select {
+			case <-tick.C:
+				alice.say(what)
+			case p := <-bob.heard:
+				if strings.HasPrefix(string(p), "silent") {
+					t.Fatalf("bob hears %q", p)
+				}
+				if string(p) == what {
+					return
+				}
+			case <-after:
+				t.Fatalf("bob does not hear %q within %v", what, deadline)
+			}
+		}
+	}
+	hears("linked")
+	alice.media.Mute(calls.Audio, true)
+	silence("silent: muted")
+	alice.media.Mute(calls.Audio, false)
+	hears("unmuted")
+	bob.media.Deafen(true)
+	silence("silent: deaf")
+	bob.media.Deafen(false)
+	hears("undeafened")
+	alice.media.Link(calls.Audio, nil)
+	silence("silent: held")
+	link(alice.media, bob.media)
+	hears("linked again")
+
+	carol := answer(t, e, alice.media)
+	carol.media.Link(calls.Audio, bob.media) // replaces alice
+	silence("silent: replaced")
+	alice.media.Link(calls.Audio, bob.media)
+	hears("linked at last")
+	bob.media.Close()
+	if kinds := alice.media.Kinds(); len(kinds) != 1 || kinds[0] != calls.Audio {
+		t.Errorf("alice has %v, want audio", kinds)
+	}
+}
+
+// TestEcho links a browser with itself.
+func TestEcho(t *testing.T) {
+	e, _ := newEngine(t)
+	alice := dial(t, e, calls.Terms{})
+	alice.media.Link(calls.Audio, alice.media)
+	alice.speak()
+	waitFor(t, "the browser hears itself", alice.heard, func(p []byte) bool { return len(p) == 60 })
+	alice.media.Beep()
+}
+
+// TestDeath kills rtpengine during calls: they end, and further ones are refused until it runs again.
+func TestDeath(t *testing.T) {
+	e, daemon := newEngine(t)
+	alice := dial(t, e, calls.Terms{})
+	desk := ring(t, e, alice.media, atLoopback)
+	link(alice.media, desk.media)
+	alice.speak()
+	wait(t, "the browser connects", alice.connected)
+	if err := e.Check(); err != nil {
+		t.Errorf("Check: %v, want nil", err)
+	}
+
+	daemon.Kill(t)
+	wait(t, "the browser's media fails", alice.failed)
+	wait(t, "the phone's media fails", desk.failed)
+	if _, _, err := e.Answer(newWatcher(), line.Description(), calls.Terms{}); !errors.Is(err, problem.Unavailable) {
+		t.Errorf("Answer without rtpengine: %v, want problem.Unavailable", err)
+	}
+	if err := e.Check(); err == nil {
+		t.Error("Check without rtpengine: nil, want an error")
+	}
+
+	daemon.Start(t)
+	for e.Check() != nil {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("rtpengine is not found again")
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	again := dial(t, e, calls.Terms{})
+	again.speak()
+	wait(t, "the next call connects", again.connected)
+
+	daemon.Kill(t) // and back before the next ping
+	daemon.Start(t)
+	wait(t, "media that the new process does not know fails", again.failed)
+}
+
+// TestStranger sends media to a phone's port from another address than the phone's: the media fails, and what
+// the caller says does not reach the stranger.
+func TestStranger(t *testing.T) {
+	e, _ := newEngine(t)
+	alice := dial(t, e, calls.Terms{})
+	terms := atLoopback
+	terms.Claimed = true
+	desk := ring(t, e, alice.media, terms)
+	link(alice.media, desk.media)
+	alice.speak()
+	stranger, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stranger.Close() })
+	go desk.speak(stranger)
+	wait(t, "the phone's media fails", desk.failed)
+	if len(desk.heard) > 0 {
+		t.Errorf("the phone, which has not sent anything, received %d packets", len(desk.heard))
+	}
+	_ = stranger.SetReadDeadline(time.Now())
+	if n, err := stranger.Read(make([]byte, 2000)); err == nil {
+		t.Errorf("the stranger received a packet of %d bytes", n)
+	}
+}
+
+// TestRefusals offers what cannot be carried.
+func TestRefusals(t *testing.T) {
+	e, _ := newEngine(t)
+	alice := dial(t, e, calls.Terms{})
+	if err := e.NewMixer().Adopt(alice.media); !errors.Is(err, problem.Invalid) {
+		t.Errorf("moving into a room: %v, want problem.Invalid", err)
+	}
+	secure := atLoopback
+	secure.SRTP.Required = true
+	for name, tt := range map[string]struct {
+		terms calls.Terms
+		offer string
+	}{
+		"no description": {calls.Terms{}, "hello"},
+		"no codec":       {calls.Terms{}, strings.ReplaceAll(line.Description(), "opus", "speex")},
+		"no ICE":         {calls.Terms{}, strings.ReplaceAll(line.Description(), "a=ice-pwd", "a=x")},
+		"no DTLS":        {calls.Terms{}, strings.ReplaceAll(line.Description(), "a=fingerprint", "a=x")},
+		"screen":         {calls.Terms{Source: true}, line.Description()},
+		"plain RTP":      {calls.Terms{}, strings.ReplaceAll(line.Description(), "UDP/TLS/RTP/SAVPF", "RTP/AVP")},
+		"RTP instead of SRTP": {secure, "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\n" +
+			"m=audio 9 RTP/AVP 0\r\n"},
+	} {
+		if _, _, err := e.Answer(newWatcher(), tt.offer, tt.terms); !errors.Is(err, problem.Invalid) {
+			t.Errorf("%s: %v, want problem.Invalid", name, err)
+		}
+	}
+}

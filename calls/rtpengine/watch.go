@@ -1,0 +1,170 @@
+package rtpengine
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// How often a session is looked at: until the client's first packet, and afterwards.
+const (
+	lookOften   = 250 * time.Millisecond
+	lookAtTimes = 4 * time.Second
+)
+
+// timeout is how long the client may be silent before it counts as lost. Browsers that send no audio report what
+// they receive every five seconds.
+const timeout = 2 * calls.LostAfter
+
+// errStranger ends the media of a phone for which rtpengine takes media from another address.
+var errStranger = errors.New("media of a phone came from an address that it has not proved")
+
+// A presence is what the watcher of a leg was told last.
+type presence int
+
+const (
+	unconnected presence = iota
+	connected
+	lost
+)
+
+// watch looks at the leg's session until the leg is closed.
+func (l *leg) watch() {
+	state, session := unconnected, ""
+	every := lookOften
+	for {
+		timer := time.NewTimer(every)
+		select {
+		case <-l.done:
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+
+		l.io.Lock()
+		if l.session != session { // the client has new transports
+			state, session = unconnected, l.session
+		}
+		l.io.Unlock()
+		state = l.look(session, state)
+		if every = lookAtTimes; state == unconnected {
+			every = lookOften
+		}
+	}
+}
+
+// look asks rtpengine about a session, and notifies the watcher of changes.
+func (l *leg) look(session string, state presence) presence {
+	reply, err := l.daemon.request("query", dict{"call-id": session})
+	if errors.Is(err, unknownSession) && l.isCurrent(session) {
+		l.engine.background(func() { l.fail(errors.New("rtpengine has ended the session, or was started again")) })
+		return state
+	}
+	if err != nil {
+		return state // Engine.check notices if the daemon is down
+	}
+
+	v := l.read(reply)
+	if v.received == 0 {
+		return unconnected
+	}
+	if l.isPhone() && v.remote.IsValid() && !l.mayComeFrom(v.remote.Addr()) {
+		l.engine.background(func() { l.fail(errStranger) })
+		return state
+	}
+	path := calls.Path{Transport: "udp", Local: v.local.String(), Remote: v.remote.String()}
+	l.note(v, path)
+
+	silent := time.Since(v.last) > timeout
+	switch {
+	case silent && state == connected:
+		l.watcher.Lost()
+		return lost
+	case !silent && state != connected:
+		l.prove()
+		l.watcher.Connected(path)
+		return connected
+	}
+	return state
+}
+
+// isCurrent reports whether session is still that of an open leg.
+func (l *leg) isCurrent(session string) bool {
+	l.io.Lock()
+	defer l.io.Unlock()
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	return !l.closed && l.session == session
+}
+
+// prove permits media to the client, whose address has sent some.
+func (l *leg) prove() {
+	l.engine.mu.Lock()
+	proved := l.proved
+	l.proved = true
+	l.engine.mu.Unlock()
+	if !proved {
+		l.syncSources()
+	}
+}
+
+// mayComeFrom reports whether a phone's media may come from an address.
+func (l *leg) mayComeFrom(a netip.Addr) bool {
+	l.io.Lock()
+	defer l.io.Unlock()
+	for _, s := range l.sections {
+		if s.client.Address == a {
+			return true
+		}
+	}
+	return a == l.terms.Phone
+}
+
+// A view is what rtpengine knows about a client's media.
+type view struct {
+	received, sent int
+	last           time.Time // of the newest packet
+	local, remote  netip.AddrPort
+}
+
+// read reads the reply to a query.
+func (l *leg) read(reply dict) (v view) {
+	for _, media := range reply.at("tags", clientTag).dicts("medias") {
+		streams := media.dicts("streams")
+		if len(streams) == 0 {
+			continue
+		}
+		s := streams[0]
+		packets := s.at("stats").number("packets")
+		v.received += packets
+		if at := time.Unix(int64(s.number("last packet"))+1, 0); packets > 0 && at.After(v.last) {
+			v.last = at
+			v.local = endpoint(s.text("local address"), s.number("local port"))
+			v.remote = endpoint(s.at("endpoint").text("address"), s.at("endpoint").number("port"))
+		}
+	}
+	for _, media := range reply.at("tags", switchTag).dicts("medias") {
+		for _, s := range media.dicts("streams") {
+			v.sent += s.at("stats").number("packets")
+		}
+	}
+	return v
+}
+
+// endpoint returns an address and port, or the zero value if the address is not one.
+func endpoint(host string, port int) netip.AddrPort {
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(a.Unmap(), uint16(port))
+}
+
+// note keeps measurements.
+func (l *leg) note(v view, path calls.Path) {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	l.quality.Received, l.quality.Sent, l.quality.Path = uint64(v.received), uint64(v.sent), path
+}
