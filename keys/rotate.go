@@ -58,8 +58,8 @@ func (r *Ring) checkPublished(ctx context.Context, next Record) error {
 	return r.checkClock(ctx)
 }
 
-// checkClock returns an error if this machine's clock differs too much from the store's. With such
-// a clock, no keys are promoted or deleted.
+// checkClock returns an error if this machine's clock differs too much from the store's. In that
+// case, no keys are promoted or deleted.
 func (r *Ring) checkClock(ctx context.Context) error {
 	theirs, err := r.c.Store.Clock(ctx)
 	if err != nil {

@@ -142,7 +142,7 @@ func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	if payload, err = jws.Verify(s.public); err != nil {
 		return nil, false
 	}
-	now.verified.keep(token, said{s.kid, verified{typ, payload}})
+	now.verified.keep(token, tokenContent{s.kid, verified{typ, payload}})
 	return payload, true
 }
 

@@ -25,7 +25,7 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 		if ctx.Err() != nil {
 			return
 		}
-		trouble = tell(log, trouble, err)
+		trouble = logTrouble(log, trouble, err)
 
 		before := made
 		made = r.latest.Load().makers
@@ -43,8 +43,8 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// tell logs an error when it first occurs or changes, and when it no longer occurs.
-func tell(log *slog.Logger, before string, err error) (now string) {
+// logTrouble logs an error when it first occurs or changes, and when it no longer occurs.
+func logTrouble(log *slog.Logger, before string, err error) (now string) {
 	if err != nil {
 		now = err.Error()
 	}

@@ -11,26 +11,27 @@ const maxOpened = 4096
 // together with it.
 type tokenCache struct {
 	mu sync.RWMutex
-	m  map[string]said
+	m  map[string]tokenContent
 }
 
-type said struct {
+// A tokenContent holds the content of a valid token, and the kid of the key that signed or sealed it.
+type tokenContent struct {
 	kid string
 	v   any
 }
 
-func (o *tokenCache) find(token string) (said, bool) {
+func (o *tokenCache) find(token string) (tokenContent, bool) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	s, ok := o.m[token]
 	return s, ok
 }
 
-func (o *tokenCache) keep(token string, s said) {
+func (o *tokenCache) keep(token string, s tokenContent) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.m == nil || len(o.m) >= maxOpened {
-		o.m = make(map[string]said)
+		o.m = make(map[string]tokenContent)
 	}
 	o.m[token] = s
 }
@@ -52,6 +53,6 @@ func (s *Sealer) Remembered(token string, read func(payload []byte) (any, error)
 	if err != nil {
 		return nil, "", false
 	}
-	now.opened.keep(token, said{e.kid, v})
+	now.opened.keep(token, tokenContent{e.kid, v})
 	return v, e.kid, true
 }

@@ -22,14 +22,14 @@ type copies struct {
 
 	mu      sync.Mutex
 	used    int64
-	order   []aCopy // by last use, the least recent first
+	order   []cachedBlob // by last use, the least recent first
 	copying map[string]bool
 	closed  bool
 	running sync.WaitGroup
 }
 
-// aCopy is a blob in the cache.
-type aCopy struct {
+// A cachedBlob is a blob in the cache.
+type cachedBlob struct {
 	key   string
 	bytes int64
 }
@@ -51,7 +51,7 @@ func openCopies(dir string, size int64) (*copies, error) {
 		for _, file := range files {
 			info, found := d.root.Stat(folder + "/" + file)
 			if key, ok := keyOf(folder, file); ok && found == nil && !strings.Contains(file, partMark) {
-				c.order, c.used = append(c.order, aCopy{key, info.Size()}), c.used+info.Size()
+				c.order, c.used = append(c.order, cachedBlob{key, info.Size()}), c.used+info.Size()
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func (c *copies) open(key string) (io.ReadSeekCloser, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.order, func(x aCopy) bool { return x.key == key }); i >= 0 {
+	if i := slices.IndexFunc(c.order, func(x cachedBlob) bool { return x.key == key }); i >= 0 {
 		last := c.order[i]
 		c.order = append(slices.Delete(c.order, i, i+1), last)
 	}
@@ -100,7 +100,7 @@ func (c *copies) add(key string, bytes int64, open func() (io.ReadCloser, error)
 		defer c.mu.Unlock()
 		delete(c.copying, key)
 		if err == nil {
-			c.order, c.used = append(c.order, aCopy{key, bytes}), c.used+bytes
+			c.order, c.used = append(c.order, cachedBlob{key, bytes}), c.used+bytes
 			c.shrink()
 		}
 	})
@@ -141,7 +141,7 @@ func (c *copies) drop(i int) {
 func (c *copies) remove(key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if i := slices.IndexFunc(c.order, func(x aCopy) bool { return x.key == key }); i >= 0 {
+	if i := slices.IndexFunc(c.order, func(x cachedBlob) bool { return x.key == key }); i >= 0 {
 		c.drop(i)
 	}
 	return c.dir.Remove(key)

@@ -41,7 +41,7 @@ func channelOfAll(secret [sha256.Size]byte) string {
 // other nodes by more than this.
 const freshFor = 2 * time.Minute
 
-// A secret is shared by all nodes.
+// A secret is known to all nodes of an installation, and to nobody else.
 type secret = [sha256.Size]byte
 
 // The reasons for refusing a message.

@@ -20,8 +20,7 @@ var ErrClosed = errors.New("the database is closed")
 // ErrReadOnly is the error of changes to a database that was opened with Config.ReadOnly.
 var ErrReadOnly = errors.New("the database was opened read-only")
 
-// explain converts an error to problem.Unavailable if the database caused it, rather than the
-// query.
+// explain converts an error to problem.Unavailable if the database caused it, not the query.
 func explain(err error) error {
 	if !isOutage(err) {
 		return err

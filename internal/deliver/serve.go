@@ -140,12 +140,12 @@ func (v *visit) attempt(ctx context.Context, j Job) bool {
 		return false
 	}
 
-	v.tell(r)
+	v.report(r)
 	return true
 }
 
-// tell passes the outcome to Observe, and logs failures.
-func (v *visit) tell(r Result) {
+// report passes the outcome to Observe, and logs failures.
+func (v *visit) report(r Result) {
 	switch r.State {
 	case Delivered:
 		v.d.c.Observe("delivered")

@@ -170,7 +170,7 @@ func (p *Post) attempt(ctx context.Context, l Letter) {
 		p.c.Log.Error("storing the result of an email; it will be sent again", "mail", l.ID, "error", err)
 		return
 	}
-	p.tell(l, r)
+	p.report(l, r)
 }
 
 func (p *Post) send(ctx context.Context, l Letter) error {
@@ -207,8 +207,8 @@ func (p *Post) settled(l Letter, err error) Result {
 	return r
 }
 
-// tell passes the outcome to Observe, and logs failures. It never logs a letter's content.
-func (p *Post) tell(l Letter, r Result) {
+// report passes the outcome to Observe, and logs failures. It never logs a letter's content.
+func (p *Post) report(l Letter, r Result) {
 	switch {
 	case r.Dropped:
 		p.c.Observe("dropped")

@@ -69,9 +69,9 @@ type List struct {
 	dead   map[string]Revocation
 	heard  int64
 	seq    int64
-	deaf   bool          // the last poll failed, so the log may have been replaced by a backup
+	failed bool          // the last poll failed, so the log may have been replaced by a backup
 	polls  bool          // whether Run is polling
-	looked chan struct{} // closed when the next poll has ended
+	polled chan struct{} // closed when the next poll has ended
 	synced time.Time
 	pruned time.Time
 }
@@ -81,7 +81,7 @@ func New(log Log, now func() time.Time) *List {
 	if now == nil {
 		now = time.Now
 	}
-	return &List{log: log, now: now, dead: make(map[string]Revocation), looked: make(chan struct{})}
+	return &List{log: log, now: now, dead: make(map[string]Revocation), polled: make(chan struct{})}
 }
 
 // Run polls the log until ctx is done.
@@ -115,14 +115,14 @@ func (l *List) Sync(ctx context.Context) error {
 
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.looked)
-	l.looked = make(chan struct{})
+	close(l.polled)
+	l.polled = make(chan struct{})
 	if err != nil {
-		l.deaf = l.deaf || ctx.Err() == nil
+		l.failed = l.failed || ctx.Err() == nil
 		return fmt.Errorf("reading revocations: %w", err)
 	}
 
-	l.deaf = false
+	l.failed = false
 	l.add(rows)
 	if last < seq { // the log was restored from a backup
 		l.seq = last
@@ -140,7 +140,7 @@ func (l *List) Sync(ctx context.Context) error {
 func (l *List) next() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if l.deaf {
+	if l.failed {
 		return 0
 	}
 	return l.seq
@@ -238,11 +238,11 @@ func (l *List) stale() bool { return l.now().Sub(l.synced) > staleness }
 func (l *List) wait() {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
-	for over := false; !over && l.polls && !l.deaf && l.stale(); {
-		looked := l.looked
+	for over := false; !over && l.polls && !l.failed && l.stale(); {
+		polled := l.polled
 		l.mu.RUnlock()
 		select {
-		case <-looked:
+		case <-polled:
 		case <-timer.C:
 			over = true
 		}

@@ -72,8 +72,8 @@ func newID() string {
 
 // userAgent returns the User-Agent header, shortened to 256 bytes.
 func userAgent(r *http.Request) string {
-	says := r.UserAgent()
-	return strings.ToValidUTF8(says[:min(len(says), 256)], "")
+	agent := r.UserAgent()
+	return strings.ToValidUTF8(agent[:min(len(agent), 256)], "")
 }
 
 func refuseMethod(w http.ResponseWriter, r *http.Request) bool {
@@ -117,13 +117,13 @@ func LogInternal(r *http.Request, log *slog.Logger, err error) {
 }
 
 // LogPage logs that a user saw an error page with a request id, so that support can look up the id
-// that the user reports. cause is what the page does not show, or "".
+// that the user reports. cause is what the page does not show; it may be "".
 func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string) {
-	told := []any{"request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title}
+	attrs := []any{"request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title}
 	if cause != "" {
-		told = append(told, "cause", cause)
+		attrs = append(attrs, "cause", cause)
 	}
-	log.InfoContext(r.Context(), "error page", told...)
+	log.InfoContext(r.Context(), "error page", attrs...)
 }
 
 // AnyOrigin allows scripts from every origin to call next, without cookies. It is for endpoints

@@ -33,18 +33,18 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 			return
 		}
 
-		told := *r
+		reported := *r
 		if p.CertificateHeader != "" {
 			if p.trustsPeer(r) {
-				forwardCertificate(&told, p.CertificateHeader)
+				forwardCertificate(&reported, p.CertificateHeader)
 			} else {
 				r.Header.Del(p.CertificateHeader)
 			}
 		}
 		if moved {
-			told.RemoteAddr = netip.AddrPortFrom(client, 0).String()
+			reported.RemoteAddr = netip.AddrPortFrom(client, 0).String()
 		}
-		next.ServeHTTP(w, &told)
+		next.ServeHTTP(w, &reported)
 	})
 }
 

@@ -52,8 +52,8 @@ func (w *Words) Text(text string) string {
 	}
 
 	format, rest, valued := strings.Cut(text, separator)
-	if said, ok := w.texts[format]; ok {
-		format = said
+	if translated, ok := w.texts[format]; ok {
+		format = translated
 	} else if w != English() && !valued {
 		return w.numbered(text)
 	}
@@ -72,14 +72,14 @@ var digits = regexp.MustCompile(`\d+`)
 // numbered translates a text that contains numbers, such as an error message. In its key, %d stands
 // for each number.
 func (w *Words) numbered(text string) string {
-	said, ok := w.texts[digits.ReplaceAllString(text, "%d")]
+	translated, ok := w.texts[digits.ReplaceAllString(text, "%d")]
 	if !ok {
 		return text
 	}
 	for _, n := range digits.FindAllString(text, -1) {
-		said = strings.Replace(said, "%d", n, 1)
+		translated = strings.Replace(translated, "%d", n, 1)
 	}
-	return said
+	return translated
 }
 
 // Lacks reports whether the language has no translation of an English text.

@@ -67,7 +67,7 @@ func (a *factorPages) confirm(v *visit) error {
 	return a.raiseAndContinue(v, next, "pwd")
 }
 
-// confirmCode runs check. It then raises the session to methods and the methods that check returns.
+// confirmCode runs check. It then raises the session with methods and the methods that check returns.
 func (a *factorPages) confirmCode(
 	v *visit, next string, check func(*visit, operator.Operator) ([]string, error), methods ...string,
 ) error {

@@ -71,9 +71,9 @@ func (s *Store) readLinger() error {
 		return err
 	}
 
-	said, _ := strconv.ParseInt(string(value), 10, 64)
-	s.raise(time.UnixMicro(said))
-	if s.lingers() && said < s.until.Load() {
+	stored, _ := strconv.ParseInt(string(value), 10, 64)
+	s.raise(time.UnixMicro(stored))
+	if s.lingers() && stored < s.until.Load() {
 		s.writeLinger()
 	}
 	return nil

@@ -18,33 +18,33 @@ func withoutArguments(err error) error {
 	return err
 }
 
-// wrong explains err if the configuration caused it. Otherwise wrong returns nil: the server is
-// unreachable, or cannot serve requests now, and may recover at any time.
-func (l location) wrong(err error) error {
+// misconfiguration explains err if the configuration caused it. Otherwise it returns nil, because
+// the server may recover at any time: it is unreachable, or cannot serve requests now.
+func (l location) misconfiguration(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError
-	says := func(what string) bool { return err != nil && strings.Contains(strings.ToLower(err.Error()), what) }
+	contains := func(what string) bool { return err != nil && strings.Contains(strings.ToLower(err.Error()), what) }
 
 	switch {
 	case err == nil:
 		return nil
-	case says("wrongpass"), says("invalid username-password pair"):
+	case contains("wrongpass"), contains("invalid username-password pair"):
 		return errors.New("it rejects the URL's user and password")
-	case says("noauth"):
+	case contains("noauth"):
 		return errors.New("it requires a password, and the URL has none" + sentinelHint(l))
-	case says("auth") && says("without any password"):
+	case contains("auth") && contains("without any password"):
 		return errors.New("the URL has a password, but the server does not use one")
-	case says("noperm"):
+	case contains("noperm"):
 		return fmt.Errorf("the account lacks a permission (docs/redis.md lists them): %w", withoutArguments(err))
-	case says("db index is out of range"), says("invalid db index"):
+	case contains("db index is out of range"), contains("invalid db index"):
 		return fmt.Errorf("it has no database %d", l.database)
-	case says("moved ") && l.mode != Cluster:
+	case contains("moved ") && l.mode != Cluster:
 		return errors.New("it is a Cluster node: write redis-cluster:// instead of " + l.scheme + "://")
-	case says("cluster support disabled"):
+	case contains("cluster support disabled"):
 		return errors.New("it is not a Cluster: write redis:// instead of " + l.scheme + "://")
-	case says("unknown command 'sentinel'"):
+	case contains("unknown command 'sentinel'"):
 		return errors.New("it is not a Sentinel: write redis:// instead of " + l.scheme + "://")
-	case says("unknown command"):
+	case contains("unknown command"):
 		return fmt.Errorf("it lacks a required command; if it is a Sentinel, write redis-sentinel://: %w",
 			withoutArguments(err))
 	case l.mode == Sentinel && errors.Is(err, redis.Nil):

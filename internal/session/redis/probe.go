@@ -44,7 +44,7 @@ func (s *Store) Probe(ctx context.Context) error {
 // explain returns an error that may be shown. If the cause is known, the error has selvage's own
 // words.
 func (s *Store) explain(err error) error {
-	if wrong := s.at.wrong(err); wrong != nil {
+	if wrong := s.at.misconfiguration(err); wrong != nil {
 		return wrong
 	}
 	return withoutArguments(err)
@@ -134,7 +134,7 @@ func (s *Store) rehearse(ctx context.Context) error {
 
 	for _, step := range steps {
 		if err := step(); err != nil && !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.Conflict) {
-			return s.at.wrong(err)
+			return s.at.misconfiguration(err)
 		}
 	}
 	return nil
