@@ -86,12 +86,12 @@ func TestLinks(t *testing.T) {
 
 		began := time.Now()
 		d.of.mend()
-		if d.storm {
-			waiting.ends(t)
-		}
 		fallback(t, n, "0")
 		l.works(every...)
 		within(t, "after "+d.what, time.Since(began), 10*time.Second)
+		if d.storm {
+			waiting.ends(t)
+		}
 	}
 	l.end()
 }

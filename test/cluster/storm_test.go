@@ -39,7 +39,7 @@ func newStorm(l *load) *storm {
 
 // signIn tries to sign in until it succeeds, and reports whether it has.
 func (s *storm) signIn(l *load) bool {
-	deadline := time.Now().Add(2 * patience)
+	deadline := time.Now().Add(5 * patience)
 	for first := true; time.Now().Before(deadline); first = false {
 		f := l.client.NewFlow(scope)
 		code, err := f.QuickCode(l.cookies)
@@ -72,8 +72,10 @@ func (s *storm) begins(t *testing.T) {
 // ends waits until every client has signed in.
 func (s *storm) ends(t *testing.T) {
 	t.Helper()
+	began := time.Now()
 	s.work.Wait()
-	t.Logf("%d clients signed in after %d refusals", s.clients, s.refused.Load())
+	t.Logf("%d clients signed in after %d refusals, the last %v later", s.clients, s.refused.Load(),
+		time.Since(began).Round(time.Millisecond))
 	if n := s.failed.Load(); n > 0 {
 		t.Errorf("%d of %d clients could not sign in after the outage", n, s.clients)
 	}
