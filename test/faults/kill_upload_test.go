@@ -14,17 +14,33 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // sweepDeadline is how long bytes without a recording may remain after a start.
 const sweepDeadline = 90 * time.Second
 
 // TestKillDuringUploads kills the server while recordings are uploaded. Acknowledged recordings are
-// complete, listed ones can be fetched, and all other bytes are swept.
+// complete, and listed ones can be fetched. In a directory, all other bytes are swept. In a bucket, they
+// are swept only when they are a day old.
 func TestKillDuringUploads(t *testing.T) {
 	harness.Rows(t)
+	t.Run("directory", func(t *testing.T) { killDuringUploads(t, true) })
+	t.Run("encrypted directory", func(t *testing.T) { killDuringUploads(t, true, "SELVAGE_RECORDINGS__ENCRYPT=true") })
+	t.Run("bucket", func(t *testing.T) {
+		store, bucket := servers.S3(t)
+		var env []string
+		for name, value := range store.Env(bucket) {
+			env = append(env, name+"="+value)
+		}
+		killDuringUploads(t, false, env...)
+	})
+}
+
+func killDuringUploads(t *testing.T, swept bool, env ...string) {
+	t.Helper()
 	const workers = 4
-	s := harness.Start(t)
+	s := harness.StartConfig(t, harness.Config{Env: env})
 	p := s.NewProject(t)
 	stored := map[string][]byte{}
 
@@ -52,6 +68,9 @@ func TestKillDuringUploads(t *testing.T) {
 		wantRecordings(t, p, stored)
 	}
 
+	if !swept {
+		return
+	}
 	listed := list(t, p)
 	harness.Eventually(t, sweepDeadline, "the sweep of files without a recording", func() error {
 		return sameKeys(filepath.Join(s.Data, "media"), len(listed))
