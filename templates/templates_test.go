@@ -177,7 +177,7 @@ func TestStatic(t *testing.T) {
 }
 
 // inEnglish are pages for developers only, which are not translated.
-var inEnglish = []string{"demo.html", "docs.html", "home.html", "mailbox.html", "mailshown.html"}
+var inEnglish = []string{"demo.html", "docs.html", "home.html"}
 
 // TestNoLiteralText shows that all text on pages comes from messages, so that it exists in every
 // language.

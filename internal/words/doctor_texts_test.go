@@ -4,7 +4,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -74,4 +76,28 @@ func nameOf(f ast.Expr) string {
 		return f.Sel.Name
 	}
 	return ""
+}
+
+// settingRow matches a setting that a page shows in the reference of the configuration: its name,
+// default and meaning.
+var settingRow = regexp.MustCompile(
+	"(?m)^\\| `((?:limits|password|session|operators|tokens|keys|audit|recordings|mail)\\.\\w+)`" +
+		"[^|]* \\| .* \\| (.*) \\|$")
+
+// settingTexts returns what the settings mean. The reference is generated from the settings.
+func settingTexts(t *testing.T) (all []string) {
+	t.Helper()
+	reference, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range settingRow.FindAllStringSubmatch(string(reference), -1) {
+		if m[1] != "mail.password" { // secret
+			all = append(all, m[2])
+		}
+	}
+	if len(all) < 40 {
+		t.Fatalf("only %d settings are found", len(all))
+	}
+	return all
 }

@@ -183,7 +183,7 @@ func TestTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = slices.Concat(all, codeTexts(t), kindTexts(), doctorTexts(t), alsoShown())
+	all = slices.Concat(all, codeTexts(t), kindTexts(), doctorTexts(t), settingTexts(t), alsoShown())
 	slices.Sort(all)
 	all = slices.DeleteFunc(slices.Compact(all), func(text string) bool { return text == "" })
 	if len(all) < 1000 {

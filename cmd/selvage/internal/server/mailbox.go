@@ -67,7 +67,7 @@ func (m mailbox) list(w http.ResponseWriter, r *http.Request) error {
 	var page templates.Mailbox
 	for _, i := range items {
 		page.Mails = append(page.Mails, templates.Mail{Key: i.Key, To: i.To, Subject: i.Subject,
-			Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05")})
+			Arrived: i.Arrived.UTC().Format("2006-01-02 15:04:05 UTC")})
 	}
 	return templates.Write(w, page, templates.Options{View: viewOf(r)})
 }
