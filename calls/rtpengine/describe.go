@@ -112,13 +112,28 @@ func phoneEvents(codecs []sdp.Codec) []sdp.Codec {
 // checkUsable returns an error unless a client's section has everything that its transport requires.
 func (l *leg) checkUsable(s *sdp.Section) error {
 	if l.isPhone() {
-		return nil
+		return l.checkKeys(s)
 	}
 	switch {
 	case s.Ufrag == "" || s.Password == "":
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no ICE credentials", s.Mid)
 	case s.Fingerprint.Hash == "":
 		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no fingerprint that can be used", s.Mid)
+	}
+	return nil
+}
+
+// checkKeys returns an error unless a phone's section is as encrypted as it must be. rtpengine would accept suites
+// that do not encrypt.
+func (l *leg) checkKeys(s *sdp.Section) error {
+	if !s.IsSecure() {
+		if l.terms.SRTP.Required {
+			return problem.New(problem.Invalid, "invalid_sdp", "the phone must use SRTP")
+		}
+		return nil
+	}
+	if _, ok := s.FindCrypto(sdp.Suites(l.terms.SRTP.Suites)); !ok {
+		return problem.New(problem.Invalid, "invalid_sdp", "the phone has no key for SRTP that can be used")
 	}
 	return nil
 }
@@ -137,6 +152,9 @@ func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 		return c
 	}
 	c.Address = l.remoteFor(o.Address)
+	c.Crypto = slices.DeleteFunc(slices.Clone(o.Crypto), func(k sdp.Crypto) bool {
+		return !slices.Contains(sdp.Suites(l.terms.SRTP.Suites), k.Suite)
+	})
 	return c
 }
 
@@ -167,9 +185,6 @@ func (l *leg) accept(d *sdp.Description) error {
 		}
 		if err := l.checkUsable(a); err != nil {
 			return err
-		}
-		if l.terms.SRTP.Required && !a.IsSecure() {
-			return problem.New(problem.Invalid, "invalid_sdp", "the phone must use SRTP")
 		}
 		s.client = l.clean(a, sdp.Section{Codecs: a.Codecs, Extensions: a.Extensions})
 		accepted++

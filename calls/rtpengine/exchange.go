@@ -106,14 +106,25 @@ func (l *leg) transport() dict {
 		return dict{"transport-protocol": "UDP/TLS/RTP/SAVPF", "ICE": "force", "DTLS": "passive",
 			"SDES": []string{"off"}, "rtcp-mux": []string{"offer", "require"}}
 	case l.isSecure():
-		only := []string{}
-		for _, suite := range sdp.Suites(l.terms.SRTP.Suites) {
-			only = append(only, "only-"+suite)
-		}
-		return dict{"transport-protocol": "RTP/SAVP", "ICE": "remove", "DTLS": "off", "SDES": only,
+		return dict{"transport-protocol": "RTP/SAVP", "ICE": "remove", "DTLS": "off", "SDES": l.otherSuites(),
 			"rtcp-mux": []string{"accept"}}
 	}
 	return dict{"transport-protocol": "RTP/AVP", "ICE": "remove", "DTLS": "off", "rtcp-mux": []string{"accept"}}
+}
+
+// weakSuites are those of rtpengine that calls never use. Some do not encrypt.
+var weakSuites = []string{"AES_192_CM_HMAC_SHA1_80", "AES_192_CM_HMAC_SHA1_32", "F8_128_HMAC_SHA1_80",
+	"F8_128_HMAC_SHA1_32", "NULL_HMAC_SHA1_80", "NULL_HMAC_SHA1_32"}
+
+// otherSuites returns the flags that keep rtpengine from offering suites that the phone may not use.
+func (l *leg) otherSuites() (flags []string) {
+	permitted := sdp.Suites(l.terms.SRTP.Suites)
+	for _, suite := range slices.Concat(sdp.Suites(""), weakSuites) {
+		if !slices.Contains(permitted, suite) {
+			flags = append(flags, "no-"+suite)
+		}
+	}
+	return flags
 }
 
 // isSecure reports whether a phone uses SRTP.
