@@ -14,7 +14,7 @@ import (
 // store has no records until the first rotation.
 type MasterRecord struct {
 	Generation  int64     // 0 for the first master key of the installation
-	Fingerprint string    // see [Fingerprint]
+	Fingerprint string    // the key's name; see [Fingerprint]
 	Sealed      string    // the key, sealed with the newest key; "" for the newest
 	Leaked      bool      // whether others may know the key
 	Replaced    time.Time // when the next key replaced it; zero for the newest

@@ -20,7 +20,7 @@ type signer struct {
 	alg    jose.SignatureAlgorithm
 	public crypto.PublicKey
 	key    jose.OpaqueSigner
-	unique jose.OpaqueSigner // for messages that are signed only once, see [Ring.SignUnique]
+	unique jose.OpaqueSigner // signs messages that are signed only once; see [Ring.SignUnique]
 	heads  sync.Map          // the encoded headers of tokens, by typ
 }
 

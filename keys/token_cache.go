@@ -6,7 +6,7 @@ import "sync"
 // are forgotten.
 const maxOpened = 4096
 
-// A tokenCache remembers the contents of valid tokens that were tokenCache or verified, because callers
+// A tokenCache remembers the contents of valid tokens that were opened or verified, because callers
 // present the same token repeatedly. It belongs to one snapshot of the ring, and is dropped
 // together with it.
 type tokenCache struct {

@@ -27,7 +27,7 @@ func callListing(projectID string, f calls.Filter, from string) listing[calls.Re
 	}
 
 	if f.RoomSession != "" {
-		l.where.and(`room_session = $%d AND room_session <> ''`, f.RoomSession) // as in its index
+		l.where.and(`room_session = $%d AND room_session <> ''`, f.RoomSession) // repeats the condition of the index
 	}
 	conditions := callConditions(f)
 	if f.SubscriberID == "" {

@@ -20,7 +20,7 @@ type core struct {
 	now func() time.Time
 
 	auditKey atomic.Pointer[audit.Key]       // nil before AuditBy is called
-	replaced func(ctx context.Context) error // see OnReplacedMaster; may be nil
+	replaced func(ctx context.Context) error // set by OnReplacedMaster; may be nil
 	lanes    uint64                          // number of lanes in the audit trail
 	turn     atomic.Uint64                   // counts events, in order to use the lanes in turn
 

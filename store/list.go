@@ -168,8 +168,8 @@ func (l listing[T]) query(limit int, dir direction) query {
 	if len(l.ways) == 0 {
 		return query{l.selection(w) + end, w.args}
 	}
-	// For each way, read as many rows as a page may have, in the order of its index. These rows
-	// include those of the page.
+	// For each way, read as many rows as a page may have, in the order of its index. The rows of
+	// the page are among them.
 	parts := make([]string, len(l.ways))
 	for i, way := range l.ways {
 		conditions := where{conditions: append(slices.Clone(w.conditions), way)}

@@ -291,8 +291,9 @@ func (s *Messages) ListMessagesOf(
 	return l.page(ctx, s.read(), q)
 }
 
-// messagesOf returns alternative conditions for the messages of a member: those that it sent to a
-// member, those that it received, and those in each of its rooms. No message meets two of them.
+// messagesOf returns alternative conditions for the messages of a member: messages that it sent to
+// another member, messages that it received, and messages in each of its rooms. No message meets
+// two of them.
 func (w *where) messagesOf(memberID string, rooms []string) []string {
 	w.args = append(w.args, memberID)
 	arg := fmt.Sprintf("$%d", len(w.args))

@@ -48,7 +48,7 @@ func (s *Recordings) MarkRecording(
 			t.event.Add("released", old.Hold)
 		}
 		if !at.After(r.Updated) {
-			at = r.Updated.Add(time.Microsecond) // the time must differ from that of the last change
+			at = r.Updated.Add(time.Microsecond) // must differ from the time of the last change
 		}
 		r.Updated = at
 		return r, t.writeMarks(ctx, r)

@@ -99,7 +99,7 @@ func (s *Recordings) addSubscribers(ctx context.Context, all []recordings.Kept) 
 }
 
 // SweepRecordings deletes the stubs of recordings that were deleted before the given time. It adds
-// their usage to that of their project.
+// their usage to their project's usage.
 func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
 	for {
 		n := 0

@@ -104,7 +104,7 @@ func (s span) startAtCall(call, id string) []any {
 
 // recordingListing returns the listing of the recordings that match a filter. It reads an index in
 // order, so that the cost of a page does not depend on the number of recordings. Fields of the
-// filter that are not in the index become checks. tails is the result of tailsOf, and words that of
+// filter that are not in the index become checks. tails and words are the results of tailsOf and
 // wordsFor.
 func recordingListing(
 	f recordings.Filter, from string, tails []string, words wordSearch,

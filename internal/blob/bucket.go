@@ -50,7 +50,7 @@ type BucketConfig struct {
 // files have in a [Dir].
 type Bucket struct {
 	client   minio.Core
-	public   minio.Core // for links; never sends a request
+	public   minio.Core // makes links; never sends a request
 	name     string
 	prefix   string
 	spool    *os.Root
@@ -58,7 +58,7 @@ type Bucket struct {
 	cache    *copies // nil without a cache
 
 	mu    sync.Mutex
-	known map[string]sums // of objects read recently, by name
+	known map[string]sums // by name; the objects that were read recently
 	swept time.Time       // when Sweep last listed the bucket
 }
 

@@ -64,7 +64,7 @@ type Config struct {
 type Bus struct {
 	node       string
 	sealer     *sealer
-	broadcasts *sealer // for messages to all nodes
+	broadcasts *sealer // seals and opens messages to all nodes
 	transports []Transport
 	log        *slog.Logger
 	answered   func(took time.Duration)

@@ -240,7 +240,7 @@ func (d *file) onReader(query string) (*sql.Stmt, error) {
 // connection.
 type stmtTx struct {
 	prepare func(query string) (*sql.Stmt, error)
-	explain func(error) error // for errors of read-only queries; nil within a change
+	explain func(error) error // converts errors of read-only queries; nil within a change
 	memory  *memory           // nil outside a change
 }
 

@@ -89,7 +89,7 @@ func (s Set) Any() bool { return s.Passkeys || s.TOTP }
 // key ring implements it.
 type Sealer interface {
 	Derive(purpose string) [32]byte
-	DeriveAll(purpose string) [][32]byte // from all master keys, the newest first
+	DeriveAll(purpose string) [][32]byte // derived from all master keys, the newest first
 	SealSecret(name string, secret []byte) (sealed string, err error)
 	OpenSecret(name, sealed string) (secret []byte, err error)
 }

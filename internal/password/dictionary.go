@@ -85,7 +85,7 @@ const maxSteps = 20_000
 // but follows only those that begin a word in the dictionary.
 type search struct {
 	dictionary
-	text  string // in lower case
+	text  string // the text in lower case
 	start int    // where the current word begins
 	steps int
 	best  map[[2]int]entry // the entry with the best rank for each part of the text, by its start and end

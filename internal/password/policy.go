@@ -18,7 +18,7 @@ import (
 // A Policy decides which passwords users may choose. The zero value accepts every password that
 // [Check] accepts.
 type Policy struct {
-	MinLength int           // in characters after NFC, if greater than the fixed minimum
+	MinLength int           // minimum length in characters after NFC, if greater than the fixed minimum
 	MinScore  int           // the minimum score from zxcvbn, 0 to 4; a score of 2 withstands 10^8 guesses
 	Breached  *BreachedList // passwords found in breaches of other sites; nil means none
 	Hasher    *Hasher       // rates passwords when it is their turn; nil means immediately
@@ -71,7 +71,7 @@ const (
 
 // A Rating describes how hard a password is to guess.
 type Rating struct {
-	Score  int    // from zxcvbn, 0 to 4
+	Score  int    // the score from zxcvbn, 0 to 4
 	Advice string // the reason why the score is not higher
 	steps  int
 }

@@ -33,8 +33,8 @@ const behind = 10
 
 // A Task is a request to [Hasher.Serve].
 type Task struct {
-	Password string // in NFC
-	Hash     string // to compare the password with; "" matches no password
+	Password string // the password in NFC
+	Hash     string // the hash to compare the password with; "" matches no password
 	Make     bool   // hash the password instead
 
 	Rate  bool     // rate the password instead

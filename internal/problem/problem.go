@@ -41,7 +41,7 @@ type Error struct {
 	Code       string        // stable, machine-readable, such as "invalid_grant"
 	Param      string        // the faulty parameter, or ""
 	Message    string        // one sentence for developers; never a secret
-	RetryAfter time.Duration // for RateLimited and Unavailable; 0 means unknown
+	RetryAfter time.Duration // set for RateLimited and Unavailable; 0 means unknown
 	Cause      string        // the reason for the server's log, which clients never see; may be ""
 }
 

@@ -18,7 +18,7 @@ import (
 // list.
 const maxBulk = page.DefaultSize
 
-// A bulkPage asks whether to change the selected rows of a list.
+// A bulkPage asks for confirmation to change the selected rows of a list.
 type bulkPage struct {
 	Title, Text, Button string
 	Action, Do, Back    string

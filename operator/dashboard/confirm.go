@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A confirmPage asks signed-in operators to confirm their identity.
+// A confirmPage requires signed-in operators to confirm their identity.
 type confirmPage struct {
 	Email, Next string
 	Code        bool // also ask for a code, since the operator has a second factor
