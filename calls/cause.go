@@ -30,9 +30,8 @@ var (
 	managerRequest    = Cause{"MANAGER_REQUEST", 503}          // a backend or operator hung up
 )
 
-// orBetter returns the cause that says more about the callees of a call: that of c, or other. A callee
-// that is busy says more than one that did not answer, and that more than one that is offline. Of two
-// that say the same, other is returned.
+// orBetter returns the more informative cause, c or other, if one call had several callees. Busy is more
+// informative than no answer, and no answer more than offline. If both are equal, it returns other.
 func (c Cause) orBetter(other Cause) Cause {
 	rank := func(c Cause) int {
 		switch c.Text {

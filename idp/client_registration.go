@@ -43,7 +43,8 @@ type Registrations struct {
 	store   RegistrationStore
 }
 
-// A Registrar is what a client registers with: a project, and an initial access token of it.
+// A Registrar is a project in which a client may register, with the initial access token that permits
+// it.
 type Registrar struct {
 	ProjectID string
 	TokenID   string // "" if the project is open

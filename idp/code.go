@@ -196,8 +196,8 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	return set, nil
 }
 
-// exchange makes the tokens of a code, once. The access token is for audience. Of r, exchange needs
-// the Binding and the Uses. Device codes use exchange, too.
+// exchange makes the tokens of a code, or of a device code, once. The access token is for audience.
+// exchange reads only the Binding and the Uses of r.
 func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience string, r Redemption,
 	redeemed RedeemedCode) (TokenSet, error) {
 	code.Request.Scope = c.only(code.Request.Scope)

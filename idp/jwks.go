@@ -213,8 +213,9 @@ func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
 	}
 }
 
-// withoutFragment returns uri without its fragment. That of a request_uri is a hash of the request
-// object, which tells caches apart (OpenID Connect Core, section 6.2); it is not sent.
+// withoutFragment returns uri without its fragment, which is not sent. The fragment of a request_uri
+// is a hash of the request object, so that a changed object has another URI (OpenID Connect Core,
+// section 6.2).
 func withoutFragment(uri string) string {
 	uri, _, _ = strings.Cut(uri, "#")
 	return uri

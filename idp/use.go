@@ -9,7 +9,7 @@ import (
 // A Use is the only use of something that must not be used again, such as a client's assertion.
 type Use struct {
 	Hash    string    // identifies what is used
-	Expires time.Time // from then on, it would be refused anyway
+	Expires time.Time // when the thing itself expires, so that its use need not be remembered
 	Refusal error     // the error of any other use
 }
 
