@@ -1,0 +1,62 @@
+package clients
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestDashboardForms shows that forms keep what was typed when the session ends and when the
+// operator goes back, and that a double click sends a form once.
+func TestDashboardForms(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	b := ownTab(t)
+	const secret = "a loom of one's own"
+	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
+	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
+	home := "/dashboard/projects/" + p.ID
+	b.arrive(home)
+
+	const url = "https://hooks.example.com/events"
+	typed := fmt.Sprintf("document.getElementById('f-url')?.value === %q", url)
+	form := home + "/webhooks/new"
+	b.do(goTo(s.PublicURL + form))
+	b.typeInto("f-url", url)
+	b.leave("location.href = " + fmt.Sprintf("%q", home))
+	b.arrive(home)
+	b.leave("history.back()")
+	b.arrive(form)
+	b.until("the URL after going back", typed)
+
+	// Another tab signs the operator out. The form leads to the login, and back to what was typed.
+	if status := eval[int](b, `(async () => {
+		const out = document.querySelector("form[action='/dashboard/logout']");
+		const answer = await fetch(out.action, {method: "POST", body: new URLSearchParams(new FormData(out))});
+		return answer.status;
+	})()`); status != 200 {
+		t.Fatalf("signing out returned %d", status)
+	}
+	b.leave("document.getElementById('webhook-submit').click()")
+	b.arrive("/dashboard/login")
+	b.fill("login-submit", "username", "ann@example.com", "password", secret)
+	b.arrive(form)
+	b.until("the URL after the login", typed)
+
+	if sent := eval[int](b, `(() => {
+		let sent = 0;
+		const form = document.getElementById("webhook-submit").form;
+		const count = (event) => { sent += event.defaultPrevented ? 0 : 1; event.preventDefault(); };
+		form.addEventListener("submit", count);
+		for (let i = 0; i < 2; i++) document.getElementById("webhook-submit").click();
+		form.removeEventListener("submit", count);
+		delete form.dataset.sent;
+		return sent;
+	})()`); sent != 1 {
+		t.Errorf("a double click sends the form %d times", sent)
+	}
+	b.leave("document.getElementById('webhook-submit').click()")
+	b.until("the webhook", "document.querySelector('dl.facts') && document.body.innerText.includes('hooks.example.com')")
+}
