@@ -150,6 +150,15 @@ func TestUpload(t *testing.T) {
 		t.Errorf("the list does not show the call and its time: %s", a.body)
 	}
 
+	// A number is found in any notation.
+	for _, number := range []string{"+1 (555) 123-4567", "+15551234567", "15551234567", "0015551234567",
+		"01115551234567", "+1.555.123.4567", "tel:+1-555-123-4567", "sip:+15551234567@pbx.example.com",
+		"(555) 123-4567", "0555 123 4567"} {
+		if a := b.get(base + "?q=" + url.QueryEscape(number)); !strings.Contains(a.body, one+`"`) {
+			t.Errorf("a search for %q does not find the recording", number)
+		}
+	}
+
 	// The page draws both legs and stays small.
 	page := b.get(one)
 	if n := strings.Count(page.body, "<svg "); n != 2 ||

@@ -180,6 +180,14 @@ func TestListByParty(t *testing.T) {
 		}
 	}
 
+	for _, number := range []string{"+1 (415) 555-0134", "+14155550134", "14155550134", "0014155550134",
+		"01114155550134", "+1.415.555.0134", "tel:+1-415-555-0134", "sip:+14155550134@pbx.example.com",
+		"(415) 555-0134", "0415 555 0134"} {
+		a := s.do(t, "GET", s.path("/Recordings.json?"+url.Values{"Party": {number}}.Encode()), s.basic)
+		if got := read[list](t, a).sids(); !slices.Equal(got, []string{stored}) {
+			t.Errorf("recordings of %q = %d %q, want %q", number, a.StatusCode, got, stored)
+		}
+	}
 	for _, query := range []string{"Direction=up", "Duration%3E=-1", "Duration%3C=x", "Duration%3E=NaN",
 		"Duration%3E=1e300", "Party=1&Party=2"} {
 		wantError(t, query, s.do(t, "GET", s.path("/Recordings.json?"+query), s.basic), 400, 10000)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/laml"
@@ -46,6 +47,9 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 	}
 	defer media.Close()
 	if name == "-" {
+		if err := noteDownload(ctx, a, r); err != nil {
+			return err
+		}
 		_, err := io.Copy(c.Stdout, media.Content)
 		return err
 	}
@@ -57,12 +61,22 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, media.Content)
+	if err = noteDownload(ctx, a, r); err == nil {
+		_, err = io.Copy(f, media.Content)
+	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	_, err = fmt.Fprintln(c.Stdout, name)
 	return err
+}
+
+// noteDownload writes a download to the recording's list of accesses, before any byte is written.
+func noteDownload(ctx context.Context, a *app, r recordings.Recording) error {
+	by := audit.From(ctx).Actor
+	a.Recordings.NoteAccess(ctx, recordings.Access{RecordingID: r.ID, Actor: string(by.Kind) + ":" + by.ID,
+		Format: recordings.Original, Bytes: r.Bytes})
+	return a.Recordings.FlushAccesses(ctx)
 }
 
 // createFile creates a file that must not exist yet.
