@@ -123,8 +123,9 @@ func (s *Recordings) wordsFor(ctx context.Context, f recordings.Filter) (ws word
 	}
 
 	var first, end string
-	err = s.read().Row(ctx, `SELECT COALESCE(MIN(word), ''), COALESCE(MAX(word), '') FROM recording_words
-			WHERE project = $1 AND word >= $2 AND word < $3`,
+	const in = `FROM recording_words WHERE project = $1 AND word >= $2 AND word < $3`
+	err = s.read().Row(ctx, // each of these reads one index entry
+		`SELECT COALESCE((SELECT MIN(word) `+in+`), ''), COALESCE((SELECT MAX(word) `+in+`), '')`,
 		f.ProjectID, ws.begins[0], ws.begins[0]+last).Scan(&first, &end)
 	if err != nil {
 		return ws, fmt.Errorf("finding words: %w", err)
