@@ -55,7 +55,8 @@ func (q *quotas) of(projectID string) *usedBytes {
 
 // reserve takes bytes of a project's quota for an upload. The caller must call settle when the upload
 // has ended, with the bytes that it has added. If bytes is 0, reserve only checks that the quota is not
-// used up. If the quota does not suffice, reserve returns problem.Forbidden.
+// exceeded: if it is exactly used up, a repeated upload still succeeds. If the quota does not suffice,
+// reserve returns problem.Forbidden.
 func (r *Recordings) reserve(
 	ctx context.Context, projectID string, quota, bytes int64,
 ) (settle func(added int64), err error) {
@@ -74,7 +75,7 @@ func (r *Recordings) reserve(
 			}
 			u.sum, u.added, u.summed = sum, 0, now
 		}
-		if u.used()+max(bytes, 1) <= quota {
+		if u.used()+bytes <= quota {
 			u.pending += bytes
 			return func(added int64) { u.settle(bytes, added) }, nil
 		}
@@ -82,6 +83,16 @@ func (r *Recordings) reserve(
 	return nothing, problem.New(problem.Forbidden, "quota_exceeded",
 		"the recordings of the project use %d bytes of its quota of %d: delete some, or raise the quota",
 		u.used(), quota)
+}
+
+// Stored returns a project's terms for uploads, and the bytes that its recordings use. Recordings that
+// share their media count once.
+func (r *Recordings) Stored(ctx context.Context, projectID string) (terms Terms, bytes int64, err error) {
+	if terms, err = r.store.Terms(ctx, projectID); err != nil {
+		return terms, 0, err
+	}
+	bytes, err = r.store.StoredBytes(ctx, projectID)
+	return terms, bytes, err
 }
 
 // used returns all bytes in use.
@@ -96,7 +107,7 @@ func (u *usedBytes) settle(reserved, added int64) {
 }
 
 // admit returns the terms for an upload. It returns problem.RateLimited if the project has had too many
-// uploads within a minute, and problem.Forbidden if its quota is used up, before the body is read.
+// uploads within a minute, and problem.Forbidden if its quota is exceeded, before the body is read.
 func (r *Recordings) admit(ctx context.Context, u Upload) (Terms, error) {
 	terms, err := r.store.Terms(ctx, u.ProjectID)
 	if err != nil || u.Own {

@@ -112,6 +112,26 @@ func TestFullQuota(t *testing.T) {
 	w.wantUnread(t, problem.Forbidden)
 }
 
+// TestRepeatAtFullQuota shows that a repeated upload succeeds when the quota is exactly used up, and that
+// another file is refused.
+func TestRepeatAtFullQuota(t *testing.T) {
+	w := newWorld(t)
+	w.limitTo(t, int64(len(distinct(t, 0))), 0)
+	about := recordings.Description{IdempotencyKey: "one"}
+	first, _, err := w.upload(t.Context(), distinct(t, 0), about)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, added, err := w.upload(t.Context(), distinct(t, 0), about)
+	if err != nil || added || again.Sid != first.Sid {
+		t.Errorf("the same upload again: %s, added %v, %v, want %s", again.Sid, added, err, first.Sid)
+	}
+	_, _, err = w.upload(t.Context(), distinct(t, 1), recordings.Description{})
+	if !errors.Is(err, problem.Forbidden) {
+		t.Errorf("another file: %v, want it refused", err)
+	}
+}
+
 // wantUnread checks that an upload is refused before its body is read.
 func (w *world) wantUnread(t *testing.T, want problem.Kind) {
 	t.Helper()

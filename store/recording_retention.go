@@ -149,10 +149,13 @@ const (
 	priceSQL = `CASE WHEN status = 'completed' THEN price ELSE 0 END`
 )
 
-// storedSQL is the number of stored bytes that a recording accounts for. If several recordings
-// share media, one of them accounts for all bytes: the recording whose id is the key or, if that
-// was deleted, the oldest one.
-const storedSQL = `CASE WHEN deleted <> 0 THEN 0 WHEN media_key IS NULL THEN bytes
+// storedSQL is the number of stored bytes that a recording accounts for.
+const storedSQL = `CASE WHEN deleted <> 0 THEN 0 ELSE ` + liveSQL + ` END`
+
+// liveSQL is like storedSQL, for a recording that is not deleted. If several recordings share media,
+// one of them accounts for all bytes: the recording whose id is the key or, if that was deleted, the
+// oldest one.
+const liveSQL = `CASE WHEN media_key IS NULL THEN bytes
 	WHEN EXISTS (SELECT 1 FROM recordings o
 		WHERE o.id = recordings.media_key AND o.media_key IS NULL AND o.deleted = 0) THEN 0
 	WHEN EXISTS (SELECT 1 FROM recordings o

@@ -204,10 +204,13 @@ func (s *Recordings) Terms(ctx context.Context, projectID string) (terms recordi
 	return terms, checkRow(err, "project")
 }
 
+// sumStored reads only an index, except for recordings that share their media.
+const sumStored = `SELECT CAST(COALESCE(SUM(` + liveSQL + `), 0) AS BIGINT)
+	FROM recordings WHERE project_id = $1 AND deleted = 0`
+
 // StoredBytes returns the bytes that the recordings of a project use. Shared bytes count once.
 func (s *Recordings) StoredBytes(ctx context.Context, projectID string) (bytes int64, err error) {
-	err = s.read().Row(ctx, `SELECT CAST(COALESCE(SUM(`+storedSQL+`), 0) AS BIGINT)
-		FROM recordings WHERE project_id = $1 AND deleted = 0`, projectID).Scan(&bytes)
+	err = s.read().Row(ctx, sumStored, projectID).Scan(&bytes)
 	if err != nil {
 		return 0, fmt.Errorf("adding up stored bytes: %w", err)
 	}

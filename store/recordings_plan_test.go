@@ -164,6 +164,20 @@ func testRecordingPlans(t *testing.T, c Config) {
 	}
 }
 
+// TestStoredPlan shows that the stored bytes of a project are added up from an index alone.
+func TestStoredPlan(t *testing.T) {
+	c := Config{Dir: t.TempDir(), Audit: auditKey(t)}
+	s, _, _ := grantRows(t, c)
+	manyRecordings(t, c, s, "p", 100)
+	plan := strings.Join(explained(t, s, "EXPLAIN QUERY PLAN "+sumStored, []any{"p"}), "\n")
+	if !strings.Contains(plan, "SEARCH recordings USING COVERING INDEX recordings_stored (project_id=?)") {
+		t.Errorf("the plan is:\n%s", plan)
+	}
+	if n, err := s.StoredBytes(t.Context(), "p"); err != nil || n != 90*16044 {
+		t.Errorf("StoredBytes = %d, %v, want %d", n, err, 90*16044)
+	}
+}
+
 // pageOfWay matches the steps with which SQLite reads the page that one branch of a union returned.
 var pageOfWay = regexp.MustCompile(`SCAN way\d\n?(USE TEMP B-TREE FOR ORDER BY)?`)
 

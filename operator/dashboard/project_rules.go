@@ -70,7 +70,8 @@ type rulesPage struct {
 	Registration, Factors, Media, Recording choice
 	Clients, Outbound                       choice
 	Prefixes                                string
-	Quota, Uploads                          int64 // 0 means no limit
+	Quota                                   string // "" means no limit
+	Uploads                                 int64  // 0 means no limit
 	MayChange                               bool
 	Form                                    form
 }
@@ -85,7 +86,7 @@ func (a *rulePages) showRules(v *visit) error {
 		Clients:   findChoice(clientRules, string(v.project.ClientRegistration)),
 		Outbound:  findChoice(outboundRules, string(v.project.OutboundCalls)),
 		Prefixes:  string(v.project.OutboundPrefixes),
-		Quota:     v.project.RecordingQuota,
+		Quota:     formatSize(v.project.RecordingQuota),
 		Uploads:   v.project.UploadRate,
 		MayChange: v.mayIn(operator.Write),
 	})

@@ -248,9 +248,18 @@ func (a *recordingPages) showUsage(v *visit) error {
 	p := struct {
 		Base   string
 		Total  usageRow
+		Quota  string
 		Charts []chart
 		Rows   []usageRow
 	}{Base: v.base(), Total: showUsage(recordings.SumUsage(all))}
+	terms, stored, err := a.Recordings.Stored(v.r.Context(), v.project.ID)
+	if err != nil {
+		return err
+	}
+	p.Quota = cmp.Or(formatSize(stored), "0 B")
+	if terms.Quota > 0 {
+		p.Quota = words.Textf("%s of %s", cmp.Or(formatSize(stored), "0 B"), formatSize(terms.Quota))
+	}
 
 	for _, of := range []struct {
 		title string

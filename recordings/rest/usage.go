@@ -102,7 +102,12 @@ func (a *API) usage(w http.ResponseWriter, r *http.Request, o recordings.Owner) 
 		for i, u := range all {
 			days[i] = showUsage(u)
 		}
+		terms, stored, err := a.c.Recordings.Stored(r.Context(), o.ProjectID)
+		if err != nil {
+			return err
+		}
 		return web.JSON(w, http.StatusOK, map[string]any{"from": from.Format(time.DateOnly),
+			"recording_quota": terms.Quota, "upload_rate": terms.UploadRate, "quota_used": stored,
 			"before": before.Format(time.DateOnly), "price_unit": "USD", "total": showUsage(recordings.SumUsage(all)),
 			"days": days})
 	case "csv":

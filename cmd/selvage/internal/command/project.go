@@ -80,7 +80,7 @@ var projectView = cli.View[fabric.Project]{
 			return cli.Join(p.OutboundPrefixes.List())
 		}},
 		{Name: "Recording quota", Detail: true, Value: func(p fabric.Project) string {
-			return orNoLimit(p.RecordingQuota, "bytes")
+			return formatQuota(p)
 		}},
 		{Name: "Uploads", Detail: true, Value: func(p fabric.Project) string {
 			return orNoLimit(p.UploadRate, "per minute")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 )
@@ -209,6 +210,14 @@ var usageView = cli.View[recordings.Usage]{
 	},
 }
 
+// formatQuota formats the quota of a project's recordings for people.
+func formatQuota(p fabric.Project) string {
+	if p.RecordingQuota == 0 {
+		return "no limit"
+	}
+	return formatBytes(p.RecordingQuota)
+}
+
 func (c recordingCommands) printUsage(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -225,6 +234,13 @@ func (c recordingCommands) printUsage(ctx context.Context, a *app, cmd *cobra.Co
 	all, err := a.Store.ListUsage(ctx, p.ID, since, until.AddDate(0, 0, 1))
 	if err != nil {
 		return err
+	}
+	if c.Output == "table" {
+		used, err := a.Store.StoredBytes(ctx, p.ID)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Stderr, "Stored now: %s; quota: %s\n", formatBytes(used), formatQuota(p))
 	}
 	return cli.List(c.Env, usageView, all)
 }
