@@ -38,6 +38,8 @@ const Rate = 48_000
 const (
 	segment = 4 * Rate // frames per segment
 	preroll = Rate / 2 // frames before a segment with which its decoder starts
+	// maxDecoded is how many frames may be decoded for a segment, which in valid files are about half.
+	maxDecoded = 2 * (segment + preroll)
 )
 
 // Facts describes a stream.

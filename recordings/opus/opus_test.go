@@ -246,6 +246,27 @@ func TestSparse(t *testing.T) {
 	}
 }
 
+// TestShortPages shows that the work for a segment is limited even if each of its pages ends a frame
+// after the page before it, but contains a whole packet. The rest of the segment is silent.
+func TestShortPages(t *testing.T) {
+	packets := packetsOf(t, encode(t, "CELT"))
+	packets = append(packets, packets[2:]...)
+	m := &muxer{segments: 255}
+	for i, p := range packets {
+		m.packet(p)
+		m.granule = int64(i - 1)
+		m.flush(false)
+	}
+
+	s := open(t, m.file.Bytes())
+	got := all(t, s)
+	played := maxDecoded/(Rate/50) - int(s.head.skip)
+	loud := func(v int16) bool { return v != 0 }
+	if !slices.ContainsFunc(got[:played], loud) || slices.ContainsFunc(got[played:], loud) {
+		t.Errorf("of %d frames, not only the first %d have sound", len(got), played)
+	}
+}
+
 func TestChannels(t *testing.T) {
 	file := corpus(t, "speech.ogg")
 	for name, change := range map[string]func(h []byte){

@@ -20,6 +20,7 @@ type Source struct {
 	packet   int   // next packet of the page
 	at       int64 // position of that packet
 	decoder  *pion.Decoder
+	budget   int64   // number of frames that may still be decoded for the segment
 	out      []int16 // decoded frames, interleaved
 	from     int64   // position of the first of them
 }
@@ -111,6 +112,7 @@ func (s *Source) end() int64 { return s.from + int64(len(s.out)/s.head.channels)
 // begin starts a decoder for a segment.
 func (s *Source) begin(number int64) {
 	s.segment, s.decoder, s.packet = number, nil, 0
+	s.budget = maxDecoded
 	s.from, s.out = s.index.lead(s.head, number), s.out[:0]
 	m := s.index.marks[min(number/s.index.step, int64(len(s.index.marks))-1)]
 	s.timeline.restart(m)
@@ -179,9 +181,13 @@ func (s *Source) silence(frames int64) {
 	clear(s.out)
 }
 
-// play decodes a packet into out. A packet that cannot be decoded becomes silence.
+// play decodes a packet into out. A packet that cannot be decoded becomes silence, and so does what
+// exceeds the budget of a segment: pages may end long before their packets do.
 func (s *Source) play(packet []byte, frames int) {
 	s.silence(int64(frames))
+	if s.budget -= int64(frames); s.budget < 0 {
+		return
+	}
 	n, err := s.try(packet)
 	if err != nil {
 		s.decoder = nil
