@@ -26,8 +26,8 @@ const (
 	maxMarks = 32 << 10
 	// maxBack is how far before a segment a page is preferred that does not begin within a packet.
 	maxBack = 1 << 20
-	// maxSpan is how many bytes may lie between the starts of two segments. Reading from any frame
-	// reads at most about this many.
+	// maxSpan is how many bytes may lie between two marks, or after the last one. Reading from any
+	// frame reads at most about twice as many.
 	maxSpan = 16 << 20
 	// maxGranule bounds positions, so that sums of them do not overflow.
 	maxGranule = 1 << 60
@@ -55,6 +55,9 @@ func scan(w *window, h head) (*index, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			x.mark(h, candidate, x.end)
+			if x.isSparse(w.size) {
+				return nil, ErrSparse
+			}
 			return x, nil
 		case err != nil:
 			return nil, err
@@ -68,9 +71,6 @@ func scan(w *window, h head) (*index, error) {
 			x.start, candidate = t.from, mark{audio, t.from}
 		case !p.goesOn || p.offset-candidate.offset > maxBack:
 			x.mark(h, candidate, before)
-			if n := len(x.marks); n > 0 && p.offset-x.marks[n-1].offset > x.step*maxSpan {
-				return nil, ErrSparse
-			}
 			candidate = mark{p.offset, before}
 		}
 		x.end = t.at
@@ -89,6 +89,21 @@ func (x *index) mark(h head, m mark, before int64) {
 		}
 		x.marks, x.step = x.marks[:maxMarks/2], 2*x.step
 	}
+}
+
+// isSparse reports whether reading from some frame would read much more than maxSpan. Gaps in the audio
+// can have so many segments that large parts of the file are between two marks.
+func (x *index) isSparse(size int64) bool {
+	for i, m := range x.marks {
+		next := size
+		if i+1 < len(x.marks) {
+			next = x.marks[i+1].offset
+		}
+		if next-m.offset > maxSpan {
+			return true
+		}
+	}
+	return false
 }
 
 // A timeline assigns positions to the packets of a walker.
