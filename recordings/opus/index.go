@@ -91,8 +91,9 @@ func (x *index) mark(h head, m mark, before int64) {
 	}
 }
 
-// isSparse reports whether reading from some frame would read much more than maxSpan. Gaps in the audio
-// can have so many segments that large parts of the file are between two marks.
+// isSparse reports whether reading from some frame would read much more than maxSpan. This is the
+// case if gaps in the audio have many segments, because large parts of the file are then between
+// two marks.
 func (x *index) isSparse(size int64) bool {
 	for i, m := range x.marks {
 		next := size

@@ -240,7 +240,7 @@ func TestSparse(t *testing.T) {
 	packets := packetsOf(t, corpus(t, "speech.ogg"))
 	m := &muxer{segments: 50}
 	for i, p := range packets {
-		if i == len(packets)/2 { // so many segments that not each has a mark
+		if i == len(packets)/2 { // more segments than there are marks
 			m.granule += 8 * maxMarks * segment
 		}
 		m.packet(p)

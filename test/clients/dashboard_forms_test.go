@@ -58,5 +58,6 @@ func TestDashboardForms(t *testing.T) {
 		t.Errorf("a double click sends the form %d times", sent)
 	}
 	b.leave("document.getElementById('webhook-submit').click()")
-	b.until("the webhook", "document.querySelector('dl.facts') && document.body.innerText.includes('hooks.example.com')")
+	b.until("the webhook",
+		"document.querySelector('dl.facts') && document.body.innerText.includes('hooks.example.com')")
 }
