@@ -80,6 +80,7 @@ type importer struct {
 	about     recordings.Description // applies to every recording
 	patterns  naming.Patterns
 	journal   *journal
+	open      func(path string) (*os.File, error)
 	progress  *cli.Progress
 	files     int
 	rejects   int
@@ -103,7 +104,7 @@ func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *co
 	if err != nil {
 		return err
 	}
-	im := importer{recordingCommands: c, app: a, projectID: p.ID, progress: c.NewProgress("file")}
+	im := importer{recordingCommands: c, app: a, projectID: p.ID, open: os.Open, progress: c.NewProgress("file")}
 	cli.Set(cmd, "call-sid", &im.about.CallSid)
 	cli.Set(cmd, "subscriber", &im.about.SubscriberID)
 	if im.patterns, err = flagPatterns(cmd); err != nil {
@@ -244,7 +245,7 @@ func audioFiles(paths []string) func(yield func(string, error) bool) {
 
 // importFile stores a file, described by its name and by the JSON file next to it.
 func (im *importer) importFile(ctx context.Context, file string) (importedFile, error) {
-	f, err := os.Open(file)
+	f, err := im.open(file)
 	if err != nil {
 		return importedFile{Path: file}, err
 	}
@@ -254,7 +255,7 @@ func (im *importer) importFile(ctx context.Context, file string) (importedFile, 
 	if d.Path, err = filepath.Abs(file); err != nil {
 		return importedFile{Path: file}, fmt.Errorf("finding %s: %w", file, err)
 	}
-	if err := readSidecar(file, &d); err != nil {
+	if err := im.readSidecar(file, &d); err != nil {
 		return importedFile{Path: file}, err
 	}
 	im.patterns.Describe(d.Path, &d)
@@ -275,9 +276,9 @@ func unchanged(f *os.File, before fs.FileInfo) error {
 }
 
 // readSidecar reads the JSON file that describes file, if it exists.
-func readSidecar(file string, d *recordings.Description) error {
+func (im *importer) readSidecar(file string, d *recordings.Description) error {
 	for _, name := range sidecars(file) {
-		f, err := os.Open(name)
+		f, err := im.open(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings/audio"
 )
@@ -26,13 +27,18 @@ const (
 // watchPause is the time between two looks at a watched directory.
 const watchPause = time.Second
 
+// errNotRegular is the error for a device, a pipe or the like.
+var errNotRegular = errors.New("not a regular file")
+
 // errGrowing is the error for a file that was written to while it was read.
 var errGrowing = errors.New("the file is still being written")
 
-// A watcher stores the finished files of a directory, and moves them away.
+// A watcher stores the finished files of a directory, and moves them away. Other programs may write to
+// the directory, so it never follows links out of it.
 type watcher struct {
 	*importer
-	dir    string        // absolute
+	dir    string // absolute
+	root   *os.Root
 	settle time.Duration // how long a finished file has not changed
 	told   map[string]string
 	now    func() time.Time
@@ -45,13 +51,19 @@ func (im *importer) watch(ctx context.Context, dir string, settle time.Duration)
 	if err != nil {
 		return fmt.Errorf("finding the directory: %w", err)
 	}
-	unlock, err := lockWatched(dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	unlock, err := lockWatched(root)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 
-	w := &watcher{importer: im, dir: dir, settle: settle, told: make(map[string]string), now: time.Now}
+	w := &watcher{importer: im, dir: dir, root: root, settle: settle, told: make(map[string]string), now: time.Now}
+	im.open = w.open
 	for {
 		if err := w.look(ctx); err != nil {
 			return err
@@ -65,16 +77,38 @@ func (im *importer) watch(ctx context.Context, dir string, settle time.Duration)
 }
 
 // lockWatched makes this process the only one that watches a directory.
-func lockWatched(dir string) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(dir, watchLock), os.O_CREATE|os.O_RDWR, 0o600)
+func lockWatched(root *os.Root) (unlock func(), err error) {
+	f, err := root.OpenFile(watchLock, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("another process watches %s: %w", dir, err)
+		return nil, fmt.Errorf("another process watches %s: %w", root.Name(), err)
 	}
 	return func() { _ = f.Close() }, nil
+}
+
+// open opens a regular file of the directory.
+func (w *watcher) open(path string) (*os.File, error) {
+	f, err := w.root.OpenFile(w.rel(path), os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for a pipe
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// rel returns the path of a file below the directory, relative to it.
+func (w *watcher) rel(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, w.dir), string(filepath.Separator))
 }
 
 // look stores the files that are finished now.
@@ -112,7 +146,7 @@ func isRecording(path string) bool {
 // isSettled reports whether a file, and the JSON about it, have not changed for a while.
 func (w *watcher) isSettled(path string) bool {
 	for _, name := range append(sidecars(path), path) {
-		info, err := os.Stat(name)
+		info, err := w.root.Stat(w.rel(name))
 		if err == nil && w.now().Sub(info.ModTime()) < w.settle {
 			return false
 		}
@@ -160,35 +194,32 @@ func (w *watcher) tell(path string, err error) {
 		return
 	}
 	w.told[path] = reason
-	fmt.Fprintf(w.Stderr, "%s stays: %s\n", path, reason)
+	fmt.Fprintf(w.Stderr, "%s stays: %s\n", cli.Sanitize(path), cli.Sanitize(reason))
 }
 
 // move moves a file to a folder of the directory, and then the JSON about it. fault is written next to
 // it, if there is one.
 func (w *watcher) move(path, folder string, fault error) error {
-	name, err := filepath.Rel(w.dir, path)
-	if err != nil {
-		return fmt.Errorf("moving %s: %w", path, err)
-	}
-	to := filepath.Join(w.dir, folder, name)
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	to := filepath.Join(folder, w.rel(path))
+	if err := w.root.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(to); err == nil { // an earlier file had the same name
+	if _, err := w.root.Lstat(to); err == nil { // an earlier file had the same name
 		ext := filepath.Ext(to)
 		to = strings.TrimSuffix(to, ext) + w.now().UTC().Format("-20060102T150405.000000") + ext
 	}
 
 	if fault != nil {
-		if err := os.WriteFile(to+".reason.txt", []byte(rejectReason(fault)+"\n"), 0o600); err != nil {
+		if err := w.root.WriteFile(to+".reason.txt", []byte(rejectReason(fault)+"\n"), 0o600); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(path, to); err != nil {
+	if err := w.root.Rename(w.rel(path), to); err != nil {
 		return err
 	}
 	for i, sidecar := range sidecars(path) {
-		if err := os.Rename(sidecar, sidecars(to)[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := w.root.Rename(w.rel(sidecar), sidecars(to)[i])
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -7,9 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -17,7 +20,7 @@ import (
 // while, and only if its name is that of a finished recording.
 func TestSettled(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
-	w := &watcher{dir: dir, settle: time.Minute, now: func() time.Time { return now }}
+	w := &watcher{dir: dir, root: rootOf(t, dir), settle: time.Minute, now: func() time.Time { return now }}
 	write := func(name string, age time.Duration) string {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, now, now.Add(-age))); err != nil {
@@ -95,8 +98,67 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// rootOf opens a directory.
+func rootOf(t *testing.T, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
+
+// TestWatchedLinks shows that programs that may write to a watched directory can neither stop the watcher
+// nor make it read or write other files.
+func TestWatchedLinks(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	w := &watcher{dir: dir, root: rootOf(t, dir), now: time.Now}
+	secret, pipe, file := filepath.Join(outside, "secret"), filepath.Join(dir, "pipe.wav"), filepath.Join(dir, "a.wav")
+	err := errors.Join(
+		os.WriteFile(secret, []byte("secret"), 0o600),
+		os.Symlink(secret, filepath.Join(dir, "link.wav")),
+		os.Symlink(outside, filepath.Join(dir, "folder")),
+		syscall.Mkfifo(pipe, 0o600),
+		os.WriteFile(file, nil, 0o600),
+		os.Symlink(outside, filepath.Join(dir, doneFolder)),
+		os.Mkdir(filepath.Join(dir, failedFolder), 0o700),
+		os.Symlink(secret, filepath.Join(dir, failedFolder, "a.wav.reason.txt")))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, name := range []string{"link.wav", "folder/secret", "pipe.wav", doneFolder} {
+		if f, err := w.open(filepath.Join(dir, name)); err == nil {
+			_ = f.Close()
+			t.Errorf("%s is read", name)
+		}
+	}
+	for folder, fault := range map[string]error{doneFolder: nil, failedFolder: errSidecar} {
+		if err := w.move(file, folder, fault); err == nil {
+			t.Errorf("a file is moved to %s, through a link", folder)
+		}
+	}
+	b, err := os.ReadFile(secret)
+	entries, err2 := os.ReadDir(outside)
+	if err := errors.Join(err, err2); err != nil || string(b) != "secret" || len(entries) != 1 {
+		t.Errorf("%q and %d files are outside, %v", b, len(entries), err)
+	}
+}
+
+// TestNamesInMessages shows that the name of a file cannot control the terminal.
+func TestNamesInMessages(t *testing.T) {
+	var out strings.Builder
+	w := &watcher{importer: &importer{}, told: make(map[string]string)}
+	w.importer.commands = &commands{Env: &cli.Env{Stderr: &out}}
+	w.tell("\x1b[2J.wav", fs.ErrPermission)
+	if got := out.String(); strings.Contains(got, "\x1b") || !strings.Contains(got, "[2J.wav stays") {
+		t.Errorf("tell prints %q", got)
+	}
+}
+
 func TestOneWatcher(t *testing.T) {
-	dir := t.TempDir()
+	dir := rootOf(t, t.TempDir())
 	unlock, err := lockWatched(dir)
 	if err != nil {
 		t.Fatal(err)
