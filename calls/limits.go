@@ -94,6 +94,7 @@ type holder struct {
 	ringingBy       map[string]int // by the account of the caller
 	dials, rejected *rate.Limiter
 	wide            *rate.Limiter
+	transfers       *rate.Limiter // through gateways; nil before the first
 }
 
 // addRinging adds n, which may be negative, to the number of legs that ring the account.
@@ -126,7 +127,8 @@ func (c *Calls) holderOf(a account) *holder {
 // isIdle reports whether the holder can be forgotten without losing a count.
 func (h *holder) isIdle(now time.Time) bool {
 	return h.legs == 0 && h.ringing == 0 &&
-		isFull(h.dials, now) && isFull(h.rejected, now) && isFull(h.wide, now)
+		isFull(h.dials, now) && isFull(h.rejected, now) && isFull(h.wide, now) &&
+		(h.transfers == nil || isFull(h.transfers, now))
 }
 
 // isFull reports whether l is in its initial state, with all of its tokens.
@@ -220,4 +222,17 @@ func (c *Calls) admitMove(client Client) error {
 		}
 	}
 	return nil
+}
+
+// admitTransfer counts an attempt to transfer a call through a gateway, and reports whether the account
+// that pays may make it. The record of the call does not count attempts that nobody answers.
+func (c *Calls) admitTransfer(payer string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.holderOf(account{id: payer})
+	if h.transfers == nil {
+		hourly := c.limits.Outbound.Hourly
+		h.transfers = rate.NewLimiter(rate.Limit(float64(hourly)/time.Hour.Seconds()), hourly)
+	}
+	return h.transfers.Allow()
 }

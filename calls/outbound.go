@@ -183,6 +183,9 @@ func (k *call) saveOutbound(r *route) error {
 		if err := k.transfer.bill(&k.record); err != nil {
 			return err
 		}
+		if !k.calls.admitTransfer(r.payer) {
+			return overCap(reasonCallerBusy)
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()

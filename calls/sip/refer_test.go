@@ -291,6 +291,13 @@ func TestTransferCaps(t *testing.T) {
 		t.Errorf("after a transfer that failed, the record is %+v, want one of a call inside", r)
 	}
 
+	// The attempt counts for an hour, although its call does not.
+	c.bob.transfers(c.bobRequests("REFER"), "+4930123456")
+	c.bob.notified("SIP/2.0 503 Service Unavailable")
+	if m := carrier.next(silence); m.kind() == "INVITE" {
+		t.Errorf("after as many transfers as the cap, the gateway got\n%s\nwant nothing", m)
+	}
+
 	second := w.newPhone("bob")
 	_, ringing := second.dial("+4930123457")
 	if ringing.kind() != "180" {
