@@ -42,7 +42,7 @@ type dialog struct {
 	checked   time.Time
 	over      bool
 
-	updates    *rate.Limiter   // limits re-INVITEs and UPDATEs; fixed
+	updates    *rate.Limiter   // limits re-INVITEs, UPDATEs and REFERs; fixed
 	invite     *sip.Request    // the INVITE that began the dialog
 	received   *serverTx       // the transaction of invite, if the phone sent it
 	heard      bool            // the phone has responded to our INVITE
@@ -56,8 +56,8 @@ type dialog struct {
 	referred  bool      // the phone has sent a REFER
 }
 
-// The limits on re-INVITEs and UPDATEs in one dialog: the rate per second and the burst. Each one
-// makes the engine negotiate media, for which all calls wait.
+// The limits on re-INVITEs, UPDATEs and REFERs in one dialog: the rate per second and the burst. The
+// first two make the engine negotiate media, for which all calls wait. A REFER reads the database.
 const (
 	updatesPerSecond = 2
 	updatesAtOnce    = 10

@@ -33,6 +33,10 @@ var errReferTo = errors.New("the Refer-To header names nobody here")
 func (d *dialog) refer(r *sip.Request, t *serverTx) {
 	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
 	defer cancel()
+	if !d.updates.Allow() {
+		t.respond(response(r, 500, "Too Many Transfers", nil, sip.NewHeader("Retry-After", "1")), nil)
+		return
+	}
 	if name := requires(r); name != "" {
 		t.respond(response(r, 420, "Bad Extension", nil, sip.NewHeader("Unsupported", name)), nil)
 		return

@@ -359,6 +359,18 @@ func TestReferRefused(t *testing.T) {
 	hear(t, c.alice, c.alice.mediaOf(c.answered), c.bob, "still here")
 }
 
+// TestManyRefers shows that a phone cannot send requests for transfers at any rate.
+func TestManyRefers(t *testing.T) {
+	c := converse(t, newWorld(t))
+	kinds := make(map[string]int)
+	for range 12 {
+		kinds[c.bob.refers(c.bobRequests("REFER"), "<sip:carol@example.org>").kind()]++
+	}
+	if kinds["500"] == 0 || kinds["404"]+kinds["500"] != 12 {
+		t.Errorf("the responses are %v, want 404 and then 500", kinds)
+	}
+}
+
 // TestOutsiderTransfers shows that neither a gateway nor the phone of an endpoint that may not call numbers
 // can transfer a call to one, and that an endpoint with a handler reaches only this.
 func TestOutsiderTransfers(t *testing.T) {
