@@ -62,15 +62,21 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 	}
 	k := l.call
 	var stays Party
+	var begun *transfer
 	_, err := k.do(ctx, func() (Reply, error) {
 		l.rebind(client)
 		err := k.beginTransfer(l)
 		if err == nil {
-			stays = k.transfer.stays.party
+			begun, stays = k.transfer, k.transfer.stays.party
 		}
 		return Reply{}, err
 	})
 	if err != nil {
+		k.post(func() { // ctx may have ended before the transfer began
+			if begun != nil && k.transfer == begun {
+				k.failTransfer(TemporaryFailure)
+			}
+		})
 		return err
 	}
 
@@ -148,6 +154,9 @@ func (k *call) continueTransfer(r *route, err error) {
 // transferToRoom moves both sides into a room, and makes the one that transfers the call leave.
 func (k *call) transferToRoom(ctx context.Context, to Party, by *leg) error {
 	_, err := k.do(ctx, func() (Reply, error) {
+		if k.transfer != nil && by.ended {
+			k.failTransfer(NormalClearing)
+		}
 		k.transfer = nil
 		return Reply{}, nil
 	})

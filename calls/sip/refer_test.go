@@ -1,10 +1,13 @@
 package sip_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
@@ -443,4 +446,25 @@ func (w *world) lastTransfer() string {
 		w.t.Fatal("no transfer has failed")
 	}
 	return p.Items[0].Detail["reason"]
+}
+
+// TestTransferTimesOut shows that a transfer whose request is canceled before it begins ends, so that the
+// party that transfers still ends the call when it hangs up.
+func TestTransferTimesOut(t *testing.T) {
+	w := newWorld(t)
+	c := converse(t, w)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	client := calls.Client{Token: fabric.Token{Kind: fabric.SAT, ProjectID: w.project, IssuedAt: time.Now(),
+		SubscriberID: w.subscribers["bob"]}}
+	_, err := w.calls.Do(ctx, client,
+		calls.Command{Op: calls.TransferTo, Leg: w.lastCall().CalleeLeg, To: "/private/x"})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+
+	c.bob.send(c.bob.write(c.bobRequests("BYE"), ""))
+	c.bob.expect("200")
+	c.alice.respond(c.alice.expect("BYE"), "200 OK", "")
+	w.isOver()
 }
