@@ -9,3 +9,15 @@ func (r *Recordings) PendingAccesses() int {
 	defer r.accesses.mu.Unlock()
 	return len(r.accesses.pending)
 }
+
+// DecodeAll takes the turns of all uploads in slow codecs, until the caller calls end.
+func (r *Recordings) DecodeAll() (end func()) {
+	for range cap(r.decoding) {
+		r.decoding <- struct{}{}
+	}
+	return func() {
+		for range cap(r.decoding) {
+			<-r.decoding
+		}
+	}
+}

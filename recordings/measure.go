@@ -35,10 +35,14 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 		return nil
 	}
 
-	// Limit the number of concurrent measurements. After a panic, only the levels are lost.
-	r.measuring <- struct{}{}
-	defer func() {
-		<-r.measuring
+	// Limit the number of concurrent measurements. Those that take minutes do not make others wait.
+	turns := r.measuring
+	if audio.IsSlow(facts) {
+		turns = r.decoding
+	}
+	turns <- struct{}{}
+	defer func() { // after a panic, only the levels are lost
+		<-turns
 		if fault := recover(); fault != nil {
 			r.log.Error("measuring a recording", "sha256", rec.SHA256, "panic", fmt.Sprint(fault),
 				"stack", string(debug.Stack()))

@@ -68,6 +68,17 @@ func TestOpusIsMeasured(t *testing.T) {
 	}
 }
 
+// TestOpusDelaysNoOthers shows that uploads of WAV do not wait while as much Opus is measured as is
+// possible at a time, which can take minutes.
+func TestOpusDelaysNoOthers(t *testing.T) {
+	w := newWorld(t)
+	end := w.DecodeAll()
+	defer end()
+	if rec, _, err := w.ingest(t, "speech_stereo_8k.wav", recordings.Description{}); err != nil || rec.Levels == nil {
+		t.Errorf("while Opus is measured, a WAV has the levels %+v, %v", rec.Levels, err)
+	}
+}
+
 // TestOutlineOfNoAudio shows that a file without audio has neither levels nor an outline.
 func TestOutlineOfNoAudio(t *testing.T) {
 	w := newWorld(t)

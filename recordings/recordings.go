@@ -85,6 +85,7 @@ type Recordings struct {
 	now          func() time.Time
 	log          *slog.Logger
 	measuring    chan struct{}           // holds one token for each upload being measured
+	decoding     chan struct{}           // likewise, for codecs that are slow to decode
 	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges of the same media
 	facts        *cache.Cache[wav.Facts] // by MediaKey
 	auth         *cache.Cache[MediaAuth] // by project
@@ -126,7 +127,8 @@ func New(c Config) *Recordings {
 		maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, checkMaker: c.CheckMaker, now: c.Now,
 		log: c.Log, measuring: make(chan struct{},
 			max(1, runtime.GOMAXPROCS(0)/2)), // leaves the other CPUs to requests
-		lately: cache.New[Recording](c.Now), facts: cache.New[wav.Facts](c.Now), auth: cache.New[MediaAuth](c.Now),
+		decoding: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/4)),
+		lately:   cache.New[Recording](c.Now), facts: cache.New[wav.Facts](c.Now), auth: cache.New[MediaAuth](c.Now),
 	}
 }
 
