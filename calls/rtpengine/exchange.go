@@ -70,6 +70,11 @@ func (l *leg) describe(command, by, text string) (string, error) {
 	} else {
 		arguments["from-tag"], arguments["to-tag"] = other, by
 	}
+	if command == "offer" && !l.isPhone() {
+		// Browsers then always have the controlling role (RFC 8445, section 6.1.1). If the role followed
+		// from who has offered, it would change when a client that was rung adds video.
+		arguments["ICE-lite"] = map[string]string{switchTag: "forward", clientTag: "backward"}[by]
+	}
 	if by == switchTag {
 		maps.Copy(arguments, l.transport())
 		l.offerCodecs(command, arguments)
