@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,6 +19,7 @@ type listing[T any] struct {
 	where   where
 	ways    []string // alternative conditions, each with an index in the order of the list; no row may meet two of them
 	checks  []check  // conditions without an index; not combined with ways
+	checked int      // maximum number of rows that are checked for a page; 0 means maxChecked
 	key     []string // columns to sort by; the last one is the id
 	start   []any    // key of the first row; nil means the beginning of the list
 	until   []any    // key of the row before which to stop, in the direction of reading; nil means the end
@@ -84,9 +86,10 @@ func (l listing[T]) end(ctx context.Context, t tx, dir direction) ([]any, error)
 	if len(l.checks) == 0 {
 		return nil, nil
 	}
+	most := cmp.Or(l.checked, maxChecked)
 	l.checks, l.columns = nil, strings.Join(l.key, ", ")
 	q := l.query(1, dir)
-	found, err := gather(ctx, t, "listing "+l.thing, l.scanKey, q.sql+fmt.Sprintf(" OFFSET %d", maxChecked), q.args...)
+	found, err := gather(ctx, t, "listing "+l.thing, l.scanKey, q.sql+fmt.Sprintf(" OFFSET %d", most), q.args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

@@ -38,6 +38,11 @@ func (t tx) replaceWords(ctx context.Context, r recordings.Recording) error {
 	if err != nil {
 		return fmt.Errorf("writing words: %w", err)
 	}
+	return t.indexWords(ctx, r)
+}
+
+// indexWords replaces the index rows of a recording.
+func (t tx) indexWords(ctx context.Context, r recordings.Recording) error {
 	if err := t.Later(ctx, `DELETE FROM recording_words WHERE recording_id = $1`, r.ID); err != nil {
 		return fmt.Errorf("removing words: %w", err)
 	}
@@ -69,7 +74,7 @@ func (s *Recordings) IndexRecordings(ctx context.Context) error {
 				if n == 0 { // another node was faster
 					continue
 				}
-				if err := t.addWords(ctx, r.ProjectID, r.ID, r.Metadata.Words()); err != nil {
+				if err := t.indexWords(ctx, r); err != nil {
 					return err
 				}
 			}
@@ -147,6 +152,10 @@ func (ws wordSearch) drives(f recordings.Filter) bool {
 	return len(ws.begins) > 0 && f.CallBegins == "" && !few(f) && (ws.few || ws.whole && plain)
 }
 
+// maxWordsChecked is maxChecked for searches by words. They read each row of recordings to check it, often in
+// an order that is not that of the table.
+const maxWordsChecked = 500
+
 // byWords restricts a listing to recordings with the words. If few recordings have a word, or the
 // filter has no other condition, the listing reads these recordings. Otherwise it checks recordings
 // page by page.
@@ -176,6 +185,9 @@ func (ws wordSearch) byWords(l listing[recordings.Recording], f recordings.Filte
 			continue
 		}
 		l.checks = append(l.checks, c)
+	}
+	if len(ws.begins) > 0 {
+		l.checked = maxWordsChecked
 	}
 	return l
 }

@@ -242,7 +242,7 @@ func testRecordingPages(t *testing.T, c Config) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := len(ids); n > 0 && p.Prev != ids[n-300] {
+			if n := len(ids); n > 0 && f.Name == "" && p.Prev != ids[n-300] { // searches by words have short pages
 				t.Errorf("%s: the page before %s starts with %q, want %s", name, q.From, p.Prev, ids[n-300])
 			}
 
