@@ -71,8 +71,8 @@ func (l *leg) describe(command, by, text string) (string, error) {
 		arguments["from-tag"], arguments["to-tag"] = other, by
 	}
 	if command == "offer" && !l.isPhone() {
-		// Browsers then always have the controlling role (RFC 8445, section 6.1.1). If the role followed
-		// from who has offered, it would change when a client that was rung adds video.
+		// Browsers then always have the controlling role (RFC 8445, section 6.1.1). Otherwise, the role would
+		// depend on which side sent the offer, and change when a client that was rung adds video.
 		arguments["ICE-lite"] = map[string]string{switchTag: "forward", clientTag: "backward"}[by]
 	}
 	if by == switchTag {
