@@ -37,7 +37,7 @@ type rivals struct {
 	pid        int
 }
 
-// startNginx starts nginx, if it is installed, to serve the same recording.
+// startNginx starts nginx, if it is installed. It serves the recording that selvage serves.
 func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r rivals) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil || !s.only.MatchString("nginx") {

@@ -28,18 +28,18 @@ const (
 // A provider describes how to use another OpenID provider.
 type provider struct {
 	host    string
-	cookies string // of a signed-in browser
+	cookies string // the Cookie header of a signed-in browser
 
 	// The paths of its endpoints.
 	authorize, token, introspect, userinfo, jwks string
 
-	// login is the path of the login page, or "" if a session answers at once. form is what the page
-	// sends, up to the id of the request.
+	// login is the path of the login page, or "" if the provider shows none. form is the body that the
+	// page posts, up to the request id at its end.
 	login, form string
 }
 
-// measured returns the operations that the provider can run, named as selvage's are. It signs in for those
-// that need a session.
+// measured returns the operations that the provider can run, under the names that they have
+// for selvage. It signs in a browser for the operations that need a session.
 func (v provider) measured(p *harness.Program) []operation {
 	v.cookies = v.signIn(p)
 	service := func(id string) []byte {
