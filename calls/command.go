@@ -46,12 +46,12 @@ const (
 	Unlock        Op = "unlock"         //
 	Remove        Op = "remove"         // Target
 
-	// Move moves an answered call between two into the room at To, with both sides. If To is "", the call
-	// leaves the room that it was moved into.
+	// Move moves an answered call between two parties into the room at To, with both sides. If To is
+	// "", the call leaves the room that it was moved into.
 	Move Op = "move" // To
 
-	// TransferTo connects the other side of an answered call between two with the party at To, instead of the
-	// client.
+	// TransferTo transfers an answered call between two parties: it connects the other side with the
+	// party at To, and the client leaves.
 	TransferTo Op = "transfer" // To
 
 	Subscribe Op = "subscribe" // the client received the call's invitation on another channel

@@ -71,12 +71,12 @@ type Mixer interface {
 	// Remove ends the membership of m: it no longer hears the members, and they no longer hear it.
 	Remove(m Media)
 
-	// Adopt prepares media that the engine has opened for a call between two, so that it can become a
-	// member. It must not be linked. If its client can receive no codec that can be mixed, nothing
+	// Adopt prepares media that the engine has opened for a call between two parties, so that it can
+	// become a member. It must not be linked. If its client can receive no codec that can be mixed, nothing
 	// changes, and the error is problem.Invalid.
 	Adopt(m Media) error
 
-	// Release ends the membership of m and makes it usable in a call between two again.
+	// Release ends the membership of m and makes it usable in a call between two parties again.
 	Release(m Media)
 
 	// Show forwards the video of from to each client of to. It replaces the video that the client

@@ -80,7 +80,7 @@ type Party struct {
 	GroupID      string `json:",omitempty"` // of the ring group at the address; not stored
 }
 
-// A Room is a call as its members see it. A call between two is a room as well.
+// A Room is a call as its members see it. A call between two parties is a room, too.
 type Room struct {
 	ID, Name, DisplayName string
 	Session               string

@@ -13,8 +13,8 @@ import (
 // firstAddresses selects the addresses that a caller may choose to show: the first 20 of its own.
 var firstAddresses = page.Query{Size: 20}
 
-// capabilities lists what members of a call between two may do, in the SDK's terms. Members cannot
-// mute each other. Changing volumes is missing, because it would require decoding the audio.
+// capabilities lists what members of a call between two parties may do, in the SDK's terms. Members
+// cannot mute each other. Changing volumes is missing, because it would require decoding the audio.
 var capabilities = []string{
 	"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "digit", "device", "screenshare", "end",
 }

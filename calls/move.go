@@ -11,15 +11,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An answered call between two can move into a conference room, with both sides, and back out. It remains
-// the same call: its ids, its record, its recordings and its media stay.
+// An answered call between two parties can move into a conference room, with both sides, and back
+// out. The call keeps its ids, its record, its recordings and its media.
 //
 // In the room, the call uses the room's mailbox. Functions that were posted to its own mailbox before are
 // posted to the room's when their turn comes; see call.post.
 
 // The errors of calls that cannot move.
 var (
-	errNotMovable = problem.New(problem.Conflict, "not_movable", "only an answered call between two can move")
+	errNotMovable = problem.New(problem.Conflict, "not_movable",
+		"only an answered call between two parties can move")
 	errNotMovedIn = problem.New(problem.Conflict, "not_movable", "the call is not in a room, or a side of it has left")
 	errNotRoom    = &problem.Error{Kind: problem.Invalid, Code: "no_room", Param: "address",
 		Message: "address must be that of a conference room"}
@@ -41,8 +42,8 @@ type moveRequest struct {
 // again. It works on every node.
 //
 // Move returns problem.NotFound if the call is unknown or has ended, problem.Invalid if there is no room
-// at the address or it cannot mix the call's audio, and problem.Conflict if the call is not between two, or
-// the room is locked, full, not open now, or on another node than the call.
+// at the address or it cannot mix the call's audio, and problem.Conflict if the call is not between two
+// parties, or the room is locked, full, not open now, or on another node than the call.
 func (c *Calls) Move(ctx context.Context, projectID, id, address string) error {
 	if _, err := uuid.Parse(id); err != nil {
 		return problem.NoSuch("call")

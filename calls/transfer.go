@@ -10,10 +10,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A side of an answered call between two can transfer the call: somebody else takes its place. The target
-// is found as if this side had dialed it, so the same rules and caps apply, and its account pays. Until
-// somebody answers, the two sides can still talk, and the one that transfers the call may hang up. It
-// remains the same call, with its id and its record.
+// Each side of an answered call between two parties can transfer the call. A target then takes the
+// place of that side. The target is found as if that side had dialed it: the same rules and caps
+// apply, and the account of that side pays. Until somebody answers, the two sides can still talk,
+// and the side that transfers the call may hang up. The call keeps its id and its record.
 
 // maxTransfers is how many transfers of a call may be tried.
 const maxTransfers = 10
@@ -21,7 +21,7 @@ const maxTransfers = 10
 // The errors of transfers that cannot begin.
 var (
 	errNotTransferable = problem.New(problem.Conflict, "not_transferable",
-		"only an answered call between two can be transferred, and not while a transfer is in progress")
+		"only an answered call between two parties can be transferred, one transfer at a time")
 	errMayNotTransfer = problem.New(problem.Forbidden, "not_permitted",
 		"only subscribers and SIP endpoints may transfer calls")
 )
@@ -29,13 +29,13 @@ var (
 // A transfer is the search for a party that replaces a side of a call.
 type transfer struct {
 	by, stays *leg
-	before    Record // from which its bill is restored if nobody answers
+	before    Record // the record before the transfer, to restore the bill if nobody answers
 }
 
 // A Transfer is the result of a transfer.
 type Transfer struct {
-	By      Party  // that transferred the call
-	Swapped bool   // it had dialed, and the callee of the call is now its caller
+	By      Party  // the side that transferred the call
+	Swapped bool   // By was the caller, so the former callee is now the caller
 	Cause   Cause  // why nobody took the call; zero if somebody did
 	Refusal string // the rule that a refused transfer broke; "" for none
 }
@@ -48,8 +48,8 @@ type refusedTransfer struct {
 
 func (r refusedTransfer) Error() string { return "the transfer was refused: " + r.cause.Text }
 
-// transferByClient carries out a Transfer of a leg's client. Once the transfer has begun, its progress and
-// its result follow as events.
+// transferByClient transfers the call of a leg at the request of the leg's client. Once the transfer
+// has begun, events report its progress and its result.
 func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, address string) error {
 	if len(address) > maxDialed || strings.ContainsFunc(address, isInvisible) {
 		return problem.BadParam("to", "to must have at most %d bytes and no control or invisible characters", maxDialed)
@@ -176,9 +176,9 @@ func (k *call) transferToRoom(ctx context.Context, to Party, by *leg) error {
 	return err
 }
 
-// bill adds what a call already uses of a gateway to the record of a call whose transfer is about to leave
-// through one. If that is another gateway or at the cost of another account, it returns an overCap, because
-// a record has only one of each.
+// bill updates the record of a call that is about to be transferred through a gateway. If the call
+// already uses a gateway, its lines are added. A record has only one gateway and one payer, so bill
+// returns an overCap if either would change.
 func (t *transfer) bill(r *Record) error {
 	switch {
 	case t.before.Gateway == "":
@@ -191,14 +191,14 @@ func (t *transfer) bill(r *Record) error {
 	return nil
 }
 
-// restore makes a record have the bill that it had before the transfer.
+// restore sets the bill of a record to what it was before the transfer.
 func (t *transfer) restore(r *Record) {
 	r.Gateway, r.Payer, r.Lines = t.before.Gateway, t.before.Payer, t.before.Lines
 	r.OutboundFrom, r.Refusal = t.before.OutboundFrom, t.before.Refusal
 }
 
-// failTransfer ends a transfer that nobody has taken, for the given cause. The sides of the call continue to
-// talk, unless the one that transferred it has hung up.
+// failTransfer ends a transfer that nobody has answered, for the given cause. The sides of the call
+// continue to talk, unless the one that transferred it has hung up.
 func (k *call) failTransfer(c Cause) {
 	t := k.transfer
 	k.transfer = nil
@@ -257,7 +257,7 @@ func (k *call) noteTransfer(l *leg, t *transfer) {
 	k.saveTransfer(done)
 }
 
-// joinTransferred makes a leg that has replaced another one a member.
+// joinTransferred makes l, which has replaced a side of the call, a member.
 func (k *call) joinTransferred(l *leg) {
 	if k.record.Gateway != "" && k.capTimer == nil {
 		k.endTimer.Reset(k.timeLeft())
@@ -281,6 +281,6 @@ func (k *call) saveTransfer(t Transfer) {
 		k.takenOver = true
 	}
 	if err != nil {
-		k.calls.log.Error("writing that a call was transferred", "call_id", k.id, "error", err)
+		k.calls.log.Error("saving the result of a transfer", "call_id", k.id, "error", err)
 	}
 }

@@ -21,8 +21,8 @@ type moveRefusal struct {
 	Message string `json:"message"`
 }
 
-// moveCall serves call.move, a method of our own: it moves a call between two into the conference room at an
-// address, with both sides. If the address is "", the call leaves the room again.
+// moveCall serves call.move, a method that the SDK does not have. It moves a call between two parties
+// into the conference room at an address, with both sides. If the address is "", the call leaves the room again.
 func moveCall(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if s.relay.calls == nil {
 		return nil, &fault{methodNotFound, "this server does not carry calls"}
