@@ -10,8 +10,9 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// exchange gives rtpengine the descriptions of both sides, and returns its description for the client. It
-// is repeated whenever something changes; what stays the same keeps its ports and keys. The caller holds io.
+// exchange sends rtpengine the descriptions of both sides, and returns its description for the
+// client. It is called again after each change. Sections that stay the same keep their ports and
+// keys. The caller holds io.
 func (l *leg) exchange() (forClient string, err error) {
 	l.version++
 	sending := l.destinations()
@@ -22,7 +23,7 @@ func (l *leg) exchange() (forClient string, err error) {
 
 	var forSwitch string
 	if l.offered {
-		if !l.accepted || l.established { // the first answer is to the offer that the client has
+		if !l.accepted || l.established { // otherwise, the client has just answered this offer
 			forClient, err = l.describe("offer", switchTag, ours)
 		}
 		if err == nil && l.accepted {
@@ -51,8 +52,8 @@ func (l *leg) exchange() (forClient string, err error) {
 	return withoutTrickle(forClient), nil
 }
 
-// describe sends the description of the side with the tag by, and returns that for the other side. Failures
-// of rtpengine are not the client's fault.
+// describe sends rtpengine text, which describes the side whose tag is by. It returns the description
+// for the other side. Errors of rtpengine are internal, because they are not the client's fault.
 func (l *leg) describe(command, by, text string) (string, error) {
 	arguments := dict{
 		"call-id": l.session, "sdp": text,
@@ -90,8 +91,8 @@ func (l *leg) describe(command, by, text string) (string, error) {
 	return reply.text("sdp"), err
 }
 
-// flags returns the flags for a description of the side with the tag by. rtpengine must not learn other
-// addresses on the switch's side. Of phones, it learns the port.
+// flags returns the flags for describing the side whose tag is by. On the switch's side, rtpengine
+// must not learn other addresses from packets. On a phone's side, it learns the port.
 func (l *leg) flags(by string) (flags []string) {
 	if by == switchTag {
 		flags = append(flags, "asymmetric")
@@ -117,7 +118,7 @@ func (l *leg) transport() dict {
 	return dict{"transport-protocol": "RTP/AVP", "ICE": "remove", "DTLS": "off", "rtcp-mux": []string{"accept"}}
 }
 
-// weakSuites are those of rtpengine that calls never use. Some do not encrypt.
+// weakSuites are rtpengine's suites that calls never use. Some do not encrypt.
 var weakSuites = []string{"AES_192_CM_HMAC_SHA1_80", "AES_192_CM_HMAC_SHA1_32", "F8_128_HMAC_SHA1_80",
 	"F8_128_HMAC_SHA1_32", "NULL_HMAC_SHA1_80", "NULL_HMAC_SHA1_32"}
 
@@ -140,8 +141,8 @@ func (l *leg) isSecure() bool {
 	return slices.ContainsFunc(l.sections, func(s *section) bool { return s.client.IsSecure() })
 }
 
-// offerCodecs makes rtpengine offer a phone the codecs that it may have. If the phone takes another one than
-// the caller's, rtpengine transcodes.
+// offerCodecs adds the codecs that rtpengine offers to a phone. If the phone chooses a codec that the
+// caller does not use, rtpengine transcodes.
 func (l *leg) offerCodecs(command string, arguments dict) {
 	if !l.isPhone() || command != "offer" || !l.offered {
 		return

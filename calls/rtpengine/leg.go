@@ -21,7 +21,7 @@ type leg struct {
 	// io guards the fields up to the next paragraph, and keeps requests in order.
 	io          sync.Mutex
 	session     string // call-id of rtpengine
-	version     uint64 // of our descriptions
+	version     uint64 // the version number in our descriptions
 	offered     bool   // the last offer was ours
 	accepted    bool   // the client has described its media
 	established bool   // rtpengine has the descriptions of both sides
@@ -42,7 +42,7 @@ type leg struct {
 // A section is one media section of a leg.
 type section struct {
 	kind   calls.Kind
-	client sdp.Section // as in the client's last description, without what calls do not use
+	client sdp.Section // from the client's last description, reduced to what calls use
 	ours   sdp.Section // as the switch describes it to rtpengine
 }
 
@@ -93,7 +93,7 @@ func (l *leg) ring(from *leg) (offer string, err error) {
 	if len(l.sections) == 0 {
 		return "", problem.New(problem.Invalid, "no_media", "the caller has no media that the callee can use")
 	}
-	l.preferOf(from)
+	l.inheritCodecs(from)
 	if offer, err = l.exchange(); err != nil {
 		l.engine.background(func() { l.end(l.session) })
 		return "", err
@@ -101,8 +101,8 @@ func (l *leg) ring(from *leg) (offer string, err error) {
 	return offer, l.engine.add(l)
 }
 
-// preferOf makes the codecs of the phones that are called known to the leg: the other leg's terms have them.
-func (l *leg) preferOf(from *leg) {
+// inheritCodecs copies the preferred codecs of another leg, unless this leg has its own.
+func (l *leg) inheritCodecs(from *leg) {
 	if len(l.terms.Codecs) == 0 {
 		l.terms.Codecs = from.terms.Codecs
 	}
@@ -229,7 +229,8 @@ func (l *leg) Close() {
 	})
 }
 
-// end ends a session of rtpengine. One that cannot be ended ends by itself when its media stops.
+// end ends a session of rtpengine. If that fails, the session ends by itself when its media
+// stops.
 func (l *leg) end(session string) {
 	_, err := l.daemon.request("delete", dict{"call-id": session, "delete-delay": 0})
 	if err != nil && err != unknownSession && err != errDown {
