@@ -18,7 +18,7 @@ var fragType = sip.NewHeader("Content-Type", "message/sipfrag;version=2.0")
 
 // A reference is the REFER of a transfer that is in progress. The zero value means no transfer.
 type reference struct {
-	seq   uint32 // of the REFER
+	seq   uint32 // the CSeq number of the REFER
 	later bool   // the phone has sent another one before, so notifications have to name this one
 }
 
@@ -75,11 +75,11 @@ func (d *dialog) refer(r *sip.Request, t *serverTx) {
 	}
 }
 
-// referTo returns the user in the Refer-To header of a REFER, which must be at this server.
+// referTo returns the user in the Refer-To header of a REFER. The header must name this server.
 func (d *dialog) referTo(r *sip.Request) (user string, err error) {
 	all := append(r.GetHeaders("refer-to"), r.GetHeaders("r")...)
 	if len(all) != 1 {
-		return "", errors.New("there is not exactly one Refer-To header")
+		return "", errors.New("a REFER needs exactly one Refer-To header")
 	}
 	var u sip.Uri
 	if _, err := sip.ParseAddressValue(all[0].Value(), &u, &sip.HeaderParams{}); err != nil {
@@ -97,7 +97,7 @@ func (d *dialog) referTo(r *sip.Request) (user string, err error) {
 	return u.User, nil
 }
 
-// isOurs reports whether a phone means this server by a host.
+// isOurs reports whether host, as a phone sent it, names this server.
 func (d *dialog) isOurs(host string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,8 @@ func (d *dialog) isOurs(host string) bool {
 	return false
 }
 
-// referrer returns the dialog's phone as the caller of a user. ok is false if it may not transfer calls.
+// referrer returns the dialog's phone as a caller that dials user. ok is false if the phone may not
+// transfer calls.
 func (d *dialog) referrer(ctx context.Context, user string) (c caller, ok bool, err error) {
 	token := d.client.Token
 	switch {
