@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxPeers = 8 // known addresses of one transport; the one silent for longest is forgotten
+	maxPeers = 8 // addresses known to a transport; a new one replaces the least recently heard
 
 	// unprovenChecks is how many checks a second a client may send from unproven addresses. Agents
 	// send twenty a second (RFC 8445, section 14.2), in bursts if they have several networks.
@@ -17,7 +17,7 @@ const (
 	unprovenChecks = 50
 
 	checkPause   = 50 * time.Millisecond  // shortest time before a check is sent again (RFC 8445, section 14.2)
-	checkRepeats = 2                      // of a check, while the client sends none itself
+	checkRepeats = 2                      // repetitions of a check, if the client sends none itself
 	repeatPause  = 400 * time.Millisecond // before each repetition
 
 	consentInterval = 5 * time.Second  // between two checks of the path in use, plus or minus a fifth
@@ -31,7 +31,7 @@ type transaction = [stun.TransactionIDSize]byte
 // of a packet may be forged, so it does not prove that the client is there. The engine therefore
 // sends a check to the address, and uses the address as a path once the check has been answered.
 type peer struct {
-	path        path         // requests to the address, with the attributes that the client set in its own
+	path        path         // with the attributes of the client's last check
 	credentials *credentials // the ones that the client last used from this address
 	lastHeard   time.Time    // when the client last used credentials
 
@@ -151,8 +151,8 @@ func (t *transport) receiveCheckAnswer(m *stun.Message, from *path, now time.Tim
 	return true
 }
 
-// sendChecks sends checks to the addresses from which the client sent its own before its password
-// was known.
+// sendChecks sends a check to each address from which the client has sent one, unless the address
+// has answered before. It is called when the client's password becomes known.
 func (t *transport) sendChecks(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
