@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// An index tells where in a file the segments begin. It depends on the file alone.
+// An index records where the segments begin in a file. It depends only on the file.
 type index struct {
 	start int64 // position of the first packet
 	end   int64 // position of the end
@@ -24,7 +24,7 @@ type mark struct {
 const (
 	// maxMarks limits an index to 512 KiB. Up to 36 hours of audio have a mark for each segment.
 	maxMarks = 32 << 10
-	// maxBack is how far before a segment a page is preferred that does not begin within a packet.
+	// maxBack is how many bytes a mark may go back to a page that begins with a whole packet.
 	maxBack = 1 << 20
 	// maxSpan is how many bytes may lie between two marks, or after the last one. Reading from any
 	// frame reads at most about twice as many.
@@ -91,9 +91,9 @@ func (x *index) mark(h head, m mark, before int64) {
 	}
 }
 
-// isSparse reports whether reading from some frame would read much more than maxSpan. This is the
-// case if gaps in the audio have many segments, because large parts of the file are then between
-// two marks.
+// isSparse reports whether reading from some frame would read much more than maxSpan. Long
+// gaps in the audio can cause this: most marks then lie in the gaps, and few are left for the rest
+// of the file.
 func (x *index) isSparse(size int64) bool {
 	for i, m := range x.marks {
 		next := size
@@ -129,8 +129,8 @@ func (t *timeline) restart(m mark) {
 	t.packets = nil
 }
 
-// page advances to the next page, and removes the headers from its packets. The packets begin at
-// from, and end at position at, where the last may be cut off.
+// page advances to the next page, and removes the headers from its packets. Its packets lie
+// between the positions t.from and t.at. The last packet may be cut off at t.at.
 func (t *timeline) page() (page, error) {
 	p, err := t.walker.page()
 	if err != nil {

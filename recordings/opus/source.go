@@ -63,8 +63,8 @@ func (s *Source) Channels() int { return s.head.channels }
 // Frames returns the number of frames.
 func (s *Source) Frames() int64 { return s.index.frames(s.head) }
 
-// Index returns the positions of the segments in the file, for a later [Open]. It has at most
-// 512 KiB.
+// Index returns the positions of the segments in the file, for a later [Open]. The result
+// is at most 512 KiB long.
 func (s *Source) Index() []byte { return s.index.marshal(s.size) }
 
 // ReadFrames fills dst with interleaved frames, beginning with frame at. It returns the number of
@@ -169,20 +169,21 @@ func (s *Source) next() ([]byte, error) {
 	return s.timeline.packets[s.packet-1], nil
 }
 
-// cut removes frames after the end of the page, which the last packet of a file may have.
+// cut removes frames after the end of the page. The last packet of a file may have some.
 func (s *Source) cut() {
 	keep := max(0, s.timeline.at-s.from)
 	s.out = s.out[:min(int64(len(s.out)), keep*int64(s.head.channels))]
 }
 
-// silence adds silent frames to out.
+// silence sets out to silent frames.
 func (s *Source) silence(frames int64) {
 	s.out = s.out[:frames*int64(s.head.channels)]
 	clear(s.out)
 }
 
-// play decodes a packet into out. A packet that cannot be decoded becomes silence, and so does what
-// exceeds the budget of a segment: pages may end long before their packets do.
+// play decodes a packet into out. A packet that cannot be decoded becomes silence, and so does a
+// packet that exceeds the budget of its segment. The budget bounds the work for a file whose pages
+// end long before their packets do.
 func (s *Source) play(packet []byte, frames int) {
 	s.silence(int64(frames))
 	if s.budget -= int64(frames); s.budget < 0 {
