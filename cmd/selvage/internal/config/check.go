@@ -13,8 +13,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// check returns an error that lists values which their key does not allow, and values that
-// contradict each other.
+// check returns an error that lists invalid values, and values that contradict each other.
 func (c Config) check(from Origins) error {
 	return errors.Join(c.checkListeners(from), c.checkURLPasswords(from), c.checkKeys(from),
 		c.checkServices(from), c.checkTLS(from), c.checkClientCertificates(from), c.checkOffload(from),
@@ -24,7 +23,7 @@ func (c Config) check(from Origins) error {
 // HasCertificates reports whether requests may have client certificates.
 func (c Config) HasCertificates() bool { return c.ListenMTLS != Off || c.ClientCertHeader != "" }
 
-// checkClientCertificates rejects settings for client certificates that no request can have.
+// checkClientCertificates rejects settings for client certificates if no request can have one.
 func (c Config) checkClientCertificates(from Origins) error {
 	var errs []error
 	if c.ClientCertHeader != "" && len(c.TrustedProxies) == 0 {
@@ -32,13 +31,13 @@ func (c Config) checkClientCertificates(from Origins) error {
 			"needs trusted_proxies: the networks of the proxies that send the header"))
 	}
 	if c.MTLSURL != "" && !c.HasCertificates() {
-		errs = append(errs, from.errorf("mtls_url", "needs listen_mtls, or client_cert_header of a proxy"))
+		errs = append(errs, from.errorf("mtls_url", "needs listen_mtls, or client_cert_header behind a proxy"))
 	}
 	if c.MTLSURL != "" && !strings.HasPrefix(string(c.MTLSURL), "https:") {
 		errs = append(errs, from.errorf("mtls_url", "needs https://; plain HTTP has no certificates"))
 	}
 	if c.TLS.ClientCA != "" && !c.HasCertificates() {
-		errs = append(errs, from.errorf("tls.client_ca", "needs listen_mtls, or client_cert_header of a proxy"))
+		errs = append(errs, from.errorf("tls.client_ca", "needs listen_mtls, or client_cert_header behind a proxy"))
 	}
 	return errors.Join(errs...)
 }
@@ -175,7 +174,7 @@ func (c Config) checkKeys(from Origins) error {
 }
 
 // checkServices rejects a node that serves only some of the services, but keeps its data where no
-// other node can reach it. No node could then serve the others.
+// other node can reach it. No node could then serve the other services.
 func (c Config) checkServices(from Origins) error {
 	if c.Services.All() {
 		return nil
@@ -191,8 +190,8 @@ func (c Config) checkServices(from Origins) error {
 		return nil
 	}
 	return from.errorf("services", "leaves out %s, but only this node can use %s: serve everything, "+
-		"or use PostgreSQL (--database), and PostgreSQL or Redis for sessions (--sessions), "+
-		"so that other nodes can serve the rest",
+		"or share the data with other nodes: set --database to PostgreSQL, "+
+		"and --sessions to PostgreSQL or Redis",
 		strings.Join(c.Services.missing(), " and "), strings.Join(embedded, " and "))
 }
 
@@ -243,14 +242,15 @@ func (c Config) checkOffload(from Origins) error {
 	case prefix == "":
 		return nil
 	case c.Recordings.Offload == offloadOff:
-		return from.errorf(path, "is set and recordings.offload is off: set it to the header of your proxy")
+		return from.errorf(path, "needs recordings.offload: set that to the header of your proxy")
 	case !strings.HasPrefix(prefix, "/") || strings.ContainsAny(prefix, " ?#%\r\n"):
 		return from.errorf(path, "needs an absolute path, such as /selvage-media/; it is %q", prefix)
 	}
 	return nil
 }
 
-// checkBucket rejects settings that media in an object store, or encrypted media, cannot have.
+// checkBucket rejects settings that do not work with the configured storage of media, or with its
+// encryption.
 func (c Config) checkBucket(from Origins) error {
 	var errs []error
 	reject := func(path, format string, args ...any) {
@@ -283,7 +283,7 @@ func (c Config) checkBucket(from Origins) error {
 			reject("s3.public_url", "needs s3.serve to be redirect: otherwise clients do not reach the store")
 		case err == nil && place.Region == "":
 			reject("s3.public_url", "needs the region in media, such as s3://BUCKET?region=us-east-1: "+
-				"this server cannot ask for it there")
+				"this server cannot look the region up at that URL")
 		}
 	}
 	if c.S3.Serve == ServeRedirect && c.Recordings.Encrypt {
@@ -318,7 +318,7 @@ func (c Config) checkBootstrap(from Origins) error {
 	return errors.Join(errs...)
 }
 
-// Warnings lists what is allowed but rarely intended.
+// Warnings lists settings that are allowed but rarely intended.
 func (c Config) Warnings() (all []string) {
 	if !c.Listen.Loopback() && c.PublicURL == "" {
 		all = append(all, "links will lead to this machine only; set --public-url to the URL at which clients reach it")
