@@ -92,7 +92,7 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 	return nil
 }
 
-// openRTPEngine makes rtpengine carry calls between two, if one is configured.
+// openRTPEngine makes rtpengine carry calls between two parties, if one is configured.
 func (a *App) openRTPEngine(c *calls.Config) (err error) {
 	addresses := a.Config.Calls.RTPEngine
 	if len(addresses) == 0 {

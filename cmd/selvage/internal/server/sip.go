@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// openSIP opens the ports for phones, unless they are off, and lets calls ring them.
+// openSIP opens the ports for phones, unless they are off, and lets calls ring phones.
 func (a *App) openSIP(ctx context.Context, c *calls.Config) (err error) {
 	plain, secure := a.Config.ListenSIP, a.Config.ListenSIPS
 	if plain == config.Off && secure == config.Off {
@@ -53,7 +53,7 @@ func listenSIPS(ctx context.Context, address config.HostPort) (net.Listener, err
 	return l, nil
 }
 
-// secureSIP makes the port for phones that use TLS use the certificate of HTTPS.
+// secureSIP configures the port for phones that use TLS with the certificate of HTTPS.
 func (s *server) secureSIP() error {
 	if s.app.Config.ListenSIPS == config.Off {
 		return nil
@@ -82,7 +82,7 @@ func (c clients) Tell(to calls.Socket, e calls.Event) {
 	c.browsers.Tell(to, e)
 }
 
-// triesForBoth is how often listenBoth looks for a port that is free for both UDP and TCP.
+// triesForBoth is how many times listenBoth looks for a port that is free for both UDP and TCP.
 const triesForBoth = 20
 
 // listenBoth listens on one port number by UDP and TCP.
