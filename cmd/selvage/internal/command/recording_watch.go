@@ -39,7 +39,7 @@ type watcher struct {
 	*importer
 	dir    string // absolute
 	root   *os.Root
-	settle time.Duration // how long a finished file has not changed
+	settle time.Duration // a file that has not changed for this long is finished
 	told   map[string]string
 	now    func() time.Time
 }
@@ -131,7 +131,7 @@ func (w *watcher) look(ctx context.Context) error {
 	})
 }
 
-// isSkipped reports whether a directory is one of those for files that were taken, or hidden.
+// isSkipped reports whether a directory is hidden, or is for files that were taken.
 func (w *watcher) isSkipped(dir string) bool {
 	return strings.HasPrefix(filepath.Base(dir), ".") ||
 		dir == filepath.Join(w.dir, doneFolder) || dir == filepath.Join(w.dir, failedFolder)
@@ -154,8 +154,8 @@ func (w *watcher) isSettled(path string) bool {
 	return true
 }
 
-// take stores a file and moves it to the folder of its outcome. A file that could not be stored for
-// another reason than its contents stays.
+// take stores a file and moves it to the folder of its outcome. If a file cannot be stored for
+// a reason other than its contents, it stays.
 func (w *watcher) take(ctx context.Context, path string) error {
 	in, err := w.importFile(ctx, path)
 	folder := doneFolder

@@ -19,7 +19,7 @@ import (
 
 // rightsCommands returns the commands that answer people's requests about their personal data.
 func (c subscriberCommands) rightsCommands() []*cobra.Command {
-	export := cli.Command("export ID [FILE]", "Write all data about a subscriber, for that person",
+	export := cli.Command("export ID [FILE]", "Export all data about a subscriber",
 		c.withMedia(c.exportSubscriber))
 	export.Long = `Write all data about a subscriber as one JSON document to FILE, or to stdout. With --recordings,
 FILE is a zip of subscriber.json and the subscriber's recordings.`
@@ -140,7 +140,7 @@ func (c subscriberCommands) eraseSubscriber(ctx context.Context, a *app, cmd *co
 		return err
 	}
 	what := "This erases the subscriber " + s.Title() + " and all data about that person. " +
-		"It cannot be undone; selvage subscriber export saves the data first."
+		"It cannot be undone. To save the data first, run `selvage subscriber export`."
 	if err := c.Confirm(cmd, what, s.Title()); err != nil {
 		return err
 	}

@@ -38,11 +38,11 @@ func (c *commands) topCommand() *cobra.Command {
 			}
 			return w.live(cmd.Context())
 		})
-	cmd.Long = `Show what one or more servers do, computed from their metrics. Without --url, this is the server that
+	cmd.Long = `Show what one or more servers do, computed from their metrics. Without --url, show the server that
 runs in the data directory. The picture is redrawn at each interval until you press q or Ctrl-C.
 
-With --once, print one picture after one interval, also without a terminal. -o json implies --once. The exit
-status is 1 if a server could not be read.`
+With --once, print one picture after one interval. This works without a terminal. -o json implies --once.
+The exit status is 1 if a server could not be read.`
 	cmd.Flags().StringArrayVar(&nodes, "url", nil,
 		"a server's ops `listener`, such as 10.0.0.11:9090; repeat the flag to watch several")
 	cmd.Flags().BoolVar(&once, "once", false, "print one picture and exit")
@@ -148,7 +148,7 @@ func (w topWatch) live(ctx context.Context) error {
 	in, ok := w.Stdin.(*os.File)
 	out, ok2 := w.Stdout.(*os.File)
 	if !ok || !ok2 || !console.IsTerminal(in) || !console.IsTerminal(out) {
-		return cli.Usagef("top needs a terminal; --once prints one picture without")
+		return cli.Usagef("top needs a terminal; use --once to print one picture without a terminal")
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/top"
 )
 
-// A topColumn is a column of numbers: a server, or all of them.
+// A topColumn is a column of numbers: for one server, or for all servers together.
 type topColumn struct {
 	title  string
 	values top.Values
@@ -21,12 +21,12 @@ type topColumn struct {
 
 const (
 	topGap    = "   " // between two blocks
-	cellWidth = 9     // the least width of a number
+	cellWidth = 9     // minimum width of a number
 )
 
 // draw returns the lines of a picture: a heading, the servers with problems, and a block for each
-// section. If the blocks are higher than the terminal and it is wide enough, they are in two columns.
-// A width of 0 has no limit.
+// section. If the blocks are taller than the terminal, and it is wide enough, they are in two
+// columns. A width of 0 means no limit.
 func (w topWatch) draw(p top.Picture, width, height int) []string {
 	lines := w.drawHeading(p)
 	blocks := w.drawBlocks(columnsOf(p, width))
@@ -38,7 +38,7 @@ func (w topWatch) draw(p top.Picture, width, height int) []string {
 
 	wide := 2*visibleWidth(blocks[0][0])+len(topGap) <= width
 	if len(lines)+len(whole) > height && wide {
-		whole = besides(blocks)
+		whole = inTwoColumns(blocks)
 	}
 	return append(lines, whole...)
 }
@@ -136,8 +136,8 @@ func nameWidth() (width int) {
 	return width
 }
 
-// besides puts blocks into two columns of about the same height.
-func besides(blocks [][]string) []string {
+// inTwoColumns puts blocks into two columns of about the same height.
+func inTwoColumns(blocks [][]string) []string {
 	total, half := 0, 0
 	for _, b := range blocks {
 		total += len(b) + 1
@@ -205,7 +205,7 @@ func formatValue(u top.Unit, v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// formatAge formats a length of time by its two largest units.
+// formatAge formats a length of time in its two largest units.
 func formatAge(d time.Duration) string {
 	switch {
 	case d >= 24*time.Hour:
