@@ -1,8 +1,8 @@
 // Package problem defines selvage's only error type.
 //
-// Rules return an [Error] for everything that a client may learn. Each protocol has one function
-// that converts an Error to the protocol's own JSON or page. An error without an [Error] in its
-// chain is internal: it is logged with the request id, and clients see only "internal".
+// Functions return an [Error] for each failure that a client may learn about. Each protocol has one
+// function that converts an Error to the protocol's own JSON or page. An error without an [Error] in
+// its chain is internal: it is logged with the request id, and clients see only "internal".
 package problem
 
 import (
@@ -66,8 +66,8 @@ func (e *Error) Because(cause string) *Error {
 	return e
 }
 
-// Explain describes err for a log. It returns the causes of its problems, or the message of a
-// problem without a cause.
+// Explain describes err for a log. For each [Error] in err, it returns the cause, or the message if
+// there is no cause.
 func Explain(err error) string {
 	var all []string
 	for _, p := range All(err) {
@@ -113,7 +113,7 @@ func Taken(param, message string) *Error {
 // never reveals which part was wrong.
 func NoCredentials() *Error {
 	return &Error{Kind: Unauthenticated, Code: "unauthorized",
-		Message: "credentials are missing, wrong, expired or lack the scope"}
+		Message: "credentials are missing, wrong or expired, or lack the scope"}
 }
 
 // All returns every [Error] in err's tree in order, including those in errors joined by

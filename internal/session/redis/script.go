@@ -13,8 +13,8 @@ func newScript(text string) *script {
 	return &script{text, hex.EncodeToString(sum[:])}
 }
 
-// Scripts that read a value get prefix(key) as their first argument. If the value has another kind,
-// they treat it as absent. Since each value has a prefix, no value is empty.
+// Scripts that read a value get prefix(key) as their first argument. They treat a value
+// with another prefix as absent. Since each value has a prefix, no value is empty.
 var (
 	take = newScript(`
 local value = redis.call('GET', KEYS[1])
