@@ -85,7 +85,7 @@ func besidePeers(p *harness.Program, s settings, pinned bool, out io.Writer) {
 // A rival is a peer in the comparison of one operation.
 type rival struct {
 	pid int
-	op  *operation // nil if the peer cannot
+	op  *operation // nil if the peer does not support it
 }
 
 // rivalsOf returns a rival for each peer, or nil if no peer can run op.

@@ -30,7 +30,7 @@ const pingMessage = "call.ping"
 const (
 	pingFor = 700 * time.Millisecond
 	pings   = 2
-	lostFor = 5 * time.Second // before a lost node is asked again
+	lostFor = 5 * time.Second // how long a lost node is not pinged
 )
 
 // peers tracks which of the other nodes are alive. It is safe for concurrent use.

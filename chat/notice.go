@@ -99,7 +99,8 @@ type delivery struct {
 }
 
 // runQueue delivers the notices of a queue until ctx is done. It forgets the last delivery of a
-// conversation after forgetAge. By then, no earlier notice can arrive that would be delivered twice.
+// conversation after forgetAge. Notices of earlier messages are not delayed that long, so no message
+// is delivered twice.
 func (c *Chat) runQueue(ctx context.Context, queue <-chan Notice) {
 	last := make(map[string]delivery)
 	tick := time.NewTicker(forgetAge)

@@ -32,8 +32,8 @@ const password = "abcdefghijklmnopqrstuvwx"
 // A Line carries the audio of one call.
 type Line struct {
 	conn    *net.UDPConn
-	answers chan []byte // STUN
-	keys    chan []byte // DTLS
+	answers chan []byte // received STUN packets
+	keys    chan []byte // received DTLS packets
 	closed  chan struct{}
 	hear    func(payload []byte)
 	in      atomic.Pointer[srtp.Context]

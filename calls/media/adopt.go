@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A call between two that moves into a room keeps its media. Its clients may go on to send Opus, which
+// A two-party call that moves into a room keeps its media. Its clients may go on to send Opus, which
 // the engine decodes but cannot encode. They hear the room in G.722, which their descriptions have as
 // well, or in the codec of a phone.
 

@@ -51,9 +51,9 @@ func (r *reporter) reset() {
 	r.connected, r.lost = false, false
 }
 
-// reportPresence calls Lost for a client that has not sent an authenticated packet for
-// calls.LostAfter, and Connected once it sends one again. lastSeen is the time of the last one; it is
-// zero if no path leads to the client.
+// reportPresence calls Lost if the client has not sent an authenticated packet for calls.LostAfter,
+// and Connected when the client sends one after that. lastSeen is the time of the last authenticated
+// packet, or zero if no path leads to the client.
 func (l *leg) reportPresence(lastSeen time.Time, p *path, now time.Time) {
 	r := &l.reporter
 	r.mu.Lock()

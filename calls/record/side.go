@@ -21,8 +21,8 @@ type sideReader struct {
 
 	queue []packet // packets not yet decoded, because earlier ones may still arrive; sorted by place
 	free  [][]byte // payload buffers for reuse
-	last  place    // of the last packet decoded
-	next  int64    // its timestamp plus its length
+	last  place    // the place of the last packet decoded
+	next  int64    // the timestamp at which the last packet decoded ends
 
 	decoded time.Duration // length of all packets decoded
 	arrived time.Duration // when the latest of them arrived

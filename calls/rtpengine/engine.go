@@ -26,8 +26,8 @@ import (
 
 // Config configures an Engine.
 type Config struct {
-	// Addresses are the hosts and ports at which rtpengines take commands of the NG protocol. Calls use
-	// the first one that answers.
+	// Addresses are the control addresses of rtpengines: hosts and UDP ports for the NG protocol. Calls
+	// use the first one that answers.
 	Addresses []string
 
 	// Rooms carries rooms.

@@ -28,7 +28,7 @@ type dialog struct {
 	flow   flow
 	from   sip.Header // the From header of our requests
 	uri    string     // the phone's URI in the To header of our requests
-	hosts  []string   // names of this server that the phone uses; fixed once flow is
+	hosts  []string   // names of this server that the phone uses; not changed after flow is set
 
 	mu        sync.Mutex
 	node      string // the node that carries the call

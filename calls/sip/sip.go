@@ -48,8 +48,8 @@ import (
 // Config holds the dependencies of a Server.
 type Config struct {
 	UDP *net.UDPConn // nil if only TLS is served
-	TCP net.Listener // nil if UDP is
-	TLS net.Listener // of encrypted connections, for which Secure wraps it; nil for none
+	TCP net.Listener // nil if UDP is nil
+	TLS net.Listener // listens for TLS connections, see Secure; nil disables TLS
 
 	Fabric   *fabric.Fabric
 	Sessions session.Store  // holds registrations
