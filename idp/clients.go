@@ -47,8 +47,8 @@ type ClientStore interface {
 	// ReplaceClient writes the settings of a client, but not its secret. If the client has changed
 	// after since, ReplaceClient returns problem.Conflict.
 	ReplaceClient(ctx context.Context, c Client, since time.Time) error
-	// SetClientSecret writes the secrets of a client. If the hash of its secret is no longer old,
-	// SetClientSecret returns problem.Conflict. If the caller has lost the rights in by, it returns
+	// SetClientSecret writes the secrets of a client. If the stored hash of the secret differs from
+	// the parameter old, SetClientSecret returns problem.Conflict. If the caller has lost the rights in by, it returns
 	// problem.Unauthenticated.
 	SetClientSecret(ctx context.Context, c Client, old string, by *fabric.Rights) error
 	// EndOldSecret deletes the previous secret of a client. If none is valid at now, it returns

@@ -64,7 +64,7 @@ type Metadata struct {
 	ConferenceSid string
 	From, To      string
 	Direction     string    // a member of Directions, or ""
-	Name          string    // of the file, as its sender named it; "" if unknown
+	Name          string    // the sender's name for the file; "" if unknown
 	Source        string    // a member of Sources
 	Track         string    // a member of Tracks
 	StartTime     time.Time // zero if unknown

@@ -13,7 +13,7 @@ import (
 // text.
 type searchKey struct {
 	value     string   // the SQL expression of the index
-	order     []string // the columns of the index; names are not unique in a project, emails are
+	order     []string // the columns of the index; ids follow columns that are not unique in a project
 	condition string   // the condition of the index; "" means none
 	of        func(fabric.Subscriber) string
 	spellings func(text string) []string // the values that the expression may have for a text

@@ -7,8 +7,8 @@ import (
 )
 
 // A resampled is a source that converts another source to a different rate. Each sample is a sum of
-// the samples around its position, weighted by a sinc in a Blackman window. It depends only on its
-// position.
+// the source samples around its position, weighted by a sinc in a Blackman window. Seeking does not
+// change samples.
 type resampled struct {
 	in       *input
 	from, to int64 // the two rates, divided by their greatest common divisor

@@ -10,8 +10,8 @@ import (
 
 // The parameters of the breaker; see the package comment.
 const (
-	window     = time.Second // the breaker opens if as many failures as tolerated happen within this time
-	tolerated  = 3
+	tolerated  = 3 // the breaker opens after this many failures within window
+	window     = time.Second
 	fewBad     = 2 // the breaker also opens after this many consecutive failed probes
 	probeAway  = 500 * time.Millisecond
 	probeThere = 5 * time.Second

@@ -53,8 +53,8 @@ func (f *Foreign) keycloakRealm(realm object, u unmapped) {
 		}
 	}
 
-	// Most members of a realm are settings, which every export has. Only those are reported that people
-	// or apps depend on.
+	// Every export has many settings of the realm. Report only the members on which people or apps
+	// depend.
 	for _, part := range []string{"groups", "identityProviders", "clientScopes", "organizations", "federatedUsers"} {
 		var some []json.RawMessage
 		realm.take(part, &some)
