@@ -106,7 +106,7 @@ func countOf(n int, thing string) string {
 func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error {
 	file, ok := n.Content.(io.ReaderAt)
 	if !ok {
-		return fmt.Errorf("reading media: a %T is not read at random", n.Content)
+		return fmt.Errorf("reading media: %T does not support random access", n.Content)
 	}
 
 	rec := n.Recording

@@ -114,7 +114,7 @@ type place struct {
 func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	key := cmp.Or(*t.keys, c.auditKey.Load())
 	if key == nil {
-		return nil, unaudited(errors.New("there is no key"))
+		return nil, unaudited(errors.New("no audit key is set"))
 	}
 	if left, ok := t.Recall().(*laneEnd); ok && left.key == key {
 		end := *left

@@ -95,7 +95,7 @@ func (s *Sealed) Open(key string) (io.ReadSeekCloser, error) {
 	}
 	file, ok := f.(readable)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("opening blob: a %T is not read at random", f), f.Close())
+		return nil, errors.Join(fmt.Errorf("opening blob: %T does not support random access", f), f.Close())
 	}
 	open, err := s.open(key, file)
 	if err != nil {

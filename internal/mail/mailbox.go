@@ -131,7 +131,7 @@ func (b *Box) list(ctx context.Context, item Item) error {
 			return err
 		}
 	}
-	return errors.New("storing mail: every try lost to a concurrent change")
+	return errors.New("storing mail: every attempt conflicted with a concurrent change")
 }
 
 // List returns all messages in the box, the newest first.

@@ -48,7 +48,7 @@ func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 func ParseText(text string) (f Facts, err error) {
 	r := reader{rest: text}
 	if version := r.word(); version != textVersion {
-		return f, fmt.Errorf("reading levels: version %q", version)
+		return f, fmt.Errorf("reading levels: unsupported version %q", version)
 	}
 
 	flags, err := strconv.ParseUint(r.word(), 10, 8)

@@ -289,8 +289,8 @@ func MasterKey(conf config.Config) ([]byte, error) {
 // CheckOrigin returns an error unless the backup that was read was made with the given master key.
 func CheckOrigin(h backup.Header, m backup.Manifest, master []byte) error {
 	if have := keys.Fingerprint(master); h.MasterKey != have {
-		return fmt.Errorf("the backup was made with another master key: it needs the one with the fingerprint %q, "+
-			"and this one has %s. Set the key that the installation had on %s", h.MasterKey, have,
+		return fmt.Errorf("the backup was made with another master key: its fingerprint is %q, "+
+			"and that of this key is %q. Set the key that the installation had on %s", h.MasterKey, have,
 			h.Created.Local().Format(time.DateTime))
 	}
 	return m.Check(backup.Key{Secret: keys.BackupKeyOf(master)})

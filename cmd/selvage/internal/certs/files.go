@@ -180,7 +180,7 @@ func (f *Files) explain(err error, chain, key []byte) error {
 	case !hasBlock(chain, "CERTIFICATE"):
 		return fmt.Errorf("reading tls.cert: %s has no PEM certificate", f.c.Cert)
 	case !hasBlock(key, "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"):
-		return fmt.Errorf("reading tls.key: %s has no PEM key without a password", f.c.Key)
+		return fmt.Errorf("reading tls.key: %s has no unencrypted PEM key", f.c.Key)
 	}
 	return fmt.Errorf(
 		"%s and %s do not match (%w): use the key of the first certificate in the file",

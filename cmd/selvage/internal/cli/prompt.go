@@ -34,7 +34,7 @@ func (e *Env) Ask(cmd *cobra.Command, what, prompt, word string) error {
 		return fmt.Errorf("reading answer: %w", err)
 	}
 	if strings.TrimSpace(line) != word {
-		return fmt.Errorf("that is not %q; nothing was changed", word)
+		return fmt.Errorf("the answer is not %q: nothing was changed", word)
 	}
 	return nil
 }

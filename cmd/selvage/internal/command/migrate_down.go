@@ -75,6 +75,6 @@ func (c *commands) downCheck(cmd *cobra.Command, _ []string) error {
 		return errors.New("PostgreSQL has no copy from before an update: to go back, restore a backup " +
 			"that the older version made, into an empty database")
 	}
-	return errors.New("there is no copy from before an update: to go back, restore a backup " +
+	return errors.New("the data directory has no copy from before an update: to go back, restore a backup " +
 		"that the older version made")
 }
