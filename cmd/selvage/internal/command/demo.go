@@ -14,7 +14,7 @@ import (
 
 func (c *commands) demoCommand() *cobra.Command {
 	show := cli.Command("show", "Print the ids, secrets and curl commands of the demo again", c.showDemo)
-	reset := cli.Command("reset", "Replace the demo and everything in it by a fresh one with other ids and secrets",
+	reset := cli.Command("reset", "Replace the demo and everything in it with a fresh one with new ids and secrets",
 		c.withMedia(c.resetDemo))
 	cli.AddYes(reset)
 	return cli.Noun("demo", "The demo project of the first start", show, reset)

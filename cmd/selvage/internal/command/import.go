@@ -18,7 +18,7 @@ import (
 )
 
 func (c *commands) importCommand() *cobra.Command {
-	cmd := cli.Command("import FILE…", "Create what files of selvage export, Keycloak or Auth0 describe",
+	cmd := cli.Command("import FILE…", "Create projects, people and apps from exports of selvage, Keycloak or Auth0",
 		c.with(c.importFiles))
 	cmd.Long = `Create what a file describes, and print the outcome of each record: created, exists or rejected. Things
 that exist are left unchanged, so an import can be repeated. A file named - is stdin.

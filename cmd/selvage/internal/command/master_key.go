@@ -70,7 +70,7 @@ func (c *commands) masterKeyCommand() *cobra.Command {
 		c.prepareMaster)
 	rotate := cli.Command("rotate", "Replace the master key, while servers run", c.with(c.rotateMaster))
 	rotate.Long = rotateMasterHelp
-	rotate.Flags().Bool("leaked", false, "others may know the old key: accept nothing that was proved with it")
+	rotate.Flags().Bool("leaked", false, "the old key may have leaked: stop accepting anything that it authenticated")
 	cli.AddYes(rotate)
 	return cli.Noun("master-key", "The key that encrypts the key ring and all secrets", ls, prepare, rotate)
 }

@@ -66,7 +66,7 @@ func (c recordingCommands) recordingImportCommand() *cobra.Command {
 	f.String("resume", "", "`file` that lists the recordings stored before, which are skipped")
 	f.String("watch", "", "`directory` whose files are stored when they are finished, and then moved away")
 	f.Var(&span.Span{Length: time.Minute, Most: span.Day}, "settle",
-		"`time` for which a finished file in the watched directory has not changed")
+		"`time` after the last change of a file in the watched directory until it counts as finished")
 	f.String("from", "", "`url` of a service whose recordings are copied")
 	f.String("account", "", "`id` of the project or account at this service")
 	return load

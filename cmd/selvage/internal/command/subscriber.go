@@ -60,8 +60,8 @@ func addSubscriberFlags(cmd *cobra.Command) {
 	f.Bool("email-verified", false, "the e-mail address is known to be theirs")
 	f.String("record-calls", "", "`setting`: inherit (the project's), off, or on to record their calls. A call is "+
 		"recorded if it is on for one of its subscribers")
-	f.String("forward-busy", "", "`address` or phone number for calls that they reject, or that come while "+
-		"others ring; empty for none")
+	f.String("forward-busy", "", "`address` or phone number for calls that they reject, or that arrive while "+
+		"three other calls ring; empty for none")
 	f.String("forward-no-answer", "", "`address` or phone number for calls that they do not answer; empty for none")
 	f.Int("ring-seconds", 0, "`seconds` to ring before --forward-no-answer applies, 5 to 60; 0 for 20")
 	f.SortFlags = false

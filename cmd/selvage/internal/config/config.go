@@ -253,8 +253,8 @@ type Config struct {
 		// (to a URL of the store that is valid for ten minutes) or cache (through this server,
 		// which keeps copies).
 		Serve bucketServing `key:"serve" default:"stream"`
-		// Scheme and host of the URLs with redirect, if clients reach the store at another address
-		// than this server (default: the endpoint in media).
+		// Scheme and host of the URLs to which redirect sends clients, if clients reach the store at
+		// a different address than this server does (default: the endpoint in media).
 		PublicURL BaseURL `key:"public_url"`
 		// Maximum size of all copies with cache, in the folder media-cache of the data directory.
 		CacheSize size `key:"cache_size" default:"1GiB"`
@@ -274,9 +274,9 @@ type Config struct {
 		// Time between the tones that tell everyone on a recorded call about it, such as 15s; 0s
 		// for none. The first is at the beginning of the recording.
 		RecordTone toneEvery `key:"record_tone" default:"0s"`
-		// Hosts and ports at which rtpengines take commands of the NG protocol by UDP, such as
-		// 127.0.0.1:2223. The first one that answers carries the media of calls between two; none
-		// uses the built-in engine. It always carries rooms.
+		// Control addresses of rtpengines (NG protocol over UDP), such as 127.0.0.1:2223. The first
+		// rtpengine that answers carries the media of two-party calls. If the list is empty, the
+		// built-in engine does. Rooms always use the built-in engine.
 		RTPEngine ngAddresses `key:"rtpengine"`
 	} `key:"calls"`
 
