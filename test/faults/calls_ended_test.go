@@ -160,7 +160,7 @@ const expiry = 2 * time.Minute
 
 // keptTables are the tables in which calls and their parties leave rows that are kept.
 var keptTables = []string{"addresses", "audit", "audit_heads", "calls", "daily_counts", "families",
-	"recording_subscribers", "recordings", "revocations", "sequences", "subscribers"}
+	"recording_subscribers", "recording_words", "recordings", "revocations", "sequences", "subscribers"}
 
 // manyCounts counts the projects with more than a few daily counts on a day, which do not depend on the
 // number of calls.
