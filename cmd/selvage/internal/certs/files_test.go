@@ -84,7 +84,7 @@ func TestOpenFiles(t *testing.T) {
 		{"another host", chain, key, 0o600, []string{"id.example.org"},
 			"is not valid for id.example.org, where clients reach this server; it is valid for pbx.example.org"},
 		{"no certificate", key, key, 0o600, nil, "DIR/cert.pem has no PEM certificate"},
-		{"no key", chain, chain, 0o600, nil, "DIR/key.pem has no PEM key"},
+		{"no key", chain, chain, 0o600, nil, "DIR/key.pem has no unencrypted PEM key"},
 		{"empty", nil, nil, 0o600, nil, "has no PEM certificate"},
 	} {
 		dir := t.TempDir()
