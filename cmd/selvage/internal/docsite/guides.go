@@ -45,7 +45,7 @@ var contents = []group{
 		{"redis", "Redis"}, {"high-availability", "High availability"}, {"mail", "Email"},
 		{"delivery", "Deliveries"}, {"accounts", "Accounts"}, {"keys", "Keys"}, {"limits", "Limits"},
 		{"monitoring", "Monitoring"}, {"audit", "Audit trail"}, {"troubleshooting", "Troubleshooting"},
-		{"security", "Security"}, {"performance", "Performance"},
+		{"security", "Security"}, {"performance", "Performance"}, {"scale", "Scale"},
 	}},
 	{"Internals", []document{
 		{"architecture", "Architecture"}, {"testing", "Testing"}, {"divergences", "Divergences"},
