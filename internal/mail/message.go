@@ -31,7 +31,7 @@ type Message struct {
 type Sender struct {
 	Address string // in the From header and the envelope
 	Name    string // the display name; "" means the name of the brand
-	ReplyTo string // "" if there is none
+	ReplyTo string // may be ""
 }
 
 var (

@@ -55,7 +55,7 @@ func endRequest(span trace.Span, r *http.Request, status int) {
 }
 
 // Client returns a copy of c that traces its requests and sends the trace id to their receivers.
-// what is the name of the spans, such as webhook.
+// The spans are named after the parameter what, such as webhook.
 func (t *Tracer) Client(what string, c *http.Client) *http.Client {
 	if t == nil {
 		return c

@@ -62,7 +62,7 @@ type load struct {
 type login struct {
 	flow    *harness.Flow
 	code    string
-	newest  string // the last refresh token that a client got; "" if there is none
+	newest  string // the last refresh token that a client got, or ""
 	history *history.History
 }
 

@@ -29,8 +29,8 @@ type family struct {
 	previous, current string // current is Unknown if the answer that had it was lost
 }
 
-// step returns the possible states after a use with this output. There is none if the use cannot
-// have the output.
+// step returns the possible states after a use with this output. It returns nil if the use cannot have
+// the output.
 func (m Model) step(f family, in Use, out string) []family {
 	var (
 		dead = family{redeemed: true, dead: true}
