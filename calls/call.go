@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// A call connects a caller with the clients that the call reaches. In a room, it connects the caller
-// with the room. Only its mailbox reads and changes it, except for box, visible and the fields marked as
-// fixed.
+// A call connects a caller with the clients that the call reaches. In a room, it connects the
+// caller with the room. Only the call's mailbox reads and changes it, except for box, visible and
+// the fields marked as fixed.
 type call struct {
-	box        atomic.Pointer[mailbox] // that of the room, if the call is in one; see moveTo
+	box        atomic.Pointer[mailbox] // a room's mailbox while the call is in it; see moveTo
 	calls      *Calls
 	id         string    // fixed: the caller leg's id
 	project    string    // fixed
-	session    string    // identifies this meeting; a move changes it
-	roomID     string    // likewise
-	echo       bool      // never changes: whether the caller hears itself
-	inRoom     *room     // the room that the caller dialed, or that the call was moved into; nil for other calls
-	moving     bool      // a room's mailbox will make it a member
-	transfer   *transfer // in progress; nil for none
-	transfers  int       // how many have begun
+	session    string    // identifies this meeting; a move changes the id
+	roomID     string    // the id of the room or address; a move changes it
+	echo       bool      // never changes: whether callers hear themselves
+	inRoom     *room     // the room that the call is in; nil for other calls
+	moving     bool      // a room's mailbox will make the call a member
+	transfer   *transfer // the transfer in progress; nil if there is none
+	transfers  int       // the number of transfers that have begun
 	state      State
 	record     Record
 	legs       []*leg
-	route      *route      // what rings; nil for echo calls and in rooms
+	route      *route      // the targets that ring; nil for echo calls and in rooms
 	admitted   *route      // the last route whose calls through a gateway were admitted
-	outcome    Cause       // why the targets of route that no longer ring did not take the call
-	capTimer   *time.Timer // checks the caps on calls through gateways; nil for other calls
-	takenOver  bool        // another node took the call over, because it considered this node lost
+	outcome    Cause       // why the former targets of route did not take the call
+	capTimer   *time.Timer // checks the limits of calls through a gateway; nil for other calls
+	takenOver  bool        // another node took the call over because it considered this node lost
 	recordings recordings
 	ringTimer  *time.Timer
 	endTimer   *time.Timer
 
 	controlsChanged bool       // the controls have changed, and a goroutine will write them
-	controlsSaving  sync.Mutex // held while they are written, never by the mailbox
+	controlsSaving  sync.Mutex // held while the controls are written, never by the mailbox
 
 	visible atomic.Value // holds state, for statistics
 }
@@ -61,7 +61,7 @@ func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	}
 }
 
-// caller returns the leg that dialed. After a transfer, it is the one that stayed.
+// caller returns the leg that dialed. After a transfer, caller returns the leg that stayed.
 func (k *call) caller() *leg { return k.legs[0] }
 
 // waiting returns the leg that waits for somebody to answer.
@@ -72,9 +72,9 @@ func (k *call) waiting() *leg {
 	return k.caller()
 }
 
-// endsWith reports whether the call ends when l ends: l is the caller's or the callee's leg, and not
-// a screen or a device. A call that was moved into a room only ends with its last side. The side that
-// transfers a call may leave.
+// endsWith reports whether the call ends when l ends. This is the case if l is the caller's or the
+// callee's leg, and not a screen or a device. A call that was moved into a room ends only with its
+// last side. The side that transfers a call may leave.
 func (k *call) endsWith(l *leg) bool {
 	if l.member.Type != Person || l != k.caller() && !l.active || k.transfer != nil && l == k.transfer.by {
 		return false
@@ -85,7 +85,8 @@ func (k *call) endsWith(l *leg) bool {
 }
 
 // setState changes the state and writes the record. If the record cannot be written, the call
-// continues. If another node has taken the call, this node stops sending events to its clients.
+// continues. If another node has taken the call over, this node stops sending events to the call's
+// clients.
 func (k *call) setState(s State) {
 	err := k.trySetState(s)
 	if errors.Is(err, ErrTaken) {
@@ -131,7 +132,8 @@ func (k *call) save() error {
 	return k.calls.store.SaveCall(ctx, k.record)
 }
 
-// end ends the call for all legs. hungUp is the leg whose client hung up and is not notified, or nil.
+// end ends the call for all legs. hungUp is the leg of the client that hung up, which is not
+// notified. It may be nil.
 func (k *call) end(c Cause, hungUp *leg) {
 	if k.state == Completed {
 		return
@@ -168,8 +170,9 @@ func (k *call) end(c Cause, hungUp *leg) {
 	}
 }
 
-// causeFor returns the cause to send to leg l when its call has ended with cause c. A leg that still
-// rings gets OriginatorCancel if the caller hung up or waited too long, or if the call was to be transferred.
+// causeFor returns the cause to send to leg l when its call has ended with cause c. A leg that
+// still rings gets OriginatorCancel if the caller hung up or waited too long, or if the leg rang
+// for a transfer.
 func (k *call) causeFor(l, hungUp *leg, c Cause, answered bool) Cause {
 	if k.transfer != nil && l.isRinging() {
 		return OriginatorCancel
@@ -236,7 +239,7 @@ func (k *call) addLeg(l *leg) bool {
 	return true
 }
 
-// forgetLeg undoes addLeg, except that the leg stays in k.legs while the call exists.
+// forgetLeg undoes addLeg, but the leg stays in k.legs while the call exists.
 func (k *call) forgetLeg(l *leg) {
 	c := k.calls
 	c.mu.Lock()

@@ -16,7 +16,7 @@ import (
 // A State is the stage that a call has reached.
 type State string
 
-// The states of a call.
+// The states that a call goes through.
 const (
 	Created   State = "created"
 	Ringing   State = "ringing"
@@ -37,25 +37,25 @@ type Record struct {
 	Created   time.Time
 	Answered  time.Time // zero if nobody answered
 	Ended     time.Time // zero while the call runs
-	Ending    bool      // a backend or an operator has hung up; set by the store alone
+	Ending    bool      // a backend or an operator has hung up; only the store sets it
 
-	Gateway      string    // id of the SIP gateway through which it leaves; "" for other calls
-	Payer        string    // the account for which a call through a gateway counts; "" for other calls
-	Lines        int       // how many lines of the gateway it uses
-	OutboundFrom time.Time // when a transfer made it leave through the gateway; zero for others
-	Refusal      string    // the rule that it broke, such as expensive_range; "" for none
+	Gateway      string    // the id of the SIP gateway that the call uses; "" for other calls
+	Payer        string    // the account that the call's costs count against; "" for other calls
+	Lines        int       // the number of lines of the gateway that the call uses
+	OutboundFrom time.Time // when a transfer made the call use the gateway; zero for other calls
+	Refusal      string    // the rule that the call broke, such as expensive_range; "" for none
 
-	RoomSession  string    // that the caller dialed or the call was moved into; "" for other calls
-	Joined       time.Time // when it was moved there; zero if the caller dialed the room
-	RecordingSid string    // "" if it was not recorded
+	RoomSession  string    // the session that the call joined; "" for other calls
+	Joined       time.Time // when the call was moved there; zero if the caller dialed the room
+	RecordingSid string    // "" if the call was not recorded
 	Video        bool
 
-	// After a node is lost, its clients find their call by these fields, and its controls are
-	// restored.
+	// After a node is lost, the clients of the call find it by these fields. The node that takes
+	// the call over restores its controls.
 	Guest                          string // the id of the caller's token, if it is not a subscriber
-	CalleeLeg                      string // the id of the leg that answered; "" before
+	CalleeLeg                      string // the id of the leg that answered; "" before the answer
 	CallerControls, CalleeControls Controls
-	Recorded                       bool // it is being recorded now, and not paused
+	Recorded                       bool // the call is being recorded now, without a pause
 
 	// Measurements of the caller's media.
 	Received, Lost    int64 // packets
@@ -71,7 +71,7 @@ func (r Record) outboundSince() time.Time {
 	return r.OutboundFrom
 }
 
-// Duration returns how long the parties were connected before now.
+// Duration returns how long the parties were connected. For a running call, it counts until now.
 func (r Record) Duration(now time.Time) time.Duration {
 	switch {
 	case r.Answered.IsZero():
@@ -95,7 +95,7 @@ type Document struct {
 	To           string  `json:"to"`
 	ToName       string  `json:"to_name"`
 	ToID         string  `json:"to_subscriber_id,omitempty"`
-	Dialed       string  `json:"dialed,omitempty"` // the address that was dialed, if it is another one than To
+	Dialed       string  `json:"dialed,omitempty"` // the dialed address, if it differs from To
 	Video        bool    `json:"video"`
 	GatewayID    string  `json:"gateway_id,omitempty"`
 	RoomSession  string  `json:"room_session_id,omitempty"`
@@ -193,9 +193,9 @@ type RecordingReport struct {
 	Recording ReportedRecording `json:"recording"`
 }
 
-// A ReportedRecording is a recording whose media can now be fetched.
+// A ReportedRecording is a recording that is ready to be fetched.
 type ReportedRecording struct {
-	Sid      string  `json:"sid"`      // its beginning
+	Sid      string  `json:"sid"`      // the beginning of the Sid
 	Duration float64 `json:"duration"` // seconds
 }
 
@@ -227,7 +227,7 @@ type Filter struct {
 	From, To     string // addresses
 
 	CreatedFrom, CreatedBefore time.Time // when the call began; CreatedBefore is exclusive
-	EndedFrom, EndedBefore     time.Time // when it ended, likewise; if either is set, running calls are left out
+	EndedFrom, EndedBefore     time.Time // when the call ended; either bound excludes running calls
 }
 
 // FirstKey returns the smallest key of calls that began at the given time or later.
@@ -243,7 +243,7 @@ func FirstKey(at time.Time) string {
 // call reads it.
 type Request struct {
 	ProjectID, CallID string
-	HangUp            bool // end it
+	HangUp            bool // end the call
 	Record            bool // apply the changes to its recordings
 	Mute, Unmute      bool // the microphone of a member of a room
 }
@@ -251,28 +251,33 @@ type Request struct {
 // A Store stores the records of calls.
 type Store interface {
 	// SaveCall writes a record and its webhook event. It replaces the previous record of the call,
-	// unless the call had already ended. If a record is new and the project already has a call with
-	// its id, the error is problem.Conflict. If another node has taken the call, nothing is written
-	// and the error is ErrTaken.
+	// SaveCall writes a record and its webhook event. It replaces the previous record of the call,
+	// unless the call had already ended. If a record is new, but the project already has a call
+	// with its id, SaveCall returns problem.Conflict. If another node has taken the call over,
+	// SaveCall writes nothing and returns ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
-	// SaveOutbound is SaveCall for a call that begins through a gateway. For a call that has a record
-	// already, it only writes the gateway, the payer and the lines. In the same transaction, it calls
-	// admit with the usage so far, and writes nothing if admit returns an error. Calls in a project
-	// are admitted one at a time, and each sees the usage of those before it.
+	// SaveOutbound is like SaveCall, for a call that begins to leave through a gateway. If the call
+	// already has a record, SaveOutbound writes only the gateway, the payer and the lines. In the
+	// same transaction, it calls admit with the usage so far. If admit returns an error, it writes
+	// nothing. Calls of a project are admitted one at a time, so each sees the usage of all earlier
+	// calls.
 	SaveOutbound(ctx context.Context, r Record, admit func(Usage) error) error
 	// OutboundUsage returns the usage of the payer and the project of a call.
 	OutboundUsage(ctx context.Context, projectID, id string) (Usage, error)
 	// SaveRecorded writes only whether the call is being recorded, and its first recording. If the
-	// call has ended, nothing is written. If another node has taken it, the error is ErrTaken.
+	// call has ended, nothing is written. If another node has taken the call over, SaveRecorded
+	// returns ErrTaken.
 	SaveRecorded(ctx context.Context, r Record) error
 	// SaveControls writes only the controls of both sides. It returns ErrTaken if the call has
-	// ended, or another node has taken it.
+	// ended, or if another node has taken it over.
 	SaveControls(ctx context.Context, r Record) error
-	// SaveMove writes only the room session, and queues the webhook event of a member that has joined or
-	// left. If the call has ended, nothing is written. If another node has taken it, the error is ErrTaken.
+	// SaveMove writes only the room session, and queues the webhook event of a member that has
+	// joined or left. If the call has ended, nothing is written. If another node has taken the call
+	// over, SaveMove returns ErrTaken.
 	SaveMove(ctx context.Context, r Record, m RoomChange) error
-	// SaveTransfer writes the result of a transfer: the parties, the leg of the callee, the gateway and the
-	// lines. If the call has ended, nothing is written. If another node has taken it, the error is ErrTaken.
+	// SaveTransfer writes the result of a transfer: the parties, the leg of the callee, the gateway
+	// and the lines. If the call has ended, nothing is written. If another node has taken the call
+	// over, SaveTransfer returns ErrTaken.
 	SaveTransfer(ctx context.Context, r Record, t Transfer) error
 	// FindLeg returns the answered call that has the given leg, unless the call has ended.
 	FindLeg(ctx context.Context, projectID, leg string) (Record, error)
@@ -282,19 +287,20 @@ type Store interface {
 	FindCall(ctx context.Context, projectID, id string) (Record, error)
 	// ListCalls returns a page of calls, newest first.
 	ListCalls(ctx context.Context, projectID string, f Filter, q page.Query) (page.Page[Record], error)
-	// RunningCalls returns up to most of the node's calls that have not ended, oldest first.
+	// RunningCalls returns the node's calls that have not ended, oldest first. It returns at most
+	// most calls.
 	RunningCalls(ctx context.Context, node string, most int) ([]Record, error)
 	// RunningNodes returns the nodes with calls that have not ended.
 	RunningNodes(ctx context.Context) ([]string, error)
 	// AskHangUp requests that a running call ends. AskRecord reports that its recordings have
-	// changed. Both return problem.NotFound if the project has no such call, or it has ended.
+	// changed. Both return problem.NotFound if the call is unknown or has ended.
 	AskHangUp(ctx context.Context, projectID, id string) error
 	AskRecord(ctx context.Context, projectID, id string) error
 	// AskMute requests that a member of a room is muted or unmuted. It replaces an earlier request.
-	// It returns problem.NotFound if the project has no such member, or it has left.
+	// It returns problem.NotFound if the member is unknown or has left.
 	AskMute(ctx context.Context, projectID, id string, muted bool) error
-	// TakeRequests returns the requests for the calls of a node. It returns each request once,
-	// except that it returns a request to end a call until the call has ended.
+	// TakeRequests returns the requests for the calls of a node. It returns each request once. The
+	// exception is a request to end a call, which it returns until the call has ended.
 	TakeRequests(ctx context.Context, node string) ([]Request, error)
 	// PruneCalls deletes the records of calls that ended before the given time, in short
 	// transactions.
@@ -338,8 +344,9 @@ func (r *Records) HangUp(ctx context.Context, projectID, id string) error {
 	return r.store.AskHangUp(ctx, projectID, id)
 }
 
-// Mute mutes or unmutes a member of a room within a second, no matter which node carries the room. id
-// is that of the member's call. Mute returns problem.NotFound if the member is unknown or has left.
+// Mute mutes or unmutes a member of a room within a second, no matter which node carries the room.
+// id is the id of the member's call. Mute returns problem.NotFound if the member is unknown or has
+// left.
 func (r *Records) Mute(ctx context.Context, projectID, id string, muted bool) error {
 	if _, err := uuid.Parse(id); err != nil {
 		return problem.NoSuch("member")

@@ -21,22 +21,22 @@ type Config struct {
 	Sessions session.Store
 	Nodes    Nodes // nil if this is the only node
 
-	// Phones returns the phones that ring for a subscriber of a project. It is nil if there are no
-	// phones.
+	// Phones returns the phones that ring for a subscriber of a project. It is nil if the server
+	// has no phones.
 	Phones func(ctx context.Context, projectID, subscriberID string) ([]Phone, error)
 
-	// Trunk connects with SIP gateways. It is nil if there is no SIP.
+	// Trunk connects with SIP gateways. It is nil if the server has no SIP.
 	Trunk Trunk
 
 	// Recorder records calls. IsRecorded reports whether to record a call from its beginning. Both
-	// are nil if there is no storage for recordings.
+	// are nil if the server has no storage for recordings.
 	Recorder   Recorder
 	IsRecorded func(ctx context.Context, r Record) (bool, error)
-	RecordTone time.Duration // interval of the tone that members of a recorded call hear; 0 means no tone
+	RecordTone time.Duration // interval of the tone in recorded calls; 0 means no tone
 
 	Node   string       // the name of this node
 	Log    *slog.Logger // nil means slog.Default()
-	Meter  Meter        // nil measures nothing
+	Meter  Meter        // nil means that nothing is measured
 	Limits Limits
 }
 
@@ -75,9 +75,9 @@ type Calls struct {
 
 	mu       sync.Mutex
 	draining bool
-	calls    map[legKey]*call // by the caller's leg
+	calls    map[legKey]*call // calls by the caller's leg
 	legs     map[legKey]*leg
-	holders  map[string]*holder // by account
+	holders  map[string]*holder // holders by account
 	projects map[string]int     // number of legs by project
 }
 
@@ -111,7 +111,7 @@ type Stats struct {
 	Calls, Legs int
 	Phones      int // legs of phones
 	Rooms       int // open conference rooms
-	Elsewhere   int // legs whose clients are connected here, but whose calls other nodes carry
+	Elsewhere   int // legs of clients that are connected here, but whose calls are on other nodes
 	ByState     map[State]int
 }
 
@@ -132,12 +132,12 @@ func (c *Calls) Stats() Stats {
 	return s
 }
 
-// Do executes a client's command. A command for a leg that the client does not hold, or no longer
-// holds, has no effect, and the client then receives the end of its leg. Do does not return an
-// error in this case, because SDKs would repeat the command.
+// Do executes a client's command. A command for a leg that the client does not hold has no effect.
+// The same applies to a leg that the client no longer holds. The client then receives the end of
+// its leg. Do does not return an error in this case, because SDKs would repeat the command.
 //
-// Invite returns an error if the call cannot begin: problem.Invalid for an offer that cannot be
-// answered, problem.RateLimited above a limit.
+// Invite returns an error if the call cannot begin: problem.Invalid if the offer cannot be
+// answered, or problem.RateLimited if a limit is exceeded.
 func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, error) {
 	if cmd.Op == Invite && cmd.Attach {
 		if err := c.takeOver(ctx, client, cmd.Leg); err != nil {
@@ -153,7 +153,7 @@ func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, erro
 		}
 	}
 	r, err := c.doHere(ctx, client, cmd)
-	r.Node = cmp.Or(r.Node, c.node) // another node may have the room that the client dialed
+	r.Node = cmp.Or(r.Node, c.node) // the room that the client dialed may be on another node
 	return r, err
 }
 
@@ -177,7 +177,7 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 	})
 }
 
-// legOf returns the leg with this id if the client holds it, or nil.
+// legOf returns the leg with the given id, or nil if the client holds no such leg.
 func (c *Calls) legOf(client Client, id string) *leg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -201,7 +201,7 @@ func (c *Calls) tellGone(client Client, cmd Command) {
 		Node: c.node, At: time.Now(), Cause: cause})
 }
 
-// legsAt returns the legs of a socket.
+// legsAt returns the legs whose client is connected through a socket.
 func (c *Calls) legsAt(s Socket) (all []*leg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,13 +213,13 @@ func (c *Calls) legsAt(s Socket) (all []*leg) {
 	return all
 }
 
-// watchEvery is the interval at which Run looks for ended tokens and lost clients. It is short
-// enough that a revocation takes effect well within a second, even after the delay until this node
-// learns of it.
+// watchEvery is the interval at which Run looks for ended tokens and lost clients. A node learns of
+// a revocation with a delay. The interval is so short that the revocation still takes effect
+// well within a second.
 const watchEvery = 250 * time.Millisecond
 
-// Run ends legs whose token has expired or been revoked, or whose client does not reconnect. It
-// returns when ctx is done.
+// Run ends legs whose token has expired or been revoked, and legs whose client does not reconnect.
+// It returns when ctx is done.
 func (c *Calls) Run(ctx context.Context) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

@@ -7,7 +7,7 @@ type Cause struct {
 	Code int
 }
 
-// The causes. A client that hangs up may also send one of those in causes.
+// The causes of ends. A client that hangs up may also send one of the texts in causes.
 var (
 	NormalClearing    = Cause{"NORMAL_CLEARING", 16}
 	UserBusy          = Cause{"USER_BUSY", 17}
@@ -16,7 +16,7 @@ var (
 	CallRejected      = Cause{"CALL_REJECTED", 21}            // the caller lacks permission
 	UnallocatedNumber = Cause{"UNALLOCATED_NUMBER", 1}        // unknown address
 	NotOpen           = Cause{"SERVICE_UNAVAILABLE", 63}      // the room is not open now
-	Removed           = Cause{"MEMBER_REMOVED", 16}           // a moderator or the room's settings removed the member
+	Removed           = Cause{"MEMBER_REMOVED", 16}           // a moderator or a setting did this
 	Incompatible      = Cause{"INCOMPATIBLE_DESTINATION", 88} // no codec or encryption in common
 	NotImplemented    = Cause{"FACILITY_NOT_IMPLEMENTED", 69}
 	Congestion        = Cause{"NORMAL_CIRCUIT_CONGESTION", 34} // a limit is reached
@@ -24,14 +24,15 @@ var (
 	OriginatorCancel  = Cause{"ORIGINATOR_CANCEL", 487}        // the caller gave up
 	LoseRace          = Cause{"LOSE_RACE", 502}                // another device answered
 	MediaTimeout      = Cause{"MEDIA_TIMEOUT", 604}            // no media from the client
-	NodeLost          = Cause{"NODE_LOST", 41}                 // the node that held the call is gone
+	NodeLost          = Cause{"NODE_LOST", 41}                 // the call's node is gone
 	TemporaryFailure  = Cause{"NORMAL_TEMPORARY_FAILURE", 41}  // an internal error of the server
 	TokenRevoked      = Cause{"TOKEN_REVOKED", 21}             // the login or the token ended
 	managerRequest    = Cause{"MANAGER_REQUEST", 503}          // a backend or operator hung up
 )
 
-// orBetter returns the more informative cause, c or other, if one call had several callees. Busy is more
-// informative than no answer, and no answer more than offline. If both are equal, it returns other.
+// orBetter returns the more informative of the causes c and other, if a call had several callees.
+// Busy is more informative than no answer, and no answer is more informative than offline. If both
+// rank equally, orBetter returns other.
 func (c Cause) orBetter(other Cause) Cause {
 	rank := func(c Cause) int {
 		switch c.Text {
@@ -56,7 +57,7 @@ var causes = map[string]Cause{
 	"REJECT_ALL": {"REJECT_ALL", 825},
 }
 
-// failures are the causes for which a client may be unable to answer, by text.
+// failures are the causes, by text, for which a client may be unable to answer.
 var failures = map[string]Cause{
 	UserBusy.Text: UserBusy, NoAnswer.Text: NoAnswer, UserNotRegistered.Text: UserNotRegistered,
 	CallRejected.Text: CallRejected, Incompatible.Text: Incompatible,
@@ -70,8 +71,8 @@ func failureOf(text string) Cause {
 	return UserNotRegistered
 }
 
-// causeOf returns the cause for a text that a client sent. Texts other than those allowed become a
-// normal clearing, so that clients cannot write arbitrary text into each other's logs.
+// causeOf returns the cause for a text that a client sent. All texts except the allowed ones become
+// NormalClearing, so that clients cannot write arbitrary text into each other's logs.
 func causeOf(text string) Cause {
 	if c, ok := causes[text]; ok {
 		return c

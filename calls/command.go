@@ -7,8 +7,8 @@ type Client struct {
 	Token  fabric.Token
 	Socket Socket
 
-	// Party describes a caller that is neither a browser nor a subscriber's phone: the SIP endpoint of a
-	// phone, or a caller from outside the project, as named by the gateway or the SIP message.
+	// Party describes a caller that is neither a browser nor a subscriber's phone. The caller is a
+	// SIP endpoint, or is outside the project. The gateway or the SIP message names outside callers.
 	Party *Party `json:",omitempty"`
 
 	Inside bool `json:",omitempty"` // the client may not call phone numbers and SIP gateways
@@ -46,34 +46,34 @@ const (
 	Unlock        Op = "unlock"         //
 	Remove        Op = "remove"         // Target
 
-	// Move moves an answered call between two parties into the room at To, with both sides. If To is
-	// "", the call leaves the room that it was moved into.
+	// Move moves an answered call between two parties into the room at To, with both sides. If To
+	// is "", the call leaves the room that it was moved into.
 	Move Op = "move" // To
 
-	// TransferTo transfers an answered call between two parties: it connects the other side with the
-	// party at To, and the client leaves.
+	// TransferTo transfers an answered call between two parties: it connects the other side with
+	// the party at To, and the client leaves.
 	TransferTo Op = "transfer" // To
 
-	Subscribe Op = "subscribe" // the client received the call's invitation on another channel
+	Subscribe Op = "subscribe" // the client received the call's invitation over another channel
 )
 
 // A Command is a request from a client.
 type Command struct {
 	Op     Op
 	Leg    string // the call's id as the client knows it
-	Node   string // the node that carries the call, as named by events; may be ""
+	Node   string // the node that carries the call, as named in events; may be ""
 	To     string `json:",omitempty"` // the address as it was dialed
 	SDP    string `json:",omitempty"`
-	Attach bool   `json:",omitempty"` // the leg exists, and its client has come back
+	Attach bool   `json:",omitempty"` // the leg exists, and its client has reconnected
 
-	From string `json:",omitempty"` // the id of the address that the caller wants to be seen as
+	From string `json:",omitempty"` // the id of the address that the caller wants to show to others
 
 	Parent string     `json:",omitempty"` // the member that a screen or device belongs to
 	Type   MemberType `json:",omitempty"`
 
 	Cause  string `json:",omitempty"`
 	Digits string `json:",omitempty"`
-	Target string `json:",omitempty"` // the id of a member, or "all"; "" means the client's own
+	Target string `json:",omitempty"` // the id of a member, or "all"; "" means the own member
 	Media  []Kind `json:",omitempty"`
 	Volume int    `json:",omitempty"`
 }

@@ -9,7 +9,7 @@ import (
 // that a muted leg stays muted when another node takes the call over.
 type Controls int64
 
-// The controls of a leg.
+// The controls that a leg can have.
 const (
 	AudioMuted Controls = 1 << iota
 	VideoMuted
@@ -28,13 +28,14 @@ func (l *leg) controls() (c Controls) {
 	return c
 }
 
-// restore sets the switches that the client had set before its node was lost. renew applies them to
-// the media.
+// restore sets the switches that the client had set before its node was lost. Later, renew applies
+// them to the media.
 func (l *leg) restore(c Controls) {
 	for _, s := range l.switches() {
 		*s.on = c&s.control != 0
 	}
-	l.ownAudioMute, l.ownVideoMute = l.member.AudioMuted, l.member.VideoMuted // the record has no other muter
+	// The record does not tell the client's own mutes from a moderator's.
+	l.ownAudioMute, l.ownVideoMute = l.member.AudioMuted, l.member.VideoMuted
 }
 
 type controlSwitch struct {
@@ -56,7 +57,7 @@ func (l *leg) applyControls() {
 }
 
 // keepControls writes the controls of both sides into the record without making clients wait.
-// However fast controls change, one goroutine writes and at most one more waits for its turn.
+// However fast controls change, one goroutine writes, and at most one other goroutine waits.
 func (k *call) keepControls() {
 	if k.controlsChanged {
 		return // the waiting goroutine will write this change, too

@@ -17,10 +17,10 @@ import (
 // maxDialed limits the bytes of a dialed address, because records store it.
 const maxDialed = 256
 
-// EchoAddress is an address in each project where callers hear and see themselves.
+// EchoAddress is an address in each project. Callers hear and see themselves there.
 const EchoAddress = "/public/echo"
 
-// Where invite looks for a room.
+// The values of anywhere, which decides where invite looks for a room.
 const (
 	onAnyNode  = true
 	onThisNode = false
@@ -90,8 +90,8 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command, anywhere
 // lists of calls, an address that contains r could look like another one.
 func isInvisible(r rune) bool { return !unicode.IsPrint(r) }
 
-// checkUnused returns an error if any node has an answered call with a leg of this id. A lost call
-// could not be taken over by a node where another leg has the same id.
+// checkUnused returns an error if any node has an answered call with a leg of this id. If another
+// leg of a node had the same id, that node could not take over a lost call with this leg.
 func (c *Calls) checkUnused(ctx context.Context, projectID, leg string) error {
 	_, err := c.store.FindLeg(ctx, projectID, leg)
 	switch {
@@ -129,13 +129,13 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 	return k
 }
 
-// limitLength makes the call end after the longest time that it may take.
+// limitLength makes the call end after its maximum length.
 func (k *call) limitLength() {
 	k.endTimer = time.AfterFunc(k.timeLeft(), func() { k.post(func() { k.end(NormalClearing, nil) }) })
 }
 
-// timeLeft returns how long the call may continue, at least a second. Calls through a gateway have a limit of
-// their own, which begins when they are answered.
+// timeLeft returns how long the call may continue, but at least a second. Calls through a gateway
+// have an additional limit, which begins when they are answered.
 func (k *call) timeLeft() time.Duration {
 	left := k.calls.limits.Most - time.Since(k.record.Created)
 	if k.record.Gateway != "" && !k.record.Answered.IsZero() {
@@ -144,8 +144,8 @@ func (k *call) timeLeft() time.Duration {
 	return max(left, time.Second)
 }
 
-// begin opens the caller's media and connects the call to its destination. If cause is set, it ends
-// the call with that cause instead.
+// begin opens the caller's media and connects the call to its destination. If cause is set, begin
+// ends the call with that cause instead.
 func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	c := k.calls
 	l := k.newLeg(cmd.Leg, client, k.record.From)
@@ -189,7 +189,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	return nil
 }
 
-// openMedia answers the offer of a leg's client, in a room with audio that can be mixed.
+// openMedia answers the offer of a leg's client. In a room, it chooses audio that can be mixed.
 func (k *call) openMedia(l *leg, offer string, t Terms) (Media, string, error) {
 	if k.inRoom != nil {
 		return k.inRoom.mixer.Answer(watcher{l}, offer, t)
@@ -225,7 +225,7 @@ func (k *call) answerEcho() {
 }
 
 // destination returns the party at an address. If the call cannot be made, cause is set, and the
-// party contains only what is known.
+// party contains only the known fields.
 func (c *Calls) destination(ctx context.Context, client Client, dialed string) (to Party, cause Cause, err error) {
 	path, _, _ := strings.Cut(dialed, "?")
 	t, member := client.Token, client.isMember()
@@ -254,7 +254,8 @@ func (c *Calls) destination(ctx context.Context, client Client, dialed string) (
 	return c.partyAt(ctx, a)
 }
 
-// partyAt returns the party at an address of a project. If nothing there takes calls, cause is set.
+// partyAt returns the party at an address of a project. If the address takes no calls, cause is
+// set.
 func (c *Calls) partyAt(ctx context.Context, a fabric.Address) (to Party, cause Cause, err error) {
 	to = Party{Name: a.DisplayName, Address: a.Path(), AddressID: a.ID}
 	if a.Type == fabric.TypeSubscriber {
@@ -264,7 +265,7 @@ func (c *Calls) partyAt(ctx context.Context, a fabric.Address) (to Party, cause 
 	thing, err := c.fabric.Resources.FindThing(ctx, a.ProjectID, a.ResourceID)
 	switch {
 	case errors.Is(err, problem.NotFound):
-		return to, UnallocatedNumber, nil // it was deleted since its address was found
+		return to, UnallocatedNumber, nil // the destination was deleted after its address was found
 	case err != nil:
 		return to, Cause{}, err
 	case thing.Resource.Type == roomKind:
@@ -292,14 +293,14 @@ func (p Party) owner() string {
 // isOutside reports whether calls to the party leave through a SIP gateway.
 func (p Party) isOutside() bool { return p.GatewayID != "" || strings.HasPrefix(p.Address, "+") }
 
-// CanReach reports whether a browser may be offered to call an address: those of subscribers and
-// rooms are answered by people.
+// CanReach reports whether a browser may offer its user to call an address. It may for subscribers
+// and rooms, because people answer there.
 func CanReach(a fabric.Address) bool {
 	return a.Type == fabric.TypeSubscriber || a.Type == fabric.TypeRoom
 }
 
 // partyOf returns a client as others see it. wish is the id of the address that the client wants to
-// show. It is ignored unless it is an address of the client.
+// show. If this is not an address of the client, partyOf ignores it.
 func (c *Calls) partyOf(ctx context.Context, client Client, wish string) (Party, error) {
 	t := client.Token
 	if client.Party != nil {

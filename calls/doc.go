@@ -1,19 +1,20 @@
 // Package calls connects subscribers with each other. It holds calls and their legs, decides who
 // may call whom, and sends each client its events.
 //
-// A call has one leg for each client that takes part. The first is the caller's. A call to a
-// subscriber rings all of the subscriber's online sockets, each as a leg of its own. The first one
-// to answer remains, and the others are notified. A call goes through these states:
+// A call has one leg for each client that takes part. The first leg belongs to the caller. A call
+// to a subscriber rings all of the subscriber's online sockets, each as a separate leg. The first
+// leg to answer remains, and the others are notified. A call goes through these states:
 //
 //	created → ringing → answered → ended
 //	        ↘ answered (echo)
 //
-// It may end in each of them, with a [Cause].
+// It may end in any state, with a [Cause].
 //
 // Clients send a [Command] and receive an [Event]. Package fabric/relay translates both from and to
 // the protocol of browser SDKs. An [Engine] carries the media. Package calls interprets neither
 // media descriptions (SDP) nor packets.
 //
-// Everything that changes a call runs in its [mailbox], one function at a time. The rules therefore
-// need no locks, and each client receives the events of a call in the order in which they happened.
+// Everything that changes a call runs in its [mailbox], one function at a time. Therefore, the
+// rules need no locks, and each client receives the events of a call in the order in which they
+// happened.
 package calls

@@ -8,15 +8,15 @@ import (
 // An Engine carries the media of legs. Package calls passes descriptions (SDP) through
 // without reading them. An Engine is safe for concurrent use.
 //
-// Errors that a client caused, such as an offer with no usable codec, are problem.Invalid and say
-// what is wrong.
+// Errors that a client caused, such as an offer with no usable codec, are problem.Invalid and
+// describe the cause.
 type Engine interface {
 	// Answer opens the media of a leg for an offer from its client, and returns the answer.
 	Answer(w Watcher, offer string, t Terms) (m Media, answer string, err error)
 
-	// Offer opens the media of a leg whose client is going to be rung, and returns the offer. The
-	// offer has the same sections as other, with the same codecs, so that packets pass between the
-	// two without transcoding. To a phone, only audio is offered.
+	// Offer opens the media of a leg whose client is about to ring, and returns the offer. The
+	// offer has the same sections and codecs as other, so that packets pass between the two without
+	// transcoding. A phone is offered only audio.
 	Offer(w Watcher, other Media, t Terms) (m Media, offer string, err error)
 
 	// NewMixer returns a Mixer without members.
@@ -26,42 +26,43 @@ type Engine interface {
 	Close() error
 }
 
-// SRTP holds the rules for the encryption of a phone's media (RFC 3711). Keys are in descriptions (RFC 4568).
+// SRTP holds the rules for the encryption of a phone's media (RFC 3711). Descriptions contain the
+// keys (RFC 4568).
 type SRTP struct {
 	Required bool   `json:"r,omitempty"` // RTP is refused
-	Suites   string `json:"s,omitempty"` // the permitted suites, separated by spaces, the best first; "" permits all
+	Suites   string `json:"s,omitempty"` // the permitted suites, the best first; "" permits all
 }
 
 // Terms are the conditions for the media of a leg. The zero value means a browser, and any codec.
 type Terms struct {
-	// Phone is the address of a phone, which exchanges RTP or SRTP instead of WebRTC's media. Only
-	// this address may send media, and media is sent only there. It must have proved itself, since
-	// RTP proves nothing. The zero value means a browser.
+	// Phone is the address of a phone, which exchanges RTP or SRTP instead of WebRTC's media. Media
+	// is received only from this address, and sent only there. The phone must have proved the
+	// address, since RTP proves nothing. The zero value means a browser.
 	Phone netip.Addr
 
 	// Gateway means that the phone is a SIP gateway. Its media may come from the address in its
-	// description. If that is a private address, Phone must be private, too.
+	// description. If this address is private, Phone must be private, too.
 	Gateway bool
 
 	// Claimed means that Phone is only the source of a UDP packet, which may be forged. Until media
-	// comes from there, few packets are sent to it.
+	// arrives from Phone, only few packets are sent there.
 	Claimed bool
 
 	// Source means that the leg is a screen or an additional device of a member.
 	Source bool
 
-	// SRTP is for phones. Without Required, a phone is offered RTP, and its own offers decide.
+	// SRTP applies to phones. Without Required, a phone is offered RTP, and its own offers decide.
 	SRTP SRTP
 
 	// Codecs lists the preferred audio codecs by their names in SDP, the best first. If the client
-	// offers none of them, the engine chooses another one.
+	// offers none of them, the engine chooses a different codec.
 	Codecs []string
 }
 
 // A Mixer connects the media of a room. Each member hears the sum of all others, and sees the video
 // of at most one of them. Its methods are safe for concurrent use.
 type Mixer interface {
-	// Answer opens media for an offer like [Engine.Answer], with audio in a codec that can be
+	// Answer opens media for an offer like [Engine.Answer]. Its audio uses a codec that can be
 	// mixed, regardless of t.Codecs. The client is not a member yet.
 	Answer(w Watcher, offer string, t Terms) (m Media, answer string, err error)
 
@@ -71,16 +72,16 @@ type Mixer interface {
 	// Remove ends the membership of m: it no longer hears the members, and they no longer hear it.
 	Remove(m Media)
 
-	// Adopt prepares media that the engine has opened for a call between two parties, so that it can
-	// become a member. It must not be linked. If its client can receive no codec that can be mixed, nothing
-	// changes, and the error is problem.Invalid.
+	// Adopt prepares the media of a call between two parties, so that it can become a member. m
+	// must not be linked. If the client can receive no codec that can be mixed, nothing changes,
+	// and Adopt returns problem.Invalid.
 	Adopt(m Media) error
 
 	// Release ends the membership of m and makes it usable in a call between two parties again.
 	Release(m Media)
 
 	// Show forwards the video of from to each client of to. It replaces the video that the client
-	// has seen so far. If from is nil, the clients see nobody. None of them has to be a member.
+	// has seen so far. If from is nil, the clients see nobody. The clients need not be members.
 	Show(from Media, to ...Media)
 
 	// SendsVideo reports whether the client of m may send video.
@@ -94,7 +95,7 @@ type Mixer interface {
 	ChimeUp()
 	ChimeDown()
 
-	// Record copies the sum of all members to t from now on, in G.722. A nil t stops it.
+	// Record copies the sum of all members to t from now on, in G.722. A nil t stops the copying.
 	Record(t Tap)
 
 	// Close ends the mixer, but not the media of its members.
@@ -116,12 +117,12 @@ type Media interface {
 	Renew(offer string) (answer string, err error)
 
 	// Link forwards this client's media of one kind to the client of another leg, or to nobody if
-	// to is nil. A leg linked to itself is an echo. Two legs linked to each other in both kinds are
-	// a conversation. A leg receives each kind from at most one leg: linking a second one replaces
-	// the first.
+	// to is nil. A leg that is linked to itself is an echo. Two legs that are linked to each other
+	// in both kinds are a conversation. A leg receives each kind from at most one leg, so linking a
+	// second leg replaces the first.
 	Link(kind Kind, to Media)
 
-	// Mute sets whether media of one kind from the client is dropped.
+	// Mute sets whether the client's media of one kind is dropped.
 	Mute(kind Kind, muted bool)
 
 	// Deafen sets whether audio to the client is dropped. Video is not affected.
@@ -133,7 +134,7 @@ type Media interface {
 	// Beep plays a short tone to the client. Meanwhile, the client does not hear the others.
 	Beep()
 
-	// Record copies the client's packets to t from now on. A nil t stops it.
+	// Record copies the client's packets to t from now on. A nil t stops the copying.
 	Record(t Tap)
 
 	// Kinds returns the kinds of media that the client has a section for.
@@ -157,14 +158,14 @@ const (
 // A Watcher is notified of what happens to the media of a leg. Its methods are called from the
 // engine's goroutines and must not block.
 type Watcher interface {
-	// Connected is called when a section of the client has its keys, so media can flow. It is
+	// Connected is called when a section of the client has its keys, so that media can flow. It is
 	// called again after each Renew, and when the client reconnects after Lost.
 	Connected(p Path)
-	// Lost is called when no packet has arrived from the client for [LostAfter]. If the client
-	// comes back, Connected is called.
+	// Lost is called when no packet has arrived from the client for [LostAfter]. When the client
+	// reconnects, Connected is called.
 	Lost()
-	// Talking is called when the client starts or stops speaking, judging by the audio level that
-	// it reports (RFC 6464).
+	// Talking is called when the client starts or stops speaking, according to the audio level that
+	// the client reports (RFC 6464).
 	Talking(talking bool)
 	// Failed is called after an internal error ended the media, which is then already closed.
 	Failed(err error)
@@ -203,7 +204,7 @@ type Packet struct {
 
 // Quality holds measurements of the media that a client sends and receives.
 type Quality struct {
-	Received, Lost uint64        // packets that arrived from the client, and that are missing between them
+	Received, Lost uint64        // packets that arrived from the client, and lost packets
 	Sent           uint64        // packets to the client
 	Jitter         time.Duration // of audio from the client (RFC 3550, section 6.4.1)
 	RoundTrip      time.Duration // to the client, according to its reports; 0 if unknown

@@ -16,9 +16,9 @@ type Socket struct {
 	Claimed  bool `json:"c,omitempty"` // the phone's address may be forged; see Terms
 	Endpoint bool `json:"e,omitempty"` // the phone registers as a SIP endpoint
 
-	SRTP SRTP `json:"s,omitzero"` // of the phone; see Terms
+	SRTP SRTP `json:"s,omitzero"` // the rules for the phone's media; see Terms
 
-	Credential string `json:"k,omitempty"` // id of the phone's SIP credentials; "" for gateways and outside callers
+	Credential string `json:"k,omitempty"` // the id of the SIP credentials; "" for other phones
 }
 
 // An EventKind names what happened.
@@ -40,8 +40,8 @@ const (
 	Left          EventKind = "left"           // Leg is no longer a member: Cause
 	HungUp        EventKind = "hung_up"        // Leg has ended: Cause
 	LayoutChanged EventKind = "layout_changed" // Seen
-	Transferring  EventKind = "transferring"   // the client's transfer: State, and Cause if nobody took the call
-	Lost          EventKind = "lost"           // the node of Leg was lost; the client may attach again
+	Transferring  EventKind = "transferring"   // progress of the client's transfer: State, Cause
+	Lost          EventKind = "lost"           // the node of Leg was lost; clients may attach again
 )
 
 // An Event is sent to the client of a leg.
@@ -49,7 +49,7 @@ type Event struct {
 	Kind         EventKind
 	Project      string
 	Leg          string // the call's id as the client knows it
-	MemberID     string // of the receiving client
+	MemberID     string // the member id of the receiving client
 	RoomSession  string
 	RoomID       string
 	Node         string // the node that carries the call; clients return it in each command
@@ -58,10 +58,10 @@ type Event struct {
 	State        State     `json:",omitempty"`
 	From, To     Party     `json:",omitzero"`
 	Member       *Member   `json:",omitempty"`
-	Updated      []string  `json:",omitempty"` // names of the members of Member that changed
+	Updated      []string  `json:",omitempty"` // the names of Member's fields that changed
 	Room         *Room     `json:",omitempty"`
 	Capabilities []string  `json:",omitempty"`
-	Seen         string    `json:",omitempty"` // the member that the client sees; "" if it sees nobody
+	Seen         string    `json:",omitempty"` // the member that the client sees, or ""
 	Cause        Cause     `json:",omitzero"`
 	Inbound      bool      `json:",omitempty"` // the client is the callee
 	Created      time.Time `json:",omitzero"`
@@ -70,14 +70,14 @@ type Event struct {
 // A Party is one side of a call. The server fills it in and ignores what clients claim about
 // themselves.
 type Party struct {
-	Name         string // to be shown
+	Name         string // the name to show
 	Address      string // /<context>/<name>, or a phone number; "" for guests
 	AddressID    string
-	SubscriberID string // "" for guests and for addresses that are not a subscriber's
-	RoomID       string `json:",omitempty"` // of the conference room at the address; not stored
-	GatewayID    string `json:",omitempty"` // of the SIP gateway at the address; not stored
-	EndpointID   string `json:",omitempty"` // of the SIP endpoint at the address; not stored
-	GroupID      string `json:",omitempty"` // of the ring group at the address; not stored
+	SubscriberID string // "" for guests, and if the address does not belong to a subscriber
+	RoomID       string `json:",omitempty"` // id of the conference room there; not stored
+	GatewayID    string `json:",omitempty"` // id of the SIP gateway there; not stored
+	EndpointID   string `json:",omitempty"` // id of the SIP endpoint there; not stored
+	GroupID      string `json:",omitempty"` // id of the ring group there; not stored
 }
 
 // A Room is a call as its members see it. A call between two parties is a room, too.
@@ -96,7 +96,7 @@ type MemberType string
 const (
 	Person MemberType = "member"
 	Screen MemberType = "screen" // a screen that a member shares, with its own media
-	Device MemberType = "device" // a further microphone or camera of a member
+	Device MemberType = "device" // an additional microphone or camera of a member
 )
 
 // A Member is a leg as the other members see it.

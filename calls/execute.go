@@ -10,11 +10,13 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// firstAddresses selects the addresses that a caller may choose to show: the first 20 of its own.
+// firstAddresses selects the first 20 of a caller's own addresses. The caller may choose one of
+// them to show.
 var firstAddresses = page.Query{Size: 20}
 
 // capabilities lists what members of a call between two parties may do, in the SDK's terms. Members
-// cannot mute each other. Changing volumes is missing, because it would require decoding the audio.
+// cannot mute each other. They cannot change volumes, because the server would have to decode the
+// audio.
 var capabilities = []string{
 	"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "digit", "device", "screenshare", "end",
 }
@@ -36,7 +38,7 @@ func (l *leg) execute(cmd Command) (Reply, error) {
 		l.hangUp(failureOf(cmd.Cause))
 		return Reply{}, nil
 	case !l.active || l.media == nil:
-		return Reply{}, nil // the leg is ringing, or its client has not come back: other commands have no effect
+		return Reply{}, nil // ringing, or the client is not back: other commands have no effect
 	}
 	return l.act(cmd)
 }
@@ -69,7 +71,7 @@ func (l *leg) act(cmd Command) (Reply, error) {
 	return Reply{}, nil
 }
 
-// answer connects a ringing leg, unless another one answered first.
+// answer connects a ringing leg, unless another leg has already answered.
 func (l *leg) answer(sdp string) error {
 	k := l.call
 	if l.active {
@@ -113,7 +115,7 @@ func (l *leg) answer(sdp string) error {
 	return nil
 }
 
-// join notifies the client that it is a member now.
+// join notifies the client that it is now a member.
 func (l *leg) join() {
 	l.tell(Event{Kind: Joined, Room: l.call.room(), Capabilities: l.capabilities()})
 	if l.call.inRoom != nil {
@@ -163,8 +165,9 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 	return answer, nil
 }
 
-// clientHungUp ends the call because the leg's client hung up, or only the leg if it is a screen or
-// device. If a callee rejects the call, all its devices stop ringing, but not those of others.
+// clientHungUp ends the call because the leg's client hung up. If the leg is a screen or device, it
+// ends only the leg. If a callee rejects the call, all devices of that callee stop ringing, but
+// other callees continue to ring.
 func (l *leg) clientHungUp(c Cause) {
 	switch {
 	case l.isRinging():
@@ -180,7 +183,7 @@ func (l *leg) clientHungUp(c Cause) {
 	}
 }
 
-// hold stops media between the leg and the others, or resumes it.
+// hold stops media between the leg and the other legs, or resumes it.
 func (l *leg) hold(held bool) {
 	l.held = held
 	l.call.link()
@@ -219,7 +222,8 @@ func (l *leg) change(cmd Command) error {
 	return nil
 }
 
-// Who requested a change of a leg: its own client, or a moderator or operator.
+// The values of own, which tells apart who requested a change: the leg's client, or a moderator or
+// operator.
 const (
 	byClient = true
 	byOthers = false
@@ -258,9 +262,9 @@ func (l *leg) apply(cmd Command, own bool) {
 	l.call.keepControls()
 }
 
-// mute reports whether the leg is muted after a request to mute or unmute it. Clients may undo any
-// mute of their own leg. Others may not undo the client's own mute: SDKs turn the microphone or
-// camera on again when they are notified of an unmute.
+// mute returns whether the leg is muted after a request to mute or unmute it. Clients may undo any
+// mute of their own leg. Others may not undo the client's own mute, because SDKs turn the
+// microphone or camera on again when they are notified of an unmute.
 func (l *leg) mute(kind Kind, muted, own bool) bool {
 	ownMute := &l.ownVideoMute
 	if kind == Audio {
@@ -276,8 +280,8 @@ func (l *leg) mute(kind Kind, muted, own bool) bool {
 func changeLimit() *rate.Limiter { return rate.NewLimiter(10, 20) }
 
 // tellChange notifies all members that the leg has changed. Changes beyond the limit are collected
-// and sent later as one event. Otherwise, a client with many sockets could fill the queues of the
-// other members' sockets, which are then closed.
+// and sent later as one event. Without the limit, a client with many sockets could fill the queues
+// of the other members' sockets, and the server closes sockets whose queue is full.
 func (l *leg) tellChange(names []string) {
 	waits := len(l.pending) > 0
 	for _, name := range names {

@@ -10,8 +10,8 @@ import (
 // errFault is the result of a command that caused a panic.
 var errFault = errors.New("a server error ended the call")
 
-// post runs f in the call's mailbox. If f panics, only this call ends. If the call moves before f runs, f
-// runs in its new mailbox.
+// post runs f in the call's mailbox. If f panics, only this call ends. If the call moves before f
+// runs, f runs in the call's new mailbox.
 func (k *call) post(f func()) {
 	box := k.box.Load()
 	box.post(func() {
@@ -24,8 +24,8 @@ func (k *call) post(f func()) {
 	})
 }
 
-// handlePanic ends the call after a panic. cause is the result of recover, which is nil if there
-// was no panic. If ending the call panics as well, handlePanic discards the call.
+// handlePanic ends the call after a panic. cause is the result of recover, which is nil if nothing
+// panicked. If ending the call panics as well, handlePanic discards the call.
 func (k *call) handlePanic(cause any) {
 	if cause == nil {
 		return

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// TestFault shows that a panic in one call discards that call, returns an error to the client whose
-// command caused it, and leaves the other calls unchanged. The calls have no store, so they cannot
-// be ended normally.
+// TestFault shows that a panic in one call discards only that call. The client whose command caused
+// the panic gets an error. The calls have no store, so they cannot end normally.
 func TestFault(t *testing.T) {
 	all := New(Config{})
 	faulty, other := newBareCall(all, "1"), newBareCall(all, "2")

@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// One node carries each call: the owner, to which the caller's socket is connected. Other nodes
-// forward their clients' commands to the owner, and it sends events for those clients back. Media
-// does not pass through other nodes: browsers send it straight to the owner.
+// Each call is carried by one node, its owner. The caller's socket is connected to the owner. Other
+// nodes forward their clients' commands to the owner, and the owner sends events for those clients
+// back. Media does not pass through other nodes, because browsers send it directly to the owner.
 
 // Nodes exchanges messages with the other nodes; see package bus.
 type Nodes interface {
@@ -31,13 +31,13 @@ type Nodes interface {
 
 // The kinds of messages between nodes.
 const (
-	joinMessage    = "call.join"    // has a forwarded, to join a room; the answer is a Reply
-	commandMessage = "call.command" // has a forwarded; the answer is a Reply
-	eventMessage   = "call.event"   // a delivery
-	eventsMessage  = "call.events"  // a broadcast
-	movedMessage   = "call.moved"   // a move
-	moveMessage    = "call.move"    // a moveRequest; the answer is empty
-	closedMessage  = "call.closed"  // a Socket
+	joinMessage    = "call.join"    // carries a forwarded, to join a room; the answer is a Reply
+	commandMessage = "call.command" // carries a forwarded; the answer is a Reply
+	eventMessage   = "call.event"   // carries a delivery
+	eventsMessage  = "call.events"  // carries a broadcast
+	movedMessage   = "call.moved"   // carries a move
+	moveMessage    = "call.move"    // carries a moveRequest; the answer is empty
+	closedMessage  = "call.closed"  // carries a Socket
 )
 
 type forwarded struct {
@@ -47,7 +47,7 @@ type forwarded struct {
 
 type delivery struct {
 	To     Socket
-	Holder string // of the leg
+	Holder string // the holder of the leg
 	Event  Event
 }
 
@@ -74,7 +74,7 @@ type move struct {
 	To   Client
 }
 
-// errNotHere is what a node answers if it does not have the leg that a command is for.
+// errNotHere is the answer of a node that does not have the leg of a command.
 var errNotHere = problem.NoSuch("leg")
 
 // join connects this node with the others.
@@ -126,9 +126,9 @@ func (c *Calls) deliver(from string, d delivery) {
 	c.clients.Tell(d.To, d.Event)
 }
 
-// tellAll sends the same event to the clients of legs, all in the same room or call. Each other node
-// gets one message instead of one for each client: a change of all members of a large room would
-// otherwise fill the queue between the nodes.
+// tellAll sends the same event to the clients of legs, which are all in the same room or call. Each
+// other node gets one message instead of one for each client. Otherwise, a change of all members of
+// a large room would fill the queue between the nodes.
 func (c *Calls) tellAll(legs []*leg, e Event) {
 	elsewhere := make(map[string][]recipient) // by node
 	for _, l := range legs {
@@ -194,8 +194,8 @@ func (c *Calls) tell(to Socket, holder string, e Event) {
 	}
 }
 
-// isHere reports whether this node has the leg that a command is for. For a new screen or device,
-// that is the leg of its member.
+// isHere reports whether this node has the leg of a command. For a new screen or device, it reports
+// whether this node has the leg of the member.
 func (c *Calls) isHere(client Client, cmd Command) bool {
 	return c.legOf(client, cmd.Leg) != nil || isSource(cmd) && c.legOf(client, cmd.Parent) != nil
 }
@@ -204,7 +204,7 @@ func isSource(cmd Command) bool {
 	return cmd.Op == Invite && (cmd.Type == Screen || cmd.Type == Device)
 }
 
-// isElsewhere reports whether another node may have the leg that a command is for.
+// isElsewhere reports whether another node may have the leg of a command.
 func (c *Calls) isElsewhere(client Client, cmd Command) bool {
 	if c.isHere(client, cmd) {
 		return false
@@ -215,7 +215,8 @@ func (c *Calls) isElsewhere(client Client, cmd Command) bool {
 	return cmd.Node != "" && cmd.Node != c.node
 }
 
-// forward passes a command on to the node that has the leg. handled is false if no node has it.
+// forward passes a command on to the node that has the leg. If no node has the leg, handled is
+// false.
 func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Reply, handled bool, err error) {
 	owners, err := c.owners(ctx, client, cmd)
 	if err != nil {
@@ -262,8 +263,8 @@ func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
 }
 
 // owners returns the nodes that may have the leg of a command. A client that reconnects after a
-// reload does not know its node, so owners returns all nodes that have calls. This is subject to
-// the same rate limit as dialing.
+// reload does not know its node, so owners returns all nodes that have calls. Such a command counts
+// against the rate limit of dialing.
 func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {
 	if cmd.Op == Invite {
 		if err := c.admitCall(client); err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A leg is one client's part in a call. Only the goroutine of the call's mailbox reads and writes
-// it, except for fields whose comments say otherwise.
+// A leg is one client's part in a call. Only functions in the call's mailbox read and write it,
+// except for fields whose comments say otherwise.
 type leg struct {
 	call    *call
 	id      string    // fixed
 	holder  string    // fixed: Token.Caller of its client
 	inbound bool      // fixed: the client was rung
-	counted []account // fixed: the accounts that it counts against
+	counted []account // fixed: the accounts that the leg counts against
 	callers []account // fixed: the caller's accounts, while this leg rings
 	at      atomic.Value
 	member  Member
@@ -28,14 +28,14 @@ type leg struct {
 
 	client     Client
 	heard      int64     // result of Tokens.Heard when the token was last checked
-	socketLost time.Time // zero while it has a socket
+	socketLost time.Time // zero while the client has a socket
 	mediaLost  time.Time // zero while packets arrive
-	described  time.Time // when the client's description arrived; zero before, and once media has flowed
+	described  time.Time // when the client's description arrived; zero before, and once media flows
 
-	changes *rate.Limiter // limits notifications to members; a screen shares its owner's
+	changes *rate.Limiter // limits notifications to members; a screen shares its owner's limiter
 	pending []string      // changes to be sent later, as in Event.Updated
 
-	ownAudioMute bool // the client muted its microphone itself, so only it may unmute it
+	ownAudioMute bool // the client muted its microphone itself, so nobody else may unmute it
 	ownVideoMute bool
 
 	video      bool      // the client sends video
@@ -47,13 +47,12 @@ type leg struct {
 	ended  bool
 }
 
-// A legKey identifies a leg. Clients choose most ids, so legs in two projects may have the same
-// one.
+// A legKey identifies a leg. Clients choose most ids, so legs in two projects may have the same id.
 type legKey struct{ project, id string }
 
 func (l *leg) key() legKey { return legKey{l.call.project, l.id} }
 
-// newLeg returns a leg without media, of a client that dials. Set inbound for a client that is rung.
+// newLeg returns a leg without media for a client that dials. For a client that rings, set inbound.
 func (k *call) newLeg(id string, client Client, party Party) *leg {
 	l := &leg{
 		call: k, id: id, holder: client.Token.Caller(), client: client, party: party,
@@ -104,7 +103,7 @@ func (l *leg) watch(now time.Time, heard int64) {
 	case noSocket && now.Sub(l.socketLost) > comeBack:
 		l.hangUp(RecoveryTimeout)
 	case noSocket && l.media == nil && now.Sub(l.socketLost) > goneAfter:
-		l.hangUp(NodeLost) // the client has not come back from a lost node
+		l.hangUp(NodeLost) // the client has not reconnected after its node was lost
 	case noSocket && silent && now.Sub(l.socketLost) > goneAfter && now.Sub(l.mediaLost) > goneAfter:
 		l.hangUp(RecoveryTimeout)
 	case l.active && silent && l.call.state == InCall && now.Sub(l.mediaLost) > noMedia:
@@ -112,7 +111,7 @@ func (l *leg) watch(now time.Time, heard int64) {
 	}
 }
 
-// isRevoked checks the token after any revocation. If the node cannot know because it receives no
+// isRevoked reports whether the token was revoked. If the node cannot know because it receives no
 // revocations, isRevoked returns false and is called again at the next tick.
 func (l *leg) isRevoked(heard int64) bool {
 	if l.heard == heard {
@@ -125,8 +124,8 @@ func (l *leg) isRevoked(heard int64) bool {
 	return errors.Is(err, problem.Unauthenticated)
 }
 
-// hangUp ends the leg. It also ends the call if the call needs the leg. If it was the last one that
-// rang, the call is forwarded or ends.
+// hangUp ends the leg. It also ends the call if the call needs the leg. If no other leg rings, it
+// forwards or ends the call.
 func (l *leg) hangUp(c Cause) {
 	switch {
 	case l.isRinging():
@@ -137,8 +136,8 @@ func (l *leg) hangUp(c Cause) {
 	}
 }
 
-// depart ends a leg that does not ring and notifies its client. The call ends as well if it ends with the leg.
-// Otherwise, only the person's screens and devices end, too.
+// depart ends a leg that does not ring and notifies its client. If the call ends with the leg,
+// depart ends the call as well. Otherwise, it also ends the person's screens and devices.
 func (l *leg) depart(c Cause) {
 	if k := l.call; k.endsWith(l) {
 		k.end(c, nil)
@@ -149,7 +148,7 @@ func (l *leg) depart(c Cause) {
 	l.call.link()
 }
 
-// departSilently is like depart for a client that has hung up and is not notified.
+// departSilently is like depart, for a client that has hung up. It does not notify the client.
 func (l *leg) departSilently(c Cause) {
 	if k := l.call; k.endsWith(l) {
 		k.end(c, l)
@@ -160,8 +159,8 @@ func (l *leg) departSilently(c Cause) {
 	l.call.link()
 }
 
-// leaveSources ends the screens and devices of a leg that is about to leave, and keeps what the caller's media
-// has measured.
+// leaveSources ends the screens and devices of a leg that is about to leave. It also copies the
+// measurements of the caller's media.
 func (l *leg) leaveSources(c Cause) {
 	if l == l.call.caller() {
 		l.call.measure()
@@ -173,8 +172,8 @@ func (l *leg) leaveSources(c Cause) {
 	}
 }
 
-// owner returns the person that the leg belongs to: itself, or the member that shares the screen or has the
-// device.
+// owner returns the leg of the person that the leg belongs to. This is the leg itself, or the leg
+// of the member that shares the screen or has the device.
 func (l *leg) owner() *leg {
 	for _, o := range l.call.legs {
 		if l.member.Type != Person && o.member.ID == l.member.Parent {
@@ -190,7 +189,7 @@ func (l *leg) isRinging() bool { return l.inbound && !l.active && !l.ended }
 // leave ends only this leg and notifies its client.
 func (l *leg) leave(c Cause) { l.close(c, true) }
 
-// leaveSilently ends only this leg, whose client has hung up and is not notified.
+// leaveSilently ends only this leg. It does not notify the client, which has hung up.
 func (l *leg) leaveSilently(c Cause) { l.close(c, false) }
 
 func (l *leg) close(c Cause, notify bool) {

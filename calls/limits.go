@@ -22,21 +22,21 @@ type Limits struct {
 	Outbound OutboundLimits
 }
 
-// How long a client may be unreachable before its leg ends.
+// The times that a client may be unreachable before its leg ends.
 const (
 	comeBack  = 60 * time.Second // without a socket, for example while a laptop sleeps
 	goneAfter = 15 * time.Second // without a socket and without media
 	noMedia   = 30 * time.Second // without media, while the call is answered
 )
 
-// dialLimit returns the limit on how fast one account may dial: once a second, with bursts of 5.
+// dialLimit returns the limit on how fast one account may dial: once a second, in bursts of 5.
 func dialLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 
-// embedLimit returns the limit for an embed key: twice a second, with bursts of 20.
+// embedLimit returns the limit for an embed key: twice a second, in bursts of up to 20.
 func embedLimit() *rate.Limiter { return rate.NewLimiter(2, 20) }
 
-// wideLimit returns the limit for commands that concern all members of a room: once a second, with
-// bursts of 5. Each such command sends events to all members, or lists them.
+// wideLimit returns the limit for commands that affect all members of a room: once a second, in
+// bursts of up to 5. Each such command sends events to all members, or lists the members.
 func wideLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 
 // legsOf returns the maximum number of legs for an account.
@@ -76,8 +76,8 @@ type account struct {
 }
 
 // accountsOf returns the accounts that a token counts against. Invites and guest tokens made by a
-// subscriber count against the subscriber. Those made with an embed key also count against the key,
-// since anyone who has the key can make more.
+// subscriber count against the subscriber. Guest tokens made with an embed key also count against
+// the key, since anyone who has the key can make more of them.
 func accountsOf(t fabric.Token) []account {
 	switch {
 	case t.SubscriberID != "":
@@ -91,10 +91,10 @@ func accountsOf(t fabric.Token) []account {
 // A holder counts the activity of one account. It is guarded by Calls.mu.
 type holder struct {
 	legs, ringing   int
-	ringingBy       map[string]int // by the account of the caller
+	ringingBy       map[string]int // ringing legs by the caller's account
 	dials, rejected *rate.Limiter
 	wide            *rate.Limiter
-	transfers       *rate.Limiter // through gateways; nil before the first
+	transfers       *rate.Limiter // transfers through gateways; nil before the first transfer
 }
 
 // addRinging adds n, which may be negative, to the number of legs that ring the account.
@@ -131,7 +131,7 @@ func (h *holder) isIdle(now time.Time) bool {
 		(h.transfers == nil || isFull(h.transfers, now))
 }
 
-// isFull reports whether l is in its initial state, with all of its tokens.
+// isFull reports whether l has all of its tokens, as in its initial state.
 func isFull(l *rate.Limiter, now time.Time) bool { return l.TokensAt(now) >= float64(l.Burst()) }
 
 // admitCall returns an error if the holder of a token may not begin another call now.
@@ -163,14 +163,14 @@ func (c *Calls) admitCall(client Client) error {
 	return nil
 }
 
-// checksPerCall is how many holders forgetIdle examines when a call begins. A call adds at most
-// three, so the map stops growing before a fifth of it is idle.
+// checksPerCall is the number of holders that forgetIdle examines when a call begins. A call adds
+// at most three holders, so the map stops growing before a fifth of its holders are idle.
 const checksPerCall = 16
 
 // forgetIdle removes some idle holders, so that the map does not grow. The caller holds c.mu.
 func (c *Calls) forgetIdle(now time.Time) {
 	looks := 0
-	for name, h := range c.holders { // the order differs each time
+	for name, h := range c.holders { // the order is random
 		if h.isIdle(now) {
 			delete(c.holders, name)
 		}
@@ -182,7 +182,7 @@ func (c *Calls) forgetIdle(now time.Time) {
 
 // admitRejected returns an error if the holder of a token has dialed too many addresses that cannot
 // be called. Each of these calls leaves a record, and pages with an embed key have no reason to
-// dial many.
+// dial many such addresses.
 func (c *Calls) admitRejected(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -195,7 +195,7 @@ func (c *Calls) admitRejected(client Client) error {
 	return nil
 }
 
-// admitWide returns an error if the leg's holder has sent too many commands that concern all members
+// admitWide returns an error if the leg's holder has sent too many commands that affect all members
 // of its room.
 func (l *leg) admitWide() error {
 	c := l.call.calls
@@ -212,7 +212,8 @@ func tooMany(message string) error {
 	return &problem.Error{Kind: problem.RateLimited, Code: "too_many_calls", Message: message, RetryAfter: time.Second}
 }
 
-// admitMove counts the move of a call like a dial. It returns problem.RateLimited above the limit.
+// admitMove counts the move of a call as if it were a dial. It returns problem.RateLimited above
+// the limit.
 func (c *Calls) admitMove(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,8 +225,9 @@ func (c *Calls) admitMove(client Client) error {
 	return nil
 }
 
-// admitTransfer counts an attempt to transfer a call through a gateway, and reports whether the account
-// that pays may make it. The record of the call does not count attempts that nobody answers.
+// admitTransfer counts an attempt to transfer a call through a gateway, and reports whether the
+// account that pays may make this attempt. The record of the call does not count attempts that
+// nobody answers.
 func (c *Calls) admitTransfer(payer string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

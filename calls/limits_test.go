@@ -30,7 +30,8 @@ func TestAccounts(t *testing.T) {
 	}
 }
 
-// TestHoldersForgotten shows that accounts without calls are forgotten, however many there were.
+// TestHoldersForgotten shows that accounts without calls are forgotten, no matter how many they
+// are.
 func TestHoldersForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{})
@@ -39,7 +40,7 @@ func TestHoldersForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.holderOf(account{id: fmt.Sprint("callee", i)})
-			time.Sleep(20 * time.Millisecond) // so that fifty callers have dialed within a second
+			time.Sleep(20 * time.Millisecond) // at this rate, fifty callers dial within a second
 		}
 		if n := len(c.holders); n > 200 {
 			t.Errorf("%d accounts are known, want those of the last seconds", n)

@@ -31,7 +31,7 @@ func (m *mailbox) run() {
 	}
 }
 
-// next removes and returns the first function, or nil if there is none.
+// next removes and returns the first function, or returns nil if no function waits.
 func (m *mailbox) next() func() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -52,7 +52,7 @@ func (k *call) linkTo(l, other *leg) {
 		}
 	}
 
-	// The last source of a kind is the one that the other side sees.
+	// The other side sees the last source.
 	video := l
 	for _, s := range k.legs {
 		if s.member.Parent == l.member.ID && !s.ended && slices.Contains(s.media.Kinds(), Video) {
@@ -117,6 +117,6 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	s.join()
 	s.tellState(InCall)
 	m := s.member
-	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // the SDK's startScreenShare waits for this event
+	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // startScreenShare needs this event
 	return nil
 }

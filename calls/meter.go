@@ -8,8 +8,8 @@ type Meter interface {
 	// time since the client's description arrived.
 	Connected(took time.Duration)
 
-	// Ended is called with the record of a call that has ended: on this node, or on a node that
-	// died.
+	// Ended is called with the record of a call that has ended. The call was on this node, or on a
+	// node that died.
 	Ended(r Record)
 }
 

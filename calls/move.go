@@ -14,8 +14,8 @@ import (
 // An answered call between two parties can move into a conference room, with both sides, and back
 // out. The call keeps its ids, its record, its recordings and its media.
 //
-// In the room, the call uses the room's mailbox. Functions that were posted to its own mailbox before are
-// posted to the room's when their turn comes; see call.post.
+// In the room, the call uses the room's mailbox. Functions that were posted to the call's own
+// mailbox earlier are posted to the room's mailbox when their turn comes; see call.post.
 
 // The errors of calls that cannot move.
 var (
@@ -33,17 +33,18 @@ var (
 // A moveRequest asks the node that carries a call to move it.
 type moveRequest struct {
 	Project, Call string
-	Address       string // of the room; "" to leave it
+	Address       string // the address of the room; "" to leave the room
 	Origin        audit.Origin
 }
 
-// Move moves a running call of a project into the conference room at an address, with both sides. If
-// address is "", the call leaves the room that it was moved into, and the two sides talk to each other
-// again. It works on every node.
+// Move moves a running call of a project into the conference room at an address, with both sides.
+// If address is "", the call leaves the room that it was moved into, and the two sides talk to each
+// other again. Move works on every node.
 //
-// Move returns problem.NotFound if the call is unknown or has ended, problem.Invalid if there is no room
-// at the address or it cannot mix the call's audio, and problem.Conflict if the call is not between two
-// parties, or the room is locked, full, not open now, or on another node than the call.
+// Move returns problem.NotFound if the call is unknown or has ended. It returns problem.Invalid if
+// no room has the address, or if the room cannot mix the call's audio. It returns problem.Conflict
+// if the call is not between two parties, or if the room is locked, full, not open now, or not on
+// the call's node.
 func (c *Calls) Move(ctx context.Context, projectID, id, address string) error {
 	if _, err := uuid.Parse(id); err != nil {
 		return problem.NoSuch("call")
@@ -88,8 +89,8 @@ func (c *Calls) moveHere(ctx context.Context, m moveRequest) error {
 	return k.enterRoom(ctx, to, "")
 }
 
-// moveByClient carries out a Move of a leg's client. The client may move the call into rooms that it may
-// dial.
+// moveByClient carries out a Move of a leg's client. The client may move the call into rooms that
+// it may dial.
 func (c *Calls) moveByClient(ctx context.Context, client Client, l *leg, address string) error {
 	k := l.call
 	_, err := k.do(ctx, func() (Reply, error) {
@@ -124,7 +125,8 @@ func (l *leg) mayMove() error {
 	return nil
 }
 
-// enterRoom moves the call into the room of a party, which may be one without a room. by is as in RoomChange.
+// enterRoom moves the call into the room of a party. If the party has no room, it returns
+// errNotRoom. by is as in RoomChange.
 func (k *call) enterRoom(ctx context.Context, to Party, by string) error {
 	if to.RoomID == "" {
 		return errNotRoom
@@ -141,7 +143,7 @@ func (k *call) enterRoom(ctx context.Context, to Party, by string) error {
 		return errRoomNotOpen
 	}
 	if _, err := k.do(ctx, func() (Reply, error) { return Reply{}, k.movable() }); err != nil {
-		return err // and no room opens
+		return err // no room opens
 	}
 
 	const attempts = 5
@@ -168,8 +170,8 @@ func (k *call) movable() error {
 	return nil
 }
 
-// moveTo makes the call use a room's mailbox and become a member there. If the room refuses it, or has
-// ended, the call continues as before, with a mailbox of its own.
+// moveTo makes the call use a room's mailbox and become a member of the room. If the room refuses
+// the call, or has ended, the call continues as before, with its own mailbox.
 func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by string) error {
 	result := make(chan error, 1)
 	enter := func() {
@@ -210,21 +212,22 @@ func (k *call) moveTo(ctx context.Context, r *room, settings roomSettings, by st
 	}
 }
 
-// endIfEmpty ends the room session if it has no members: it was opened for a call that does not move.
+// endIfEmpty ends the room session if it has no members. It was opened for a call that does not
+// move.
 func (r *room) endIfEmpty() {
 	if len(r.members) == 0 {
 		r.end(NormalClearing)
 	}
 }
 
-// take makes a call a member of the room, with both sides. If the room refuses it, nothing changes. by is as in
-// RoomChange.
+// take makes a call a member of the room, with both sides. If the room refuses the call, nothing
+// changes. by is as in RoomChange.
 func (r *room) take(ctx context.Context, k *call, settings roomSettings, by string) error {
 	r.settings = settings
 	people := k.people()
 	switch {
 	case k.state != InCall || len(people) != 2:
-		return errNotMovable // a side has left since
+		return errNotMovable // a side has left in the meantime
 	case r.locked:
 		return errRoomLocked
 	case settings.MaxMembers > 0 && r.present()+len(people) > settings.MaxMembers:
@@ -256,8 +259,8 @@ func (r *room) take(ctx context.Context, k *call, settings roomSettings, by stri
 	return nil
 }
 
-// adopt prepares the media of a call for the room's mixer. If the audio of a side cannot be mixed, no
-// media changes.
+// adopt prepares the media of a call for the room's mixer. If the audio of one side cannot be
+// mixed, no media changes.
 func (r *room) adopt(k *call) error {
 	for _, l := range k.legs {
 		if l.ended || l.media == nil {
@@ -281,16 +284,16 @@ func (r *room) release(k *call) {
 	}
 }
 
-// A RoomChange is a call's move into a room, or out of one.
+// A RoomChange describes the move of a call into a room, or out of a room.
 type RoomChange struct {
 	Session RoomSession
 	Joined  time.Time // when the call moved into the room that it leaves
 	Left    time.Time // zero if the call moves into the room
-	By      string    // the subscriber that asked for it; "" if a guest, a backend or an operator did
+	By      string    // the subscriber who requested it; "" if somebody else did
 }
 
-// saveMove writes that the call has moved, with the origin in ctx. If this fails, the call stays where it moved
-// to.
+// saveMove writes that the call has moved, with the origin in ctx. If writing fails, the call stays
+// where it is now.
 func (k *call) saveMove(ctx context.Context, m RoomChange) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()

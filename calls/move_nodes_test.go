@@ -59,8 +59,8 @@ func (w *wire) Listen(ctx context.Context, channels []string, receive func(messa
 	all.Wait()
 }
 
-// TestMoveByOtherNode shows that a node which does not carry a call has it moved, and that the audit trail
-// names the operator who asked that node.
+// TestMoveByOtherNode shows that a node which does not carry a call can move it. The audit trail
+// then names the operator who asked that node.
 func TestMoveByOtherNode(t *testing.T) {
 	joint := &wire{channels: make(map[string]chan []byte)}
 	running, stop := context.WithCancel(context.Background())
@@ -99,7 +99,7 @@ func TestMoveByOtherNode(t *testing.T) {
 func TestGuestMoves(t *testing.T) {
 	m := newMeeting(t)
 	bob := m.subscriber("bob")
-	bob.Token.ExpiresAt = time.Now().Add(time.Hour) // or it would not be online
+	bob.Token.ExpiresAt = time.Now().Add(time.Hour) // otherwise, bob would not be online
 	if err := m.fabric.Presence.Online(t.Context(), bob.Token, bob.Socket.ID); err != nil {
 		t.Fatal(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// leaveRoom moves the call out of the room that it was moved into. It runs in the room's mailbox, and
-// returns with the call in a mailbox of its own: the caller must not use the call afterwards. by is as in
-// RoomChange.
+// leaveRoom moves the call out of the room that it was moved into. It runs in the room's mailbox.
+// When it returns, the call has its own mailbox again, so the caller must not use the call
+// afterwards. by is as in RoomChange.
 func (k *call) leaveRoom(ctx context.Context, by string) error {
 	r := k.inRoom
 	if r == nil || k.state != InCall || len(k.people()) != 2 {
@@ -47,8 +47,8 @@ func (k *call) leaveRoom(ctx context.Context, by string) error {
 	return nil
 }
 
-// hide stops showing the video of a call that is no longer a member. The others see nobody until choose
-// selects another member, which may take minSwitch.
+// hide stops showing the video of a call that is no longer a member. The other members see nobody
+// until choose selects another member, which may take minSwitch.
 func (r *room) hide(k *call) {
 	var viewers []*leg
 	for _, viewer := range r.legs() {
@@ -64,7 +64,8 @@ func (r *room) hide(k *call) {
 	}
 }
 
-// miss notifies the members that others have left with their call. If nobody is left, it ends the session.
+// miss notifies the members that others have left with their call. If no member remains, it ends
+// the session.
 func (r *room) miss(gone []Member) {
 	if len(r.members) == 0 {
 		r.end(NormalClearing)

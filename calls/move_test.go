@@ -21,11 +21,11 @@ import (
 // A pair is a call between two subscribers.
 type pair struct{ caller, callee *member }
 
-// talk makes two new subscribers talk to each other.
+// talk connects two new subscribers in a call.
 func (m *meeting) talk(from, to string) pair {
 	m.t.Helper()
 	p := pair{m.subscriber(from), m.subscriber(to)}
-	p.callee.Token.ExpiresAt = time.Now().Add(time.Hour) // or it would not be online
+	p.callee.Token.ExpiresAt = time.Now().Add(time.Hour) // otherwise, the callee would not be online
 	if err := m.fabric.Presence.Online(m.t.Context(), p.callee.Token, p.callee.Socket.ID); err != nil {
 		m.t.Fatal(err)
 	}
@@ -36,7 +36,8 @@ func (m *meeting) talk(from, to string) pair {
 	return p
 }
 
-// move moves the call of a member into the room at an address, or out of its room if the address is "".
+// move moves the call of a member into the room at an address, or out of its room if the address is
+// "".
 func (m *member) move(address string) error { return m.try(calls.Command{Op: calls.Move, To: address}) }
 
 // lastJoined returns the last event that made a client a member.
@@ -49,7 +50,7 @@ func (m *meeting) lastJoined(by *member) calls.Event {
 	return all[len(all)-1]
 }
 
-// membersIn returns the ids of the members that the last event of a client named, in order.
+// membersIn returns the ids of the members in the last Joined event of a client, in order.
 func (m *meeting) membersIn(by *member) (ids []string) {
 	for _, member := range m.lastJoined(by).Room.Members {
 		ids = append(ids, member.ID)
@@ -63,8 +64,8 @@ func (p pair) call() calls.Record {
 	return must[calls.Record](p.caller.t)(p.caller.store.FindCall(context.Background(), p.caller.project, p.caller.leg))
 }
 
-// TestMove shows that a call moves into a room with both sides, that each client learns of it, and that it
-// moves out again. It has the same ids and the same record all the time.
+// TestMove shows that a call moves into a room with both sides, and out again, and that each client
+// is notified. The ids and the record remain the same.
 func TestMove(t *testing.T) {
 	m := newMeeting(t)
 	host := m.guest().join()
@@ -115,8 +116,8 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestMoveLast shows that each side may leave the room alone, and that the call ends with the last one. The
-// room session ends with its last member.
+// TestMoveLast shows that each side may leave the room alone. The call ends with its last side, and
+// the room session ends with its last member.
 func TestMoveLast(t *testing.T) {
 	for name, first := range map[string]func(pair) (*member, *member){
 		"caller": func(p pair) (*member, *member) { return p.caller, p.callee },
@@ -149,7 +150,8 @@ func TestMoveLast(t *testing.T) {
 	}
 }
 
-// TestMoveRefused shows which calls cannot move, and where they cannot move to. They go on.
+// TestMoveRefused shows which calls cannot move, and which rooms refuse them. Refused calls
+// continue.
 func TestMoveRefused(t *testing.T) {
 	m := newMeeting(t)
 	p := m.talk("ada", "bob")
@@ -187,7 +189,7 @@ func TestMoveRefused(t *testing.T) {
 	}
 }
 
-// A hookedStore is a store that calls a function when it has opened a room session.
+// A hookedStore is a store that calls a function after it has opened a room session.
 type hookedStore struct {
 	*store.Store
 	opened func()
@@ -219,7 +221,7 @@ func TestMoveEnded(t *testing.T) {
 	})
 }
 
-// TestMoveUnseen shows that the members no longer see a call as soon as it has moved out of their room.
+// TestMoveUnseen shows that members stop seeing a call immediately when it moves out of their room.
 func TestMoveUnseen(t *testing.T) {
 	m := newMeeting(t)
 	host := m.guest().join()
@@ -242,8 +244,8 @@ func TestMoveUnseen(t *testing.T) {
 	}
 }
 
-// TestMoveTakenOver shows that the time that the settings of a room allow begins when a call moves there,
-// also after the room's node was lost.
+// TestMoveTakenOver shows that the time limit of a room begins when a call moves there. This also
+// applies after the room's node was lost.
 func TestMoveTakenOver(t *testing.T) {
 	var second calls.Config
 	m := newMeeting(t, func(c *calls.Config) {
@@ -273,7 +275,8 @@ func TestMoveTakenOver(t *testing.T) {
 	}
 }
 
-// TestMoveOften shows that a call survives moves in both directions while its clients send other commands.
+// TestMoveOften shows that a call survives moves in both directions while its clients send other
+// commands.
 func TestMoveOften(t *testing.T) {
 	m := newMeeting(t)
 	m.guest().join()
@@ -290,7 +293,7 @@ func TestMoveOften(t *testing.T) {
 		})
 		group.Go(func() {
 			for range moves {
-				_ = m.calls.Move(context.Background(), m.project, p.caller.leg, lobby) // another may be faster
+				_ = m.calls.Move(context.Background(), m.project, p.caller.leg, lobby) // may fail
 				_ = m.calls.Move(context.Background(), m.project, p.caller.leg, "")
 			}
 		})

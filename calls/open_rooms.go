@@ -21,7 +21,7 @@ type openRooms struct {
 
 	mu        sync.Mutex
 	rooms     map[roomKey]*room
-	unwritten []RoomSession // that have ended here, but whose end is not stored yet
+	unwritten []RoomSession // sessions that have ended here, but whose end is not stored yet
 }
 
 func newOpenRooms(c *Calls, s RoomStore) *openRooms {
@@ -34,9 +34,10 @@ func (o *openRooms) count() int {
 	return len(o.rooms)
 }
 
-// open returns the room at an address, and opens it on this node if no node has it. If the node that
-// has it is lost, this node takes the room over. If another node has it, r is nil and node names that
-// node. Unless anywhere is true, open returns only a room that is already open on this node.
+// open returns the room at an address. If no node has the room, or the node that has it is lost,
+// this node opens the room or takes it over. If another node has it, r is nil, and node is the name
+// of that node. Unless anywhere is true, open returns only a room that is already open on this
+// node.
 func (o *openRooms) open(ctx context.Context, projectID string, to Party, settings roomSettings, anywhere bool) (
 	r *room, node string, err error,
 ) {
@@ -70,7 +71,7 @@ func (o *openRooms) open(ctx context.Context, projectID string, to Party, settin
 		case other.Node != o.calls.node && !o.calls.peers.isLost(ctx, other.Node):
 			return nil, other.Node, nil
 		}
-		if other.Node == o.calls.node { // its end could not be written
+		if other.Node == o.calls.node { // the end of the session could not be written
 			if err := o.endLost(ctx, other); err != nil {
 				return nil, "", err
 			}
@@ -95,14 +96,14 @@ func (o *openRooms) add(s RoomSession, settings roomSettings) *room {
 	return r
 }
 
-// find returns the open room with this key on this node, or nil.
+// find returns the room with this key if it is open on this node, or nil.
 func (o *openRooms) find(key roomKey) *room {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.rooms[key]
 }
 
-// findSession returns the open room of this node with this session, or nil.
+// findSession returns the room with this session if it is open on this node, or nil.
 func (o *openRooms) findSession(projectID, id string) *room {
 	o.mu.Lock()
 	defer o.mu.Unlock()

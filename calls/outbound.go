@@ -9,17 +9,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Calls to phone numbers and gateways cost money. They are off by default, limited to the numbers
-// that the project's rules permit, and capped. All nodes share the caps, which are checked in the
-// transaction that writes the record of the call.
+// Calls to phone numbers and gateways cost money. They are off by default. Projects can only call
+// the numbers that their rules permit, within caps. All nodes share the caps, which are checked in
+// the transaction that writes the record of the call.
 
 // OutboundLimits caps calls that leave through SIP gateways. 0 means the default; a negative value
 // means no limit.
 type OutboundLimits struct {
-	Running, ProjectRunning int           // at a time, of one caller and of one project; 2 and 20
-	Hourly, ProjectHourly   int           // begun within an hour; 30 and 200
-	Daily, ProjectDaily     time.Duration // connected within a day; 2 hours and 24 hours
-	Longest                 time.Duration // of one call; 1 hour
+	Running, ProjectRunning int           // calls of one caller and one project; 2 and 20
+	Hourly, ProjectHourly   int           // calls begun within an hour; 30 and 200
+	Daily, ProjectDaily     time.Duration // connected time within a day; 2 hours and 24 hours
+	Longest                 time.Duration // length of one call; 1 hour
 }
 
 func (l OutboundLimits) orDefaults() OutboundLimits {
@@ -49,11 +49,11 @@ func orDefault[T int | time.Duration](v, standard, most T) T {
 	return v
 }
 
-// Usage counts calls through gateways and their minutes, including those of running calls.
+// Usage counts calls through gateways and their minutes. It includes running calls.
 type Usage struct {
-	Running, ProjectRunning int // at the moment
-	GatewayRunning          int // the same, through the gateway of the call
-	Hourly, ProjectHourly   int // begun within the last hour
+	Running, ProjectRunning int // calls at the moment
+	GatewayRunning          int // calls at the moment through the gateway of the call
+	Hourly, ProjectHourly   int // calls that began within the last hour
 	Daily, ProjectDaily     time.Duration
 }
 
@@ -70,8 +70,8 @@ const (
 	reasonOtherGateway = "other_gateway_in_use"
 )
 
-// check returns the reason why a call that uses more lines of a gateway is over a cap, or "". most is
-// the gateway's MaxCalls.
+// check returns the reason why a call exceeds a cap when it uses the given number of additional
+// lines of a gateway, or "". most is the gateway's MaxCalls.
 func (l OutboundLimits) check(u Usage, lines, most int) string {
 	switch {
 	case u.GatewayRunning+lines > most:
@@ -95,8 +95,8 @@ func (l OutboundLimits) checkDay(u Usage) string {
 	return ""
 }
 
-// A Trunk returns the connection to a gateway, for a call to a phone number or, if number is "", to
-// the user in the gateway's URI.
+// A Trunk returns the connection to a gateway. The call goes to the phone number or, if number is
+// "", to the user in the gateway's URI.
 type Trunk func(ctx context.Context, g fabric.Gateway, number string) (Phone, error)
 
 // dialOut begins a call through a gateway.
@@ -153,13 +153,13 @@ func (c *Calls) gatewayFor(
 	return g, reason, err
 }
 
-// overCap is the error of a call that is over a cap.
+// overCap is the error of a call that exceeds a cap.
 type overCap string
 
 func (o overCap) Error() string { return "the call is over a cap: " + string(o) }
 
-// saveFirst writes the record of a call that begins. If a call through a gateway is over a cap,
-// saveFirst writes it as a refused one and returns the cause.
+// saveFirst writes the record of a call that begins. If a call through a gateway exceeds a cap,
+// saveFirst writes it as a refused call and returns the cause.
 func (k *call) saveFirst(cause Cause) (Cause, error) {
 	k.state, k.record.State = Created, Created
 	if !k.route.isOutside() || k.route.busy != nil || k.route.noAnswer != nil || cause != (Cause{}) {
@@ -174,8 +174,8 @@ func (k *call) saveFirst(cause Cause) (Cause, error) {
 	return cause, err
 }
 
-// saveOutbound writes the record of a call whose numbers are called through the gateway of a route. If
-// it is over a cap, saveOutbound writes nothing and returns an overCap.
+// saveOutbound writes the record of a call to numbers through the gateway of a route. If the call
+// exceeds a cap, saveOutbound writes nothing and returns an overCap.
 func (k *call) saveOutbound(r *route) error {
 	limits := k.calls.limits.Outbound
 	k.record.Gateway, k.record.Payer, k.record.Lines = r.gateway.ID, r.payer, r.lines()
@@ -201,7 +201,8 @@ func (k *call) saveOutbound(r *route) error {
 	return err
 }
 
-// capsEvery is how often a call through a gateway is compared with the caps on minutes.
+// capsEvery is how often the usage of a call through a gateway is compared with the caps on
+// minutes.
 const capsEvery = time.Minute
 
 // watchCaps ends the call within a minute once the minutes of its caller or project are used up.

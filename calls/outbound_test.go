@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestCaps shows which usage refuses a call through a gateway, and that negative limits refuse none.
+// TestCaps shows which usage makes a call through a gateway be refused, and that negative limits
+// allow any usage.
 func TestCaps(t *testing.T) {
 	caps := OutboundLimits{}.orDefaults()
 	for _, tt := range []struct {

@@ -15,7 +15,8 @@ import (
 
 // A node shows that it is alive by an entry in the session store, which it renews. The store may
 // lose entries, for example when a replica of Redis takes over. A node therefore counts as dead
-// only if this node has not seen an entry or an answer from it for aliveFor. The calls of a dead
+// only after this node has seen no entry and no answer of it for aliveFor. The calls of a dead node
+// have ended, because their media went through that node.
 // node have ended, because their media went through it.
 const (
 	renewEvery = 3 * time.Second
@@ -26,7 +27,7 @@ const (
 // pingMessage asks a node whether it is running. The answer is empty.
 const pingMessage = "call.ping"
 
-// How soon a silent node counts as lost.
+// These constants determine how soon a silent node counts as lost.
 const (
 	pingFor = 700 * time.Millisecond
 	pings   = 2
@@ -40,7 +41,7 @@ type peers struct {
 	sessions session.Store
 
 	mu        sync.Mutex
-	lastAlive map[string]time.Time // when each other node last showed that it is alive
+	lastAlive map[string]time.Time // when each other node last showed a sign of life
 	lost      map[string]time.Time // when each other node last failed to answer
 }
 
@@ -60,8 +61,7 @@ func (p *peers) noteAlive(node string, at time.Time) {
 	}
 }
 
-// isAlive reports whether a node has an entry, or this node knows that it was alive within
-// aliveFor.
+// isAlive reports whether a node has an entry, or showed a sign of life within aliveFor.
 func (p *peers) isAlive(ctx context.Context, node string) (bool, error) {
 	_, err := p.sessions.Get(ctx, nodeKey(node))
 	switch {
@@ -117,7 +117,7 @@ func (p *peers) forgetSilent(now time.Time) {
 	maps.DeleteFunc(p.lastAlive, func(_ string, at time.Time) bool { return now.Sub(at) > forgetAfter })
 }
 
-// isLost reports whether a node does not answer although the bus delivers messages.
+// isLost reports whether a node does not answer while the bus delivers messages.
 func (p *peers) isLost(ctx context.Context, node string) bool {
 	if p.nodes == nil {
 		return true // this is the only node, so the call belongs to an earlier process

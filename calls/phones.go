@@ -19,9 +19,9 @@ func (c *Calls) phonesOf(ctx context.Context, projectID string, to Party) ([]Pho
 	return c.phones(ctx, projectID, to.owner())
 }
 
-// phoneCodecs lists the codecs for calls to phones, in order of preference. It is unknown which
-// codecs a phone supports before it answers, but nearly every phone supports PCMU. The caller's SDK
-// needs its answer earlier, and cannot change the codec later.
+// phoneCodecs lists the codecs for calls to phones, in order of preference. Until a phone answers,
+// the server does not know which codecs it supports, but nearly every phone supports PCMU. The
+// caller's SDK needs the server's answer earlier, and cannot change the codec later.
 var phoneCodecs = []string{"PCMU", "PCMA", "G722", "opus"}
 
 // commonCodecs returns the codecs that all phones support, or nil if there are no phones.

@@ -8,15 +8,15 @@ import (
 // A Recorder records calls and room sessions. It is safe for concurrent use.
 type Recorder interface {
 	// Start begins to record a call or a room session. It announces the recording, unless c.Sid
-	// names one that was announced before, and reserves space for its packets on disk. It uses the
-	// database and the disk, so the goroutine of a call must not wait for it.
+	// names a recording that was already announced. It reserves space for the packets on disk. It
+	// uses the database and the disk, so the goroutine of a call must not wait for Start.
 	//
 	// If the recording is already in progress in this process, Start returns the same Recording
 	// again.
 	Start(ctx context.Context, c RecordedCall) (Recording, error)
 
-	// Interrupt ends those recordings of a call or room session that were in progress in another
-	// process, which has ended. It reports whether at least one of them was not paused.
+	// Interrupt ends the recordings of a call or room session that were in progress in a process
+	// that has ended. It reports whether at least one of them was not paused.
 	Interrupt(ctx context.Context, of Recorded) (recorded bool, err error)
 
 	// End ends the recordings of a call or room session that are in progress or paused.
@@ -34,24 +34,24 @@ type Recorded struct {
 	RoomSession string // the id of the room session; "" for a call
 }
 
-// A WantedRecording is an announced recording, and what its status requires.
+// A WantedRecording is an announced recording with what its status requires.
 type WantedRecording struct {
 	RecordedCall
 	Paused bool
 	Skip   bool // cut out the time while it is paused
 }
 
-// A RecordedCall describes a call or room session to record. The sum of a room is on the side of the
-// caller.
+// A RecordedCall describes a call or room session to record. The sum of all members of a room takes
+// the side of the caller.
 type RecordedCall struct {
-	Sid         string    // of an announced recording; "" announces a new one
+	Sid         string    // the Sid of an announced recording; "" announces a new recording
 	Project     string    // required
 	CallID      string    // as in Recorded
 	RoomSession string    `json:",omitempty"` // as in Recorded
 	From, To    string    // addresses or numbers
 	Direction   string    // a member of recordings.Directions; "" if unknown
 	Source      string    // a member of recordings.Sources; "" means its default
-	Track       string    // a member of recordings.Tracks: both, the caller (inbound) or the callee (outbound)
+	Track       string    // a member of recordings.Tracks: both, inbound or outbound
 	Mono        bool      // mix both sides into one channel instead of caller left, callee right
 	Subscribers []string  // ids of the project's subscribers who own the recording
 	Started     time.Time // start of the recording; zero means now
@@ -67,7 +67,7 @@ func (c RecordedCall) Recorded() Recorded {
 }
 
 // A Recording is a recording in progress. Its methods return immediately and are safe for
-// concurrent use. After Stop, and while the recording is paused, packets are ignored.
+// concurrent use. Packets are ignored after Stop, and while the recording is paused.
 //
 // A Recording handles only the audio. Package recordings keeps the status, and decides whether a
 // recording may pause, resume or stop.
@@ -75,17 +75,17 @@ type Recording interface {
 	// Sid returns the id of the recording.
 	Sid() string
 
-	// Tap returns the tap for the packets of one side. A client that reconnects, and a callee that
-	// replaces another one, use the same tap. Only audio is stored.
+	// Tap returns the tap for the packets of one side. A client that reconnects uses the same tap,
+	// as does a callee that replaces another callee. Only audio is stored.
 	Tap(s Side) Tap
 
-	// Pause stops storing packets. The result is silent until Resume or, if skip is true, continues
-	// where it stopped.
+	// Pause stops storing packets. Until Resume, the recording is silent. If skip is true, the
+	// paused time is left out instead.
 	Pause(skip bool)
 	Resume()
 
 	// Stop ends the recording. The file is made in the background. If a full or slow disk caused
-	// gaps, the recording's error code reports this.
+	// gaps, the recording's error code reports the gaps.
 	Stop()
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // recordTimeout limits how long a change to recordings may take. The call or room does not wait for
-// it.
+// the change.
 const recordTimeout = 10 * time.Second
 
 // recordings are the recordings of a call or a room session that are in progress, at most one per
@@ -21,15 +21,15 @@ const recordTimeout = 10 * time.Second
 type recordings struct {
 	calls *Calls   // fixed
 	of    recorded // fixed
-	about Recorded // fixed: identifies of
+	about Recorded // fixed: the identity of of
 
-	// changing is held while the recordings are being changed, which uses the database and the
-	// disk. The mailbox therefore never waits for it.
+	// changing is held while the recordings are being changed. A change uses the database and the
+	// disk, so the mailbox never waits for changing.
 	changing sync.Mutex
 
 	// Only the mailbox reads and changes the following fields.
 	bySid map[string]Recording
-	tone  *time.Timer // until the next tone; nil if there is none
+	tone  *time.Timer // runs until the next tone; nil without a tone
 }
 
 func (r *recordings) init(c *Calls, of recorded, about Recorded) {
@@ -41,20 +41,21 @@ type recorded interface {
 	do(ctx context.Context, f func() (Reply, error)) (Reply, error)
 	post(f func())
 
-	// canBeRecorded reports whether it was answered and has not ended.
+	// canBeRecorded reports whether the call or room was answered and has not ended.
 	canBeRecorded() bool
 	// setTaps passes packets to all recordings from now on.
 	setTaps()
 	// people returns the legs whose clients are notified when recording starts or stops.
 	people() []*leg
-	// tellRecorded notifies the clients whether there are recordings.
+	// tellRecorded notifies the clients whether the call or room is being recorded.
 	tellRecorded()
-	// saveRecorded writes whether there are recordings. listening reports whether any of them is
-	// not paused.
+	// saveRecorded writes whether the call or room is being recorded. listening reports whether any
+	// recording is not paused.
 	saveRecorded(listening bool) error
 }
 
-// recordIfWanted begins to record an answered call, if its parties or their project chose this.
+// recordIfWanted begins to record an answered call if its parties or their project chose to record
+// it.
 func (k *call) recordIfWanted() {
 	c := k.calls
 	if c.recorder == nil || k.echo {
@@ -80,8 +81,9 @@ func (k *call) isWanted(r Record) bool {
 	return wanted
 }
 
-// recordAgain ends the recordings of a call that was transferred, because they belong to the party that has
-// left, too. If its parties or their project chose to record it, another recording begins.
+// recordAgain ends the recordings of a call that was transferred, because they also belong to the
+// party that has left. If the parties or their project chose to record the call, recordAgain begins
+// another recording.
 func (k *call) recordAgain() {
 	c := k.calls
 	if c.recorder == nil {
@@ -95,7 +97,7 @@ func (k *call) recordAgain() {
 
 	go func() {
 		wanted := k.isWanted(r)
-		_ = k.recordings.change(func(ctx context.Context) error { // it logs its error
+		_ = k.recordings.change(func(ctx context.Context) error { // change logs its error
 			err := c.recorder.End(ctx, k.recordings.about)
 			if err == nil && wanted {
 				_, err = c.recorder.Start(ctx, r.recorded(started))
@@ -122,19 +124,20 @@ func (r Record) recorded(started time.Time) RecordedCall {
 
 // start begins a new recording.
 func (r *recordings) start(c RecordedCall) {
-	_ = r.change(func(ctx context.Context) error { // it logs its error
+	_ = r.change(func(ctx context.Context) error { // change logs its error
 		_, err := r.calls.recorder.Start(ctx, c)
 		return err
 	})
 }
 
-// resume ends the recordings of a lost node and, if there were any, begins a new one. The lost node
-// finishes the previous recording once it is back. was reports whether there was one according to
-// the database: a restarted server may have ended it before the clients came back.
+// resume ends the recordings of a lost node and, if it ended any, begins a new one. The lost node
+// finishes the previous recording when it runs again. was reports whether the database shows a
+// recording. A restarted server may have ended this recording before the clients came back.
 func (r *recordings) resume(was bool, c RecordedCall) {
 	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
 	defer cancel()
-	// This is not done within change: ending a recording calls change, which would wait for itself.
+	// Interrupt must not run within change. Ending a recording calls change, which would wait for
+	// itself.
 	recorded, err := r.calls.recorder.Interrupt(ctx, r.about)
 	if err != nil {
 		r.logger().Error("closing the recording from a lost node", "error", err)
@@ -204,8 +207,8 @@ func (r *recordings) apply(ctx context.Context) error {
 	return err
 }
 
-// set replaces the recordings, and notifies the members if there are some or none now. listening
-// reports whether any of them is not paused.
+// set replaces the recordings. If recording has started or stopped, it notifies the members.
+// listening reports whether any recording is not paused.
 func (r *recordings) set(running map[string]Recording, listening bool) error {
 	for sid, rec := range r.bySid {
 		if running[sid] == nil {
@@ -233,10 +236,11 @@ func (r *recordings) set(running map[string]Recording, listening bool) error {
 	return r.of.saveRecorded(listening)
 }
 
-// any reports whether there are recordings.
+// any reports whether anything is being recorded.
 func (r *recordings) any() bool { return len(r.bySid) > 0 }
 
-// tap returns the tap that passes the packets of a side to all recordings, or nil if there are none.
+// tap returns the tap that passes the packets of a side to all recordings, or nil if nothing is
+// recorded.
 func (r *recordings) tap(side Side) Tap {
 	var all taps
 	for _, rec := range r.bySid {
@@ -260,8 +264,8 @@ func (r *recordings) stop() {
 	r.stopTone()
 }
 
-// startTone starts the tone that informs members of a recording, if the server is configured to play
-// one and it does not play yet.
+// startTone starts the tone that informs members of a recording, unless it already plays or the
+// server's configuration has no tone.
 func (r *recordings) startTone() {
 	if r.tone == nil && r.calls.recordTone > 0 {
 		r.playTone()
@@ -313,8 +317,8 @@ func peopleIn(legs []*leg) (people []*leg) {
 	return people
 }
 
-// tapOf returns the tap that passes a leg's packets to all recordings of the call, or nil if it is
-// not recorded.
+// tapOf returns the tap that passes a leg's packets to all recordings of the call, or nil if the
+// call is not recorded.
 func (k *call) tapOf(l *leg) Tap {
 	if l == k.caller() {
 		return k.recordings.tap(CallerSide)
@@ -343,7 +347,7 @@ func (k *call) saveRecorded(listening bool) error {
 
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	return k.calls.store.SaveRecorded(ctx, k.record) // not SaveCall, which would repeat the webhook event
+	return k.calls.store.SaveRecorded(ctx, k.record) // SaveCall would repeat the webhook event
 }
 
 // taps pass packets to several recordings.
@@ -368,8 +372,8 @@ func (r Record) Subscribers() []string {
 }
 
 // Record makes the recorder of a running call match the stored status of the call's recordings. If
-// this node carries the call, Record returns when that is done; another node does it within a
-// second. If the call is unknown or has ended, Record returns problem.NotFound.
+// this node carries the call, Record returns when the recorder matches. Another node does this
+// within a second. If the call is unknown or has ended, Record returns problem.NotFound.
 func (c *Calls) Record(ctx context.Context, projectID, id string) error {
 	k := c.find(projectID, id)
 	if k == nil || c.recorder == nil {

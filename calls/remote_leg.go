@@ -8,7 +8,7 @@ import (
 
 // A remoteLeg is a leg whose client is connected to this node but whose call is on another node.
 type remoteLeg struct {
-	node    string // carries the call
+	node    string // the node that carries the call
 	socket  Socket // the client's connection to this node
 	holder  string // Token.Caller of the client
 	project string
@@ -66,7 +66,7 @@ func (r *remoteLegs) count() int {
 	return len(r.legs)
 }
 
-// Moved moves a client's legs to its new socket or, if the socket is the same, updates their token.
+// Moved moves a client's legs to its new socket. If the socket is the same, it updates their token.
 // The old socket may have been on any node. Legs of other holders are not moved.
 func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 	c.movedHere(from, to)
@@ -155,8 +155,8 @@ func (c *Calls) loseNodes(dead map[string]bool) {
 	}
 }
 
-// sharedNodes returns the nodes that carry calls of this node's clients, or whose clients have calls
-// here. The result may contain a node twice.
+// sharedNodes returns the nodes that share calls with this node. They carry calls of this node's
+// clients, or have clients with calls here. The result may contain a node twice.
 func (c *Calls) sharedNodes() (nodes []string) {
 	for _, l := range c.allLegs() {
 		nodes = append(nodes, l.at.Load().(Socket).Node)

@@ -12,10 +12,10 @@ type Result string
 // The results of a call.
 const (
 	Connected Result = "connected"
-	Busy      Result = "busy"     // the callee rejected it, or was in too many calls
+	Busy      Result = "busy"     // the callee rejected the call, or was in too many calls
 	Missed    Result = "missed"   // nobody answered, or the callee was offline
-	Canceled  Result = "canceled" // it was ended before it was answered
-	Failed    Result = "failed"   // it could not be made, or was not allowed
+	Canceled  Result = "canceled" // the call was ended before it was answered
+	Failed    Result = "failed"   // the call could not be made, or was not allowed
 )
 
 // unanswered maps the causes of unanswered calls to their results. All other causes mean Failed.
@@ -42,8 +42,8 @@ func (r Record) Result() Result {
 	return Failed
 }
 
-// Causes returns the causes of unanswered calls that lead to the result. If others is true, all
-// causes except the returned ones do.
+// Causes returns the causes of unanswered calls that lead to the result. If others is true, it
+// returns the causes that lead to other results, and all remaining causes lead to this result.
 func (r Result) Causes() (causes []string, others bool) {
 	for cause, result := range unanswered {
 		if result == r || r == Failed {
@@ -54,7 +54,7 @@ func (r Result) Causes() (causes []string, others bool) {
 	return causes, r == Failed
 }
 
-// reasons describes the causes for display.
+// reasons maps the causes to descriptions for display.
 var reasons = map[string]string{
 	NormalClearing.Text:    "Hung up",
 	UserBusy.Text:          "Busy or rejected",
@@ -77,7 +77,8 @@ var reasons = map[string]string{
 	managerRequest.Text:    "Ended by a backend or an operator",
 }
 
-// Reason describes for display why the call ended. It is "" while the call is running.
+// Reason returns a description for display of why the call ended. It is "" while the call is
+// running.
 func (r Record) Reason() string {
 	reason, known := reasons[r.Cause.Text]
 	switch {
@@ -93,7 +94,7 @@ func (r Record) Reason() string {
 	return r.Cause.Text
 }
 
-// refusals describes for display which rule a call through a SIP gateway broke.
+// refusals maps the rules that a call through a SIP gateway can break to descriptions for display.
 var refusals = map[string]string{
 	fabric.ReasonOff:       "Outbound calls are off",
 	fabric.ReasonPrefix:    "The project may not call this prefix",

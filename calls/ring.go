@@ -9,14 +9,14 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// lookUp bounds how long a call in progress waits for the list of online sockets.
+// lookUp limits how long a call in progress waits for the list of online sockets.
 const lookUp = 5 * time.Second
 
-// maxDevices limits how many sockets of a subscriber ring, and how many phones.
+// maxDevices is the maximum number of a subscriber's sockets that ring, and also of its phones.
 const maxDevices = 10
 
-// try rings the targets of a route at the same time. If none of them can ring, the call is forwarded or
-// ends.
+// try rings the targets of a route at the same time. If no target can ring, try forwards or ends
+// the call.
 func (k *call) try(r *route) {
 	k.route = r
 	k.ringTimer.Reset(r.ring)
@@ -45,7 +45,7 @@ func (k *call) try(r *route) {
 // rings reports whether any client rings.
 func (k *call) rings() bool { return slices.ContainsFunc(k.legs, (*leg).isRinging) }
 
-// ringTarget rings the clients of a target. If none of them rings, it returns the reason.
+// ringTarget rings the clients of a target. If no client rings, it returns the reason.
 func (k *call) ringTarget(ctx context.Context, t target) Cause {
 	sockets, err := k.socketsOf(ctx, t)
 	if err != nil {
@@ -68,7 +68,8 @@ func (k *call) ringTarget(ctx context.Context, t target) Cause {
 	return Cause{}
 }
 
-// socketsOf returns the connections of a target's clients: first the newest sockets, then the phones.
+// socketsOf returns the connections of a target's clients: first the newest sockets, then the
+// phones.
 func (k *call) socketsOf(ctx context.Context, t target) ([]Socket, error) {
 	var all []Socket
 	if id := t.party.SubscriberID; id != "" {
@@ -121,8 +122,8 @@ func (k *call) ringSocket(s Socket, to Party) {
 	l.tell(Event{Kind: Invited, SDP: offer, From: k.waiting().party, To: to})
 }
 
-// admit returns the targets of a route that may ring. Numbers may not if the call would exceed a cap of
-// the account that pays; cause is then set.
+// admit returns the targets of a route that may ring. If the call would exceed a cap of the account
+// that pays, admit leaves out phone numbers and sets cause.
 func (k *call) admit(r *route) (targets []target, cause Cause) {
 	if r.gateway == nil || k.admitted == r {
 		return r.targets, Cause{}
@@ -143,8 +144,8 @@ func (k *call) admit(r *route) (targets []target, cause Cause) {
 	return inside, Congestion
 }
 
-// legRefused forwards or ends the call after a ringing leg has left with cause c, unless other
-// clients still ring.
+// legRefused forwards or ends the call after a ringing leg has left with cause c. If other clients
+// still ring, it does nothing.
 func (k *call) legRefused(c Cause) {
 	k.outcome = k.outcome.orBetter(c)
 	if !k.rings() {
@@ -152,8 +153,8 @@ func (k *call) legRefused(c Cause) {
 	}
 }
 
-// forwardOrEnd tries the next route after one whose targets did not take the call, for the given cause.
-// After the last route, the call or its transfer ends.
+// forwardOrEnd tries the next route after the targets of a route did not take the call. c is the
+// cause. After the last route, the call or its transfer ends.
 func (k *call) forwardOrEnd(c Cause) {
 	if c == (Cause{}) {
 		c = CallRejected // a rule forbids all targets
@@ -208,7 +209,7 @@ func (k *call) takenBy(l *leg) {
 }
 
 // isBusy reports whether the maximum number of calls is already ringing the subscriber. A single
-// caller may use all places except one, so that it cannot keep all others from calling.
+// caller may use all places except one, so that it cannot block all other callers.
 func (c *Calls) isBusy(subscriberID string, sockets int, callers []account) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,9 +2,9 @@ package calls
 
 import "testing"
 
-// TestRungOut shows that one caller, whose calls ring a subscriber, leaves a place for the calls of
-// others, that callers with the same embed key count as one, and that a place is free again once a
-// call is answered or over.
+// TestRungOut shows that a caller whose calls ring a subscriber leaves a place for the calls of
+// others. Callers with the same embed key count as one caller. A place becomes free when a call is
+// answered or has ended.
 func TestRungOut(t *testing.T) {
 	all := New(Config{Limits: Limits{Ringing: 3}})
 	bob := account{id: "bob"}

@@ -10,23 +10,23 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A room is an open conference room. Its members are calls, which share its mailbox: each is the
-// call of one client that dialed the room's address. Only the mailbox reads and changes a room,
-// except for the fields marked as fixed.
+// A room is an open conference room. Its members are calls, which share its mailbox. Each member is
+// the call of one client that dialed the room's address, or a call that was moved in. Only the
+// mailbox reads and changes a room, except for the fields marked as fixed.
 type room struct {
 	*mailbox
 	calls    *Calls      // fixed
 	mixer    Mixer       // fixed
 	session  RoomSession // its ID, ProjectID, RoomID and Node are fixed
 	settings roomSettings
-	members  []*call // in the order in which they joined
+	members  []*call // in the order of joining
 	locked   bool
 	ended    bool
 	stage    stage
 	updated  time.Time   // when the room was last sent to all members
-	update   *time.Timer // runs until it is sent again; nil if nothing has changed
+	update   *time.Timer // runs until the room is sent again; nil if nothing has changed
 
-	recordings recordings // of all members together
+	recordings recordings // the recordings of all members together
 }
 
 // roomKey identifies a conference room.
@@ -38,7 +38,7 @@ func (r *room) key() roomKey { return roomKey{r.session.ProjectID, r.session.Roo
 var errRoomOver = errors.New("the room session has ended")
 
 // dialRoom makes a client a member of a room. The first client opens the room. If another node has
-// the room, dialRoom forwards the command to that node; anywhere is as in invite.
+// the room, dialRoom forwards the command to that node. anywhere is as in invite.
 func (c *Calls) dialRoom(
 	ctx context.Context, client Client, cmd Command, from, to Party, anywhere bool,
 ) (Reply, error) {
@@ -119,7 +119,7 @@ func (r *room) join(k *call) {
 	r.greet()
 }
 
-// greet does what follows when a call has become a member.
+// greet welcomes a call that has become a member.
 func (r *room) greet() {
 	if r.session.Most == 0 && r.settings.Record {
 		r.recordFromStart()
@@ -185,8 +185,8 @@ func (r *room) save() {
 // post runs f in the room's mailbox. If f panics, the room session ends.
 func (r *room) post(f func()) { r.mailbox.post(func() { r.run(f) }) }
 
-// do runs f in the room's mailbox and returns its result, or errRoomOver if the session has ended. If
-// ctx is done first, f still runs.
+// do runs f in the room's mailbox and returns its result, or errRoomOver if the session has ended.
+// If ctx is done first, f still runs.
 func (r *room) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	var reply Reply
 	err := errRoomOver // remains if f panics
@@ -252,8 +252,8 @@ func (r *room) show() *Room {
 // updateEvery is the minimum time between two RoomUpdated events. Each contains all members.
 const updateEvery = time.Second
 
-// tellUpdated sends the room to the clients of all members. Within updateEvery of the last time, it
-// does so later.
+// tellUpdated sends the room to the clients of all members. If it did so less than updateEvery ago,
+// it waits until then.
 func (r *room) tellUpdated() {
 	if r.update != nil {
 		return

@@ -8,9 +8,9 @@ import (
 )
 
 // guestRights and moderatorRights list what members of a room may do, in the SDK's terms.
-// Subscribers are moderators. Holders of guest, invite and embed tokens are guests. There are no
-// rights for positions, layouts and microphone flags, because the server shows one member at a time
-// and cannot change a member's microphone.
+// Subscribers are moderators. Holders of guest, invite and embed tokens are guests. Positions,
+// layouts and microphone flags have no rights, because the server shows one member at a time and
+// cannot change a member's microphone.
 var (
 	guestRights = []string{
 		"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "self.microphone.volume",
@@ -72,7 +72,7 @@ func (l *leg) actInRoom(cmd Command) (handled bool, err error) {
 	return true, nil
 }
 
-// lock locks the room, so that no one else can join, or unlocks it.
+// lock locks the room, so that nobody else can join, or unlocks it.
 func (r *room) lock(locked bool) {
 	if r.locked != locked {
 		r.locked, r.session.Locked = locked, locked
@@ -81,7 +81,8 @@ func (r *room) lock(locked bool) {
 	}
 }
 
-// remove ends the call of a member, or only its screen or device.
+// remove ends the call of a member. If memberID belongs to a screen or device, it ends only the
+// screen or device.
 func (r *room) remove(memberID string) {
 	l := r.leg(memberID)
 	switch {
@@ -94,14 +95,14 @@ func (r *room) remove(memberID string) {
 	}
 }
 
-// isOwn reports whether target is the id of the client's own member, screen or device. "" stands for
-// the member.
+// isOwn reports whether target is the id of the client's own member, screen or device. "" stands
+// for the member.
 func (l *leg) isOwn(target string) bool {
 	return target == "" || target == l.member.ID || l.call.findSource(l, target) != nil
 }
 
-// changeInRoom applies a change to the member that cmd.Target names, or to the client itself if it
-// is "". "all" stands for all members.
+// changeInRoom applies a change to the member that cmd.Target names. "" stands for the client
+// itself, and "all" for all members.
 func (l *leg) changeInRoom(cmd Command) {
 	r, target := l.call.inRoom, cmd.Target
 	own := l.isOwn(target)
@@ -123,8 +124,8 @@ func (l *leg) changeInRoom(cmd Command) {
 	r.choose()
 }
 
-// muteByManager mutes or unmutes the microphone of a member, because an operator asked for it. In a call
-// that was moved into the room, it applies to both sides.
+// muteByManager mutes or unmutes the microphone of a member, because an operator requested it. In a
+// call that was moved into the room, it mutes or unmutes both sides.
 func (k *call) muteByManager(muted bool) {
 	if k.inRoom == nil || k.state != InCall {
 		return
@@ -157,7 +158,7 @@ func (l *leg) setVolume(cmd Command) []string {
 	return names
 }
 
-// raiseHand raises or lowers a hand. It records when the hand was raised.
+// raiseHand raises or lowers a hand. It notes when the hand was raised.
 func (l *leg) raiseHand(raised bool) {
 	if raised && !l.member.HandRaised {
 		l.handRaised = time.Now()

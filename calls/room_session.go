@@ -9,20 +9,20 @@ import (
 )
 
 // A RoomSession lasts from when a room's first member joins until its last member leaves. Its
-// members are the calls whose Record.RoomSession is its ID. Each joined when its call was answered, or
-// when its call was moved there.
+// members are the calls whose Record.RoomSession is its ID. Each joined when its call was answered,
+// or when its call was moved there.
 type RoomSession struct {
 	ID        string // sorts by Started
 	ProjectID string
 	RoomID    string // the id of the conference room
 	Address   string // /<context>/<name>
 	Name      string // for display
-	Node      string // the node that carries it
+	Node      string // the node that carries the session
 	Started   time.Time
 	Ended     time.Time // zero while it runs
-	Most      int       // the largest number of members at the same time
+	Most      int       // the largest number of members so far
 	Locked    bool      // nobody else can join
-	Recorded  bool      // now, and not paused
+	Recorded  bool      // the session is being recorded now, without a pause
 	Ending    bool      // a backend or an operator has asked to end it; set only by the store
 }
 
@@ -30,24 +30,24 @@ type RoomSession struct {
 // carries it reads the requests.
 type RoomRequest struct {
 	ProjectID, RoomID, Session string
-	End                        bool // end it
-	Record                     bool // apply the changes to its recordings
+	End                        bool // end the session
+	Record                     bool // apply the changes to the session's recordings
 }
 
 // A RoomStore keeps room sessions. It is safe for concurrent use.
 type RoomStore interface {
-	// OpenRoom writes a new session and its webhook event. If the room already has a session that
-	// has not ended, the error is problem.Conflict.
+	// OpenRoom writes a new session and its webhook event. If the room already has a running
+	// session, OpenRoom returns problem.Conflict.
 	OpenRoom(ctx context.Context, s RoomSession) error
-	// SaveRoom writes the fields of a running session that change. If another node has taken the
-	// session, or it has ended, nothing is written and the error is ErrTaken.
+	// SaveRoom writes the variable fields of a running session. If the session has ended, or
+	// another node has taken it over, SaveRoom writes nothing and returns ErrTaken.
 	SaveRoom(ctx context.Context, s RoomSession) error
-	// TakeRoom changes the node that carries a session and the answered calls of its members, which
-	// it returns in the order in which they joined. It returns ErrTaken if the node in s no longer
-	// carries the session.
+	// TakeRoom changes the node that carries a session and the answered calls of its members. It
+	// returns the members in the order in which they joined. It returns ErrTaken if the node in s
+	// no longer carries the session.
 	TakeRoom(ctx context.Context, s RoomSession, node string) (members []Record, err error)
 	// EndRoom writes the end of a session and its webhook event. If the session has ended, or the
-	// node in s no longer carries it, the error is problem.NotFound.
+	// node in s no longer carries it, EndRoom returns problem.NotFound.
 	EndRoom(ctx context.Context, s RoomSession) error
 	// FindOpenRoom returns the room's session that has not ended.
 	FindOpenRoom(ctx context.Context, projectID, roomID string) (RoomSession, error)
@@ -57,8 +57,7 @@ type RoomStore interface {
 	// RunningRooms returns the node's sessions that have not ended.
 	RunningRooms(ctx context.Context, node string) ([]RoomSession, error)
 	// AskEndRoom requests the end of a session. AskRecordRoom reports that its recordings have
-	// changed. Both return problem.NotFound if the project has no such session, or if the session has
-	// ended.
+	// changed. Both return problem.NotFound if the session is unknown or has ended.
 	AskEndRoom(ctx context.Context, projectID, id string) error
 	AskRecordRoom(ctx context.Context, projectID, id string) error
 	// TakeRoomRequests returns the requests for the sessions of a node. It returns each change of
@@ -74,7 +73,7 @@ type RoomFilter struct {
 	Running bool // only sessions that have not ended
 }
 
-// Duration returns how long the session lasted, or has lasted at now if it has not ended.
+// Duration returns how long the session lasted. For a running session, it counts until now.
 func (s RoomSession) Duration(now time.Time) time.Duration {
 	if s.Ended.IsZero() {
 		return now.Sub(s.Started)
@@ -92,7 +91,7 @@ type RoomDocument struct {
 	Status    string  `json:"status"` // in-progress or completed
 	Most      int     `json:"max_members_seen"`
 	Locked    bool    `json:"locked"`
-	Recorded  bool    `json:"recording"` // now, and not paused
+	Recorded  bool    `json:"recording"` // the session is being recorded now, without a pause
 	StartedAt string  `json:"started_at"`
 	EndedAt   *string `json:"ended_at"`
 	Duration  int     `json:"duration"` // seconds
@@ -121,14 +120,14 @@ func (s RoomSession) Event() (fabric.Event, error) {
 
 // A MemberDocument is a member of a room session, past or present.
 type MemberDocument struct {
-	ID           string  `json:"id"` // also of its call
+	ID           string  `json:"id"` // also the id of its call
 	RoomSession  string  `json:"room_session_id"`
 	Name         string  `json:"name"`
 	Address      string  `json:"address,omitempty"`
 	SubscriberID string  `json:"subscriber_id,omitempty"`
 	JoinedAt     string  `json:"joined_at"`
 	LeftAt       *string `json:"left_at"`
-	Reason       string  `json:"reason,omitempty"` // why it left: the cause of the call's end
+	Reason       string  `json:"reason,omitempty"` // the cause with which the call ended
 	Duration     int     `json:"duration"`         // seconds
 }
 
@@ -160,10 +159,11 @@ func (r Record) MemberEvent() (fabric.Event, error) {
 	if !r.Ended.IsZero() {
 		name, at = fabric.MemberLeft, r.Ended
 	}
-	return fabric.NewEvent(name, r.ProjectID, r.ID, at, r.Member()) // erasures find the event by r.ID
+	return fabric.NewEvent(name, r.ProjectID, r.ID, at, r.Member()) // erasures use r.ID
 }
 
-// seconds returns the time between from and to, or until now if to is zero. If from is zero, it returns 0.
+// seconds returns the time between from and to, or until now if to is zero. It returns 0 if from is
+// zero.
 func seconds(from, to time.Time) int {
 	switch {
 	case from.IsZero():

@@ -12,8 +12,8 @@ import (
 // roomKind is the type of conference rooms among the resources.
 const roomKind = "video_room"
 
-// roomSettings holds the fields of a conference room that affect its calls. The JSON names are
-// those in fabric/kinds.
+// roomSettings holds the fields of a conference room that affect its calls. The JSON names are the
+// field names in fabric/kinds.
 type roomSettings struct {
 	MaxMembers    int        `json:"max_members"` // 0 means any number
 	JoinFrom      *time.Time `json:"join_from"`
@@ -56,8 +56,8 @@ func (s roomSettings) refuse(now time.Time) Cause {
 	return Cause{}
 }
 
-// limitStay ends the call of a member that joined at the given time, after the time that the settings
-// allow.
+// limitStay schedules the end of the call of a member that joined at the given time. The settings
+// determine how long the member may stay.
 func (s roomSettings) limitStay(k *call, joined time.Time) {
 	stay := k.timeLeft()
 	if s.RemoveAfter != nil && *s.RemoveAfter > 0 {

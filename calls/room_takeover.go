@@ -8,12 +8,13 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The first client that attaches to its leg in a room of a lost node, or that dials the room, makes
-// its node take over the whole session, with the calls of all members. The others then attach there,
-// whichever node they reach. Members that do not come back leave the session one by one.
+// A room of a lost node is taken over as a whole, with the calls of all members. The first client
+// that attaches to its leg or dials the room makes its node take the session over. The other
+// clients then attach to this node, whichever node they reach. Members that do not come back leave
+// the session one by one.
 
-// takeOver makes this node carry a room session whose node is lost. It does nothing if the
-// session has ended, or another node was faster.
+// takeOver makes this node carry a room session whose node is lost. It does nothing if the session
+// has ended, or if another node has taken it over.
 func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 	o.opening.Lock()
 	defer o.opening.Unlock()
@@ -31,8 +32,8 @@ func (o *openRooms) takeOver(ctx context.Context, projectID, id string) error {
 	return err
 }
 
-// take takes a room session from its node, which is lost. It returns ErrTaken if another node
-// was faster. The caller holds o.opening.
+// take takes a room session from its node, which is lost. It returns ErrTaken if another node has
+// taken it already. The caller holds o.opening.
 func (o *openRooms) take(ctx context.Context, s RoomSession) (*room, error) {
 	settings, err := o.settings(ctx, s.ProjectID, s.RoomID)
 	if err != nil && !errors.Is(err, problem.NotFound) { // NotFound: it was deleted during the session
@@ -74,5 +75,6 @@ func (r *room) revive(members []Record) {
 	}
 }
 
-// present returns how many people in the room have media. The others have not come back from a lost node.
+// present returns how many people in the room have media. The other people have not come back from
+// a lost node.
 func (r *room) present() int { return len(r.people()) }

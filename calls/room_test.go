@@ -36,13 +36,13 @@ type meeting struct {
 	calls   *calls.Calls
 	store   *store.Store
 	project string
-	room    string // id of the room's address
+	room    string // the id of the room's address
 
 	mu     sync.Mutex
 	events []received
 }
 
-// A received is an event, and the socket that received it.
+// A received is an event with the socket that received it.
 type received struct {
 	calls.Event
 	socket string
@@ -55,7 +55,7 @@ func (m *meeting) Tell(to calls.Socket, e calls.Event) {
 	m.events = append(m.events, received{e, to.ID})
 }
 
-// newMeeting returns a meeting whose calls have a configuration that change may change.
+// newMeeting returns a meeting. The functions in change may modify the configuration of its calls.
 func newMeeting(t *testing.T, change ...func(*calls.Config)) *meeting {
 	t.Helper()
 	t.Parallel()
@@ -156,8 +156,8 @@ func (m *member) try(cmd calls.Command) error {
 	return err
 }
 
-// received returns the events of a kind that the client has received, or all clients if the member
-// is nil.
+// received returns the events of a kind that a member has received. If the member is nil, it
+// returns the events of all clients.
 func (m *meeting) received(kind calls.EventKind, by *member) (all []calls.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,11 +219,11 @@ func TestUnwrittenEnd(t *testing.T) {
 	}
 }
 
-// video is the media that commands for a camera name.
+// video is the Media field of commands for a camera.
 var video = []calls.Kind{calls.Video}
 
 // TestSwitchRarely shows that a guest who mutes its camera again and again makes the room switch at
-// most twice a second, and that members see the last state in the end.
+// most twice a second. In the end, the members see the final state.
 func TestSwitchRarely(t *testing.T) {
 	m := newMeeting(t)
 	first := m.guest().join()
@@ -260,7 +260,8 @@ func TestSwitchRarely(t *testing.T) {
 	}
 }
 
-// TestOwnMute shows that a moderator undoes the mutes of moderators, but not a member's own.
+// TestOwnMute shows that a moderator can undo the mutes of other moderators, but not a member's own
+// mute.
 func TestOwnMute(t *testing.T) {
 	m := newMeeting(t)
 	ada, moderator := m.subscriber("ada").join(), m.subscriber("moderator").join()
@@ -308,9 +309,9 @@ func (c *countingBus) Send(node, kind string, v any) {
 	c.Bus.Send(node, kind, v)
 }
 
-// TestChangeAll shows that a change to all members sends another node one message for each of them,
-// no matter how many clients are connected there. Messages about the layout are not counted, because
-// the room sends them at times of its own.
+// TestChangeAll shows that a change of all members sends another node one message for each changed
+// member, no matter how many clients are connected there. Messages about the layout are not
+// counted, because the room sends them at its own times.
 func TestChangeAll(t *testing.T) {
 	nodes := &countingBus{Bus: bus.New(bus.Config{Node: "node", Log: slog.New(slog.DiscardHandler)})}
 	m := newMeeting(t, func(c *calls.Config) { c.Nodes = nodes })
@@ -333,8 +334,8 @@ func TestChangeAll(t *testing.T) {
 	}
 }
 
-// TestWideCommands shows that a moderator can change all members of a room only now and then, and
-// that locking a room again and again notifies them rarely.
+// TestWideCommands shows that a moderator cannot change all members of a room too often, and that
+// locking a room again and again rarely notifies them.
 func TestWideCommands(t *testing.T) {
 	m := newMeeting(t)
 	moderator := m.subscriber("moderator").join()

@@ -16,7 +16,7 @@ type Rooms struct {
 	calls Store
 }
 
-// NewRooms returns the Rooms in sessions, whose members are in calls.
+// NewRooms returns Rooms with the sessions in one store and their members in another.
 func NewRooms(sessions RoomStore, calls Store) *Rooms { return &Rooms{sessions, calls} }
 
 // Find returns a room session of a project.

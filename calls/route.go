@@ -10,17 +10,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A route is a step in the search for somebody who takes a call. All of its targets ring at the same
-// time. Routes are planned before the call begins, because the caller's media can only use codecs that
-// every phone supports, and cannot change them later.
+// A route is a step in the search for a party that takes a call. All targets of a route ring at the
+// same time. Routes are planned before the call begins. The reason is that the caller's media can
+// only use codecs that every phone supports, and cannot change them later.
 type route struct {
 	targets []target
 	ring    time.Duration
-	gateway *fabric.Gateway // through which numbers are called; nil if there are none
-	payer   string          // the account for which these calls count
-	refusal string          // the rule by which a number does not ring; "" for none
+	gateway *fabric.Gateway // the gateway for numbers; nil if no target is a number
+	payer   string          // the account that these calls count against
+	refusal string          // the rule that keeps a number from ringing; "" for none
 
-	busy, noAnswer *route // where the call goes next; nil ends it
+	busy, noAnswer *route // where the call goes next; nil ends the call
 }
 
 // A target is a party that rings, with its phones. The phone of a number is a connection to a
@@ -32,12 +32,12 @@ type target struct {
 
 // The limits of routes.
 const (
-	maxRoutes   = 10 // of a call, so that forwards in circles end
+	maxRoutes   = 10 // routes of a call, so that forwards in circles end
 	maxRinging  = 40 // clients that ring at the same time
 	resolveTime = 3 * time.Second
 )
 
-// The reasons for which a call is not forwarded.
+// The reasons why a call is not forwarded.
 const (
 	reasonForwardGone    = "forward_unknown"
 	reasonForwardLoop    = "forward_loop"
@@ -54,7 +54,7 @@ func (r *route) next(c Cause) *route {
 	return r.noAnswer
 }
 
-// phones returns the phones of this route and of all that may follow.
+// phones returns the phones of this route and of all routes that may follow.
 func (r *route) phones() (all []Phone) {
 	if r == nil {
 		return nil
@@ -85,8 +85,8 @@ type planner struct {
 	planned int
 }
 
-// plan returns the route of a call to a party. by is the account that pays if the party is outside.
-// before holds the keys of the parties that led here.
+// plan returns the route of a call to a party. by is the account that pays if the party is outside
+// the project. before holds the keys of the parties that were planned earlier on this path.
 func (p *planner) plan(ctx context.Context, to Party, by string, before []string) (*route, error) {
 	p.planned++
 	before = append(slices.Clone(before), to.key())
@@ -124,7 +124,8 @@ func secondsOf(f fabric.Forwarding) time.Duration {
 	return time.Duration(f.RingSeconds) * time.Second
 }
 
-// forwardingOf returns the forwarding of a subscriber. Calls of a disabled one are not forwarded.
+// forwardingOf returns the forwarding of a subscriber. Calls of a disabled subscriber are not
+// forwarded.
 func (p *planner) forwardingOf(ctx context.Context, id string) (f fabric.Forwarding, err error) {
 	s, err := p.calls.fabric.Subscribers.Find(ctx, p.project, id)
 	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {
@@ -133,8 +134,8 @@ func (p *planner) forwardingOf(ctx context.Context, id string) (f fabric.Forward
 	return s.Forwarding, err
 }
 
-// forward plans the route to an address or phone number, or returns nil if text is "". If calls cannot
-// be forwarded there, the route has no targets, and names the reason.
+// forward plans the route to an address or phone number, or returns nil if text is "". If calls
+// cannot be forwarded there, the route has no targets, and its refusal names the reason.
 func (p *planner) forward(ctx context.Context, text, by string, before []string) (*route, error) {
 	if text == "" {
 		return nil, nil
@@ -175,12 +176,12 @@ func (p *planner) find(ctx context.Context, text string) (to Party, reason strin
 	return to, reason, err
 }
 
-// addGroup adds the members of a ring group to a route, and returns the forwarding of the group. The
-// members' own forwards do not apply.
+// addGroup adds the members of a ring group to a route, and returns the forwarding of the group.
+// The members' own forwards do not apply.
 func (p *planner) addGroup(ctx context.Context, r *route, to Party) (f fabric.Forwarding, err error) {
 	t, err := p.calls.fabric.Resources.FindThing(ctx, p.project, to.GroupID)
 	if errors.Is(err, problem.NotFound) {
-		return f, nil // it was deleted since its address was found
+		return f, nil // the group was deleted after its address was found
 	}
 	if err != nil {
 		return f, err
@@ -210,7 +211,7 @@ func (p *planner) addGroup(ctx context.Context, r *route, to Party) (f fabric.Fo
 	return g.Forwarding, nil
 }
 
-// add adds a party to the targets of a route, unless it is one already.
+// add adds a party to the targets of a route, unless the party is already a target.
 func (p *planner) add(ctx context.Context, r *route, to Party) error {
 	if slices.ContainsFunc(r.targets, func(t target) bool { return t.party.key() == to.key() }) {
 		return nil
@@ -225,9 +226,9 @@ func (p *planner) add(ctx context.Context, r *route, to Party) error {
 	return err
 }
 
-// addOutside adds a phone number or gateway to the targets of a route. If the project's rules forbid
-// the call, it sets the route's refusal. All numbers of a route are called through the same gateway,
-// because the record of a call has one.
+// addOutside adds a phone number or gateway to the targets of a route. If the project's rules
+// forbid the call, it sets the route's refusal. All numbers of a route are called through the same
+// gateway, because the record of a call contains only one gateway.
 func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
 	g, reason, err := p.calls.gatewayFor(ctx, p.project, to)
 	if err != nil {
@@ -262,7 +263,7 @@ func (p *planner) addOutside(ctx context.Context, r *route, to Party) error {
 	return nil
 }
 
-// id returns the account to which calls count that the party forwards.
+// id returns the id of the account that pays for the calls that the party forwards.
 func (p Party) id() string {
 	if p.GroupID != "" {
 		return p.GroupID
@@ -270,7 +271,7 @@ func (p Party) id() string {
 	return p.owner()
 }
 
-// key identifies a party among those that a call may reach.
+// key identifies a party among the parties that a call may reach.
 func (p Party) key() string {
 	if p.AddressID != "" {
 		return p.AddressID

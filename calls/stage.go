@@ -6,12 +6,12 @@ import "time"
 const minShown = 2 * time.Second
 
 // minSwitch is the minimum time between two changes of what members see, regardless of their cause.
-// Each change sends an event to every member, and a member could otherwise cause many by muting its
-// camera again and again.
+// Each change sends an event to every member. Without a minimum, a member could cause many events
+// by repeatedly muting its camera.
 const minSwitch = 500 * time.Millisecond
 
-// A stage determines whose video the members of a room see. The member that is shown sees the
-// member that was shown before.
+// A stage determines whose video the members of a room see. The member on the stage sees the member
+// that was shown before.
 type stage struct {
 	speaker *leg // the person who speaks, or spoke last
 	shown   *leg // the leg whose video the others see
@@ -19,8 +19,8 @@ type stage struct {
 	since   time.Time
 	waiting *time.Timer // runs until the speaker may change
 
-	switched time.Time   // when what members see changed last
-	next     *time.Timer // runs until it may change again; nil if no change waits
+	switched time.Time   // when members last saw a change
+	next     *time.Timer // runs until the next change is allowed; nil if no change waits
 }
 
 // stop ends the timers.
@@ -32,15 +32,16 @@ func (s *stage) stop() {
 	}
 }
 
-// choose selects the member that all others see, and shows it to them. The member is the first of
-// these that exists:
+// choose selects the member that all others see, and shows that member to them. It selects the
+// first that exists of these:
 //
 //   - the screen that was shared last,
 //   - the member whose hand was raised first, if the room's settings say so,
 //   - the member who speaks, or spoke last,
 //   - the member who joined first.
 //
-// Members without video are never shown. Within minSwitch of the last change, choose waits.
+// Members without video are never shown. If the last change was less than minSwitch ago, choose
+// waits.
 func (r *room) choose() {
 	s := &r.stage
 	if r.ended || s.next != nil {
@@ -71,7 +72,8 @@ func (r *room) choose() {
 	r.showAll()
 }
 
-// showAll shows each person the leg that it should see, and notifies those who see another one now.
+// showAll shows each person the leg that it should see, and notifies the people who now see a
+// different leg.
 func (r *room) showAll() {
 	changed := make(map[*leg][]*leg) // viewers by what they see now
 	for _, viewer := range r.legs() {
@@ -147,8 +149,8 @@ func (r *room) preferred() *leg {
 	return r.other(nil)
 }
 
-// other returns the video of the first member that has any. It skips the member to which but
-// belongs.
+// other returns the video of the first member that has any. It skips the member that but belongs
+// to.
 func (r *room) other(but *leg) *leg {
 	for _, l := range r.legs() {
 		if source := r.sourceOf(l); source != nil && (but == nil || source.owner() != but.owner()) {

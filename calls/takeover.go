@@ -12,15 +12,15 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The media of a call passes through one node, and is lost with it. On their own, clients notice
-// that after 15 seconds at best. Nodes therefore watch each other and send clients [Lost] sooner. A
-// client then attaches to its leg with a new offer. The first node reached by it or by the other
-// side takes the call over, with the same ids and the same record.
+// The media of a call passes through one node, and is lost with it. Without help, clients notice
+// this after 15 seconds or more. Nodes therefore watch each other and send clients [Lost] sooner. A
+// client then attaches to its leg with a new offer. The first node that a client of either side
+// reaches takes the call over, with the same ids and the same record.
 
 // ErrTaken is returned for a change to a call that another node has taken over.
 var ErrTaken = errors.New("another node carries the call")
 
-// pingEvery is how often a node checks the nodes that carry its clients' calls.
+// pingEvery is how often a node pings the nodes that carry its clients' calls.
 const pingEvery = time.Second
 
 // tellFor limits how long the search for a client's lost calls may take.
@@ -51,7 +51,7 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 	}
 	err = c.store.TakeCall(ctx, r, c.node)
 	if errors.Is(err, ErrTaken) {
-		return nil // another node took the call over, and forward finds it
+		return nil // another node has taken the call over, and forward finds that node
 	}
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func (c *Calls) has(projectID string, ids ...string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return c.legs[legKey{projectID, id}] != nil })
 }
 
-// revive adds a call that was answered on a lost node, in a room or outside. Its clients have to
-// attach to it.
+// revive adds a call that was answered on a lost node, in a room or outside a room. The call's
+// clients have to attach to it.
 func (c *Calls) revive(r Record, in *room) *call {
 	k := &call{calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
 		echo: r.To.Address == EchoAddress, inRoom: in, state: InCall, record: r}
@@ -128,9 +128,9 @@ func (c *Calls) revive(r Record, in *room) *call {
 	return k
 }
 
-// newAbsentLeg returns a member's leg whose client has not reconnected yet. t represents the client's real
-// token, which is unknown until the client reconnects. Revocations of earlier tokens do not end the
-// leg.
+// newAbsentLeg returns a member's leg whose client has not reconnected yet. t stands for the
+// client's real token, which is unknown until the client reconnects. Revocations of earlier tokens
+// do not end the leg.
 func (k *call) newAbsentLeg(id string, t fabric.Token, p Party, c Controls) *leg {
 	t.ProjectID, t.IssuedAt = k.project, time.Now()
 	l := k.newLeg(id, Client{Token: t}, p)
@@ -148,7 +148,7 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 
-	told := make(map[string]bool) // by node
+	told := make(map[string]bool) // the lost nodes whose clients have been notified
 	for {
 		select {
 		case <-ctx.Done():
@@ -179,8 +179,8 @@ func (c *Calls) tellLost(to Socket, holder, project, leg string) {
 // maxLost is how many of a client's calls are checked when it reconnects, newest first.
 const maxLost = 20
 
-// findLost sends [Lost] to a client whose socket was reopened, once for each of its legs whose
-// node is lost.
+// findLost sends [Lost] to a client that reopened its socket, once for each of its legs on a lost
+// node.
 func (c *Calls) findLost(client Client) {
 	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
 	defer cancel()
@@ -204,8 +204,8 @@ func (c *Calls) findLost(client Client) {
 	}
 }
 
-// lacksMedia reports whether a leg has no media. lost is whether the leg's node was lost. Since
-// then, this node may have taken the call over because the other side reconnected.
+// lacksMedia reports whether a leg has no media. lost reports whether the leg's node was lost. In
+// the meantime, this node may have taken the call over because the other side reconnected.
 func (c *Calls) lacksMedia(client Client, leg string, lost bool) bool {
 	if l := c.legOf(client, leg); l != nil {
 		return l.at.Load().(Socket) == Socket{}

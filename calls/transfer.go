@@ -11,11 +11,11 @@ import (
 )
 
 // Each side of an answered call between two parties can transfer the call. A target then takes the
-// place of that side. The target is found as if that side had dialed it: the same rules and caps
+// place of that side. The target is found as if that side had dialed it. The same rules and caps
 // apply, and the account of that side pays. Until somebody answers, the two sides can still talk,
 // and the side that transfers the call may hang up. The call keeps its id and its record.
 
-// maxTransfers is how many transfers of a call may be tried.
+// maxTransfers is the maximum number of attempts to transfer a call.
 const maxTransfers = 10
 
 // The errors of transfers that cannot begin.
@@ -48,8 +48,8 @@ type refusedTransfer struct {
 
 func (r refusedTransfer) Error() string { return "the transfer was refused: " + r.cause.Text }
 
-// transferByClient transfers the call of a leg at the request of the leg's client. Once the transfer
-// has begun, events report its progress and its result.
+// transferByClient transfers the call of a leg at the request of the leg's client. Once the
+// transfer has begun, events report its progress and its result.
 func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, address string) error {
 	if len(address) > maxDialed || strings.ContainsFunc(address, isInvisible) {
 		return problem.BadParam("to", "to must have at most %d bytes and no control or invisible characters", maxDialed)
@@ -88,7 +88,8 @@ func (c *Calls) transferByClient(ctx context.Context, client Client, l *leg, add
 	return nil
 }
 
-// beginTransfer notes that a transfer is in progress. It returns an error if the call cannot be transferred.
+// beginTransfer notes that a transfer is in progress. It returns an error if the call cannot be
+// transferred.
 func (k *call) beginTransfer(by *leg) error {
 	people := k.people()
 	i := slices.Index(people, by)
@@ -100,8 +101,8 @@ func (k *call) beginTransfer(by *leg) error {
 	return nil
 }
 
-// planTransfer returns the party at an address, and the route to it unless it is a room. stays is the party
-// that would be connected with it.
+// planTransfer returns the party at an address, and the route to it unless it is a room. stays is
+// the party that would be connected with it.
 func (c *Calls) planTransfer(
 	ctx context.Context, client Client, stays Party, address string,
 ) (to Party, r *route, err error) {
@@ -220,8 +221,8 @@ func (k *call) failTransfer(c Cause) {
 	t.by.tell(Event{Kind: Transferring, State: Completed, Cause: c})
 }
 
-// replace makes room for a leg that is about to answer a transferred call: the side that transferred it
-// leaves. The other side becomes the caller.
+// replace makes room for a leg that is about to answer a transferred call: the side that
+// transferred it leaves. The other side becomes the caller.
 func (k *call) replace(l *leg) {
 	t := k.transfer
 	k.transfer = nil

@@ -46,8 +46,8 @@ func Fingerprint() string {
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum[:]), " ", ":")
 }
 
-// handshake establishes the keys (RFC 5764). The line does not compare the server's certificate with
-// the description.
+// handshake establishes the keys (RFC 5764). The line does not compare the server's certificate
+// with the fingerprint in the description.
 func (l *Line) handshake(ctx context.Context) error {
 	conn, err := dtls.ClientWithOptions(keyConn{l.conn, l}, l.conn.RemoteAddr(),
 		dtls.WithCertificates(certificate()), dtls.WithInsecureSkipVerify(true),

@@ -1,6 +1,6 @@
-// Package line is the client's side of a call's audio: one UDP socket, one check of its path and one
-// DTLS-SRTP handshake. It costs a fraction of a WebRTC stack, because it supports only what a server
-// with ICE-lite needs.
+// Package line is the client's side of a call's audio. A line is one UDP socket with one check of
+// its path and one DTLS-SRTP handshake. It costs a fraction of a WebRTC stack, because it supports
+// only what a server with ICE-lite needs.
 package line
 
 import (
@@ -25,8 +25,8 @@ const maxPacket = 2048
 // checkRepeat is how long a line waits before it repeats an unanswered check.
 const checkRepeat = 200 * time.Millisecond
 
-// password is the ICE password of all lines. It need not be secret: with it, a stranger can only
-// answer the server's checks. The handshake needs the line's key.
+// password is the ICE password of all lines. It need not be secret: a stranger who knows it can
+// only answer the server's checks. The handshake also needs the line's key.
 const password = "abcdefghijklmnopqrstuvwx"
 
 // A Line carries the audio of one call.
@@ -47,8 +47,8 @@ type Line struct {
 // section of Opus audio.
 func Description() string { return DescriptionFor(Fingerprint()) }
 
-// DescriptionFor is Description with the SHA-256 fingerprint of another certificate (RFC 8122,
-// section 5).
+// DescriptionFor is like Description, but with the SHA-256 fingerprint of another certificate (RFC
+// 8122, section 5).
 func DescriptionFor(fingerprint string) string {
 	return strings.Join([]string{
 		"v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0",
@@ -57,7 +57,7 @@ func DescriptionFor(fingerprint string) string {
 	}, "\r\n")
 }
 
-// The parts of the server's description that a line needs.
+// These expressions find the parts of the server's description that a line needs.
 var (
 	ufragOf     = regexp.MustCompile(`a=ice-ufrag:(\S+)`)
 	passwordOf  = regexp.MustCompile(`a=ice-pwd:(\S+)`)
@@ -65,7 +65,7 @@ var (
 )
 
 // Open connects to the first UDP candidate in the server's description. Until the line is closed,
-// hear is called with the payload of each packet from the server, and must not keep it.
+// it calls hear with the payload of each packet from the server. hear must not keep the payload.
 func Open(ctx context.Context, description string, hear func(payload []byte)) (*Line, error) {
 	at := candidateOf.FindStringSubmatch(description)
 	if at == nil {
@@ -141,7 +141,7 @@ func (l *Line) answer(b []byte) {
 	m := &stun.Message{Raw: b}
 	if m.Decode() == nil {
 		_, _ = l.conn.Write(stun.MustBuild(stun.BindingSuccess, stun.NewTransactionIDSetter(m.TransactionID),
-			stun.NewShortTermIntegrity(password), stun.Fingerprint).Raw) // the server checks again
+			stun.NewShortTermIntegrity(password), stun.Fingerprint).Raw) // the server repeats its check
 	}
 }
 
