@@ -35,13 +35,13 @@ func (s *Audit) SealAudit(ctx context.Context) error {
 			return err
 		}
 		if slices.ContainsFunc(heads, func(h audit.Head) bool { return !h.Bare() }) {
-			return t.sealEarlier(ctx, key, heads)
+			return t.ring().sealEarlier(ctx, key, heads)
 		}
-		ring, err := t.ringBindings(ctx)
+		ring, err := t.ring().ringBindings(ctx)
 		if err != nil || len(ring) > 0 {
 			return err
 		}
-		return t.begin(ctx, key, heads)
+		return t.ring().begin(ctx, key, heads)
 	})
 	if err != nil {
 		return fmt.Errorf("sealing the ends of audit lanes: %w", err)
@@ -56,7 +56,7 @@ func unsealed(key *audit.Key, heads []audit.Head) bool {
 }
 
 // sealEarlier seals the lanes of a trail from a version that wrote no codes for empty lanes.
-func (t tx) sealEarlier(ctx context.Context, key *audit.Key, heads []audit.Head) error {
+func (t ringTx) sealEarlier(ctx context.Context, key *audit.Key, heads []audit.Head) error {
 	for _, h := range heads {
 		_, err := t.Exec(ctx, `UPDATE audit_heads SET mac = $2 WHERE lane = $1`,
 			h.Lane, key.Mac(audit.EndOfLane, h.Lane, h.Seq, h.Hash))
@@ -68,7 +68,7 @@ func (t tx) sealEarlier(ctx context.Context, key *audit.Key, heads []audit.Head)
 }
 
 // begin writes the same beginning to all lanes.
-func (t tx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) error {
+func (t ringTx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) error {
 	beginning := rand.Text()
 	for _, h := range heads {
 		_, err := t.Exec(ctx, `UPDATE audit_heads
@@ -86,9 +86,9 @@ func (t tx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) error
 // trail.
 type ringBinding struct{ kid, bound string }
 
-func (t tx) ringBindings(ctx context.Context) ([]ringBinding, error) {
+func (t ringTx) ringBindings(ctx context.Context) ([]ringBinding, error) {
 	scan := func(row scanner) (k ringBinding, err error) { return k, row.Scan(&k.kid, &k.bound) }
-	return gather(ctx, t, "reading what the ring is bound to", scan, `SELECT kid, bound FROM ring ORDER BY kid`)
+	return gather(ctx, t.tx, "reading what the ring is bound to", scan, `SELECT kid, bound FROM ring ORDER BY kid`)
 }
 
 // binder returns a function that binds new keys to the beginning of the trail. If the ring has keys
@@ -110,7 +110,7 @@ func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, 
 		return nil, fmt.Errorf("reading the beginning of the audit trail: %w", err)
 	}
 
-	ring, err := t.ringBindings(ctx)
+	ring, err := t.ring().ringBindings(ctx)
 	if err != nil || unbound(key, ring, beginning) != "" {
 		return nothing, err
 	}
@@ -129,7 +129,7 @@ func unbound(key *audit.Key, ring []ringBinding, beginning string) string {
 
 // verifyRing returns a break for the first lane to whose beginning the key ring is not bound.
 func (s *Audit) verifyRing(ctx context.Context, key *audit.Key, heads []audit.Head) (broken, err error) {
-	ring, err := s.read().ringBindings(ctx)
+	ring, err := s.read().ring().ringBindings(ctx)
 	if err != nil {
 		return nil, err
 	}

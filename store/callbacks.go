@@ -50,7 +50,7 @@ var callbackTable = table[recordings.Delivery]{
 
 // queueCallback queues the status of a recording for its callback, if the callback receives this
 // status. It must be called in the transaction that sets the status.
-func (t tx) queueCallback(ctx context.Context, r recordings.Recording) error {
+func (t recordingTx) queueCallback(ctx context.Context, r recordings.Recording) error {
 	if !r.Callback.Wants(r.Status) {
 		return nil
 	}
@@ -76,7 +76,9 @@ func (t tx) queueCallback(ctx context.Context, r recordings.Recording) error {
 // receiveCallbacks ensures that the origin of a URL is a receiver in the project, and returns the
 // receiver's id. It also writes the row of an existing receiver, so that ForgetCallbacks does not
 // delete it.
-func (t tx) receiveCallbacks(ctx context.Context, projectID, address string, now time.Time) (id string, err error) {
+func (t recordingTx) receiveCallbacks(
+	ctx context.Context, projectID, address string, now time.Time,
+) (id string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "", fmt.Errorf("reading the URL of a callback: %w", err)
@@ -123,7 +125,7 @@ func (s *Callbacks) RedeliverCallback(
 // wakeReceiver ends the rest of the receiver for a URL. If the receiver was deleted, wakeReceiver
 // creates it again.
 func (s *Callbacks) wakeReceiver(ctx context.Context, t tx, projectID, address string, now time.Time) error {
-	receiver, err := t.receiveCallbacks(ctx, projectID, address, now)
+	receiver, err := t.recordings().receiveCallbacks(ctx, projectID, address, now)
 	if err != nil {
 		return err
 	}

@@ -187,12 +187,12 @@ func (s *Calls) TakeCall(ctx context.Context, r calls.Record, node string) error
 
 // queueRecorded queues the event of a completed recording, if it belongs to one of our calls or
 // room sessions.
-func (t tx) queueRecorded(ctx context.Context, rec recordings.Recording) error {
+func (t recordingTx) queueRecorded(ctx context.Context, rec recordings.Recording) error {
 	if rec.ConferenceSid != "" {
-		return queueRecordedOf(ctx, t, rec, roomTable, `project_id = $1 AND id = $2`, rec.ConferenceSid,
+		return queueRecordedOf(ctx, t.tx, rec, roomTable, `project_id = $1 AND id = $2`, rec.ConferenceSid,
 			calls.RoomSession.RecordingEvent)
 	}
-	return queueRecordedOf(ctx, t, rec, callTable, `project_id = $1 AND call_id = $2`, rec.CallSid,
+	return queueRecordedOf(ctx, t.tx, rec, callTable, `project_id = $1 AND call_id = $2`, rec.CallSid,
 		calls.Record.RecordingEvent)
 }
 

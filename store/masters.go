@@ -46,26 +46,26 @@ func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.
 	}
 
 	return s.changeOnce(ctx, e, func(t tx) error {
-		if err := t.countRing(ctx); err != nil {
+		if err := t.ring().countRing(ctx); err != nil {
 			return err
 		}
-		if err := t.putMasters(ctx, p); err != nil {
+		if err := t.ring().putMasters(ctx, p); err != nil {
 			return err
 		}
 
-		heads, err := t.lockLanes(ctx, from.Generation())
+		heads, err := t.ring().lockLanes(ctx, from.Generation())
 		if err != nil {
 			return err
 		}
-		if err := t.resealRing(ctx, p.Ring, heads, from, to); err != nil {
+		if err := t.ring().resealRing(ctx, p.Ring, heads, from, to); err != nil {
 			return err
 		}
 
-		if err := t.rewriteSpans(ctx, from, to); err != nil {
+		if err := t.ring().rewriteSpans(ctx, from, to); err != nil {
 			return err
 		}
 		for _, h := range heads {
-			if err := t.endSpan(ctx, h, from, to); err != nil {
+			if err := t.ring().endSpan(ctx, h, from, to); err != nil {
 				return err
 			}
 		}
@@ -76,7 +76,7 @@ func (s *Ring) ReplaceMaster(ctx context.Context, p keys.Replacement, to *audit.
 
 // lockLanes locks the lanes of the audit trail until the transaction ends, and returns their ends.
 // The error is errRingChanged if the lanes belong to another generation of master keys.
-func (t tx) lockLanes(ctx context.Context, generation int64) ([]audit.Head, error) {
+func (t ringTx) lockLanes(ctx context.Context, generation int64) ([]audit.Head, error) {
 	if _, err := t.Exec(ctx, `UPDATE audit_heads SET seq = seq`); err != nil {
 		return nil, fmt.Errorf("locking audit lanes: %w", err)
 	}
@@ -92,8 +92,8 @@ func (t tx) lockLanes(ctx context.Context, generation int64) ([]audit.Head, erro
 
 // putMasters replaces the records of master keys. The error is errRingChanged if another process
 // has replaced them.
-func (t tx) putMasters(ctx context.Context, p keys.Replacement) error {
-	known, err := masterTable.gather(ctx, t, `ORDER BY generation`)
+func (t ringTx) putMasters(ctx context.Context, p keys.Replacement) error {
+	known, err := masterTable.gather(ctx, t.tx, `ORDER BY generation`)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,9 @@ func (t tx) putMasters(ctx context.Context, p keys.Replacement) error {
 
 // resealRing stores the ring sealed with the new master key. Keys that were bound to the beginning
 // of the trail remain bound to it.
-func (t tx) resealRing(ctx context.Context, ring []keys.ResealedKey, heads []audit.Head, from, to *audit.Key) error {
+func (t ringTx) resealRing(
+	ctx context.Context, ring []keys.ResealedKey, heads []audit.Head, from, to *audit.Key,
+) error {
 	beginning := ""
 	if i := slices.IndexFunc(heads, audit.Head.Begun); i >= 0 {
 		beginning = heads[i].PrunedHash
@@ -146,8 +148,8 @@ func (t tx) resealRing(ctx context.Context, ring []keys.ResealedKey, heads []aud
 
 // rewriteSpans authenticates the records of earlier spans with the new key, if the old key
 // authenticated them.
-func (t tx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
-	spans, err := spanTable.gather(ctx, t, `ORDER BY lane, generation`)
+func (t ringTx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
+	spans, err := spanTable.gather(ctx, t.tx, `ORDER BY lane, generation`)
 	if err != nil {
 		return err
 	}
@@ -166,7 +168,7 @@ func (t tx) rewriteSpans(ctx context.Context, from, to *audit.Key) error {
 
 // endSpan ends the span of a lane that was written with the old key. The new key authenticates a
 // lane only if the old key authenticated it.
-func (t tx) endSpan(ctx context.Context, h audit.Head, from, to *audit.Key) error {
+func (t ringTx) endSpan(ctx context.Context, h audit.Head, from, to *audit.Key) error {
 	mac, pruned := h.Mac, h.PrunedMac
 	if from.Ends(h) {
 		mac = to.Mac(audit.EndOfLane, h.Lane, h.Seq, h.Hash)

@@ -97,7 +97,7 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 		if err := requireRow(res, err, "project"); err != nil {
 			return err
 		}
-		if err := t.noneHeld(ctx, r.ID); err != nil {
+		if err := t.recordings().noneHeld(ctx, r.ID); err != nil {
 			return err
 		}
 

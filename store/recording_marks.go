@@ -51,11 +51,11 @@ func (s *Recordings) MarkRecording(
 			at = r.Updated.Add(time.Microsecond) // must differ from the time of the last change
 		}
 		r.Updated = at
-		return r, t.writeMarks(ctx, r)
+		return r, t.recordings().writeMarks(ctx, r)
 	})
 }
 
-func (t tx) writeMarks(ctx context.Context, r recordings.Recording) error {
+func (t recordingTx) writeMarks(ctx context.Context, r recordings.Recording) error {
 	err := t.Later(ctx, `UPDATE recordings SET hold = $2, tags = $3, updated = $4 WHERE id = $1`,
 		r.ID, r.Hold, strings.Join(r.Tags, " "), micros(r.Updated))
 	if err != nil {
@@ -68,7 +68,7 @@ func (t tx) writeMarks(ctx context.Context, r recordings.Recording) error {
 }
 
 // addTags writes the rows by which a recording is found by its tags.
-func (t tx) addTags(ctx context.Context, r recordings.Recording) error {
+func (t recordingTx) addTags(ctx context.Context, r recordings.Recording) error {
 	for _, tag := range r.Tags {
 		err := t.Later(ctx, `INSERT INTO recording_tags (project, tag, recording_id) VALUES ($1, $2, $3)`,
 			r.ProjectID, tag, r.ID)
@@ -80,7 +80,7 @@ func (t tx) addTags(ctx context.Context, r recordings.Recording) error {
 }
 
 // noneHeld returns an error if any recording in a project is on hold.
-func (t tx) noneHeld(ctx context.Context, projectID string) error {
+func (t recordingTx) noneHeld(ctx context.Context, projectID string) error {
 	var n int64
 	err := t.Row(ctx, `SELECT COUNT(*) FROM recordings WHERE project_id = $1 AND hold <> '' AND deleted = 0`,
 		projectID).Scan(&n)

@@ -49,19 +49,19 @@ func (s *Recordings) addRecording(
 
 	err = s.change(ctx, audit.Of(action, r.ProjectID, "recording", r.ID), func(t tx) error {
 		r := r // do may run again
-		shared, err := t.lockTwin(ctx, a.Twin)
+		shared, err := t.recordings().lockTwin(ctx, a.Twin)
 		if err != nil {
 			return err
 		}
 		if shared {
 			r.MediaKey = a.Twin.MediaKey
 		}
-		kept, added, err = t.settleRecording(ctx, r, a)
+		kept, added, err = t.recordings().settleRecording(ctx, r, a)
 		if err != nil || !added {
 			t.event.Drop()
 			return err
 		}
-		if err := t.indexAdded(ctx, kept, r); err != nil {
+		if err := t.recordings().indexAdded(ctx, kept, r); err != nil {
 			return err
 		}
 
@@ -69,11 +69,11 @@ func (s *Recordings) addRecording(
 		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid, "source", string(kept.Source),
 			"status", string(kept.Status), "sid", fabric.HideSid(kept.Sid), "seconds", fmt.Sprint(kept.Seconds()))
 		if kept.ID != r.ID && kept.Status == recordings.Completed {
-			if err := t.queueRecorded(ctx, kept); err != nil {
+			if err := t.recordings().queueRecorded(ctx, kept); err != nil {
 				return err
 			}
 		}
-		if err := t.queueCallback(ctx, kept); err != nil {
+		if err := t.recordings().queueCallback(ctx, kept); err != nil {
 			return err
 		}
 
@@ -90,7 +90,7 @@ func (s *Recordings) addRecording(
 }
 
 // indexAdded writes the words of a recording that is new, or that an arrival has completed.
-func (t tx) indexAdded(ctx context.Context, kept, arrived recordings.Recording) error {
+func (t recordingTx) indexAdded(ctx context.Context, kept, arrived recordings.Recording) error {
 	if kept.ID != arrived.ID {
 		return t.replaceWords(ctx, kept)
 	}
@@ -99,7 +99,7 @@ func (t tx) indexAdded(ctx context.Context, kept, arrived recordings.Recording) 
 
 // settleRecording completes the waiting recording. If none is waiting, it inserts one. If the
 // identity is in use, it returns the recording with that identity.
-func (t tx) settleRecording(
+func (t recordingTx) settleRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
 	kept, err = t.completeRecording(ctx, r, a)
@@ -112,12 +112,14 @@ func (t tx) settleRecording(
 	} else if added, err = t.insertRecording(ctx, r, a.Identity); added || err != nil {
 		return r, added, err
 	}
-	kept, err = recordingTable.find(ctx, t, `project_id = $1 AND identity = $2 AND deleted = 0`,
+	kept, err = recordingTable.find(ctx, t.tx, `project_id = $1 AND identity = $2 AND deleted = 0`,
 		r.ProjectID, a.Identity)
 	return kept, false, conflictIfMissing(missing, err)
 }
 
-func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identity string) (added bool, err error) {
+func (t recordingTx) insertRecording(
+	ctx context.Context, r recordings.Recording, identity string,
+) (added bool, err error) {
 	_, values, err := recordingTable.insertion(&r)
 	if err != nil {
 		return false, err
@@ -135,7 +137,7 @@ func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identit
 // completeRecording completes the recording that is waiting for an arrival, or returns
 // problem.NotFound if there is none. Values from the sender replace the known ones. The row keeps
 // its id, so the key of the media is stored in media_key.
-func (t tx) completeRecording(
+func (t recordingTx) completeRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (recordings.Recording, error) {
 	g := a.Given
@@ -182,7 +184,7 @@ func (t tx) completeRecording(
 // lockWaiting locks the recordings that are waiting for an arrival, or returns problem.NotFound if
 // there are none. A concurrent change with the media of another leg waits for the lock. It then
 // sees which recordings are still waiting.
-func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arrival) error {
+func (t recordingTx) lockWaiting(ctx context.Context, projectID string, a recordings.Arrival) error {
 	var w where
 	w.waitsFor(projectID, a)
 	res, err := t.Exec(ctx, `UPDATE recordings SET waits = waits WHERE `+w.String(), w.args...)
@@ -227,7 +229,7 @@ func (s *Recordings) UpdateRecording(
 ) error {
 	e := audit.Of("recording.updated", r.ProjectID, "recording", r.ID).With("status", string(r.Status))
 	return s.change(ctx, e, func(t tx) error {
-		isNew, err := t.isNewCallback(ctx, r)
+		isNew, err := t.recordings().isNewCallback(ctx, r)
 		if err != nil {
 			return err
 		}
@@ -242,13 +244,13 @@ func (s *Recordings) UpdateRecording(
 		if !isNew {
 			return nil
 		}
-		return t.queueCallback(ctx, r)
+		return t.recordings().queueCallback(ctx, r)
 	})
 }
 
 // isNewCallback reports whether a recording in progress has a callback that was not notified of its
 // status yet.
-func (t tx) isNewCallback(ctx context.Context, r recordings.Recording) (bool, error) {
+func (t recordingTx) isNewCallback(ctx context.Context, r recordings.Recording) (bool, error) {
 	if r.Status != recordings.InProgress || !r.Callback.Wants(r.Status) {
 		return false, nil
 	}
@@ -287,7 +289,7 @@ func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) erro
 			return err
 		}
 		for _, r := range given {
-			if err := t.queueCallback(ctx, r); err != nil {
+			if err := t.recordings().queueCallback(ctx, r); err != nil {
 				return err
 			}
 		}

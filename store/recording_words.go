@@ -14,7 +14,7 @@ import (
 func wordsOf(m recordings.Metadata) string { return " " + strings.Join(append(m.Words(), ""), " ") }
 
 // addWords writes the index rows by which a recording is found by its words.
-func (t tx) addWords(ctx context.Context, projectID, id string, words []string) error {
+func (t recordingTx) addWords(ctx context.Context, projectID, id string, words []string) error {
 	if len(words) == 0 {
 		return nil
 	}
@@ -33,7 +33,7 @@ func (t tx) addWords(ctx context.Context, projectID, id string, words []string) 
 }
 
 // replaceWords replaces the words of a recording, which may already have some.
-func (t tx) replaceWords(ctx context.Context, r recordings.Recording) error {
+func (t recordingTx) replaceWords(ctx context.Context, r recordings.Recording) error {
 	err := t.Later(ctx, `UPDATE recordings SET words = $2 WHERE id = $1`, r.ID, wordsOf(r.Metadata))
 	if err != nil {
 		return fmt.Errorf("writing words: %w", err)
@@ -42,7 +42,7 @@ func (t tx) replaceWords(ctx context.Context, r recordings.Recording) error {
 }
 
 // indexWords replaces the index rows of a recording.
-func (t tx) indexWords(ctx context.Context, r recordings.Recording) error {
+func (t recordingTx) indexWords(ctx context.Context, r recordings.Recording) error {
 	if err := t.Later(ctx, `DELETE FROM recording_words WHERE recording_id = $1`, r.ID); err != nil {
 		return fmt.Errorf("removing words: %w", err)
 	}
@@ -74,7 +74,7 @@ func (s *Recordings) IndexRecordings(ctx context.Context) error {
 				if n == 0 { // another node was faster
 					continue
 				}
-				if err := t.indexWords(ctx, r); err != nil {
+				if err := t.recordings().indexWords(ctx, r); err != nil {
 					return err
 				}
 			}

@@ -18,6 +18,11 @@ type Recordings struct{ *core }
 
 var _ recordings.Store = (*Store)(nil)
 
+// A recordingTx writes recordings, and the messages about them, within a change.
+type recordingTx struct{ tx }
+
+func (t tx) recordings() recordingTx { return recordingTx{t} }
+
 var recordingTable = table[recordings.Recording]{
 	name:  "recordings",
 	thing: "recording",
@@ -143,7 +148,7 @@ func (s *Recordings) DeleteRecording(
 				RETURNING COALESCE(media_key, id), id`,
 			projectID, sid, micros(how.At), micros(how.Unchanged)).Scan(&key, &t.event.Target.ID)
 		if errors.Is(err, sql.ErrNoRows) {
-			return t.whyNotDeleted(ctx, projectID, sid)
+			return t.recordings().whyNotDeleted(ctx, projectID, sid)
 		}
 		return checkRow(err, "recording")
 	})
@@ -151,8 +156,8 @@ func (s *Recordings) DeleteRecording(
 }
 
 // whyNotDeleted returns the error for a recording that is on hold, has changed, or does not exist.
-func (t tx) whyNotDeleted(ctx context.Context, projectID, sid string) error {
-	r, err := recordingTable.find(ctx, t, `project_id = $1 AND sid = $2 AND deleted = 0`, projectID, sid)
+func (t recordingTx) whyNotDeleted(ctx context.Context, projectID, sid string) error {
+	r, err := recordingTable.find(ctx, t.tx, `project_id = $1 AND sid = $2 AND deleted = 0`, projectID, sid)
 	if err != nil {
 		return err
 	}
@@ -187,7 +192,7 @@ func (s *Recordings) FindTwin(ctx context.Context, r recordings.Recording) (twin
 
 // lockTwin reports whether a recording still has its media. If so, it prevents the deletion of the
 // media until the change is committed.
-func (t tx) lockTwin(ctx context.Context, twin recordings.Twin) (bool, error) {
+func (t recordingTx) lockTwin(ctx context.Context, twin recordings.Twin) (bool, error) {
 	if twin == (recordings.Twin{}) {
 		return false, nil
 	}

@@ -16,6 +16,11 @@ type Ring struct{ *core }
 
 var _ keys.Store = (*Store)(nil)
 
+// A ringTx writes the key ring, and what its keys seal or sign, within a change.
+type ringTx struct{ tx }
+
+func (t tx) ring() ringTx { return ringTx{t} }
+
 var ringTable = table[keys.Record]{
 	name:    "ring",
 	thing:   "ring key",
@@ -49,11 +54,11 @@ func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.R
 	// The secrets are sealed with the master key that the caller knows, so do not retry with a
 	// newer one.
 	err := s.changeOnce(ctx, e, func(t tx) error {
-		if err := t.countRing(ctx); err != nil { // first, since concurrent changes wait here for one another
+		if err := t.ring().countRing(ctx); err != nil { // first, since concurrent changes wait here for one another
 			return err
 		}
 		for _, m := range moves {
-			if err := t.moveRingKey(ctx, m); err != nil {
+			if err := t.ring().moveRingKey(ctx, m); err != nil {
 				return err
 			}
 		}
@@ -63,7 +68,7 @@ func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.R
 			return err
 		}
 		for _, r := range added {
-			if err := t.addRingKey(ctx, r, bind(r.Kid)); err != nil {
+			if err := t.ring().addRingKey(ctx, r, bind(r.Kid)); err != nil {
 				return err
 			}
 		}
@@ -75,7 +80,7 @@ func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.R
 	return err
 }
 
-func (t tx) countRing(ctx context.Context) error {
+func (t ringTx) countRing(ctx context.Context) error {
 	if err := t.Later(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'ring'`); err != nil {
 		return fmt.Errorf("incrementing version of ring: %w", err)
 	}
@@ -85,7 +90,7 @@ func (t tx) countRing(ctx context.Context) error {
 var errRingChanged = problem.New(problem.Conflict, "ring_changed",
 	"another node has just changed the key ring; retry")
 
-func (t tx) moveRingKey(ctx context.Context, m keys.Move) error {
+func (t ringTx) moveRingKey(ctx context.Context, m keys.Move) error {
 	to := m.To
 	res, err := t.Exec(ctx, `UPDATE ring SET state = $3, sealed = $4, activated = $5, retired = $6
 		WHERE kid = $1 AND state = $2`,
@@ -96,7 +101,7 @@ func (t tx) moveRingKey(ctx context.Context, m keys.Move) error {
 	return requireRowOr(errRingChanged, res, err, "ring key")
 }
 
-func (t tx) addRingKey(ctx context.Context, r keys.Record, bound string) error {
+func (t ringTx) addRingKey(ctx context.Context, r keys.Record, bound string) error {
 	_, err := t.Exec(ctx, `INSERT INTO ring (`+ringTable.columns+`, bound) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		r.Kid, r.Use, r.State, r.Sealed, micros(r.Created), micros(r.Activated), micros(r.Retired), bound)
 	if isUnique(err) {
@@ -111,7 +116,7 @@ func (t tx) addRingKey(ctx context.Context, r keys.Record, bound string) error {
 // SweepRing deletes the keys that were retired before the given time.
 func (s *Ring) SweepRing(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.Of("ring.swept", "", "ring", "").With("before", date(before)), func(t tx) error {
-		if err := t.countRing(ctx); err != nil {
+		if err := t.ring().countRing(ctx); err != nil {
 			return err
 		}
 		err := t.Later(ctx, `DELETE FROM ring WHERE state = 'retired' AND retired < $1`, micros(before))
