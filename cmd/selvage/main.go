@@ -19,7 +19,7 @@ import (
 var build, buildCommit, buildDate string
 
 func main() {
-	syscall.Umask(0o077) // only this user may read the files
+	syscall.Umask(0o077) // make new files readable by this user only
 
 	env := &cli.Env{
 		Program: os.Args[0], Getenv: os.Getenv, Environ: os.Environ(),

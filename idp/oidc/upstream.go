@@ -255,7 +255,7 @@ func (lo *logout) upstreamLogout(r *http.Request, ended []string, to string) str
 	state := rand.Text()
 	leave, err := lo.rp.LogoutURL(r.Context(), u, idToken, state)
 	if err == nil && leave != "" {
-		value, _ := json.Marshal(upstreamReturn{to}) // a string always encodes
+		value, _ := json.Marshal(upstreamReturn{to}) // encoding a string cannot fail
 		err = lo.Sessions.Put(r.Context(), upstreamReturnKey(state), value, lo.Lifetimes().Request)
 	}
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// A Copied describes a copy of the rows.
+// A Copied describes the result of a copy of the rows.
 type Copied struct {
 	Tables  []backup.Sum
-	Rows    int64 // in the copy
-	Changed int   // rows that were written or deleted
+	Rows    int64 // number of rows in the copy
+	Changed int   // number of rows that were written or deleted
 }
 
-// A Progress counts the rows that are done, of those expected.
+// A Progress counts the rows that were copied, out of an expected number.
 type Progress interface {
 	ExpectThings(rows int)
 	Steps(rows int)
 }
 
-// Copy makes the rows of the database to equal to those of from at the time of the call, and compares the two.
-// The source stays as it is. If a copy was interrupted, or the source has changed since, Copy writes only
-// what differs.
+// Copy makes the rows of the database to equal to the rows that the database from had at the time
+// of the call. Then it compares the two. It does not change from. If an earlier copy was
+// interrupted, or from has changed since that copy, Copy writes only the rows that differ.
 func Copy(ctx context.Context, from, to store.Config, p Progress) (c Copied, err error) {
 	from.ReadOnly, from.Patience, to.Patience = true, patience, patience
 	source, err := store.Open(ctx, from)

@@ -28,12 +28,12 @@ import (
 // A Backup holds the data to back up and the place to write it to.
 type Backup struct {
 	Rows     *store.Store
-	Media    blob.Store // nil if this node serves no recordings, and has no media
+	Media    blob.Store // nil if this node serves no recordings, and so has no media
 	Program  string     // the version of selvage
 	Key      backup.Key
 	To       []age.Recipient
 	Keep     int               // number of backups to keep in a directory; 0 keeps all
-	Progress func(done string) // may be nil
+	Progress func(done string) // called after each step; may be nil
 }
 
 // A Result describes a new backup.
@@ -102,7 +102,8 @@ func isDir(target string) bool {
 // lockFile is locked while a backup is written to a directory.
 const lockFile = "backup.lock"
 
-// lockDirectory makes this process the only one that writes to a directory of backups.
+// lockDirectory makes this process the only one that writes to a directory of backups, until unlock
+// is called.
 func lockDirectory(dir string) (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -152,15 +153,15 @@ func (b Backup) source(ctx context.Context, snapshot *store.Snapshot) (s backup.
 	return s, b.checkKey(ctx, snapshot, s.Tables)
 }
 
-// ErrKeyReplaced is the error for a backup that began while the master key was being replaced. A backup
-// marked with one master key whose rows need another could not be restored.
+// ErrKeyReplaced is the error for a backup that began while the master key was being replaced. The
+// backup would be marked with one master key while its rows need another. It could not be restored.
 var ErrKeyReplaced = errors.New("the master key was replaced just now: try again")
 
-// checkKey returns ErrKeyReplaced if the rows of the snapshot need another master key than the one with
-// which the backup is marked.
+// checkKey returns ErrKeyReplaced if the rows of the snapshot need a master key other than the one
+// in the header of the backup.
 func (b Backup) checkKey(ctx context.Context, snapshot *store.Snapshot, tables []database.Table) error {
 	if !slices.ContainsFunc(tables, func(t database.Table) bool { return t.Name == "master_keys" }) {
-		return nil // an older schema
+		return nil // an older schema, without this table
 	}
 	newest, err := snapshot.MasterKey(ctx)
 	if err == nil && newest != "" && newest != b.Key.MasterKey {

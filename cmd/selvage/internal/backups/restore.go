@@ -25,21 +25,21 @@ import (
 
 // A Restore restores a backup into an installation that has no data yet.
 type Restore struct {
-	Config     config.Config // where the rows and the media go, and the master key
+	Config     config.Config // says where the rows and the media go, and where the master key is
 	Archive    backup.Archive
 	Identities []age.Identity
 	Progress   func(done string)
 
-	AcceptBrokenAudit bool // restore the audit trail even if it has breaks
+	AcceptBrokenAudit bool // restore the audit trail even if it is broken
 
 	header   backup.Header
 	manifest backup.Manifest
 	ring     []keys.Record
 	masters  []keys.MasterRecord
 	master   []byte
-	keys     *keys.Ring   // of the archive
-	bucket   *blob.Bucket // for the media; nil if it is in a directory
-	placed   bool         // the media is in place
+	keys     *keys.Ring   // key ring of the archive
+	bucket   *blob.Bucket // bucket for the media; nil if the media goes to a directory
+	placed   bool         // whether the media is in place
 }
 
 // Run restores the backup. In this order, it
@@ -68,7 +68,7 @@ func (r *Restore) run(ctx context.Context) (err error) {
 		return err
 	}
 
-	// This is on the file system of the database, so that the file can be moved there.
+	// The directory is on the file system of the database, so that the new file can be moved there.
 	temp, err := os.MkdirTemp(filepath.Dir(r.databaseFile()), ".restoring-")
 	if err != nil {
 		return fmt.Errorf("creating a directory for the restore: %w", err)
@@ -106,8 +106,9 @@ func (r *Restore) run(ctx context.Context) (err error) {
 // patience limits how long a statement may run on a PostgreSQL server that is being filled.
 const patience = 10 * time.Minute
 
-// mediaTarget returns the directory to write the media to, or "" for an object store. It is the media
-// directory if that exists, since it may be a mount. discard removes what was written.
+// mediaTarget returns the directory to write the media to, or "" for an object store. If the media
+// directory exists, mediaTarget returns that directory, because it may be a mount. discard removes
+// what was written.
 func (r *Restore) mediaTarget() (dir string, discard func() error, err error) {
 	if r.Config.Media.Shared() {
 		return "", r.emptyBucket, nil
@@ -118,7 +119,7 @@ func (r *Restore) mediaTarget() (dir string, discard func() error, err error) {
 	}
 	dir += ".restoring"
 	discard = func() error { return os.RemoveAll(dir) }
-	return dir, discard, discard() // a restore that was killed may have left it
+	return dir, discard, discard() // removes what an interrupted restore may have left
 }
 
 // emptyBucket deletes what was written to an object store.
@@ -166,7 +167,7 @@ func syncDir(name string) error {
 func (r *Restore) databaseFile() string {
 	file := strings.TrimPrefix(string(r.Config.Database), "sqlite:")
 	if r.Config.Database.Shared() {
-		file = "selvage.db" // not used
+		file = "selvage.db" // the restore does not use this name
 	}
 	if filepath.IsAbs(file) {
 		return file
@@ -235,7 +236,7 @@ func (r *Restore) hasNoMedia(ctx context.Context) (empty bool, err error) {
 	return len(files) == 0, err
 }
 
-// check reads the whole archive without writing anything, and the master key.
+// check reads the whole archive and the master key. It writes nothing.
 func (r *Restore) check(ctx context.Context) (err error) {
 	if r.master, err = MasterKey(r.Config); err != nil {
 		return err

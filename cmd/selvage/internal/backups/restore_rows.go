@@ -60,7 +60,7 @@ func (r *Restore) load(ctx context.Context, rows store.Config, mediaDir string) 
 			}))
 		},
 	})
-	if err == nil { // again, since the file could have been replaced
+	if err == nil { // check again, because the file could have been replaced
 		err = CheckOrigin(r.header, r.manifest, r.master)
 	}
 	if err != nil {
@@ -98,7 +98,7 @@ func tablesOf(ctx context.Context, rows *store.Store) (map[string]database.Table
 	return named, err
 }
 
-// clearTables deletes all rows. The tables have rows if an earlier restore into the database
+// clearTables deletes all rows. The tables contain rows if an earlier restore into the database
 // failed.
 func clearTables(
 	ctx context.Context, f *store.Filler, tables map[string]database.Table, archived []backup.Table,
@@ -157,8 +157,9 @@ func sumsOf(ctx context.Context, s *store.Snapshot, progress func(table string))
 }
 
 // end updates the schema, verifies the audit trail, and ends all logins and tokens. Then it places
-// the media, and lets servers use the rows. It waits for the next second, because the times of
-// tokens have whole seconds: tokens issued after it returns are newer than those that it has ended.
+// the media, and lets servers use the rows. The times of tokens are in whole seconds. end therefore
+// waits for the next second, so that tokens issued after it returns are newer than the tokens it
+// has ended.
 func (r *Restore) end(ctx context.Context, rows store.Config, media string) (err error) {
 	masters, err := keys.FindMasters(ctx, archivedRing{masters: r.masters}, r.master)
 	if err != nil {

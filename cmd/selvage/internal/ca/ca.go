@@ -1,11 +1,10 @@
 // Package ca is the local certificate authority. It provides HTTPS from the first start, for
 // names that no public authority certifies.
 //
-// Its certificate is in ca.pem, which users install where it should be trusted, and its key
-// is in ca-key.pem. The certificate is limited to local names, private addresses and the
-// hosts it was made for, so a stolen key cannot impersonate any other host. The server's
-// certificates exist only in memory: they are issued at startup, and again before they
-// expire.
+// Its certificate is in ca.pem, which users install wherever it should be trusted. Its key is in
+// ca-key.pem. The certificate is limited to local names, private addresses and the hosts it was
+// made for, so a stolen key cannot impersonate any other host. The server's own certificates exist
+// only in memory. They are issued at startup and renewed before they expire.
 package ca
 
 import (
@@ -27,8 +26,8 @@ const (
 	KeyFile  = "ca-key.pem" // its key, 0600
 )
 
-// The certificates expire after these times. The server's is renewed in the last third of its
-// lifetime.
+// The certificates expire after these times. The server's certificate is renewed in the last third
+// of its lifetime.
 const (
 	lifetime     = 10 * 365 * 24 * time.Hour
 	leafLifetime = 90 * 24 * time.Hour
@@ -36,8 +35,8 @@ const (
 	clockSkew    = time.Hour
 )
 
-// Hosts are the names and addresses that every certificate has. They are listed one by one
-// because clients reject *.localhost.
+// Hosts are the names and addresses that every certificate contains. They are listed one by one
+// because clients reject the wildcard *.localhost.
 var Hosts = []string{"localhost", "puc.localhost", "fabric.localhost", "id.localhost", "127.0.0.1", "::1"}
 
 // Config sets where an authority is stored and which hosts it certifies.
@@ -87,7 +86,7 @@ func Open(c Config) (*Authority, error) {
 	return a, err
 }
 
-// check returns why the authority cannot be used, or nil.
+// check returns the reason why the authority cannot be used, or nil.
 func (a *Authority) check(file string) error {
 	switch public, ok := a.cert.PublicKey.(*ecdsa.PublicKey); {
 	case !ok || !public.Equal(&a.key.PublicKey):
@@ -119,8 +118,8 @@ func (a *Authority) Reload() error {
 	return nil
 }
 
-// TLS returns the configuration of a listener: TLS 1.2 or newer, with a certificate that
-// is renewed in time.
+// TLS returns the configuration of a listener: TLS 1.2 or newer, with a certificate that is renewed
+// before it expires.
 func (a *Authority) TLS() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -137,7 +136,8 @@ func (a *Authority) Ends() time.Time {
 	return leaf.Leaf.NotAfter
 }
 
-// certificate returns the server's certificate, and renews it if it is old.
+// certificate returns the server's certificate, and renews it first if it is in the last third of
+// its lifetime.
 func (a *Authority) certificate() (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

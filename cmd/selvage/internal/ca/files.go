@@ -53,8 +53,8 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	return key, err
 }
 
-// readCert returns the certificate in a directory, and creates it if there is none. Processes
-// that create one at the same time use the same key, so the certificate of either works.
+// readCert returns the certificate in a directory, and creates it if there is none. Processes that
+// create one at the same time use the same key, so each of their certificates works.
 func (a *Authority) readCert(dir string) (*x509.Certificate, error) {
 	if cert, err := Read(dir); !errors.Is(err, fs.ErrNotExist) {
 		return cert, err

@@ -38,10 +38,10 @@ type Sealer interface {
 
 // ACMEConfig sets which certificates to request, and from which authority.
 type ACMEConfig struct {
-	Hosts     []string // each gets a certificate of its own
+	Hosts     []string // each host gets its own certificate
 	Email     string   // for messages from the authority; may be ""
 	Directory string   // "" means Let's Encrypt
-	CA        string   // PEM file with the CA of the directory's own HTTPS; "" means the system's store
+	CA        string   // PEM file with the CA of the directory's HTTPS certificate; "" means the system's CAs
 	Store     Store
 	Sealer    Sealer
 	Log       *slog.Logger     // nil means slog.Default
@@ -58,7 +58,7 @@ type ACME struct {
 	again   chan struct{} // closed and replaced by Reload
 
 	mu    sync.RWMutex
-	ready map[string]bool // the hosts that have a certificate
+	ready map[string]bool // hosts that have a certificate
 }
 
 // OpenACME prepares to obtain certificates. The caller thereby accepts the directory's terms of
@@ -96,7 +96,8 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 	return a, nil
 }
 
-// transportOf returns a transport that trusts the CAs in a PEM file, or the system's if file is "".
+// transportOf returns a transport that trusts the CAs in a PEM file, or the system's CAs if file is
+// "".
 func transportOf(file string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if file == "" {
@@ -132,7 +133,8 @@ func (a *ACME) TLS() *tls.Config {
 	return c
 }
 
-// Ends returns the earliest expiry of a certificate. It is zero while a host has no certificate.
+// Ends returns the earliest expiry of a certificate. It returns the zero time if a host has no
+// certificate.
 func (a *ACME) Ends() (first time.Time) {
 	for _, host := range a.c.Hosts {
 		if !a.has(host) {
@@ -176,9 +178,9 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	return a.get(host)
 }
 
-// get returns the certificate of a host from the manager, which requests one if there is none. It
-// asks for ECDSA only, which all current clients support. Otherwise anyone could make the manager
-// request a second certificate, by posing as a client without ECDSA.
+// get returns the certificate of a host from the manager, which requests one if there is none. get
+// asks only for ECDSA certificates, which all current clients support. Otherwise anyone could make
+// the manager request a second certificate by posing as a client without ECDSA.
 func (a *ACME) get(host string) (*tls.Certificate, error) {
 	return a.manager.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},

@@ -35,7 +35,7 @@ func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 	}
 
 	sealed, err := c.rows.FindCertificate(ctx, name)
-	// Malformed means that the name is not valid text, so it is not one of ours.
+	// Malformed means that the name is not valid text, so the store cannot contain it.
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Malformed) {
 		return nil, autocert.ErrCacheMiss
 	}

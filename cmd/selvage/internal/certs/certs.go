@@ -1,8 +1,8 @@
-// Package certs provides the server's certificate from an outside authority: from files,
-// which another program renews, or by ACME, which this package speaks.
+// Package certs provides the server's certificate from an outside authority. The certificate comes
+// from files that another program renews, or from ACME, which this package implements.
 //
-// A certificate that cannot be used never replaces one that can. Certificates of the local
-// authority are in package ca.
+// An invalid certificate never replaces a valid one. Package ca issues the certificates of the
+// local authority.
 package certs
 
 import (
@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// check returns why a certificate cannot be used, or nil. what names the certificate in the error.
+// check returns the reason why a certificate cannot be used, or nil. what names the certificate in
+// the error.
 func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) error {
 	switch {
 	case now.Before(leaf.NotBefore):
@@ -48,8 +49,8 @@ func names(leaf *x509.Certificate) string {
 	return strings.Join(all, ", ")
 }
 
-// ending reports whether a certificate is in the last fifth of its lifetime, and so should already
-// have been renewed.
+// ending reports whether a certificate is in the last fifth of its lifetime. By then it should have
+// been renewed.
 func ending(leaf *x509.Certificate, now time.Time) bool {
 	return now.After(leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 5))
 }

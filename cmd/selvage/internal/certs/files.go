@@ -17,23 +17,24 @@ import (
 // FilesConfig names the files of a certificate.
 type FilesConfig struct {
 	Cert  string           // PEM: the server's certificate, then its intermediates
-	Key   string           // PEM: its private key, which others may not read
+	Key   string           // PEM: the private key, which no other user may be able to read
 	Hosts []string         // the names that it must cover
 	Log   *slog.Logger     // nil means slog.Default
 	Now   func() time.Time // nil means time.Now
 }
 
-// Files is a certificate and its key in two files. It is read again when they change.
+// Files is a certificate and its key in two files. The files are read again when they change.
 type Files struct {
 	c     FilesConfig
 	inUse atomic.Pointer[tls.Certificate]
 
 	mu     sync.Mutex
-	loaded stamp // of the files when last read, whether valid or not
+	loaded stamp // stamp of the files when they were last read, even if they were not valid
 }
 
-// OpenFiles reads the files. An expired certificate is served and logged, so that the server starts
-// and other listeners work; a valid one replaces it as soon as it is in the files.
+// OpenFiles reads the files. If the certificate has expired, OpenFiles serves it anyway and logs
+// that, so that the server starts and other listeners work. A valid certificate replaces it as soon
+// as it is in the files.
 func OpenFiles(c FilesConfig) (*Files, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -58,12 +59,12 @@ func (f *Files) TLS() *tls.Config {
 // Ends returns when the certificate expires.
 func (f *Files) Ends() time.Time { return f.inUse.Load().Leaf.NotAfter }
 
-// Reload reads the files now. If they are not valid, the current certificate stays in use. Without
-// one, an expired one is used.
+// Reload reads the files now. If they are not valid, the current certificate stays in use. If there
+// is no current certificate, Reload also accepts an expired one, and returns errExpired.
 func (f *Files) Reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.loaded = f.stamp() // taken before reading, so that a change in the meantime is noticed
+	f.loaded = f.stamp() // taken before reading, so that a change during the read is noticed
 	pair, err := f.read()
 	if err != nil && (pair == nil || f.inUse.Load() != nil) {
 		return err
@@ -72,9 +73,9 @@ func (f *Files) Reload() error {
 	return err
 }
 
-// read returns the certificate in the files, if others cannot read the key, the key belongs
-// to the certificate, and the certificate is valid for all hosts. It also returns an expired one,
-// with errExpired.
+// read returns the certificate in the files. Other users must not be able to read the key, the key
+// must belong to the certificate, and the certificate must cover all hosts. read also returns an
+// expired certificate, with errExpired.
 func (f *Files) read() (*tls.Certificate, error) {
 	chain, err := os.ReadFile(f.c.Cert)
 	if err != nil {
@@ -147,7 +148,7 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// lookEvery is how often Run checks the files for changes.
+// lookEvery is the interval at which Run checks the files for changes.
 const lookEvery = 5 * time.Second
 
 func (f *Files) lastLoaded() stamp {
@@ -174,7 +175,7 @@ func (f *Files) stamp() (s stamp) {
 	return s
 }
 
-// explain returns an error that explains how to fix files that are not a valid pair.
+// explain adds to err how to fix files that are not a valid pair.
 func (f *Files) explain(err error, chain, key []byte) error {
 	switch {
 	case !hasBlock(chain, "CERTIFICATE"):

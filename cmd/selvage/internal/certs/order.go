@@ -11,8 +11,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Times for requesting a certificate. An order takes a few minutes at most. The manager remembers a
-// failed order for a minute, and certificate authorities limit failures per hour.
+// These are the times for requesting a certificate. An order takes a few minutes at most. The
+// manager remembers a failed order for a minute, and certificate authorities limit failures per
+// hour.
 const (
 	orderTime   = 5 * time.Minute
 	claimTime   = orderTime + time.Minute
@@ -22,8 +23,8 @@ const (
 
 var pauses = []time.Duration{time.Minute + 5*time.Second, 10 * time.Minute, time.Hour}
 
-// Run obtains a certificate for each host, from the store or from the certificate authority, and
-// watches over renewals until ctx is done. The listeners must be open.
+// Run obtains a certificate for each host, from the store or from the certificate authority. Then
+// it monitors renewals until ctx is done. The listeners must be open.
 func (a *ACME) Run(ctx context.Context) {
 	var hosts sync.WaitGroup
 	for _, host := range a.c.Hosts {
@@ -127,8 +128,8 @@ func (a *ACME) stored(ctx context.Context, host string) bool {
 	return err == nil && check(pair.Leaf, "", a.c.Now(), []string{host}) == nil
 }
 
-// mind warns once a day that a certificate was not renewed, because the manager, which renews it,
-// does not report failures.
+// mind warns once a day if a certificate was not renewed. The manager renews certificates but does
+// not report failures.
 func (a *ACME) mind(ctx context.Context, host string) {
 	var warned time.Time
 	for wait(ctx, manageEvery, nil) {

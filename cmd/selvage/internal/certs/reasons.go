@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// reasons sends requests to a directory, and records from the responses why it could not validate a
-// host. The manager's own error says only that all challenges failed.
+// reasons sends requests to an ACME directory. If the directory could not validate a host, reasons
+// records why from the response. The manager's own error says only that all challenges failed.
 type reasons struct {
 	next http.RoundTripper
 
@@ -33,7 +33,7 @@ type authorization struct {
 	} `json:"challenges"`
 }
 
-// The limits bound how much of a response is read, and how long a reported reason may be.
+// These limits bound how much of a response is read, and how long a reported reason may be.
 const (
 	maxAnswer = 1 << 20
 	maxReason = 400

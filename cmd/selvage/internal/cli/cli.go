@@ -1,7 +1,8 @@
 // Package cli implements what all commands share: arguments and flags, output as a table, JSON or
 // ids, prompts, progress, exit statuses of errors, and the generated reference and manual pages.
 //
-// It does not know the nouns, such as project or client. Package command implements their commands.
+// It knows nothing about nouns such as project or client. Package command implements their
+// commands.
 package cli
 
 import (
@@ -18,7 +19,7 @@ import (
 type Env struct {
 	Program        string // the name by which it was called
 	Getenv         func(string) string
-	Environ        []string // the variables that Getenv knows, NAME=value
+	Environ        []string // the environment variables that Getenv looks up, as NAME=value
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Output         string // one of Formats

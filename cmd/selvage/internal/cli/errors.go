@@ -8,8 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The constants are the exit statuses of failed commands. An error can choose another one with a
-// method ExitStatus.
+// These are the exit statuses of failed commands. An error with a method ExitStatus sets its own.
 const (
 	exitFailed       = 1
 	exitUsage        = 2
@@ -64,7 +63,7 @@ func Explain(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// flagOf names the input of parameters whose flag is called differently.
+// flagOf maps parameters to the flag or argument that sets them, if its name differs.
 var flagOf = map[string]string{
 	"password":          "the password (typed, or from --password-stdin)",
 	"allowed_addresses": "--address",
@@ -79,7 +78,7 @@ var flagOf = map[string]string{
 	"outbound_prefixes": "--outbound-prefix",
 }
 
-// nameFlag returns the message of a problem with the flag in place of the parameter.
+// nameFlag returns the message of a problem, naming the flag instead of the parameter.
 func nameFlag(p *problem.Error) string {
 	if p.Param == "" {
 		return p.Message
@@ -95,7 +94,7 @@ func nameFlag(p *problem.Error) string {
 	return flag + ": " + p.Message
 }
 
-// hint returns what to try after a problem, or "".
+// hint returns advice on how to resolve a problem, or "".
 func hint(p *problem.Error) string {
 	switch {
 	case p.Param == "allowed_addresses":

@@ -39,7 +39,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		suggest.MeantOr(name, names, fmt.Sprintf("`%s --help` lists the flags", cmd.CommandPath())))
 }
 
-// Need returns a usage error for each of the flags that is missing.
+// Need returns a usage error that names the missing flags, or nil if all are set.
 func Need(cmd *cobra.Command, flags ...string) error {
 	var errs []error
 	for _, name := range flags {
@@ -95,21 +95,21 @@ func Span(cmd *cobra.Command, flag string) time.Duration {
 	return cmd.Flags().Lookup(flag).Value.(*span.Span).Length
 }
 
-// Set copies the value of a flag that is set to a field.
+// Set copies the value of a flag to a field, if the flag is set.
 func Set[T ~string](cmd *cobra.Command, flag string, to *T) {
 	if v := Text(cmd, flag); v != nil {
 		*to = T(*v)
 	}
 }
 
-// SetBool copies the value of a boolean flag that is set to a field.
+// SetBool copies the value of a boolean flag to a field, if the flag is set.
 func SetBool(cmd *cobra.Command, flag string, to *bool) {
 	if v := Bool(cmd, flag); v != nil {
 		*to = *v
 	}
 }
 
-// SetTexts copies the values of a repeatable flag that is set to a field.
+// SetTexts copies the values of a repeatable flag to a field, if the flag is set.
 func SetTexts(cmd *cobra.Command, flag string, to *[]string) {
 	if v := Texts(cmd, flag); v != nil {
 		*to = *v

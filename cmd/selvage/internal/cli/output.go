@@ -15,7 +15,7 @@ import (
 // A View describes how the items of a noun are printed.
 type View[T any] struct {
 	ID     func(T) string
-	Secret func(T) string // shown only once; "" unless the item was just created; may be nil
+	Secret func(T) string // secret that is shown only once; "" unless the item was just created; may be nil
 	JSON   func(T) any
 	Facts  []Fact[T]
 }
@@ -24,8 +24,8 @@ type View[T any] struct {
 type Fact[T any] struct {
 	Name   string
 	Value  func(T) string
-	Detail bool // left out of lists
-	Minor  bool // the first to be hidden in a list wider than the terminal
+	Detail bool // whether lists omit the column
+	Minor  bool // whether the column is hidden first if a list is wider than the terminal
 }
 
 // List prints items in the format of --output.
@@ -93,7 +93,7 @@ func Show[T any](e *Env, v View[T], item T) error {
 	return nil
 }
 
-// PrintIDs prints the id of each item on a line of its own.
+// PrintIDs prints the id of each item on its own line.
 func PrintIDs[T any](e *Env, id func(T) string, items ...T) error {
 	for _, it := range items {
 		if _, err := fmt.Fprintln(e.Stdout, id(it)); err != nil {
@@ -103,7 +103,7 @@ func PrintIDs[T any](e *Env, id func(T) string, items ...T) error {
 	return nil
 }
 
-// PrintJSON prints a value: indented on a terminal, on one line elsewhere.
+// PrintJSON prints a value: indented on a terminal, otherwise on one line.
 func (e *Env) PrintJSON(v any) error {
 	enc := json.NewEncoder(e.Stdout)
 	enc.SetEscapeHTML(false)
@@ -124,7 +124,7 @@ func Sanitize(s string) string {
 	}, s)
 }
 
-// Parameters of SGR (ECMA-48, section 8.3.117) that Color takes.
+// These are the SGR parameters (ECMA-48, section 8.3.117) that Color accepts.
 const (
 	Bold   = "1"
 	Dim    = "2"
@@ -133,11 +133,11 @@ const (
 	Yellow = "33"
 )
 
-// Faint returns s dimmed, on terminals that show it.
+// Faint returns s dimmed, on terminals that can show it.
 func (e *Env) Faint(s string) string { return e.Color(Dim, s) }
 
 // Color returns s in the style of an SGR parameter. It returns s unchanged if stdout is not a
-// terminal, or the environment asks for no colors.
+// terminal or the environment disables colors.
 func (e *Env) Color(sgr, s string) string {
 	plain := !console.IsTerminal(e.Stdout) || e.Getenv("NO_COLOR") != "" || e.Getenv("TERM") == "dumb"
 	if plain || strings.TrimSpace(s) == "" {

@@ -11,15 +11,15 @@ import (
 
 // A Progress shows the progress of a long command on one line of the terminal, which it overwrites.
 // It prints nothing if stderr is not a terminal. It also prints nothing if stdout is a terminal,
-// because the command then prints each thing as it is done.
+// because the command prints each item there as it completes.
 type Progress struct {
-	w              io.Writer // nil if silent
+	w              io.Writer // nil if nothing is printed
 	what           string    // name of one counted thing, such as "file"
 	started, shown time.Time
 	done           int
-	things         int   // how many are expected; 0 if unknown
+	things         int   // number of things expected; 0 if unknown
 	bytes, of      int64 // bytes read, and expected in total; 0 if bytes are not counted
-	skipped        int64 // how many of bytes were skipped, and so took no time
+	skipped        int64 // number of skipped bytes, which took no time
 	now            func() time.Time
 }
 
@@ -36,7 +36,8 @@ func (e *Env) NewProgress(thing string) *Progress {
 	return p
 }
 
-// NewProgressLine is like NewProgress, for a command that prints nothing until it is done.
+// NewProgressLine is like NewProgress, but for a command that prints nothing until it ends. It also
+// prints if stdout is a terminal.
 func (e *Env) NewProgressLine(thing string) *Progress {
 	p := e.NewProgress(thing)
 	if console.IsTerminal(e.Stderr) {

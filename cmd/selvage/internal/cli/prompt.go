@@ -23,7 +23,7 @@ func (e *Env) Confirm(cmd *cobra.Command, what, name string) error {
 	return e.Ask(cmd, what, "Type its name to continue: ", name)
 }
 
-// Ask is like Confirm, with its own prompt and a word to type that need not be a name.
+// Ask is like Confirm, but with its own prompt and its own word to type.
 func (e *Env) Ask(cmd *cobra.Command, what, prompt, word string) error {
 	if yes, _ := cmd.Flags().GetBool("yes"); yes || !console.IsTerminal(e.Stdin) {
 		return nil
@@ -39,7 +39,7 @@ func (e *Env) Ask(cmd *cobra.Command, what, prompt, word string) error {
 	return nil
 }
 
-// ReadSecret reads the first line of stdin. what names the secret in errors.
+// ReadSecret reads the first line of stdin. Errors use what as the name of the secret.
 func (e *Env) ReadSecret(what string) (string, error) {
 	raw, err := io.ReadAll(io.LimitReader(e.Stdin, maxSecret+1))
 	if err != nil {
@@ -56,8 +56,8 @@ func (e *Env) ReadSecret(what string) (string, error) {
 	return line, nil
 }
 
-// ReadPassword returns the password to set, or nil for none. With --password-stdin it reads the
-// first line of stdin. Otherwise, if prompt is set, it asks a user at a terminal.
+// ReadPassword returns the password to set, or nil if there is none. With --password-stdin it reads
+// the first line of stdin. Otherwise, if prompt is set, it asks a user at a terminal.
 func (e *Env) ReadPassword(cmd *cobra.Command, prompt bool) (*string, error) {
 	if fromStdin, _ := cmd.Flags().GetBool("password-stdin"); fromStdin {
 		secret, err := e.ReadSecret("password")

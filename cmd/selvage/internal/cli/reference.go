@@ -35,8 +35,8 @@ terminals: piped output is plain and complete. ` + "`NO_COLOR`" + ` turns colors
 <!-- generated: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `
 
-// Reference returns docs/cli.md: every command and its flags. It leaves out the flags of
-// configuration, which docs/configuration.md describes.
+// Reference returns docs/cli.md: every command with its flags. It omits the configuration flags,
+// which docs/configuration.md describes.
 func Reference(root *cobra.Command, configuration *pflag.FlagSet) string {
 	mergeFlags(root)
 	var b strings.Builder
@@ -60,7 +60,7 @@ func Reference(root *cobra.Command, configuration *pflag.FlagSet) string {
 }
 
 // WriteManual writes the manual pages of a version to a directory, one file per command. The pages
-// are dated by the build, so that the same release always has the same bytes.
+// carry the date of the build, so that builds of the same release write the same bytes.
 func WriteManual(root *cobra.Command, dir, version string, day time.Time) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing manual pages: %w", err)
@@ -76,8 +76,8 @@ func WriteManual(root *cobra.Command, dir, version string, day time.Time) error 
 	return nil
 }
 
-// mergeFlags adds the flags of the root to all commands below it, so that their usage shows them.
-// cobra itself does so only for the command that runs.
+// mergeFlags adds the flags of the root to all commands below it, so that their usage shows the
+// flags. cobra itself merges flags only for the command that runs.
 func mergeFlags(cmd *cobra.Command) {
 	cmd.LocalFlags()
 	for _, sub := range cmd.Commands() {
@@ -99,9 +99,9 @@ func leaves(cmd *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// writeCommand writes the usage of cmd, its description and its flags. It omits the flags in
-// referenceHead and those of the configuration. It only names flags that an earlier command of the
-// same noun already described. written lists those commands, and writeCommand adds cmd to it.
+// writeCommand writes the usage, description and flags of cmd. It omits the flags in referenceHead
+// and the configuration flags. Flags that an earlier command of the same noun has described are
+// only named. written lists the earlier commands, and writeCommand adds cmd to it.
 func writeCommand(b *strings.Builder, cmd *cobra.Command, configuration *pflag.FlagSet, written *[]described) {
 	usage := strings.TrimSuffix(cmd.UseLine(), " [flags]")
 	var flags []string
@@ -160,8 +160,7 @@ func (d described) sameAs(flags []string) string {
 	return "as for `" + d.command + "`: " + strings.Join(common, ", ")
 }
 
-// describeFlag returns the name of a flag and the type of its value, as code, followed by its
-// meaning.
+// describeFlag returns the name and value type of a flag, as code, followed by its description.
 func describeFlag(f *pflag.Flag) string {
 	kind, meaning := pflag.UnquoteUsage(f)
 	name := "--" + f.Name

@@ -9,8 +9,9 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 )
 
-// table prints rows no wider than the terminal. The first row is the header. If columns do not fit,
-// table hides those in minor first, and names the hidden ones to a user at a terminal.
+// table prints rows that are no wider than the terminal. The first row is the header. If the
+// columns do not fit, table hides the columns in minor first. On a terminal, it prints the names of
+// the hidden columns.
 func (e *Env) table(rows [][]string, minor []string) error {
 	if len(rows) == 1 {
 		_, err := fmt.Fprintln(e.Stderr, "none")
@@ -43,13 +44,13 @@ func (e *Env) table(rows [][]string, minor []string) error {
 	return nil
 }
 
-// shortest is the width below which no cell is cut. Times are never cut. The first column is not
-// either, because it holds ids that users copy.
+// shortest is the width below which cells are not cut. Times are never cut. The first column is
+// never cut either, because it holds ids that users copy.
 const shortest = 10
 
-// fit makes a table no wider than limit, if limit is not 0, and returns the widths of its
-// columns. Empty columns are dropped and long cells are cut. If that is not enough, columns are
-// hidden: the last of minor first, then the last of all.
+// fit makes a table no wider than limit, if limit is not 0, and returns the widths of its columns.
+// It drops empty columns and cuts long cells. If that is not enough, it hides columns: first those
+// in minor, starting with the last, then the others, also starting with the last.
 func fit(rows [][]string, minor []string, limit int) (fitted [][]string, widths []int, hidden []string) {
 	if limit == 0 {
 		return rows, columnWidths(rows), nil
@@ -78,7 +79,8 @@ func fit(rows [][]string, minor []string, limit int) (fitted [][]string, widths 
 	}
 }
 
-// narrow shrinks the columns that may be cut, always the widest of them, until all columns fit.
+// narrow shrinks the columns that may be cut until all columns fit. It always shrinks the widest
+// one.
 func narrow(widths []int, rows [][]string, limit int) {
 	whole := make([]bool, len(widths))
 	for j := range whole {

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// The limits bound the difference between the clocks of a node and its database. Nodes that differ
-// by more consider each other's tokens expired or not yet issued.
+// These limits bound the difference between the clocks of a node and its database. Nodes whose
+// clocks differ by more consider each other's tokens expired or not yet issued.
 const (
 	Tolerated = time.Minute
-	refused   = 5 * time.Minute // no server starts beyond this
+	refused   = 5 * time.Minute // a server with a larger difference does not start
 )
 
 // A Source returns the time of a database's clock.

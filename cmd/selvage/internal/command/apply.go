@@ -86,8 +86,7 @@ func (c *commands) apply(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// applyText parses a file and plans the steps. If dry is set it only prints them, otherwise it
-// takes them.
+// applyText parses a file, plans the steps and takes them. If dry is set, it only prints them.
 func (c *commands) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
 	ctx := cmd.Context()
 	d := declared.New(declared.Config{Fabric: a.Fabric, IDP: a.IDP, Store: a.Store, Suggest: suggest.Meant})
@@ -132,7 +131,7 @@ func (c *commands) confirmRemovals(cmd *cobra.Command, steps []declared.Step) er
 	return c.Ask(cmd, what, `Type "remove" to continue: `, "remove")
 }
 
-// takeSteps makes the changes and reports each as it is done.
+// takeSteps takes the steps and reports each one afterwards.
 func takeSteps(ctx context.Context, cmd *cobra.Command, d *declared.Declarer, steps []declared.Step,
 	out *applyReport) error {
 	if path, _ := cmd.Flags().GetString("secrets"); path != "" {
@@ -178,7 +177,7 @@ func checkSecrets(f *os.File, path string) error {
 	if err != nil {
 		return err
 	}
-	named, _ := os.Lstat(path) // nil if it was removed since
+	named, _ := os.Lstat(path) // nil if the file was removed after it was opened
 	if named == nil || !os.SameFile(info, named) || !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)
 	}

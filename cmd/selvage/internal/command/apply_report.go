@@ -14,13 +14,13 @@ import (
 type applyReport struct {
 	c       *commands
 	dry     bool
-	total   int // steps planned
-	done    int // steps added
+	total   int // number of steps planned
+	done    int // number of steps reported
 	counts  map[declared.Action]int
 	secrets *os.File // file to write secrets to; nil prints them
-	project string   // of the last printed step
+	project string   // project of the last printed step
 	changes []appliedStep
-	err     error // of the first write that failed
+	err     error // first error from writing the report
 }
 
 // An appliedStep is a step in JSON.
@@ -66,7 +66,7 @@ func (r *applyReport) saveSecret(s declared.Done) error {
 	return r.secrets.Sync()
 }
 
-// Each action is shown with its own sign and color.
+// Each action has its own sign and color.
 var (
 	actionSigns  = map[declared.Action]string{declared.Create: "+", declared.Update: "~", declared.Delete: "-"}
 	actionColors = map[declared.Action]string{
@@ -74,12 +74,12 @@ var (
 	}
 )
 
-// add prints a step: one that was taken or, in a dry run, one that would be.
+// add prints a step that was taken or, in a dry run, a step that would be taken.
 func (r *applyReport) add(s declared.Done) {
 	r.counts[s.Action]++
 	r.done++
 	if r.secrets != nil {
-		s.Secret = "" // it is in the file
+		s.Secret = "" // the file contains the secret
 	}
 	switch r.c.Output {
 	case "json":

@@ -75,7 +75,7 @@ var eventView = cli.View[audit.Event]{
 	},
 }
 
-// auditCommands are the commands for the audit trail.
+// auditCommands builds the commands for the audit trail.
 type auditCommands struct{ *commands }
 
 func (c auditCommands) command() *cobra.Command {
@@ -174,7 +174,7 @@ func (c auditCommands) listAudit(ctx context.Context, a *app, cmd *cobra.Command
 		limit = 1 << 30
 	}
 
-	ends, err := a.Store.AuditHeads(ctx) // before the events, so that --follow misses none
+	ends, err := a.Store.AuditHeads(ctx) // read before the events, so that --follow misses none
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (c auditCommands) listAudit(ctx context.Context, a *app, cmd *cobra.Command
 	return cli.List(c.Env, eventView, events)
 }
 
-// lastEvents returns the newest events, the oldest of them first.
+// lastEvents returns the newest events, oldest first.
 func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events []audit.Event, err error) {
 	q := page.Query{}
 	for {
@@ -206,7 +206,7 @@ func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events 
 	}
 }
 
-// pollInterval is the time between two reads of --follow.
+// pollInterval is the time between two reads with --follow.
 const pollInterval = 500 * time.Millisecond
 
 // followAudit prints events up to ends, and then everything after ends until ctx is done.
@@ -246,8 +246,8 @@ func (c auditCommands) followAudit(ctx context.Context, a *app, f audit.Filter, 
 	}
 }
 
-// readAfter returns events after those in seen, in the order in which they happened, and adds
-// them to seen.
+// readAfter returns the events after the sequence numbers in seen, in the order in which they
+// happened. It updates seen.
 func readAfter(ctx context.Context, a *app, seen map[int]int64) ([]audit.Event, error) {
 	var fresh []audit.Event
 	for lane, seq := range seen {

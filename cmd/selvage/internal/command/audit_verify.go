@@ -40,16 +40,16 @@ func (c auditCommands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Comma
 	return nil
 }
 
-// checkEnd checks that the event at text, an end that an earlier verify printed, is unchanged. If
-// the event was changed, it returns the reason as broken.
+// checkEnd checks that an event is unchanged. text is the end of a lane that an earlier verify
+// printed. If the event was changed, broken says how.
 func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
 	want, err := parseEnd(text)
 	if err != nil {
 		return nil, err
 	}
 
-	// The event may have been pruned since. The head of the lane proves the last pruned event
-	// and, with it, all before it.
+	// The event may have been pruned in the meantime. The head of the lane proves the last pruned
+	// event and all events before it.
 	heads, err := a.Store.AuditHeads(ctx)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func parseEnd(text string) (auditEnd, error) {
 	return auditEnd{Lane: lane, Seq: seq, Hash: parts[2]}, nil
 }
 
-// An auditSum is the combined result of verifying all lanes, as it is printed in JSON.
+// An auditSum is the combined result of verifying all lanes, in the form that JSON output has.
 type auditSum struct {
 	Whole  bool       `json:"whole"`
 	Events int64      `json:"events"`
@@ -145,7 +145,7 @@ func (c auditCommands) printReport(r store.AuditReport) error {
 	return err
 }
 
-// formatUTC formats a time in UTC, and no time as "-".
+// formatUTC formats a time in UTC. It formats nil as "-".
 func formatUTC(t cli.Time) string {
 	if t == nil {
 		return "-"

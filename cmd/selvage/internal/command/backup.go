@@ -139,7 +139,7 @@ func masterKeyOf(conf config.Config) string {
 	return conf.MasterFile()
 }
 
-// recipients returns the recipients of the flag or of the configuration.
+// recipients returns the recipients that the flag or the configuration names.
 func (c backupCommands) recipients(cmd *cobra.Command, conf config.Config) ([]age.Recipient, error) {
 	texts, _ := cmd.Flags().GetStringSlice("recipient")
 	if len(texts) == 0 {
@@ -244,8 +244,8 @@ func (c backupCommands) verify(cmd *cobra.Command, args []string) error {
 	return cli.Show(c.Env, backupView, reportOf(a, h, m))
 }
 
-// checkOrigin returns an error if the backup was not made with the master key. Without a master key,
-// it prints that this was not checked.
+// checkOrigin returns an error if the backup was not made with the master key. If there is no
+// master key, it prints that this was not checked.
 func (c backupCommands) checkOrigin(cmd *cobra.Command, h backup.Header, m backup.Manifest) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 type localCA struct {
 	*ca.Authority
 	file   string
-	places []truststore.Place // the stores that can trust it
+	places []truststore.Place // trust stores on this machine
 }
 
 var caView = cli.View[localCA]{
@@ -101,7 +101,7 @@ var placeView = cli.View[truststore.Place]{
 	},
 }
 
-// caCommands are the commands for the local certificate authority.
+// caCommands builds the commands for the local certificate authority.
 type caCommands struct{ *commands }
 
 func (c caCommands) command() *cobra.Command {
@@ -147,7 +147,7 @@ func (c caCommands) uninstallCA(cmd *cobra.Command, _ []string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return c.changeTrust(cmd, cert, (*truststore.Stores).Remove) // without a certificate, it finds the name
+	return c.changeTrust(cmd, cert, (*truststore.Stores).Remove) // Remove finds the authority by its name
 }
 
 // withCA returns a runner for a command that needs the authority of the data directory. It creates
@@ -179,7 +179,7 @@ func (c caCommands) calledBySudo() bool {
 	return os.Geteuid() == 0 && id != "" && id != "0"
 }
 
-// openTrust opens the stores of --store. cert may be nil.
+// openTrust opens the trust stores that --store names. cert may be nil.
 func (c caCommands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*truststore.Stores, error) {
 	conf := truststore.Config{Cert: cert, Name: ca.Name(), Getenv: c.Getenv}
 	if cert != nil {
@@ -198,7 +198,7 @@ func (c caCommands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*trus
 	return truststore.Open(conf)
 }
 
-// changeTrust changes the stores and prints their state afterwards. It returns an error if a store
+// changeTrust changes the trust stores and then prints their state. It returns an error if a store
 // could not be changed.
 func (c caCommands) changeTrust(cmd *cobra.Command, cert *x509.Certificate,
 	change func(*truststore.Stores, context.Context) []truststore.Place) error {
@@ -210,7 +210,7 @@ func (c caCommands) changeTrust(cmd *cobra.Command, cert *x509.Certificate,
 	return errors.Join(cli.List(c.Env, placeView, places), c.storeErrors(cmd, places))
 }
 
-// storeErrors returns the errors of the stores, with advice on how to resolve them.
+// storeErrors returns the errors of the trust stores, with advice on how to resolve them.
 func (c caCommands) storeErrors(cmd *cobra.Command, places []truststore.Place) error {
 	var errs []error
 	for _, p := range places {

@@ -37,7 +37,7 @@ var callView = cli.View[calls.Record]{
 	},
 }
 
-// formatParty returns the address of a party, or its name if it has none.
+// formatParty returns the address of a party, or the party's name if it has no address.
 func formatParty(p calls.Party) string {
 	if p.Address == "" {
 		return p.Name

@@ -15,7 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A client is an OAuth client as it is printed. secret is set if it was just created.
+// A client is an OAuth client in the form that is printed. secret is set if the client was just
+// created.
 type client struct {
 	idp.Client
 	secret string
@@ -169,7 +170,7 @@ func pkce(c client) string {
 	return "required"
 }
 
-// clientCommands are the commands for OAuth clients and the logouts sent to them.
+// clientCommands builds the commands for OAuth clients and for the logouts sent to them.
 type clientCommands struct{ *commands }
 
 func (c clientCommands) command() *cobra.Command {
@@ -240,7 +241,7 @@ func (c clientCommands) createClient(
 	}
 	if given {
 		withLogo, err := a.IDP.Clients.SetLogo(ctx, created.ID, picture)
-		if err != nil { // create no client if its logo cannot be stored
+		if err != nil { // if the logo cannot be stored, the client is not created
 			return client{}, errors.Join(err, a.IDP.Clients.Delete(ctx, created.ID))
 		}
 		created = withLogo

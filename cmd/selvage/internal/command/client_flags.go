@@ -29,7 +29,7 @@ func addClientFlags(cmd *cobra.Command) {
 	f.SortFlags = false
 }
 
-// setClient copies the flags that are set to a client.
+// setClient copies the flags that are set to the fields of a client.
 func setClient(cmd *cobra.Command, c *idp.Client) error {
 	setPages(cmd, c)
 	setLogout(cmd, c)
@@ -38,7 +38,7 @@ func setClient(cmd *cobra.Command, c *idp.Client) error {
 	return setRequests(cmd, c)
 }
 
-// addPageFlags adds the flags for the facts about a client that the sign-in pages show.
+// addPageFlags adds the flags for what the sign-in pages show about a client.
 func addPageFlags(f *pflag.FlagSet) {
 	f.String("name", "", "`name` shown to people who sign in")
 	f.String("brand-color", "", "`color` of buttons on sign-in pages, such as #2f4b9b; \"\" uses the project's")
@@ -54,7 +54,7 @@ func setPages(cmd *cobra.Command, c *idp.Client) {
 	cli.Set(cmd, "policy-uri", &c.PolicyURI)
 }
 
-// addLogoutFlags adds the flags for the URIs to which a login and a logout redirect.
+// addLogoutFlags adds the flags for the redirect URIs of logins and logouts.
 func addLogoutFlags(f *pflag.FlagSet) {
 	f.StringArray("redirect-uri", nil, "allowed redirect `uri` after login; repeatable")
 	f.StringArray("post-logout-redirect-uri", nil, "allowed redirect `uri` after logout; repeatable")
@@ -107,7 +107,7 @@ func setRequests(cmd *cobra.Command, c *idp.Client) error {
 	return errors.Join(setKeys(cmd, c), setPKCE(cmd, c))
 }
 
-// addSecurityFlags adds the flags of how a client protects its authorization requests and
+// addSecurityFlags adds the flags that control how a client protects its authorization requests and
 // responses.
 func addSecurityFlags(f *pflag.FlagSet) {
 	f.Bool("require-pushed-authorization-requests", false,
@@ -145,7 +145,7 @@ func setSecurity(cmd *cobra.Command, c *idp.Client) {
 	cli.Set(cmd, "tls-client-auth-san-email", &c.CertificateSubject.Email)
 }
 
-// addTokenFlags adds the flags of a client's tokens and of the subjects in them.
+// addTokenFlags adds the flags for a client's tokens and for the subjects in them.
 func addTokenFlags(f *pflag.FlagSet) {
 	f.String("access-token", "", "`kind` of access tokens: fabric or jwt (default by type)")
 	f.String("id-token-alg", "", "`algorithm` that signs ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
@@ -183,7 +183,7 @@ func setPKCE(cmd *cobra.Command, c *idp.Client) error {
 	return nil
 }
 
-// shortGrants returns the names of grants in flags and tables. JSON has their names in metadata.
+// shortGrants returns the names that flags and tables use for grants. JSON uses their full names.
 func shortGrants(grants []string) []string {
 	short := slices.Clone(grants)
 	for i, g := range short {
@@ -194,8 +194,8 @@ func shortGrants(grants []string) []string {
 	return short
 }
 
-// flagLogo returns the logo in the file named by --logo, and whether the flag is given. An empty
-// flag removes the logo. flagLogo returns an error if the file is not a picture.
+// flagLogo returns the logo in the file named by --logo. given reports whether the flag is set. An
+// empty flag removes the logo. flagLogo returns an error if the file is not a picture.
 func flagLogo(cmd *cobra.Command) (l brand.Logo, given bool, err error) {
 	name := cli.Text(cmd, "logo")
 	if name == nil || *name == "" {
@@ -253,7 +253,7 @@ func readKeys(file string) (json.RawMessage, error) {
 	return set.Bytes(), nil
 }
 
-// formatKeys returns the URI of a client's keys, or their number if they are stored.
+// formatKeys returns the URI of a client's keys, or the number of keys if they are stored.
 func formatKeys(c client) string {
 	if c.JWKSURI != "" {
 		return c.JWKSURI

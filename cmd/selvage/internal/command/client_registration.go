@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/span"
 )
 
-// A registrationToken is an initial access token as it is printed. secret is set if it was just
-// created.
+// A registrationToken is an initial access token in the form that is printed. secret is set if the
+// token was just created.
 type registrationToken struct {
 	fabric.RegistrationToken
 	secret string

@@ -1,5 +1,5 @@
-// Package command holds the commands of selvage. There is one file per noun, with its commands and
-// how its items are printed. Package cli implements arguments and output.
+// Package command holds the commands of selvage. Each noun has a file with its commands and the way
+// its items are printed. Package cli implements arguments and output.
 //
 // A command reads the configuration, opens the services with package server, and calls them.
 package command
@@ -32,11 +32,11 @@ type commands struct {
 	build Build
 }
 
-// Run runs the command line args, which do not include the program's name. Apart from e it uses no
-// state of the process.
+// Run runs the command line args, which do not include the program's name. Apart from e, it uses no
+// process state.
 func Run(ctx context.Context, e *cli.Env, b Build, args []string) error {
 	root := Root(e, b)
-	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell asks
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) { // a shell requests completions
 		completeFlags(root)
 	}
 	root.SetArgs(args)
@@ -96,7 +96,7 @@ func localUser() string {
 	return strconv.Itoa(os.Getuid())
 }
 
-// An app is the services, with methods that find the items that a command's arguments name.
+// An app holds the services, and has methods that find the items that a command's arguments name.
 type app struct{ *server.App }
 
 // An action is the function of a command, which uses the services.
@@ -139,7 +139,7 @@ func (c *commands) loadConfig(flags *pflag.FlagSet) (config.Config, config.Origi
 	return conf, from, nil
 }
 
-// open opens the services of a configuration, calls do, and closes them.
+// open opens the services with a configuration, calls do, and closes the services.
 func (c *commands) open(ctx context.Context, conf config.Config, o server.Options, do func(a *app) error) error {
 	o.Log = c.warnings()
 	a, err := server.Open(ctx, conf, config.LocateRunning(conf), o)
@@ -168,7 +168,7 @@ func checkRows(c config.Config) error {
 		"or start with `selvage serve` or `selvage project create`", c.Data)
 }
 
-// warnings returns the log of a command, which prints only warnings and errors.
+// warnings returns a logger for commands, which prints only warnings and errors.
 func (c *commands) warnings() *slog.Logger {
 	return console.NewLogger(c.Stderr, "text", slog.LevelWarn)
 }

@@ -32,7 +32,7 @@ func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	cmd, _, err := root.Find([]string{"completion"})
 	if err != nil {
-		return // it was added a line above
+		return // the line above has added this command
 	}
 	cmd.Short = "Print completions for a shell"
 	cmd.Args, cmd.RunE = cli.KnownCommand, cli.Help

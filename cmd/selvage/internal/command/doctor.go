@@ -63,7 +63,7 @@ func count(findings []doctor.Finding, v doctor.Verdict) (n int) {
 }
 
 // printFindings prints findings in the format of --output. With -o id, it prints the names of the
-// checks that did not pass.
+// checks that failed or found a problem.
 func (c *commands) printFindings(findings []doctor.Finding) error {
 	switch c.Output {
 	case "json":
@@ -98,15 +98,15 @@ var verdictColors = map[doctor.Verdict]string{
 	doctor.Fine: cli.Green, doctor.Warned: cli.Yellow, doctor.Broken: cli.Red, doctor.Skipped: cli.Dim,
 }
 
-// formatFindings formats findings as
+// formatFindings formats findings in this form:
 //
 //	Group
 //	  ok       name      what was found
 //	  warning  name      what was found
 //	           → what to do
 //
-// and wraps the lines at the width of the terminal. If stdout is not a terminal, lines are not
-// wrapped.
+// It wraps the lines at the width of the terminal. If stdout is not a terminal, it does not wrap
+// them.
 func (c *commands) formatFindings(findings []doctor.Finding) string {
 	const status = len(doctor.Skipped) // the width of the longest verdict
 	names := 0
@@ -131,7 +131,7 @@ func (c *commands) formatFindings(findings []doctor.Finding) string {
 	return b.String()
 }
 
-// formatRemedy writes a remedy, indented to column. The first line follows an arrow.
+// formatRemedy writes a remedy after an arrow, indented to column.
 func (c *commands) formatRemedy(b *strings.Builder, remedy string, column int) {
 	if remedy == "" {
 		return

@@ -66,7 +66,7 @@ func (c *commands) export(ctx context.Context, a *app, cmd *cobra.Command, args 
 	return nil
 }
 
-// exportedProjects returns the project of --project, or all.
+// exportedProjects returns the project that --project names, or all projects.
 func exportedProjects(ctx context.Context, a *app, cmd *cobra.Command) ([]fabric.Project, error) {
 	if !cmd.Flags().Changed("project") {
 		return page.Every(ctx, a.Fabric.Projects.List)
@@ -75,8 +75,8 @@ func exportedProjects(ctx context.Context, a *app, cmd *cobra.Command) ([]fabric
 	return []fabric.Project{p}, err
 }
 
-// writePrivate creates a file that only its owner can read. The file appears once it is complete. An
-// existing file is an error.
+// writePrivate creates a file that only its owner can read. The file appears when it is complete.
+// If the file exists already, writePrivate returns an error.
 func writePrivate(name string, write func(io.Writer) error) (err error) {
 	if _, err := os.Lstat(name); err == nil {
 		return fmt.Errorf("%s exists; name another file, or remove it", name)

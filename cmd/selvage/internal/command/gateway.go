@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// field returns a fact about one of the resource's own members.
+// field returns a fact about a member of the resource.
 func field(title, name string, detail bool) cli.Fact[resource] {
 	return cli.Fact[resource]{Name: title, Detail: detail, Value: func(r resource) string {
 		var many []string
@@ -81,7 +81,7 @@ func addGatewayFlags(cmd *cobra.Command) {
 	f.Int("max-calls", 0, "most calls through the gateway at a time (default 100)")
 }
 
-// gatewayFlags maps flags to the members that they set.
+// gatewayFlags maps flags to the members of the resource that they set.
 var gatewayFlags = map[string]string{
 	"name": "name", "uri": "uri", "transport": "transport", "username": "username", "register": "register",
 	"caller-id": "caller_id", "prefix": "prefixes", "allow-from": "ip_auth", "codec": "codecs",
@@ -115,7 +115,7 @@ func (c *commands) gatewayMembers(cmd *cobra.Command) (map[string]json.RawMessag
 		if err != nil {
 			return nil, err
 		}
-		sent["password"], _ = json.Marshal(password) // a string always encodes
+		sent["password"], _ = json.Marshal(password) // encoding a string cannot fail
 	}
 	return sent, nil
 }

@@ -48,7 +48,8 @@ func (c *commands) importFiles(ctx context.Context, a *app, cmd *cobra.Command, 
 	}()
 
 	dry, _ := cmd.Flags().GetBool("dry-run")
-	// Retention rules need no media, which a node without the recordings service does not have.
+	// Importing retention rules needs no media store, and a node without the recordings service has
+	// none.
 	rules := recordings.New(recordings.Config{Store: a.Store})
 	run := &importRun{commands: c, counts: make(map[transfer.Status]int),
 		to: &transfer.Importer{Fabric: a.Fabric, IDP: a.IDP, Recordings: rules, Dry: dry}}
@@ -191,7 +192,7 @@ func (r *importRun) print(o transfer.Outcome) error {
 	return err
 }
 
-// printUnmapped prints what has no place in selvage.
+// printUnmapped prints which parts of a file have no counterpart in selvage.
 func (r *importRun) printUnmapped(m transfer.Unmapped) error {
 	switch r.Output {
 	case "json":

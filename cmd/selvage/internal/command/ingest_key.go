@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// An ingestKey is an ingest key as it is printed. secret and url are set if it was just created.
+// An ingestKey is an ingest key in the form that is printed. secret and url are set if it was just
+// created.
 type ingestKey struct {
 	fabric.IngestKey
 	secret, url string

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// An apiKey is an API key as it is printed. secret is set if it was just created.
+// An apiKey is an API key in the form that is printed. secret is set if the key was just created.
 type apiKey struct {
 	fabric.APIKey
 	secret string
@@ -72,7 +72,7 @@ var keyView = cli.View[apiKey]{
 	},
 }
 
-// formatExpiry formats when something expires, or expired.
+// formatExpiry formats the time at which something expires or has expired.
 func formatExpiry(at time.Time) string {
 	if !at.IsZero() && !time.Now().Before(at) {
 		return cli.FormatTime(at) + " (expired)"

@@ -75,8 +75,8 @@ func (c *commands) masterKeyCommand() *cobra.Command {
 	return cli.Noun("master-key", "The key that encrypts the key ring and all secrets", ls, prepare, rotate)
 }
 
-// listMasters prints the master keys. Before the first rotation, the store has no record of the one in
-// use.
+// listMasters prints the master keys. Before the first rotation, the store has no record of the
+// current one.
 func (c *commands) listMasters(ctx context.Context, a *app) error {
 	records, err := a.Store.MasterKeys(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *commands) rotateMaster(ctx context.Context, a *app, cmd *cobra.Command,
 	return c.listMasters(ctx, a)
 }
 
-// nextMaster returns the next master key. With SQLite it creates a missing one.
+// nextMaster returns the next master key. With SQLite, it creates the key if it is missing.
 func nextMaster(conf config.Config) ([]byte, error) {
 	if conf.MasterKeyNext != "" {
 		return keys.ParseMaster(string(conf.MasterKeyNext))

@@ -17,10 +17,10 @@ import (
 type schema struct {
 	database       string
 	current, known int64
-	previous       string // the copy of the database made before the last migration
+	previous       string // the copy of the database from before the last migration
 }
 
-// state describes what the next start will do.
+// state describes what the next start of a server will do with the schema.
 func (s schema) state() string {
 	switch {
 	case s.current == 0:

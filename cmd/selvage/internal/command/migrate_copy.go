@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// copyView prints the contents of a copy.
+// copyView prints the result of a copy.
 var copyView = cli.View[backups.Copied]{
 	ID: func(r backups.Copied) string { return strconv.FormatInt(r.Rows, 10) },
 	JSON: func(r backups.Copied) any {

@@ -12,11 +12,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A noun builds the commands that most nouns have. T is an item as it is printed.
+// A noun builds the commands that most nouns have. T is the type of the items that are printed.
 type noun[T any] struct {
 	*commands
 	view  cli.View[T]
-	media bool // the commands use the media of recordings
+	media bool // whether the commands use the media of recordings
 
 	// find returns the item that an argument names.
 	find func(ctx context.Context, a *app, cmd *cobra.Command, id string) (T, error)
@@ -55,7 +55,7 @@ func (n noun[T]) projectCommand(use, short string, flags []string,
 		})
 }
 
-// listCommand returns a command that prints all items.
+// listCommand returns a command that prints all items selected by its flags.
 func (n noun[T]) listCommand(use, short string) *cobra.Command {
 	return cli.Command(use, short, n.run(
 		func(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -116,7 +116,7 @@ func addProject(cmds ...*cobra.Command) {
 	}
 }
 
-// project returns the project of --project. Without the flag, it returns the only project.
+// project returns the project that --project names. Without the flag, it returns the only project.
 func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, error) {
 	if id, _ := cmd.Flags().GetString("project"); id != "" {
 		p, err := a.Fabric.Projects.Find(ctx, id)
@@ -139,8 +139,8 @@ func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, 
 	return some.Items[0], nil
 }
 
-// among finds an item in the project of --project. Without the flag it searches all projects,
-// because ids are unique.
+// among finds an item in the project that --project names. Without the flag it searches all
+// projects, because ids are unique.
 func among[T any](ctx context.Context, a *app, cmd *cobra.Command,
 	find func(projectID string) (T, error)) (item T, err error) {
 	if cmd.Flags().Changed("project") {
@@ -165,7 +165,7 @@ func among[T any](ctx context.Context, a *app, cmd *cobra.Command,
 	return item, err
 }
 
-// A finder finds an item of a project by its id.
+// A finder finds an item in a project by its id.
 type finder[T any] func(ctx context.Context, projectID, id string) (T, error)
 
 // inAnyProject returns the find function of a noun whose items belong to projects; see among.

@@ -65,7 +65,7 @@ func createNumber(ctx context.Context, a *app, cmd *cobra.Command, args []string
 	if err != nil {
 		return n, err
 	}
-	if to := cli.Text(cmd, "to"); to != nil { // before the number exists
+	if to := cli.Text(cmd, "to"); to != nil { // check the target before the number is created
 		if _, err := a.Fabric.Resources.FindThing(ctx, p.ID, *to); err != nil {
 			return n, noTarget(*to, err)
 		}
@@ -87,7 +87,7 @@ func updateNumber(ctx context.Context, a *app, cmd *cobra.Command, n fabric.Phon
 	return a.Fabric.PhoneNumbers.Find(ctx, n.ProjectID, n.ID)
 }
 
-// noTarget explains the error for a resource that does not exist.
+// noTarget explains the error if the resource a number should point to does not exist.
 func noTarget(id string, err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return cli.NotFoundf("--to: no resource or subscriber %s in the project", id)

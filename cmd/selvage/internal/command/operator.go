@@ -61,7 +61,7 @@ var operatorView = cli.View[operator.Operator]{
 	},
 }
 
-// formatRoles formats roles in the form that --role takes.
+// formatRoles formats roles in the form that --role accepts.
 func formatRoles(o operator.Operator) string {
 	var all []string
 	for _, m := range o.Roles {
@@ -74,7 +74,7 @@ func formatRoles(o operator.Operator) string {
 	return strings.Join(all, ", ")
 }
 
-// operatorCommands are the commands for operators and their invitations.
+// operatorCommands builds the commands for operators and their invitations.
 type operatorCommands struct{ *commands }
 
 func (c operatorCommands) command() *cobra.Command {
@@ -111,7 +111,7 @@ func (c operatorCommands) command() *cobra.Command {
 	return cmd
 }
 
-// addOperatorFlags adds the flags to the commands that set fields of an operator.
+// addOperatorFlags adds flags to the commands that set fields of an operator.
 func addOperatorFlags(create, update, setup, reset *cobra.Command) {
 	for _, cmd := range []*cobra.Command{create, update} {
 		cmd.Flags().String("name", "", "`name` of the operator")
@@ -191,7 +191,7 @@ func (c operatorCommands) resetPassword(ctx context.Context, a *app, cmd *cobra.
 	}
 
 	if _, err := a.Operators.Find(ctx, args[0]); err != nil {
-		return err // before anything is typed
+		return err // fail before the user types a password
 	}
 	password, err := c.ReadPassword(cmd, true)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A setupLink is a link to become an operator or to set an operator's password.
+// A setupLink is a link for becoming an operator or for setting an operator's password.
 type setupLink struct {
 	operator.Link
 	url string

@@ -126,7 +126,7 @@ var clientRegistrationText = map[fabric.ClientRegistration]string{
 	fabric.ClientsOpen:    "open: any client can register itself",
 }
 
-// orNoLimit formats a limit, of which 0 means none.
+// orNoLimit formats a limit. 0 means no limit.
 func orNoLimit(n int64, unit string) string {
 	if n == 0 {
 		return "no limit"
@@ -185,8 +185,8 @@ func addProjectFlags(cmd *cobra.Command) {
 		"\"\" for none")
 }
 
-// createProject creates a project, and the data directory if needed. Servers without a demo begin
-// this way.
+// createProject creates a project, and the data directory if needed. It is the first command on a
+// server without a demo.
 func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {

@@ -41,7 +41,7 @@ var recordingView = cli.View[recordings.Recording]{
 			Bytes         int64             `json:"bytes"`
 			SHA256        string            `json:"sha256"`
 			Repairs       []string          `json:"repairs,omitempty"`
-			Levels        *levels.Facts     `json:"levels"` // null if they could not be measured
+			Levels        *levels.Facts     `json:"levels"` // null if the levels could not be measured
 			Tags          []string          `json:"tags,omitempty"`
 			Hold          string            `json:"hold,omitempty"`
 			StartTime     cli.Time          `json:"start_time,omitempty"`
@@ -194,7 +194,7 @@ var findRecording = inAnyProject(func(a *app) finder[recordings.Recording] {
 	}
 })
 
-// recordingCommands are the commands for recordings.
+// recordingCommands builds the commands for recordings.
 type recordingCommands struct{ *commands }
 
 func (c recordingCommands) command() *cobra.Command {
@@ -274,7 +274,7 @@ func listRecordings(ctx context.Context, a *app, cmd *cobra.Command) ([]recordin
 	})
 }
 
-// flagRecordingFilter returns the filter that the flags select.
+// flagRecordingFilter returns the filter that the flags describe.
 func flagRecordingFilter(cmd *cobra.Command) (filter recordings.Filter, err error) {
 	cli.Set(cmd, "call", &filter.CallBegins)
 	cli.Set(cmd, "party", &filter.Party)

@@ -42,7 +42,7 @@ var callbackView = cli.View[recordings.Delivery]{
 	},
 }
 
-// callbackCommands are the commands for the status callbacks of recordings.
+// callbackCommands returns the commands for the status callbacks of recordings.
 func (c recordingCommands) callbackCommands() []*cobra.Command {
 	callbacks := cli.Command("callbacks", "List the status callbacks of a project, the newest first",
 		c.withMedia(c.listCallbacks))

@@ -71,7 +71,8 @@ func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *c
 	return err
 }
 
-// noteDownload writes a download to the recording's list of accesses, before any byte is written.
+// noteDownload adds a download to the recording's list of accesses. It is called before any byte is
+// written.
 func noteDownload(ctx context.Context, a *app, r recordings.Recording) error {
 	by := audit.From(ctx).Actor
 	a.Recordings.NoteAccess(ctx, recordings.Access{RecordingID: r.ID, Actor: string(by.Kind) + ":" + by.ID,
@@ -99,7 +100,8 @@ Links work for projects whose media is signed: see selvage project update --medi
 	return link
 }
 
-// linkRecording prints a link. If the media is public, it is the plain URL.
+// linkRecording prints a link to the media of a recording. If the media is public, the link is the
+// plain URL.
 func (c recordingCommands) linkRecording(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	r, err := findRecording(ctx, a, cmd, args[0])
 	if err != nil {
@@ -131,8 +133,8 @@ func (c recordingCommands) linkRecording(ctx context.Context, a *app, cmd *cobra
 	return c.printLink(laml.WithLink(url, signed), signed.Expires)
 }
 
-// flagFormat returns the format of --format. It returns an error if the recording's media does not
-// have that format.
+// flagFormat returns the format that --format names. It returns an error if the recording's media
+// does not exist in this format.
 func flagFormat(cmd *cobra.Command, r recordings.Recording) (recordings.Format, error) {
 	name, _ := cmd.Flags().GetString("format")
 	format := recordings.Format(name)

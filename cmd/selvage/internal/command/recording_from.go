@@ -51,8 +51,8 @@ func (im *importer) importService(ctx context.Context, cmd *cobra.Command, base 
 	return nil
 }
 
-// importRemote copies a recording. The recording's URL serves as its key, so that it is imported
-// only once.
+// importRemote copies a recording. The recording's URL identifies it, so that it is imported only
+// once.
 func (im *importer) importRemote(
 	ctx context.Context, source laml.Source, r laml.SourceRecording,
 ) (importedFile, error) {
@@ -70,14 +70,14 @@ func (im *importer) importRemote(
 	return im.store(ctx, address, media, r.Sid+".wav", describe)
 }
 
-// A journal lists what an import has stored, as one JSON object per line. A nil journal is empty.
+// A journal lists the files that an import has stored, one JSON object per line. A nil journal is
+// empty.
 type journal struct {
 	file   *os.File
 	stored map[string]entry
 }
 
-// An entry is a line of a journal. If the file's size or time has changed, the file is imported
-// again.
+// An entry is a line of a journal. A file whose size or time has changed is imported again.
 type entry struct {
 	Path     string    `json:"path"`
 	Bytes    int64     `json:"bytes"`
@@ -85,7 +85,7 @@ type entry struct {
 	Sid      string    `json:"sid"`
 }
 
-// openJournal opens the journal of --resume. Without the flag it returns nil.
+// openJournal opens the journal that --resume names. Without the flag it returns nil.
 func openJournal(cmd *cobra.Command) (*journal, error) {
 	name, _ := cmd.Flags().GetString("resume")
 	if name == "" {
@@ -113,8 +113,8 @@ func (j *journal) has(path string, size int64, modified time.Time) bool {
 	return ok && e.Bytes == size && e.Modified.Equal(modified)
 }
 
-// add appends a line. It writes a line feed first, so that an incomplete line does not spoil this
-// one.
+// add appends a line. If the last line is incomplete, the line feed that add writes first separates
+// the two.
 func (j *journal) add(path string, size int64, modified time.Time, sid string) error {
 	if j == nil {
 		return nil

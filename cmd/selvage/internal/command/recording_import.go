@@ -22,11 +22,11 @@ import (
 	"github.com/selvage/selvage/recordings/naming"
 )
 
-// The constants are the possible outcomes for a file.
+// These are the possible outcomes for a file.
 const (
 	stored    = "stored"
-	duplicate = "duplicate" // imported before
-	repaired  = "repaired"  // stored, although its header was wrong
+	duplicate = "duplicate" // the file was imported before
+	repaired  = "repaired"  // the file was stored, although its header was wrong
 	rejected  = "rejected"
 )
 
@@ -77,7 +77,7 @@ type importer struct {
 	recordingCommands
 	app       *app
 	projectID string
-	about     recordings.Description // applies to every recording
+	about     recordings.Description // description that applies to every recording
 	patterns  naming.Patterns
 	journal   *journal
 	open      func(path string) (*os.File, error)
@@ -87,7 +87,7 @@ type importer struct {
 }
 
 // importRecordings stores files one by one and prints each outcome immediately. A rejected file
-// does not stop the import, but makes the command fail.
+// does not stop the import, but the command fails at the end.
 func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	from, _ := cmd.Flags().GetString("from")
 	watched, _ := cmd.Flags().GetString("watch")
@@ -132,7 +132,7 @@ func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *co
 	return rejection(im.rejects, im.files)
 }
 
-// flagPatterns returns the patterns of --names and --pattern.
+// flagPatterns returns the patterns that --names and --pattern describe.
 func flagPatterns(cmd *cobra.Command) (all naming.Patterns, err error) {
 	if text, _ := cmd.Flags().GetString("pattern"); text != "" {
 		p, err := naming.Parse(text)
@@ -151,7 +151,7 @@ func flagPatterns(cmd *cobra.Command) (all naming.Patterns, err error) {
 	return all, nil
 }
 
-// importFiles imports the files among paths, and those in directories.
+// importFiles imports the files in paths, including the files in directories.
 func (im *importer) importFiles(ctx context.Context, paths []string) error {
 	im.progress.Expect(sizeOf(paths))
 	for file, err := range audioFiles(paths) {
@@ -222,8 +222,8 @@ func rejection(rejects, files int) error {
 	return fmt.Errorf("%d of %d files were rejected; the others are stored", rejects, files)
 }
 
-// audioFiles yields the files among paths. From directories it yields those with the extension of
-// an audio format.
+// audioFiles yields the files in paths. From a directory, it yields only files whose extension is
+// the extension of an audio format.
 func audioFiles(paths []string) func(yield func(string, error) bool) {
 	return func(yield func(string, error) bool) {
 		for _, root := range paths {
@@ -243,7 +243,7 @@ func audioFiles(paths []string) func(yield func(string, error) bool) {
 	}
 }
 
-// importFile stores a file, described by its name and by the JSON file next to it.
+// importFile stores a file. Its name, and the JSON file next to it, describe the recording.
 func (im *importer) importFile(ctx context.Context, file string) (importedFile, error) {
 	f, err := im.open(file)
 	if err != nil {
@@ -266,7 +266,7 @@ func (im *importer) importFile(ctx context.Context, file string) (importedFile, 
 	return im.store(ctx, file, f, file, func() (recordings.Description, error) { return d, unchanged(f, before) })
 }
 
-// unchanged returns errGrowing if a file was written to since before.
+// unchanged returns errGrowing if a file has been written to since before was read.
 func unchanged(f *os.File, before fs.FileInfo) error {
 	now, err := f.Stat()
 	if err == nil && (now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime())) {
@@ -299,7 +299,7 @@ func (im *importer) readSidecar(file string, d *recordings.Description) error {
 	return nil
 }
 
-// sidecars returns the names that a JSON file about a file may have, the best first.
+// sidecars returns the possible names of the JSON file about a file, the preferred name first.
 func sidecars(file string) []string {
 	return []string{file + ".json", strings.TrimSuffix(file, filepath.Ext(file)) + ".json"}
 }
@@ -333,7 +333,7 @@ func (im *importer) store(
 	return in, nil
 }
 
-// printImportedFile prints the outcome of a file as a line.
+// printImportedFile prints the outcome of a file on one line.
 func (c recordingCommands) printImportedFile(in importedFile) error {
 	status, path := cli.Pad(in.Status, len(duplicate)), cli.Sanitize(in.Path)
 	switch {
@@ -361,7 +361,7 @@ func (c recordingCommands) printImportedFile(in importedFile) error {
 // printJSONLine prints v on one line, even on a terminal.
 func (c *commands) printJSONLine(v any) error { return json.NewEncoder(c.Stdout).Encode(v) }
 
-// rejectReason returns the message of an error without its context.
+// rejectReason returns the message of an error without the wrapping context.
 func rejectReason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {

@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// keepingCommands returns the commands that mark recordings, and that decide how long they are kept.
+// keepingCommands returns the commands that mark recordings, and the commands that decide how long
+// recordings are kept.
 func (c recordingCommands) keepingCommands(n noun[recordings.Recording]) []*cobra.Command {
 	mark := n.changeCommand("mark SID", "Change the tags of a recording, or put it on hold", markRecording)
 	mark.Long = `Add and remove tags of a recording, or put it on hold. A recording on hold cannot be deleted by
@@ -47,7 +48,7 @@ func addMarkFlags(cmd *cobra.Command) {
 	cmd.Flags().Bool("release", false, "end the hold")
 }
 
-// flagMarks returns the change of the flags. any reports whether there is one.
+// flagMarks returns the change that the flags describe. any reports whether any flag is set.
 func flagMarks(cmd *cobra.Command) (in recordings.MarkInput, any bool, err error) {
 	in.Tag, _ = cmd.Flags().GetStringSlice("add-tag")
 	in.Untag, _ = cmd.Flags().GetStringSlice("remove-tag")

@@ -18,8 +18,9 @@ import (
 //go:embed snippets.txt
 var snippetTexts string
 
-// snippets holds one template for each switch. In it, [[.URL]] is the URL of the ingest key, and
-// [[.Project]] the project. Switches use braces themselves.
+// snippets holds one template for each switch. In a template, [[.URL]] is the URL of the ingest
+// key, and [[.Project]] is the project. The delimiters differ from braces because the switches'
+// configurations contain braces.
 var snippets = template.Must(template.New("").Delims("[[", "]]").Parse(snippetTexts))
 
 // switches maps the names of switches to whether their configuration contains an ingest key.

@@ -40,7 +40,7 @@ func (c recordingCommands) verifyRecordings(ctx context.Context, a *app, cmd *co
 	}
 	filter.ProjectID = p.ID
 
-	// The recordings are listed twice, because a million of them need not be in memory at once.
+	// The recordings are listed twice, so that not all of them must be in memory at the same time.
 	var all, read verification
 	err = eachStored(ctx, a, filter, func(r recordings.Recording) error {
 		all.recordings, all.bytes = all.recordings+1, all.bytes+r.Bytes
@@ -92,7 +92,7 @@ func (c recordingCommands) verifyRecording(
 	return err
 }
 
-// reportVerification prints the sums on stderr, and returns an error if anything is damaged.
+// reportVerification prints the totals on stderr. It returns an error if any recording is damaged.
 func (c recordingCommands) reportVerification(read verification) error {
 	if read.damaged == 0 {
 		fmt.Fprintf(c.Stderr, "%s, %s: all match their checksums\n",

@@ -17,35 +17,35 @@ import (
 	"github.com/selvage/selvage/recordings/audio"
 )
 
-// Folders of a watched directory, and the file that its watcher locks.
+// These are the folders in a watched directory, and the file that its watcher locks.
 const (
 	doneFolder   = "done"
 	failedFolder = "failed"
 	watchLock    = ".selvage-watch"
 )
 
-// watchPause is the time between two looks at a watched directory.
+// watchPause is the time between two scans of a watched directory.
 const watchPause = time.Second
 
-// errNotRegular is the error for a device, a pipe or the like.
+// errNotRegular is the error for a file that is not regular, such as a device or a pipe.
 var errNotRegular = errors.New("not a regular file")
 
 // errGrowing is the error for a file that was written to while it was read.
 var errGrowing = errors.New("the file is still being written")
 
-// A watcher stores the finished files of a directory, and moves them away. Other programs may write to
-// the directory, so it never follows links out of it.
+// A watcher stores the finished files in a directory, and moves them to other folders. Other
+// programs may write to the directory, so the watcher never follows links out of it.
 type watcher struct {
 	*importer
-	dir    string // absolute
+	dir    string // absolute path
 	root   *os.Root
 	settle time.Duration // a file that has not changed for this long is finished
 	told   map[string]string
 	now    func() time.Time
 }
 
-// watch stores finished files until ctx is done. Each file is moved only after it is stored, and its
-// path and bytes identify it, so a file that is left behind by a crash is not stored twice.
+// watch stores finished files until ctx is done. Each file is moved only after it is stored. Its
+// path and contents identify it, so a file that a crash left behind is not stored twice.
 func (im *importer) watch(ctx context.Context, dir string, settle time.Duration) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -91,7 +91,7 @@ func lockWatched(root *os.Root) (unlock func(), err error) {
 
 // open opens a regular file of the directory.
 func (w *watcher) open(path string) (*os.File, error) {
-	f, err := w.root.OpenFile(w.rel(path), os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not wait for a pipe
+	f, err := w.root.OpenFile(w.rel(path), os.O_RDONLY|syscall.O_NONBLOCK, 0) // does not block on a pipe
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (w *watcher) look(ctx context.Context) error {
 			return ctx.Err()
 		case err != nil && path == w.dir:
 			return err
-		case err != nil: // such as a file that the switch has just moved
+		case err != nil: // for example, the switch has just moved the file
 			w.tell(path, err)
 			return nil
 		case d.IsDir() && path != w.dir && w.isSkipped(path):
@@ -131,19 +131,20 @@ func (w *watcher) look(ctx context.Context) error {
 	})
 }
 
-// isSkipped reports whether a directory is hidden, or is for files that were taken.
+// isSkipped reports whether a directory is hidden, or is one of the folders for processed files.
 func (w *watcher) isSkipped(dir string) bool {
 	return strings.HasPrefix(filepath.Base(dir), ".") ||
 		dir == filepath.Join(w.dir, doneFolder) || dir == filepath.Join(w.dir, failedFolder)
 }
 
-// isRecording reports whether a file may be taken. Programs hide files that they are still writing, or
-// give them another extension.
+// isRecording reports whether a file may be stored. Programs hide files that they are still
+// writing, or use another extension for them.
 func isRecording(path string) bool {
 	return audio.IsName(path) && !strings.HasPrefix(filepath.Base(path), ".")
 }
 
-// isSettled reports whether a file, and the JSON about it, have not changed for a while.
+// isSettled reports whether a file, and the JSON file about it, have not changed for the settle
+// time.
 func (w *watcher) isSettled(path string) bool {
 	for _, name := range append(sidecars(path), path) {
 		info, err := w.root.Stat(w.rel(name))
@@ -154,8 +155,8 @@ func (w *watcher) isSettled(path string) bool {
 	return true
 }
 
-// take stores a file and moves it to the folder of its outcome. If a file cannot be stored for
-// a reason other than its contents, it stays.
+// take stores a file and moves it to the folder for its outcome. If a file cannot be stored for a
+// reason other than its contents, it stays in place.
 func (w *watcher) take(ctx context.Context, path string) error {
 	in, err := w.importFile(ctx, path)
 	folder := doneFolder
@@ -174,7 +175,7 @@ func (w *watcher) take(ctx context.Context, path string) error {
 	return w.report(in, err)
 }
 
-// isFault reports whether an error means that the file will never be stored.
+// isFault reports whether an error means that the file can never be stored.
 func isFault(err error) bool {
 	for _, kind := range []problem.Kind{problem.Malformed, problem.Invalid, problem.Unsupported, problem.TooLarge,
 		problem.Conflict} {
@@ -187,7 +188,7 @@ func isFault(err error) bool {
 	return errors.As(err, &syntax) || errors.As(err, &kind) || errors.Is(err, errSidecar)
 }
 
-// tell prints why a file stays, unless it has printed this already.
+// tell prints the reason why a file stays in place, unless it was printed already.
 func (w *watcher) tell(path string, err error) {
 	reason := rejectReason(err)
 	if w.told[path] == reason || errors.Is(err, errGrowing) || errors.Is(err, fs.ErrNotExist) {
@@ -197,8 +198,8 @@ func (w *watcher) tell(path string, err error) {
 	fmt.Fprintf(w.Stderr, "%s stays: %s\n", cli.Sanitize(path), cli.Sanitize(reason))
 }
 
-// move moves a file to a folder of the directory, and then the JSON about it. fault is written next to
-// it, if there is one.
+// move moves a file to a folder of the directory, and then the JSON file about it. If fault is not
+// nil, move writes it to a file next to them.
 func (w *watcher) move(path, folder string, fault error) error {
 	to := filepath.Join(folder, w.rel(path))
 	if err := w.root.MkdirAll(filepath.Dir(to), 0o700); err != nil {

@@ -33,7 +33,7 @@ var resourceView = cli.View[resource]{
 		{Name: "Created", Minor: true, Value: func(r resource) string { return cli.FormatTime(r.Created) }},
 		{Name: "Updated", Detail: true, Value: func(r resource) string { return cli.FormatTime(r.Updated) }},
 		{Name: "Fields", Detail: true, Value: func(r resource) string {
-			text, _ := json.MarshalIndent(r.kind.Document(nil, r.Fields), "", "  ") // stored as JSON
+			text, _ := json.MarshalIndent(r.kind.Document(nil, r.Fields), "", "  ") // the fields come from stored JSON
 			return string(text)
 		}},
 	},
@@ -140,7 +140,7 @@ func (c *commands) createResource(ctx context.Context, a *app, cmd *cobra.Comman
 	return resource{created, k}, nil
 }
 
-// inFile adds the name of a file to err, which is about the file's members. They are not flags.
+// inFile adds the name of a file to err, because err names members of the file, not flags.
 func inFile(name string, err error) error {
 	var errs []error
 	for _, p := range problem.All(err) {

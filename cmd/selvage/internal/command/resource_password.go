@@ -26,7 +26,7 @@ var passwordView = cli.View[fabric.SIPAccount]{
 	},
 }
 
-// passwordCommand returns the command that makes the password of a SIP endpoint.
+// passwordCommand returns the command that generates the password of a SIP endpoint.
 func (c *commands) passwordCommand() *cobra.Command {
 	n := noun[fabric.SIPAccount]{commands: c, view: passwordView}
 	return n.command("password ID", "Make a password for the phones of a SIP endpoint; an earlier one ends",

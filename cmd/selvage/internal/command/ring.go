@@ -64,7 +64,8 @@ tokens until the copy expires, at most five minutes.`
 	return cli.Noun("ring", "The key ring: keys that sign and seal tokens", ls, rotate, retire)
 }
 
-// rotateRing rotates every use that it can. It returns an error if a use cannot rotate yet.
+// rotateRing rotates the keys of every use that can be rotated now. It returns an error if a use
+// cannot be rotated yet.
 func (c *commands) rotateRing(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	uses := keys.Uses()
 	if len(args) > 0 {

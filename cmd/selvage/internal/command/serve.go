@@ -47,7 +47,7 @@ func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 // or a service manager sends to the whole process group.
 func (c *commands) hashesCommand() *cobra.Command {
 	cmd := cli.Command("hashes", "", func(*cobra.Command, []string) error {
-		debug.SetGCPercent(100) // a hash needs 19 MiB; the server's setting would keep five times that
+		debug.SetGCPercent(100) // a hash needs 19 MiB, and the server's GC setting would keep five times as much
 		signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 		return password.New(0).Serve(standardIO{c.Stdin, c.Stdout})
 	})
@@ -55,7 +55,7 @@ func (c *commands) hashesCommand() *cobra.Command {
 	return cmd
 }
 
-// standardIO is standard input and output as one connection.
+// standardIO combines standard input and output into one connection.
 type standardIO struct {
 	io.Reader
 	io.Writer
@@ -64,7 +64,7 @@ type standardIO struct {
 func (standardIO) Close() error { return nil }
 
 // hashes returns the process that runs hashesCommand. It runs the binary of this process, even if
-// the binary's file has been replaced.
+// the file of that binary has been replaced.
 func (c *commands) hashes() *exec.Cmd {
 	path := "/proc/self/exe"
 	if runtime.GOOS != "linux" {

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// subscriberCommands are the commands for subscribers.
+// subscriberCommands builds the commands for subscribers.
 type subscriberCommands struct{ *commands }
 
 func (c subscriberCommands) command() *cobra.Command {
@@ -133,8 +133,8 @@ func (c subscriberCommands) createSubscriber(ctx context.Context, a *app, cmd *c
 	return a.Fabric.Subscribers.Create(ctx, p.ID, in)
 }
 
-// findSubscriber finds a subscriber by id or, within one project, by email address. In another
-// project the same address may belong to another subscriber.
+// findSubscriber finds a subscriber by id or, within one project, by email address. Different
+// projects may have different subscribers with the same address.
 func findSubscriber(ctx context.Context, a *app, cmd *cobra.Command, id string) (fabric.Subscriber, error) {
 	if strings.Contains(id, "@") {
 		p, err := a.project(ctx, cmd)

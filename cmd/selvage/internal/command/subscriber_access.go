@@ -163,7 +163,7 @@ var factorView = cli.View[factor.Factor]{
 	},
 }
 
-// formatLeft returns how many recovery codes are left.
+// formatLeft formats how many recovery codes are left.
 func formatLeft(f factor.Factor) string {
 	if f.Type != factor.TypeRecovery {
 		return ""
@@ -171,7 +171,7 @@ func formatLeft(f factor.Factor) string {
 	return strconv.Itoa(f.Left)
 }
 
-// accessCommands returns the commands about logins, consents, tokens and factors.
+// accessCommands returns the commands for logins, consents, tokens and factors.
 func (c subscriberCommands) accessCommands() []*cobra.Command {
 	removeFactor := cli.Command("remove-factor ID FACTOR",
 		"Remove a passkey, an authenticator app or the recovery codes of a subscriber", c.with(removeFactor))

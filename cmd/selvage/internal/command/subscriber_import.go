@@ -36,7 +36,7 @@ many lines were created, existed or were rejected, and for which columns.`
 	return load
 }
 
-// profileColumns returns the columns of the profile, which are named like the members in JSON.
+// profileColumns returns the columns for the profile. They have the names of the JSON members.
 func profileColumns() (all []string) {
 	for _, p := range profileFlags {
 		all = append(all, strings.ReplaceAll(p.flag, "-", "_"))
@@ -44,7 +44,7 @@ func profileColumns() (all []string) {
 	return all
 }
 
-// The constants are the outcomes of a line, in addition to rejected.
+// These are the possible outcomes of a line, in addition to rejected.
 const (
 	created = "created"
 	exists  = "exists" // the subscriber with this email address was left unchanged
@@ -58,7 +58,7 @@ type importedSubscriber struct {
 	Status string `json:"status"`
 	Error  string `json:"error,omitempty"`
 
-	err error // why it was rejected
+	err error // the reason why the line was rejected
 }
 
 // reject returns the outcome of a line that was rejected because of err.
@@ -68,8 +68,8 @@ func (s importedSubscriber) reject(err error) importedSubscriber {
 }
 
 // importSubscribers creates subscribers one by one and prints the outcome of each line immediately.
-// A rejected line does not stop the import, but makes the command fail. A line that is not CSV ends
-// the import.
+// A rejected line does not stop the import, but the command fails at the end. A line that is not
+// valid CSV stops the import.
 func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -125,7 +125,7 @@ type subscriberImport struct {
 	columns     []string
 }
 
-// newSubscriberImport reads the first line of a file.
+// newSubscriberImport starts an import of a file, and reads its first line.
 func newSubscriberImport(to *fabric.Subscribers, projectID string, file io.Reader) (*subscriberImport, error) {
 	r := csv.NewReader(file)
 	r.ReuseRecord, r.TrimLeadingSpace = true, true

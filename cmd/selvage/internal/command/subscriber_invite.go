@@ -55,7 +55,7 @@ func (c subscriberCommands) inviteSubscriber(ctx context.Context, a *app, cmd *c
 	return s, nil
 }
 
-// printMailbox prints where emails are kept, if no mail server is set.
+// printMailbox prints where emails are kept, if no mail server is configured.
 func (c subscriberCommands) printMailbox(a *app) {
 	if a.Box != nil {
 		fmt.Fprintln(c.Stderr, "the mail is not sent, because mail.url is log:; the server keeps it: see "+

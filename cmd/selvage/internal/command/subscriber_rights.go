@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// rightsCommands returns the commands that answer people's requests about their personal data.
+// rightsCommands returns the commands for answering people's requests about their personal data.
 func (c subscriberCommands) rightsCommands() []*cobra.Command {
 	export := cli.Command("export ID [FILE]", "Export all data about a subscriber",
 		c.withMedia(c.exportSubscriber))
@@ -69,7 +69,7 @@ func (c subscriberCommands) exportSubscriber(ctx context.Context, a *app, cmd *c
 	return nil
 }
 
-// zipExport writes a ZIP archive with the export and the recordings that have media.
+// zipExport writes a ZIP archive with the export and with the recordings that have media.
 func zipExport(ctx context.Context, a *app, w io.Writer, e fabric.Export, document []byte) error {
 	z := zip.NewWriter(w)
 	f, err := z.Create("subscriber.json")

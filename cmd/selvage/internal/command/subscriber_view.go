@@ -84,7 +84,7 @@ func newSubscriberJSON(s fabric.Subscriber) subscriberJSON {
 	return object
 }
 
-// formatClaims formats the claims that are not in the profile, each on a line.
+// formatClaims formats the claims that are not in the profile, one per line.
 func formatClaims(s fabric.Subscriber) string {
 	raw, err := json.Marshal(s.Claims)
 	var claims map[string]any
@@ -94,7 +94,7 @@ func formatClaims(s fabric.Subscriber) string {
 	var all []string
 	for name, value := range claims {
 		if _, isText := value.(string); !isText {
-			raw, _ := json.Marshal(value) // it was just decoded
+			raw, _ := json.Marshal(value) // the value was just decoded from JSON
 			value = string(raw)
 		}
 		all = append(all, fmt.Sprintf("%s: %s", name, value))
@@ -103,7 +103,7 @@ func formatClaims(s fabric.Subscriber) string {
 	return cli.Lines(all)
 }
 
-// withPresence returns the view of a subscriber whose presence is known.
+// withPresence returns the view of a subscriber together with the subscriber's presence.
 func withPresence(p fabric.Presence) cli.View[fabric.Subscriber] {
 	v, online := subscriberView, p.Online()
 	v.JSON = func(s fabric.Subscriber) any {

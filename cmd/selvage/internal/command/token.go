@@ -95,7 +95,7 @@ func claimOf(t inspected) cnf.Claim {
 	return cnf.Claim{}
 }
 
-// tokenCommands are the commands for tokens and embed keys.
+// tokenCommands builds the commands for tokens and embed keys.
 type tokenCommands struct{ *commands }
 
 func (c tokenCommands) command() *cobra.Command {
@@ -112,7 +112,7 @@ func (c tokenCommands) command() *cobra.Command {
 		c.embedCommand(), inspect, revoke)
 }
 
-// issueCommand returns a command that calls issue and prints the tokens.
+// issueCommand returns a command that calls issue and prints the tokens it returns.
 func (c tokenCommands) issueCommand(use, short string,
 	issue func(context.Context, *app, *cobra.Command) (fabric.TokenPair, error)) *cobra.Command {
 	cmd := cli.Command(use, short, c.withIssuer(
@@ -129,8 +129,8 @@ func (c tokenCommands) issueCommand(use, short string,
 	return cmd
 }
 
-// withIssuer is like with, for commands whose tokens contain the issuer. It prints a warning if the
-// configuration does not set the issuer and no server runs in the data directory.
+// withIssuer is like with, but for commands that issue tokens with an issuer in them. It prints a
+// warning if the configuration does not set the issuer and no server runs in the data directory.
 func (c tokenCommands) withIssuer(do action) runner {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 		_, running := datadir.ReadRunning(a.Config.Data)
@@ -177,7 +177,7 @@ func guestToken(ctx context.Context, a *app, cmd *cobra.Command) (tokens fabric.
 		fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: flagExpiry(cmd)})
 }
 
-// inviteToken creates an invite on behalf of the subscriber that the address belongs to.
+// inviteToken creates an invite on behalf of the subscriber who owns the address.
 func inviteToken(ctx context.Context, a *app, cmd *cobra.Command) (fabric.TokenPair, error) {
 	address, err := flagAddress(ctx, a, cmd)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// An embedKey is an embed key as it is printed. secret is set if it was just created.
+// An embedKey is an embed key in the form that is printed. secret is set if the key was just
+// created.
 type embedKey struct {
 	fabric.EmbedKey
 	secret string

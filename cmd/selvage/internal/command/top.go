@@ -80,14 +80,14 @@ func (c *commands) opsListeners(cmd *cobra.Command, nodes []string) (bases []str
 	return []string{"http://" + string(conf.ListenOps)}, nil
 }
 
-// A topWatch prints pictures of servers.
+// A topWatch prints pictures of servers; see [top.Picture].
 type topWatch struct {
 	*commands
 	watcher  *top.Watcher
 	interval time.Duration
 }
 
-// once prints one picture.
+// once prints one picture of the servers.
 func (w topWatch) once(ctx context.Context) error {
 	w.watcher.Look(ctx)
 	if !pause(ctx, w.interval) {
@@ -134,9 +134,9 @@ func (w topWatch) print(p top.Picture) error {
 	return nil
 }
 
-// Control sequences of terminals (ECMA-48, and the private modes of xterm).
+// These are control sequences for terminals (ECMA-48, and the private modes of xterm).
 const (
-	enterScreen = "\x1b[?1049h\x1b[?25l" // another screen, without a cursor
+	enterScreen = "\x1b[?1049h\x1b[?25l" // the alternate screen, without a cursor
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
 	toTop       = "\x1b[H"
 	eraseLine   = "\x1b[K"
@@ -157,7 +157,7 @@ func (w topWatch) live(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("preparing the terminal: %w", err)
 	}
-	defer func() { _ = term.Restore(int(in.Fd()), before) }() // nothing else can be done
+	defer func() { _ = term.Restore(int(in.Fd()), before) }() // the terminal cannot be restored in another way
 	fmt.Fprint(out, enterScreen)
 	defer fmt.Fprint(out, leaveScreen)
 	go quitOnKey(in, stop)
@@ -170,7 +170,8 @@ func (w topWatch) live(ctx context.Context) error {
 	}
 }
 
-// redraw replaces what the screen shows. A raw terminal needs carriage returns.
+// redraw replaces the contents of the screen. Lines end with a carriage return because the terminal
+// is in raw mode.
 func (w topWatch) redraw(out *os.File, p top.Picture) {
 	width, height, err := term.GetSize(int(out.Fd()))
 	if err != nil {
@@ -193,7 +194,7 @@ func quitOnKey(in *os.File, stop func()) {
 	}
 }
 
-// pause waits. It returns false if the context ended.
+// pause waits for d. It returns false if the context ended.
 func pause(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -13,20 +13,20 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/top"
 )
 
-// A topColumn is a column of numbers: for one server, or for all servers together.
+// A topColumn is a column of numbers for one server, or for all servers together.
 type topColumn struct {
 	title  string
 	values top.Values
 }
 
 const (
-	topGap    = "   " // between two blocks
+	topGap    = "   " // space between two blocks
 	cellWidth = 9     // minimum width of a number
 )
 
 // draw returns the lines of a picture: a heading, the servers with problems, and a block for each
-// section. If the blocks are taller than the terminal, and it is wide enough, they are in two
-// columns. A width of 0 means no limit.
+// section. It puts the blocks into two columns if they are taller than the terminal and the
+// terminal is wide enough. A width of 0 means no limit.
 func (w topWatch) draw(p top.Picture, width, height int) []string {
 	lines := w.drawHeading(p)
 	blocks := w.drawBlocks(columnsOf(p, width))
@@ -63,7 +63,7 @@ func (w topWatch) drawHeading(p top.Picture) []string {
 	return append(lines, "")
 }
 
-// columnsOf returns the columns that fit: all servers together first, then single ones.
+// columnsOf returns the columns that fit: the total of all servers first, then single servers.
 func columnsOf(p top.Picture, width int) []topColumn {
 	if len(p.Nodes) == 1 {
 		return []topColumn{{values: p.Nodes[0].Values}}
@@ -128,7 +128,7 @@ func (w topWatch) drawCell(row top.Row, c topColumn) string {
 	return text
 }
 
-// nameWidth is the width of the names of all rows.
+// nameWidth returns the width of the longest row name.
 func nameWidth() (width int) {
 	for _, row := range top.Rows {
 		width = max(width, utf8.RuneCountInString(row.Section), 2+utf8.RuneCountInString(row.Name))
@@ -205,7 +205,7 @@ func formatValue(u top.Unit, v float64) string {
 	return strconv.FormatFloat(v, 'f', 0, 64)
 }
 
-// formatAge formats a length of time in its two largest units.
+// formatAge formats a duration in its two largest units.
 func formatAge(d time.Duration) string {
 	switch {
 	case d >= 24*time.Hour:

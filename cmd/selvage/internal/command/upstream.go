@@ -63,7 +63,7 @@ var upstreamView = cli.View[idp.Upstream]{
 	},
 }
 
-// formatClaimNames returns the claims of an upstream provider as --claim takes them.
+// formatClaimNames returns the claims of an upstream provider in the form that --claim accepts.
 func formatClaimNames(u idp.Upstream) (all []string) {
 	for _, name := range slices.Sorted(maps.Keys(u.Claims)) {
 		all = append(all, name+"="+u.Claims[name])

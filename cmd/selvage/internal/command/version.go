@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 )
 
-// A Build identifies the sources of a binary. All fields may be empty.
+// A Build identifies the sources from which a binary was built. All fields may be empty.
 type Build struct {
 	Version string
 	Commit  string
@@ -25,7 +25,7 @@ func (b Build) version() string {
 	}
 	info, ok := debug.ReadBuildInfo()
 	if ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
-		return info.Main.Version // from `go install`, or a checkout that Go could read
+		return info.Main.Version // set by `go install`, or by a build in a Git checkout
 	}
 	return "(devel)"
 }

@@ -52,7 +52,7 @@ var webhookView = cli.View[fabric.Webhook]{
 
 var findWebhook = inAnyProject(func(a *app) finder[fabric.Webhook] { return a.Fabric.Webhooks.Find })
 
-// webhookCommands are the commands for webhooks, their deliveries and signing keys.
+// webhookCommands builds the commands for webhooks, their deliveries and signing keys.
 type webhookCommands struct{ *commands }
 
 func (c webhookCommands) command() *cobra.Command {

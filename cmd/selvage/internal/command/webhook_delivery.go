@@ -141,7 +141,7 @@ func (c webhookCommands) redeliver(ctx context.Context, a *app, cmd *cobra.Comma
 	return c.printRequeued(n)
 }
 
-// printRequeued reports how many dead letters were queued again.
+// printRequeued reports how many failed deliveries were queued again.
 func (c *commands) printRequeued(n int) error {
 	_, err := fmt.Fprintln(c.Stderr, cli.Plural(n, "dead letter")+" queued again")
 	return err

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The types of the values for phones and for the media of calls.
+// These are the types of the values for phones and for the media of calls.
 type (
 	mediaAddresses []netip.Addr
 	turnURL        string

@@ -113,8 +113,7 @@ func (c Config) checkListeners(from Origins) error {
 	return errors.Join(errs...)
 }
 
-// collides reports whether a process that listens on one of the two addresses cannot listen on the
-// other.
+// collides reports whether the addresses conflict, so that no process can listen on both.
 func (h HostPort) collides(other HostPort) bool {
 	a, port, err := net.SplitHostPort(string(h))
 	b, otherPort, otherErr := net.SplitHostPort(string(other))
@@ -147,8 +146,8 @@ func (c Config) checkURLPasswords(from Origins) error {
 	return errors.Join(errs...)
 }
 
-// maxSealingRotation ensures that a key encrypts far fewer than 2^32 tokens. From there on, random
-// nonces begin to collide (NIST SP 800-38D, section 8.3).
+// maxSealingRotation ensures that each key encrypts far fewer than 2^32 tokens. With more tokens,
+// random nonces would begin to collide (NIST SP 800-38D, section 8.3).
 const maxSealingRotation = Period(7 * 24 * time.Hour)
 
 // checkKeys rejects rotation periods so short that a key would sign before it was published.

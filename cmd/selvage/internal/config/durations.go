@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/span"
 )
 
-// parseDuration sets d to a duration between least and most. accepted describes valid values in the
-// error.
+// parseDuration sets d to a duration between least and most. The error uses accepted as the
+// description of valid values.
 func parseDuration[T ~int64](d *T, text []byte, least, most time.Duration, accepted string) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil || parsed < least || parsed > most {

@@ -13,8 +13,8 @@ import (
 // envPrefix is the prefix of selvage's environment variables.
 const envPrefix = "SELVAGE_"
 
-// otherVariables, and variables that begin with testPrefix, belong to the Makefile, the tests and
-// the benchmark. A server started by them ignores these variables.
+// otherVariables lists variables that belong to the Makefile, the tests and the benchmark, as do
+// variables that begin with testPrefix. A server started by these programs ignores them.
 var otherVariables = []string{"SELVAGE_BINARY", "SELVAGE_PAGES", "SELVAGE_BENCH_PINNED"}
 
 const testPrefix = envPrefix + "TEST_"
@@ -23,7 +23,8 @@ const testPrefix = envPrefix + "TEST_"
 // begins with selvage: SELVAGE_SERVICE_HOST, SELVAGE_PORT_80_TCP and the like.
 var serviceLink = regexp.MustCompile(`^SELVAGE(_.+)?_(SERVICE_HOST=|SERVICE_PORT|PORT_[0-9]+_|PORT=[a-z]+://)`)
 
-// checkVariables rejects variables that have our prefix but match no key. It ignores empty ones.
+// checkVariables rejects variables that have our prefix but match no key. It ignores variables with
+// an empty value.
 func checkVariables(environ []string) error {
 	known := []string{"SELVAGE_CONFIG"}
 	for _, s := range Settings() {
@@ -42,8 +43,8 @@ func checkVariables(environ []string) error {
 	return errors.Join(errs...)
 }
 
-// suggestVariable suggests the variable that name matches except for a missing section, or else one
-// with a similar name. Names are compared without the common prefix.
+// suggestVariable suggests the variable that equals name except for a missing section. If there is
+// none, it suggests a variable with a similar name. It compares names without the common prefix.
 func suggestVariable(name string, known []string) string {
 	name = strings.TrimPrefix(name, envPrefix)
 	var rest []string

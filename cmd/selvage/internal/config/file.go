@@ -39,8 +39,8 @@ func parseFile(name string, text []byte) (layer, error) {
 	return f.values, errors.Join(f.errs...)
 }
 
-// syntaxError describes where a file is not valid YAML. The parser reports the line at best, but
-// never the most common cause, a tab.
+// syntaxError describes where a file is not valid YAML. The parser's error contains the line at
+// best. It never mentions the most common cause, a tab.
 func syntaxError(name string, text []byte, err error) error {
 	n := 0
 	for line := range strings.Lines(string(text)) {
@@ -58,7 +58,7 @@ func syntaxError(name string, text []byte, err error) error {
 	return fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
 }
 
-// A file is a configuration file while it is parsed.
+// A file is a configuration file that is being parsed.
 type file struct {
 	name   string
 	known  []string
@@ -110,8 +110,8 @@ func (f *file) isSection(at string) bool {
 	return slices.ContainsFunc(f.known, func(k string) bool { return strings.HasPrefix(k, at+".") })
 }
 
-// suggest suggests a key with the same name in another section, or else a similar one in this
-// section.
+// suggest suggests a key with the same name in another section. If there is none, it suggests a
+// similar key in this section.
 func (f *file) suggest(prefix, key string) string {
 	var here []string
 	for _, k := range f.known {

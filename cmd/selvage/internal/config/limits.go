@@ -1,7 +1,7 @@
 package config
 
 // Limits holds the settings that limit what one caller, address or project may do. Each number is
-// the most that is allowed.
+// the maximum allowed.
 type Limits struct {
 	// Open sockets to this server per subscriber or guest token; 0 for no limit.
 	RelaySockets limit `key:"relay_sockets" default:"100"`

@@ -16,11 +16,11 @@ const defaultFile = "selvage.yaml"
 
 // A value is the text that one source sets for a key.
 type value struct {
-	at   string // where it is set: --listen, SELVAGE_LISTEN, selvage.yaml:3:1
+	at   string // place that sets it: --listen, SELVAGE_LISTEN, selvage.yaml:3:1
 	text string
 }
 
-// keyAt names the key and the place where it is set. For a flag, the name is enough.
+// keyAt names the key and the place that sets it. For a flag, this is only the name of the flag.
 func (v value) keyAt(path string) string {
 	if strings.HasPrefix(v.at, "--") {
 		return v.at
@@ -31,13 +31,13 @@ func (v value) keyAt(path string) string {
 // A layer holds the values from one source, indexed by key path.
 type layer map[string]value
 
-// Origins maps the path of each key that is set to the place where it is set.
+// Origins maps the path of each key that is set to the place that sets it.
 type Origins map[string]string
 
 // set reports whether any source sets a key.
 func (o Origins) set(path string) bool { return o[path] != "" }
 
-// keyAt names a key, followed by the place where it is set, if any.
+// keyAt names a key, followed by the place that sets it, if there is one.
 func (o Origins) keyAt(path string) string {
 	if !o.set(path) {
 		return path
@@ -45,14 +45,14 @@ func (o Origins) keyAt(path string) string {
 	return value{at: o[path]}.keyAt(path)
 }
 
-// errorf returns an error about a key. The error names the key and the place where it is set.
+// errorf returns an error about a key. The error names the key and the place that sets it.
 func (o Origins) errorf(path, format string, args ...any) error {
 	return fmt.Errorf("%s %w", o.keyAt(path), fmt.Errorf(format, args...))
 }
 
-// Load reads the configuration from flags, from the environment, and from the file that one of them
-// names. getenv returns a variable; environ lists all variables. The error lists the problems from
-// all sources.
+// Load reads the configuration from flags, from the environment, and from a file named by one of
+// the two. getenv returns a variable; environ lists all variables. The error lists the problems
+// from all sources.
 func Load(flags *pflag.FlagSet, getenv func(string) string, environ []string) (Config, Origins, error) {
 	file, fileErr := fileLayer(getenv, flags)
 	env, envErr := envLayer(getenv, environ)
@@ -93,7 +93,7 @@ func (c *Config) apply(l layer, from Origins) error {
 }
 
 // quote returns the rejected value for an error. It returns "" for a value that is long or may
-// hold a secret, as user:secret@host and password=secret do.
+// contain a secret, such as user:secret@host or password=secret.
 func (s Setting) quote(text string) string {
 	if s.Secret || len(text) > 60 || strings.ContainsAny(text, "@=") {
 		return ""

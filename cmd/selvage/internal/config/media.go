@@ -10,15 +10,19 @@ import (
 	"time"
 )
 
-// lookUpHost is how long a start waits at most to look up the public URL's host.
+// lookUpHost limits how long a start waits for the lookup of the public URL's host.
 const lookUpHost = 2 * time.Second
 
-// MediaAddresses returns in all the addresses to which browsers send the media of calls. These are
-// the configured addresses, else the address of the listener, else those addresses of the public
-// URL's host that belong to this machine. If the host is on loopback, it adds the machine's other
-// addresses, because Firefox sends no media to loopback. elsewhere has the host's addresses that
-// belong to other machines. If both are empty, the server chooses among the addresses of this
-// machine.
+// MediaAddresses returns the addresses to which browsers send the media of calls. all is the first
+// of these that is not empty:
+//
+//   - the configured addresses,
+//   - the address of the listener,
+//   - the addresses of the public URL's host that belong to this machine.
+//
+// If the host is on loopback, MediaAddresses adds the machine's other addresses, because Firefox
+// sends no media to loopback. elsewhere holds the host's addresses that belong to other machines.
+// If both are empty, the server chooses among the addresses of this machine.
 func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
 	host, _, _ := net.SplitHostPort(string(c.MediaListener()))
 	if len(c.MediaAddress) > 0 {
@@ -57,7 +61,7 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 func globalAddresses() (all []netip.Addr) {
 	own, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil // loopback suffices for most browsers
+		return nil // loopback is sufficient for most browsers
 	}
 	for _, a := range own {
 		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().IsGlobalUnicast() {

@@ -36,14 +36,14 @@ func (u mediaURL) folder() string {
 	return folder
 }
 
-// A Bucket is the place of media in an object store.
+// A Bucket names a bucket of an object store and the prefix of the media in it.
 type Bucket struct {
 	Endpoint     url.URL // scheme and host
 	Name, Prefix string
-	Region       string // "" means that the store is asked
+	Region       string // "" means that the server asks the store for it
 }
 
-// bucketParams are the parameters of an s3 URL.
+// bucketParams lists the parameters of an s3 URL.
 var bucketParams = []string{"endpoint", "region"}
 
 // Bucket parses an s3 URL.

@@ -25,7 +25,7 @@ func (c Config) MediaDir() string {
 	return filepath.Join(c.Data, dir)
 }
 
-// SpoolDir returns the directory for uploads on their way to an object store.
+// SpoolDir returns the directory for uploads before they are sent to an object store.
 func (c Config) SpoolDir() string { return filepath.Join(c.Data, "media-spool") }
 
 // CacheDir returns the directory for copies from an object store.
@@ -49,8 +49,8 @@ func (c Config) MasterFile() string { return filepath.Join(c.Data, masterFile) }
 // NextMasterFile returns the file of the master key after the next rotation.
 func (c Config) NextMasterFile() string { return c.MasterFile() + ".next" }
 
-// MasterKeys returns the master keys that this machine has: the one in use before the one after the
-// next rotation. It is empty if there are none.
+// MasterKeys returns the master keys that this machine has: first the current one, then the one for
+// the next rotation. It returns none if this machine has no key.
 func (c Config) MasterKeys() (all [][]byte, err error) {
 	for _, source := range []struct {
 		text masterKey
@@ -79,7 +79,7 @@ func readMaster(text masterKey, file string) ([]byte, error) {
 	return keys.ReadMaster(file)
 }
 
-// MasterKeyAdvice returns how to restore a missing master key.
+// MasterKeyAdvice explains how to restore a missing master key.
 func (c Config) MasterKeyAdvice() string {
 	if c.Database.Shared() {
 		return "copy it from a node that uses the same database"

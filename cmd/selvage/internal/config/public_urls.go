@@ -13,9 +13,9 @@ import (
 type Where struct {
 	Public string // {base_url}
 	Auth   string // {auth_url}
-	Fabric string // the host in fabric tokens
-	MTLS   string // where connections have client certificates; "" if that is Auth, or nowhere
-	NoWSS  bool   // no HTTPS is known to serve the relay at Fabric
+	Fabric string // host in fabric tokens
+	MTLS   string // URL for connections with client certificates; "" if it equals Auth, or if there is none
+	NoWSS  bool   // whether no known HTTPS listener serves the relay at Fabric
 }
 
 // Local reports whether all URLs are on this machine.
@@ -34,10 +34,10 @@ func LocalHost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Origins returns the origins at which clients reach the server, as far as the configuration says.
-// These are the origins of the URLs, and those that browser SDKs derive from the host in fabric
-// tokens (docs/architecture.md, "Hosts"). If the server is local, they include the addresses of
-// loopback.
+// Origins returns the origins at which clients reach the server, as far as the configuration shows.
+// These are the origins of the URLs, and the origins that browser SDKs derive from the host in
+// fabric tokens (docs/architecture.md, "Hosts"). If the server is local, Origins adds the loopback
+// addresses.
 func (w Where) Origins() []string {
 	all := []string{w.Public, w.Auth, "https://" + w.Fabric}
 	if w.MTLS != "" {
@@ -61,14 +61,14 @@ func (w Where) Origins() []string {
 	return all
 }
 
-// Issuer returns the issuer of every token.
+// Issuer returns the issuer in every token.
 func (w Where) Issuer() string { return w.Auth + "/" }
 
 // Locate returns the configured URLs. It derives missing ones from the ports of HTTP and HTTPS.
 func Locate(c Config, httpPort, httpsPort string) Where {
 	w := Where{Public: string(c.PublicURL), Auth: string(c.AuthURL), Fabric: string(c.FabricHost),
 		MTLS: string(c.MTLSURL)}
-	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may be a proxy's
+	w.NoWSS = c.FabricHost == "" && c.TLSAddress() == Off // a configured host may be that of a proxy
 	if w.Public == "" {
 		w.Public = "http://" + net.JoinHostPort(nameOf(c.Listen), httpPort)
 	}
@@ -81,8 +81,8 @@ func Locate(c Config, httpPort, httpsPort string) Where {
 	return w
 }
 
-// LocateMTLS returns w with the URL of the listener for client certificates, which has this port,
-// unless a URL is configured.
+// LocateMTLS returns w with the URL for client certificates. port is the port of the listener for
+// them. If a URL is configured, LocateMTLS returns w unchanged.
 func (w Where) LocateMTLS(port string) Where {
 	if u, err := url.Parse(w.Auth); err == nil && w.MTLS == "" {
 		w.MTLS = "https://" + net.JoinHostPort(u.Hostname(), port)
@@ -90,9 +90,9 @@ func (w Where) LocateMTLS(port string) Where {
 	return w
 }
 
-// LocateRunning returns the URLs of the server that runs in the data directory. If none runs, it
-// returns the URLs that a server would have. Commands need them because tokens contain the server's
-// issuer.
+// LocateRunning returns the URLs of the server that runs in the data directory. If no server runs
+// there, it returns the URLs that a server would have. Commands need the URLs because tokens
+// contain the server's issuer.
 func LocateRunning(c Config) Where {
 	w := Locate(c, portOf(c.Listen, "8080"), portOf(c.TLSAddress(), "8443"))
 	r, ok := datadir.ReadRunning(c.Data)
@@ -130,8 +130,8 @@ func portOf(a HostPort, fallback string) string {
 	return port
 }
 
-// TLSAddress returns the address for HTTPS, or Off. If a certificate is configured, the default is
-// the host of HTTP, with port 443 if HTTP has port 80, and 8443 otherwise.
+// TLSAddress returns the address for HTTPS, or Off. If a certificate is configured, the default
+// address has the host of HTTP. Its port is 443 if HTTP uses port 80, and 8443 otherwise.
 func (c Config) TLSAddress() HostPort {
 	switch {
 	case c.ListenTLS != Auto:
@@ -190,8 +190,8 @@ func (c Config) CertifiedHosts() []string {
 	return hosts
 }
 
-// ownMTLSURL returns the URL for client certificates if this server listens there, and "" if a proxy
-// does.
+// ownMTLSURL returns the URL for client certificates if this server listens there. It returns "" if
+// a proxy does.
 func (c Config) ownMTLSURL() BaseURL {
 	if c.ListenMTLS == Off {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Sample writes a configuration file with every key, its default, variable and meaning.
+// Sample writes a configuration file with every key, its default, its variable and its description.
 func Sample(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# selvage.yaml: every key with its default. All of them are optional.\n" +

@@ -11,7 +11,7 @@ import (
 // Services lists the services to run.
 type Services []string
 
-// The services that can be served.
+// These are the services that a node can run.
 const (
 	IDP        = "idp"
 	Fabric     = "fabric"
@@ -37,14 +37,14 @@ func (s *Services) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Has reports whether the service is served.
+// Has reports whether s contains the service.
 func (s Services) Has(name string) bool { return slices.Contains(s, name) }
 
-// All reports whether everything that clients of the APIs need is served.
+// All reports whether s contains all services that clients of the APIs need.
 func (s Services) All() bool { return len(s.missing()) == 0 }
 
-// missing lists the services that clients of the APIs would miss. The dashboard is not one of them,
-// because operators can use the command line instead.
+// missing lists the services that clients of the APIs need and s lacks. The dashboard is not one of
+// them, because operators can use the command line instead.
 func (s Services) missing() []string {
 	return slices.DeleteFunc(slices.Clone(AllServices), func(name string) bool {
 		return s.Has(name) || name == Dashboard

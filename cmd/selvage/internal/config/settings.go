@@ -19,14 +19,14 @@ import (
 
 // A Setting is one key of [Config], described by the tags and the comment of its field.
 type Setting struct {
-	Path    string // tokens.access_jwt
+	Path    string // path of the key, such as tokens.access_jwt
 	Meaning string // the comment of the field, in whole sentences
 	Default string
 	Secret  bool
 
 	kind   reflect.Type
 	index  []int // index of the field in Config
-	reload bool  // read again on SIGHUP
+	reload bool  // whether SIGHUP reads the setting again
 }
 
 // Settings lists all keys, in the order of the fields.
@@ -53,18 +53,18 @@ func settingsOf(t reflect.Type, prefix string, index []int, comments map[string]
 //go:embed config.go limits.go
 var sources embed.FS
 
-// fieldComments returns the comments of the fields of Config, by path of the key. It reads them
-// from the source, so that the help of a key is written next to its field.
+// fieldComments returns the comments of the fields of Config, by the path of the key. It reads the
+// comments from the source, so that the help for a key stands next to its field.
 func fieldComments() map[string]string {
 	structs := make(map[string]*ast.StructType)
 	for _, name := range []string{"config.go", "limits.go"} {
 		source, err := sources.ReadFile(name)
 		if err != nil {
-			panic(err) // it is embedded
+			panic(err) // the source is embedded
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.ParseComments)
 		if err != nil {
-			panic(err) // it compiled
+			panic(err) // the source has compiled
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			if t, ok := n.(*ast.TypeSpec); ok {
@@ -110,8 +110,7 @@ func (s Setting) Show(c Config) string {
 	return Redact(fmt.Sprint(v))
 }
 
-// NeedRestart lists the keys whose values differ from those in old and that are only read at
-// startup.
+// NeedRestart lists the keys that have other values than in old and are read only at startup.
 func (c Config) NeedRestart(old Config) (keys []string) {
 	for _, s := range Settings() {
 		if !s.reload && !reflect.DeepEqual(s.Value(old), s.Value(c)) {
@@ -151,20 +150,20 @@ func (s Setting) parse(c *Config, text string) (err error) {
 	return nil
 }
 
-// flag returns the name of the setting's flag. Secrets have none, because everybody on the
+// flag returns the name of the setting's flag. Secrets have no flag, because everybody on the
 // machine can read the command line of a process.
 func (s Setting) flag() (name string, ok bool) {
 	return strings.ReplaceAll(s.Path, "_", "-"), !s.Secret && !strings.Contains(s.Path, ".")
 }
 
-// isShared reports whether all commands have the setting's flag, to find the data of a
-// server. The other flags are those of serve.
+// isShared reports whether all commands have the setting's flag. They need it to find the data of a
+// server. The other flags belong to the command serve.
 func (s Setting) isShared() bool {
 	return s.Path == "data" || s.Path == "database" || s.Path == "sessions" || s.Path == "media"
 }
 
-// AddFlags adds the flags of settings to flags: those of all commands if shared is true,
-// otherwise those of the server.
+// AddFlags adds the flags of settings to flags. If shared is true, these are the flags of all
+// commands, otherwise the flags of the server.
 func AddFlags(flags *pflag.FlagSet, shared bool) {
 	for _, s := range Settings() {
 		name, ok := s.flag()
@@ -180,16 +179,17 @@ func AddFlags(flags *pflag.FlagSet, shared bool) {
 	}
 }
 
-// usage returns the meaning as flags are described: in lower case, without the last period.
+// usage returns the meaning in the form for a flag's description: in lower case, without the last
+// period.
 func (s Setting) usage() string {
 	text := strings.TrimSuffix(s.Meaning, ".")
 	if strings.ToUpper(text[:2]) == text[:2] {
-		return text // it begins with an abbreviation
+		return text // the text begins with an abbreviation
 	}
 	return strings.ToLower(text[:1]) + text[1:]
 }
 
-// placeholder names the kind of value in a flag's description.
+// placeholder returns the word that stands for the value in a flag's description.
 func (s Setting) placeholder() string {
 	switch {
 	case s.kind == reflect.TypeFor[HostPort]():
@@ -206,7 +206,7 @@ func (s Setting) placeholder() string {
 	return "url"
 }
 
-// A flagValue is a flag's value whose type has another name, which the help shows.
+// A flagValue is a flag's value whose type has a different name in the help.
 type flagValue struct {
 	pflag.Value
 	kind string

@@ -9,7 +9,7 @@ import (
 )
 
 type (
-	collectorURL string   // of a collector of traces, with a path, or off
+	collectorURL string   // URL of a collector of traces, with a path, or off
 	headerValues []string // NAME=VALUE
 	percent      int      // from 1 to 100
 )

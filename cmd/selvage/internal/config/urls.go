@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-// The types of URLs, addresses and names.
+// These are the types of URLs, addresses and names.
 type (
 	HostPort    string // host:port, or off, or auto
 	BaseURL     string // http or https, without a path
@@ -26,9 +26,9 @@ type (
 	SessionsURL string // sqlite:FILE, postgres://… or redis://… and its variants
 	mediaURL    string // dir:FOLDER or s3://BUCKET
 
-	networks     []string // as netip.Prefix formats them
-	hostNames    []string // in DNS
-	directoryURL string   // of ACME
+	networks     []string // networks as netip.Prefix formats them
+	hostNames    []string // DNS names
+	directoryURL string   // ACME directory
 
 	mailURL     string // log: or an SMTP server
 	mailAddress string // an address, with or without a name, as in a From header
@@ -105,8 +105,8 @@ func (n networks) Prefixes() (all []netip.Prefix) {
 	return all
 }
 
-// certifiable matches names for which authorities issue certificates by ACME. Such a name contains
-// a dot and no wildcard, which would need a proof in DNS.
+// certifiable matches names for which authorities issue certificates by ACME. A matching name
+// contains a dot and no wildcard. A wildcard would need a proof in DNS.
 var certifiable = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 func (h *hostNames) UnmarshalText(text []byte) error {
@@ -157,7 +157,7 @@ func (a *mailAddress) UnmarshalText(text []byte) error {
 func (a mailAddress) Parts() (name, address string) {
 	parsed, err := mail.ParseAddress(string(a))
 	if err != nil {
-		return "", "" // UnmarshalText accepts nothing else
+		return "", "" // UnmarshalText accepts only valid addresses
 	}
 	return parsed.Name, parsed.Address
 }
@@ -208,7 +208,7 @@ func schemeOf(raw string) string {
 	return scheme
 }
 
-// checkURL returns an error that describes what is wrong with a URL. needs describes a valid one.
+// checkURL returns an error that describes what is wrong with a URL. needs describes a valid URL.
 func checkURL(raw string, schemes []string, needs string) error {
 	scheme, rest, ok := strings.Cut(raw, ":")
 	switch {
@@ -244,7 +244,7 @@ func suggestScheme(scheme string, schemes []string) string {
 	return strings.Replace(suggest.Meant(scheme, schemes), `"?`, `:"?`, 1)
 }
 
-// Redact hides the passwords of a URL: the one before its hosts and those among its
+// Redact hides the passwords in a URL: the password before its hosts, and passwords among its
 // parameters. In a malformed URL it hides too much rather than too little.
 func Redact(raw string) string {
 	if head, params, ok := strings.Cut(raw, "?"); ok {

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Each type of value parses itself from text. Its error lists the values that it accepts.
+// Each of these types parses itself from text. Its error lists the values that it accepts.
 type (
 	masterKey string // base64 of 32 bytes, or empty
 	fileName  string
@@ -25,25 +25,25 @@ type (
 	ageRecipients []string
 
 	connections    int
-	limit          int // 0 for no limit
+	limit          int // a limit; 0 means no limit
 	passwordLength int
 	score          int
-	size           int64 // in bytes
+	size           int64 // a size in bytes
 
-	lifetime  time.Duration // of a token; revocations are not remembered for longer
-	Period    time.Duration // of a login, a key or a recording
-	patience  time.Duration // may be 0
-	ringing   time.Duration // of a call, see maxRinging
-	retention time.Duration // of historical data; 0 keeps it forever
-	toneEvery time.Duration // see minTone; 0 for none
+	lifetime  time.Duration // lifetime of a token; revocations are not remembered for longer
+	Period    time.Duration // a period for a login, a key or a recording
+	patience  time.Duration // a time to wait, which may be 0
+	ringing   time.Duration // how long a call rings, at most maxRinging
+	retention time.Duration // how long historical data is kept; 0 means forever
+	toneEvery time.Duration // time between two tones, at least minTone; 0 means no tones
 
 	logLevel     slog.Level
 	LogFormat    string // auto, text or json
 	factorPolicy string // yes, no, auto, owners or admins
-	offloading   string // off or a header
+	offloading   string // off or the name of a header
 
 	bucketServing string // how files in an object store reach clients
-	headerName    string // of HTTP, in canonical form
+	headerName    string // an HTTP header in canonical form
 )
 
 // These headers make the proxy in front send whole files of recordings.
@@ -155,7 +155,7 @@ const (
 	maxPeriod   = 10 * 365 * 24 * time.Hour
 	maxPatience = 24 * time.Hour   // maximum time to wait on shutdown
 	maxRinging  = 10 * time.Minute // maximum time that a call rings
-	minTone     = 5 * time.Second  // the shortest time between two tones
+	minTone     = 5 * time.Second  // minimum time between two tones
 
 	// The audit trail is kept for at least minRetention. No history is kept for more than
 	// maxRetention, unless it is kept forever.
@@ -219,8 +219,8 @@ func (p *factorPolicy) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Roles returns the roles that need a second factor. local is whether only this machine can reach
-// the server.
+// Roles returns the roles that need a second factor. local reports whether only this machine can
+// reach the server.
 func (p factorPolicy) Roles(local bool) []operator.Role {
 	switch {
 	case p == "owners":

@@ -26,13 +26,13 @@ func NewLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.L
 	return slog.New(&lineHandler{w: w, mu: new(sync.Mutex), level: level})
 }
 
-// A lineHandler writes each record as one line for people: the time of day, the level unless it is
-// info, the message and the attributes.
+// A lineHandler writes each record as one line for people. The line contains the time of day, the
+// level unless it is info, the message and the attributes.
 type lineHandler struct {
 	w      io.Writer
 	mu     *sync.Mutex
 	level  slog.Leveler
-	attrs  string // from WithAttrs, already formatted
+	attrs  string // attributes from WithAttrs, already formatted
 	groups string // names from WithGroup, each followed by a dot
 }
 

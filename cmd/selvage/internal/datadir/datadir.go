@@ -1,6 +1,6 @@
-// Package datadir manages the directory in which a server keeps its data: who owns it,
-// whether it can be used, and which server is running in it. The packages that write its
-// files know their contents.
+// Package datadir manages the directory in which a server keeps its data. It checks who owns the
+// directory, whether it can be used, and which server is running in it. It does not know the
+// contents of the files that other packages write there.
 package datadir
 
 import (
@@ -21,15 +21,15 @@ func Make(dir string) error {
 	return Check(dir)
 }
 
-// These texts end errors about the data directory.
+// These texts are the ends of errors about the data directory.
 const (
 	another     = "set --data to a writable directory"
 	nameAnother = "; " + another
 	orAnother   = ", or " + another
 )
 
-// Check returns an error if the directory cannot be used. Otherwise its files would fail later,
-// with less helpful errors.
+// Check returns an error if the directory cannot be used. Without this check, opening the files in
+// it would fail later with less helpful errors.
 func Check(dir string) error {
 	const writable = 0o3 // W_OK and X_OK
 	info, err := os.Stat(dir)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// RunFile holds the addresses of the running server. LockFile is locked while a server runs.
+// RunFile holds the addresses of the running server. A running server keeps LockFile locked.
 const (
 	RunFile  = "run.json"
 	LockFile = "serve.lock"
@@ -23,8 +23,8 @@ type Running struct {
 	HTTPS     string `json:"https,omitempty"`
 	MTLS      string `json:"mtls,omitempty"` // HTTPS with client certificates
 	Ops       string `json:"ops,omitempty"`
-	Media     string `json:"media,omitempty"` // host:port of calls, UDP and TCP
-	Probe     string `json:"probe,omitempty"` // with which its UDP port can be tested
+	Media     string `json:"media,omitempty"` // host:port for the media of calls, UDP and TCP
+	Probe     string `json:"probe,omitempty"` // secret for tests of its UDP port
 	TURN      string `json:"turn,omitempty"`  // the URL for clients
 	SIP       string `json:"sip,omitempty"`   // host:port for phones, UDP and TCP
 	SIPS      string `json:"sips,omitempty"`  // host:port for phones, TLS

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A client is an OAuth client as files describe it. Its members are named as in the output
-// of `selvage client show -o json`.
+// A client is an OAuth client as files describe it. Its members have the same names as in the
+// output of `selvage client show -o json`.
 type client struct {
 	idp.Client
 	PKCE string // "required" or "optional"
@@ -84,8 +84,8 @@ func (d *Declarer) clients() noun[client] {
 	}
 }
 
-// listClients returns the clients of a project, without those that registered themselves: such a client
-// chooses its name, so it could take the place of one in the file.
+// listClients returns the clients of a project, except clients that registered themselves. A
+// self-registered client chooses its name, so it could impersonate a client in the file.
 func (d *Declarer) listClients(ctx context.Context, projectID string) (all []client, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return d.c.IDP.Clients.List(ctx, projectID, q)

@@ -1,11 +1,10 @@
 // Package declared applies files that describe projects: their API keys, clients,
 // subscribers, resources, upstream providers and webhooks.
 //
-// A file is read and checked as a whole before anything changes. Errors name the line and
-// the path of each problem. [Declarer.Plan] returns a step for each difference; for a file
-// that was already applied it returns none. Members that a file does not name keep their
-// values. Each step is one change by package fabric or idp, with their rules and their
-// audit events.
+// A file is read and checked as a whole before anything changes. Errors name the line and the path
+// of each problem. [Declarer.Plan] returns a step for each difference. It returns no steps for a
+// file that was already applied. Members that a file does not name keep their values. Each step is
+// one change by package fabric or idp, which apply their rules and record their audit events.
 //
 // Things are identified by the names that files give them. Things created from a file are
 // marked, and only marked things are removed when they are no longer in the file.
@@ -18,8 +17,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A Store keeps the marks of things created from a file. A mark of a deleted thing does no
-// harm, since IDs are never reused.
+// A Store keeps the marks of things created from a file. The mark of a deleted thing does no harm,
+// because IDs are never reused.
 type Store interface {
 	// MarkDeclared marks a thing in a project. It does nothing if the thing is already marked.
 	MarkDeclared(ctx context.Context, projectID, id string) error
@@ -34,8 +33,8 @@ type Config struct {
 	Fabric *fabric.Fabric
 	IDP    *idp.Provider
 	Store  Store
-	// Suggest returns the end of an error message about an unknown name. It suggests the most
-	// similar one of names, or is "".
+	// Suggest returns the end of an error message about an unknown name, which suggests the most
+	// similar of names. It returns "" if none is similar.
 	Suggest func(name string, names []string) string
 }
 
@@ -48,7 +47,7 @@ func New(c Config) *Declarer { return &Declarer{c} }
 // An Action is the kind of change that a step makes.
 type Action string
 
-// The constants are the possible actions.
+// These are the possible actions.
 const (
 	Create Action = "create"
 	Update Action = "update"
@@ -65,28 +64,28 @@ type Change struct {
 // A Step is one change of one thing.
 type Step struct {
 	Action  Action
-	Kind    string // project, key, client, subscriber, upstream, webhook, or the kind of a resource
-	Project string // the name of its project
+	Kind    string // project, key, client, subscriber, upstream, webhook, or the type of a resource
+	Project string // name of the thing's project
 	Name    string
-	ID      string // "" for a thing to be created
+	ID      string // "" for a thing that does not exist yet
 	Changes []Change
 
 	place place
 	do    func(ctx context.Context) (made, error)
 }
 
-// made is the result of a step: an ID, the address, and a secret that is stored nowhere.
+// made is the result of a step: an ID, the address, and a secret that is not stored.
 type made struct{ id, secret, address string }
 
 // A Done is a completed step.
 type Done struct {
 	Step
-	Secret  string // of a created key or client; it is stored nowhere
-	Address string // of a created resource or subscriber
+	Secret  string // secret of a created key or client; it is not stored
+	Address string // address of a created resource or subscriber
 }
 
-// Apply performs the steps in order and calls tell after each. It stops at the first error.
-// Completed steps are kept, and the next plan contains only the remaining ones.
+// Apply performs the steps in order and calls tell after each of them. It stops at the first error.
+// Completed steps are not undone, so the next plan contains only the remaining steps.
 func (d *Declarer) Apply(ctx context.Context, steps []Step, tell func(Done) error) error {
 	for _, s := range steps {
 		m, err := s.do(ctx)

@@ -52,7 +52,7 @@ func (d *Declarer) keys() noun[key] {
 	}
 }
 
-// listKeys returns the keys that are not revoked. The name of a revoked key can be used again.
+// listKeys returns the keys that are not revoked. A file can use the name of a revoked key again.
 func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return d.c.Fabric.APIKeys.List(ctx, projectID, q)
@@ -75,7 +75,7 @@ func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, e
 	return all, err
 }
 
-// settle normalizes the scopes and the expiry as they are stored.
+// settle normalizes the scopes and the expiry to the form in which they are stored.
 func (k *key) settle() error {
 	for i, name := range k.Scopes {
 		s, ok := fabric.ParseScope(name)

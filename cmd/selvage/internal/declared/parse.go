@@ -20,7 +20,7 @@ type File struct {
 // A project is a project in a file, with the lists of the things in it.
 type project struct {
 	entry
-	things map[string][]entry // by the name of the list, such as "clients"
+	things map[string][]entry // entries by the name of their list, such as "clients"
 }
 
 // An entry is one thing in a file, with its members in order.
@@ -41,10 +41,10 @@ func (e entry) member(name string) *yaml.Node {
 	return nil
 }
 
-// lists are the members of a project that hold things.
+// lists names the members of a project that hold things.
 var lists = []string{"keys", "clients", "subscribers", "resources", "upstreams", "webhooks"}
 
-// Parse parses a file, which is YAML or JSON. Its errors call the file name. It reports all
+// Parse parses a YAML or JSON file. Its errors use name as the name of the file. It reports all
 // problems together.
 func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	var doc, more yaml.Node
@@ -154,8 +154,8 @@ func (p *parser) mapping(at place) entry {
 	return e
 }
 
-// aliased returns an alias below n, or nil. Aliases are rejected, since a few of them can
-// expand to more than fits into memory.
+// aliased returns an alias below n, or nil. Aliases are rejected, because a few of them can expand
+// to more data than fits into memory.
 func aliased(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n

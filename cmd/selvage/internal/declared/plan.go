@@ -11,17 +11,17 @@ type noun[T any] struct {
 	kind   string
 	fields func(*T) []field
 	id     func(T) string
-	name   func(T) string // identifies a thing in files
-	by     string         // the member that holds the name
+	name   func(T) string // returns the name that identifies a thing in files
+	by     string         // member that holds the name
 	fresh  func() T       // returns a new thing with its defaults
 	list   func(ctx context.Context, projectID string) ([]T, error)
-	settle func(*T) error // normalizes the values of a file as they are stored
+	settle func(*T) error // normalizes the values of a file to their stored form
 	check  func(ctx context.Context, t T, isNew bool) error
 	create func(ctx context.Context, projectID string, t T) (made, error)
 	update func(ctx context.Context, projectID string, old, t T) error
 	remove func(ctx context.Context, projectID string, t T) error
-	stays  bool                       // not removed by prune
-	unsaid func(e entry, old T, t *T) // sets members that the entry does not name but implies; may be nil
+	stays  bool                       // whether prune keeps the thing
+	unsaid func(e entry, old T, t *T) // sets members that the entry implies but does not name; may be nil
 }
 
 // A target is the project that steps apply to. Its ID is "" until the project is created.
@@ -30,7 +30,7 @@ type target struct {
 	marks    []string // IDs of the things created from a file
 }
 
-// things compares the existing things of one kind in a project with a file.
+// things compares the things of one kind that a project has with a file.
 type things[T any] struct {
 	d       *Declarer
 	n       noun[T]
@@ -40,9 +40,9 @@ type things[T any] struct {
 	matched map[string]bool  // IDs of the existing things that the file names
 }
 
-// plan returns a step for each entry that differs from the project. With prune, it also
-// returns removals for things that were created from a file but are no longer in this
-// one. Removals are separate because they are done last.
+// plan returns a step for each entry that differs from the project. With prune, it also returns
+// removals of things that were created from a file but are no longer in this file. Removals are
+// separate because they are done last.
 func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries []entry,
 	prune bool) (steps, removals []Step, err error) {
 	ts := &things[T]{d: d, n: n, p: p, taken: make(map[string]place), matched: make(map[string]bool)}
@@ -96,9 +96,10 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 		return ts.creation(e, said), nil
 	}
 
-	// Apply the entry to the existing thing: members that it does not name keep their values.
+	// Apply the entry to the existing thing. Members that the entry does not name keep their
+	// values.
 	now := *old
-	_ = e.read(ts.n.fields(&now), ts.d.c.Suggest, "id") // it succeeded above
+	_ = e.read(ts.n.fields(&now), ts.d.c.Suggest, "id") // the same read succeeded above
 	if err := ts.n.settle(&now); err != nil {
 		return nil, e.blame(err)
 	}
@@ -122,8 +123,8 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	}, nil
 }
 
-// find returns the existing thing that an entry describes, by ID or by name. It returns
-// nil if there is none yet.
+// find returns the existing thing that an entry describes, found by ID or by name. It returns nil
+// if there is none yet.
 func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	name := ts.n.name(said)
 	id := e.member("id")
@@ -188,8 +189,8 @@ func (ts *things[T]) removal(t T) Step {
 	}
 }
 
-// changed returns the new value if it differs from the old one, else nil. An update leaves
-// nil members alone, so concurrent changes to them are kept.
+// changed returns the new value if it differs from the old one, and nil otherwise. An update does
+// not touch members that are nil, so concurrent changes to them are kept.
 func changed[V comparable](old, now V) *V {
 	if old == now {
 		return nil
@@ -197,7 +198,7 @@ func changed[V comparable](old, now V) *V {
 	return &now
 }
 
-// differences returns the fields whose values differ.
+// differences returns a change for each field whose values differ.
 func differences(old, now []field) (changes []Change) {
 	for i, f := range now {
 		if !same(old[i].to, f.to) {

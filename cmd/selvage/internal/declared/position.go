@@ -29,7 +29,7 @@ func (p place) index(n *yaml.Node, i int) place {
 	return place{file: p.file, path: fmt.Sprintf("%s[%d]", p.path, i), node: n}
 }
 
-// String formats a place as file:line:column: path, as far as these are known.
+// String formats a place as file:line:column: path. It omits the parts that are unknown.
 func (p place) String() string {
 	s := p.file
 	if p.node != nil && p.node.Line > 0 {
@@ -79,7 +79,7 @@ func (e entry) blame(err error) error {
 	return errors.Join(all...)
 }
 
-// calledElse maps parameters in problems to members that have another name.
+// calledElse maps parameters in problems to members with a different name.
 var calledElse = map[string]string{"acr": "require_acr"}
 
 // placeOf returns the place of the member that param names. If param names an item of a list, it

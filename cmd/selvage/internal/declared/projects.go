@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// Plan compares a file with the existing projects and returns the steps to apply it. With
-// prune, things that were created from a file but are no longer in this one are removed.
+// Plan compares a file with the existing projects and returns the steps that apply it. With prune,
+// the steps also remove things that were created from a file but are no longer in this file.
 // Projects are never removed.
 func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step, err error) {
 	all, err := page.Every(ctx, d.c.Fabric.Projects.List)
@@ -76,7 +76,7 @@ func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Proj
 
 	t.name = now.Name
 	change := changeOf(was, now)
-	change.Name = &now.Name // a new project must have one
+	change.Name = &now.Name // a new project needs a name
 	if err := change.Check(); err != nil {
 		return nil, p.blame(err)
 	}
@@ -162,7 +162,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 				return m, err
 			}
 			t.id, m.id = created.ID, created.ID
-			if len(s.Changes) == 1 { // the only change is the name, which every creation has
+			if len(s.Changes) == 1 { // the name is the only change, and every creation has it
 				return m, nil
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A field maps a member of an entry to a pointer into a thing: to a string, an integer, a boolean,
-// a list of strings, or JSON.
+// A field maps a member of an entry to a pointer into a thing. The pointer is to a string, an
+// integer, a boolean, a list of strings, or JSON.
 type field struct {
 	name string
 	to   any
@@ -50,7 +50,7 @@ func (e entry) read(fields []field, suggest func(string, []string) string, skip 
 	return errors.Join(errs...)
 }
 
-// readValue stores the value at a place in to.
+// readValue stores the value at a place in the variable that to points to.
 func readValue(at place, to any) error {
 	n := at.node
 	if raw, ok := to.(*json.RawMessage); ok {
@@ -117,7 +117,7 @@ func toJSON(at place) (json.RawMessage, error) {
 			if key.Kind != yaml.ScalarNode {
 				return nil, at.at(key, "").errorf("has a name that is not text")
 			}
-			name, _ := json.Marshal(key.Value) // a string always encodes
+			name, _ := json.Marshal(key.Value) // encoding a string cannot fail
 			value, err := toJSON(at.at(n.Content[i+1], key.Value))
 			if err != nil {
 				return nil, err
@@ -179,7 +179,7 @@ func show(to any) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// longest is the most characters of a value that are shown.
+// longest is the maximum number of characters of a value that are shown.
 const longest = 72
 
 func short(s string) string {
@@ -189,17 +189,17 @@ func short(s string) string {
 	return s
 }
 
-// canonical returns JSON in canonical form, in which equal values have equal bytes.
+// canonical returns JSON in canonical form: equal values have equal bytes.
 func canonical(raw json.RawMessage) []byte {
 	var value any
 	if json.Unmarshal(raw, &value) != nil {
 		return raw
 	}
-	b, _ := json.Marshal(value) // it was decoded from JSON
+	b, _ := json.Marshal(value) // the value was decoded from JSON
 	return b
 }
 
-// same reports whether two values of a field are equal. The order of a list does not matter.
+// same reports whether two values of a field are equal. It ignores the order of a list.
 func same(a, b any) bool {
 	if x, ok := a.(*json.RawMessage); ok {
 		return string(canonical(*x)) == string(canonical(*b.(*json.RawMessage)))

@@ -12,12 +12,12 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A resource is a resource in a file: its kind, and its members as the kind names them.
+// A resource is a resource in a file: its kind, and its members with the names that the kind uses.
 type resource struct {
 	entry
 	kind   *kinds.Kind
 	sent   map[string]json.RawMessage
-	values kinds.Values // of a new resource with these members
+	values kinds.Values // fields of a new resource with these members
 	name   string
 }
 
@@ -87,7 +87,7 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	return r, nil
 }
 
-// planResources is [plan] for resources, which do not consist of fields.
+// planResources is like [plan], but for resources, which do not consist of fields.
 func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry, prune bool) (steps,
 	removals []Step, err error) {
 	var there []fabric.Resource
@@ -206,8 +206,8 @@ func (d *Declarer) makeResource(p *target, r resource) Step {
 	return s
 }
 
-// changeResource returns the step for a resource that differs from its entry, else nil.
-// Secrets are encrypted and cannot be compared, so they are only set at creation.
+// changeResource returns the step for a resource that differs from its entry, or nil if it does
+// not. Secrets are stored encrypted and cannot be compared, so they are set only at creation.
 func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*Step, error) {
 	s := &Step{Action: Update, Kind: r.kind.Type, Project: p.name, Name: r.name, ID: old.ID, place: r.place}
 	sent := make(map[string]json.RawMessage)

@@ -8,8 +8,8 @@ import (
 )
 
 // subscribers describes subscribers. They are created without a password, because passwords do not
-// belong in a file. Prune does not remove them: an account belongs to a person, whose email address
-// may have changed since.
+// belong in a file. Prune does not remove them, because an account belongs to a person. That
+// person's email address may have changed since the file was written.
 func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 	return noun[fabric.Subscriber]{
 		kind: "subscriber", by: "email", stays: true,
@@ -60,7 +60,7 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 
 		update: func(ctx context.Context, projectID string, old, s fabric.Subscriber) error {
 			in := subscriberInput(old, s)
-			in.Verified = &s.Verified // an update of the address alone would reset it
+			in.Verified = &s.Verified // an update of the address alone would reset Verified
 			if s.Email == old.Email {
 				in.Verified = changed(old.Verified, s.Verified)
 			}
@@ -70,8 +70,8 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 	}
 }
 
-// subscriberInput returns the changed fields only, since others may have been changed in
-// the meantime.
+// subscriberInput returns only the changed fields, because others may change the remaining fields
+// at the same time.
 func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	return fabric.SubscriberInput{
 		Email: changed(old.Email, s.Email), Verified: changed(old.Verified, s.Verified),

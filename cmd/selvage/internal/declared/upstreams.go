@@ -59,7 +59,7 @@ func (d *Declarer) listUpstreams(ctx context.Context, projectID string) (all []u
 	for _, u := range found {
 		one := upstream{Upstream: u}
 		if len(u.Claims) > 0 {
-			one.Claims, _ = json.Marshal(u.Claims) // a map of strings always encodes
+			one.Claims, _ = json.Marshal(u.Claims) // encoding a map of strings cannot fail
 		}
 		all = append(all, one)
 	}
@@ -77,7 +77,7 @@ func (u *upstream) settle() error {
 	}
 	u.Claims = nil
 	if len(u.Upstream.Claims) > 0 {
-		u.Claims, _ = json.Marshal(u.Upstream.Claims) // a map of strings always encodes
+		u.Claims, _ = json.Marshal(u.Upstream.Claims) // encoding a map of strings cannot fail
 	}
 	return nil
 }

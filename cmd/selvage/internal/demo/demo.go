@@ -1,8 +1,8 @@
-// Package demo creates the demo project on the first start of a server. The project has a
-// subscriber, clients, resources and recordings. The package also serves the demo app at /demo.
+// Package demo creates the demo project on the first start of a server, and serves the demo app at
+// /demo. The project has a subscriber, clients, resources and recordings.
 //
-// IDs and secrets are random. The file first-run.txt in the data directory lists all of them, and
-// three curl commands to try.
+// IDs and secrets are random. The file first-run.txt in the data directory lists all of them,
+// together with three curl commands to try.
 package demo
 
 import (
@@ -26,11 +26,11 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The files of the demo in the data directory.
+// These are the files of the demo in the data directory.
 const (
-	TextFile       = "first-run.txt" // what the first start printed
-	appFile        = "demo.json"     // the content of an app: what its page shows, and what a reset deletes and keeps
-	unfinishedFile = ".first-run"    // the id of the project while the demo is being created
+	TextFile       = "first-run.txt" // the text that the first start printed
+	appFile        = "demo.json"     // the app as JSON: what its page shows, and what a reset deletes and keeps
+	unfinishedFile = ".first-run"    // ID of the project while the demo is being created
 )
 
 // Path is the path of the demo app.
@@ -40,10 +40,10 @@ const Path = "/demo"
 type Config struct {
 	Dir     string // the data directory
 	Where   config.Where
-	Allowed bool // the server serves everything, and to this machine only
+	Allowed bool // whether the server serves everything, and only to this machine
 
-	LoopbackMedia bool   // the media of calls is on loopback
-	SDK           string // file with the stock SDK; "" means the vendor's host
+	LoopbackMedia bool   // whether the media of calls is on loopback
+	SDK           string // file with the stock SDK; "" means that its vendor's host serves it
 
 	Fabric     *fabric.Fabric
 	IDP        *idp.Provider
@@ -51,10 +51,10 @@ type Config struct {
 	Recordings *recordings.Recordings
 
 	SetupLink func(ctx context.Context) (string, error) // creates the link for the first operator, or returns ""
-	Links     func() []templates.Link                   // to the pages and APIs of the server
+	Links     func() []templates.Link                   // returns links to the pages and APIs of the server
 }
 
-// A Demo is the demo of one data directory.
+// A Demo manages the demo in a data directory.
 type Demo struct {
 	Config
 	stock stockSDK
@@ -64,9 +64,9 @@ type Demo struct {
 // An app holds what later starts and resets need to know about a demo.
 type app struct {
 	ProjectID string `json:"project_id"`
-	ClientID  string `json:"client_id"`            // the client of the demo app's page
-	Email     string `json:"email"`                // of the demo subscriber
-	SetupLink string `json:"setup_link,omitempty"` // for the first operator
+	ClientID  string `json:"client_id"`            // client of the demo app's page
+	Email     string `json:"email"`                // email address of the demo subscriber
+	SetupLink string `json:"setup_link,omitempty"` // link for the first operator
 }
 
 // New returns the demo of a data directory. It creates nothing.
@@ -78,7 +78,7 @@ func New(c Config) (*Demo, error) {
 // IsShown reports whether the page of the demo app is served.
 func (d *Demo) IsShown() bool { return d.app != nil }
 
-// Text returns what the first start of a data directory printed about its demo.
+// Text returns the text that the first start in a data directory printed about its demo.
 func Text(dir string) ([]byte, error) {
 	text, err := os.ReadFile(filepath.Join(dir, TextFile))
 	if err != nil {
@@ -87,7 +87,7 @@ func Text(dir string) ([]byte, error) {
 	return text, nil
 }
 
-// Exists reports whether there is a demo, finished or not.
+// Exists reports whether there is a demo, even an unfinished one.
 func (d *Demo) Exists() (bool, error) {
 	exists, err := d.has(TextFile)
 	if exists || err != nil {
@@ -127,8 +127,8 @@ func (d *Demo) FirstRun(ctx context.Context) (text string, err error) {
 	return d.create(ctx, d.SetupLink)
 }
 
-// Reset deletes the demo and creates another one, and returns the text to print. It works with
-// or without a running server. After an interruption, run it again.
+// Reset deletes the demo, creates another one, and returns the text to print. It works with or
+// without a running server. If it is interrupted, call it again.
 func (d *Demo) Reset(ctx context.Context) (text string, err error) {
 	old, err := d.readApp()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -148,8 +148,8 @@ func (d *Demo) Reset(ctx context.Context) (text string, err error) {
 	return d.create(ctx, func(ctx context.Context) (string, error) { return d.keepSetupLink(ctx, old.SetupLink) })
 }
 
-// create creates the demo with a setup link, and writes its files. It removes unfinishedFile last,
-// so that the next start can tell that this one was interrupted.
+// create creates the demo with a setup link, and writes its files. It removes unfinishedFile last.
+// If the file still exists at the next start, the creation was interrupted.
 func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (string, error)) (string, error) {
 	s, err := d.seed(ctx)
 	if err != nil {
@@ -175,7 +175,7 @@ func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (stri
 	return text, os.Remove(d.file(unfinishedFile))
 }
 
-// deleteUnfinished deletes the parts of the demo that an interrupted start had created.
+// deleteUnfinished deletes what an interrupted start has created of the demo.
 func (d *Demo) deleteUnfinished(ctx context.Context) error {
 	id, err := os.ReadFile(d.file(unfinishedFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,9 +198,9 @@ func (d *Demo) deleteProject(ctx context.Context, id string) error {
 	return nil
 }
 
-// keepSetupLink returns the link for the first operator, or "" if there is an operator already. If
-// the previous demo had such a link, before, keepSetupLink returns it, because its token cannot be
-// read from the store.
+// keepSetupLink returns the link for the first operator, or "" if there is an operator already.
+// before is the link of the previous demo, or "". keepSetupLink returns that link if there is one,
+// because its token cannot be read from the store.
 func (d *Demo) keepSetupLink(ctx context.Context, before string) (string, error) {
 	some, err := d.Operators.List(ctx, page.Query{Size: 1})
 	if err != nil || len(some.Items) > 0 {
@@ -212,9 +212,9 @@ func (d *Demo) keepSetupLink(ctx context.Context, before string) (string, error)
 	return d.SetupLink(ctx)
 }
 
-// Open finds the demo that an earlier start created, so that its page can be shown. It adds the
-// server's current address to the redirect URIs of the demo's client, because the address may have
-// changed.
+// Open finds the demo that an earlier start created, so that its page can be shown. The server's
+// address may have changed since then. Open therefore adds the current address to the redirect URIs
+// of the demo's client.
 func (d *Demo) Open(ctx context.Context) error {
 	found, err := d.readApp()
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Allowed {
@@ -247,7 +247,7 @@ func (d *Demo) readApp() (found app, err error) {
 	return found, nil
 }
 
-// registerPage makes page a redirect URI of a client, for logins and logouts.
+// registerPage adds page to the redirect URIs of a client, for logins and logouts.
 func (d *Demo) registerPage(ctx context.Context, c idp.Client, page string) error {
 	if slices.Contains(c.RedirectURIs, page) && slices.Contains(c.LogoutURIs, page) {
 		return nil

@@ -56,7 +56,7 @@ func (d *Demo) writePage(w http.ResponseWriter, r *http.Request, found app) {
 func originOf(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {
-		return base // it was parsed at startup
+		return base // base was parsed at startup
 	}
 	return u.Scheme + "://" + u.Host
 }

@@ -10,25 +10,27 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// The stock SDK of the demo's second tab, as its vendor documents to include it, in a fixed version.
-// The digest is that of dist/index.umd.js in the npm package.
+// These constants describe the stock SDK of the demo's second tab. The script is included in the
+// way that its vendor documents, in a fixed version. The digest is the hash of dist/index.umd.js in
+// the npm package.
 const (
 	vendorHost      = "https://cdn.signalwire.com"
 	vendorSDK       = vendorHost + "/@signalwire/js@3.30.0"
 	vendorIntegrity = "sha384-BQ84YdymI6DOGF2z0oWxyhugGt0j4QSTO/eIbjGGeMIDCyyk+rVenUxaooLu98Gt"
 )
 
-// SDKPath is the path of the stock SDK, if the operator has named a file.
+// SDKPath is the path of the stock SDK, if the operator has configured a file.
 const SDKPath = Path + "/signalwire.js"
 
 // A stockSDK is the script that the demo's second tab loads.
 type stockSDK struct {
 	URL, Integrity string
-	Host           string // the origin that the page may load scripts from, in addition to its own; may be ""
-	body           []byte // "" if the vendor's host serves it
+	Host           string // origin from which the page may load scripts, in addition to its own; may be ""
+	body           []byte // the script; empty if the vendor's host serves it
 }
 
-// readSDK reads the operator's file with the stock SDK. Without a file, it returns the vendor's.
+// readSDK reads the operator's file with the stock SDK. If file is "", it returns the vendor's
+// script.
 func readSDK(file string) (stockSDK, error) {
 	if file == "" {
 		return stockSDK{URL: vendorSDK, Integrity: vendorIntegrity, Host: vendorHost}, nil

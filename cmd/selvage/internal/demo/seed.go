@@ -17,12 +17,12 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// speech holds the media of the demo's recordings: see NOTICE.
+// speech holds the media of the demo's recordings; see NOTICE.
 //
 //go:embed welcome.wav workshop.wav
 var speech embed.FS
 
-// A seed is everything that was created for a demo, with the secrets.
+// A seed holds everything that was created for a demo, including the secrets.
 type seed struct {
 	project    fabric.Project
 	key        string
@@ -32,7 +32,7 @@ type seed struct {
 	service    idp.Client
 	secret     string
 	sids       []string
-	setup      string // the link for the first operator; "" if there is an operator
+	setup      string // link for the first operator; "" if there is an operator
 }
 
 // seed creates the project and everything in it.
@@ -70,8 +70,8 @@ func (d *Demo) seedSubscriber(ctx context.Context, s *seed) (err error) {
 	return err
 }
 
-// seedClients creates a client for a browser app and one for a backend. The redirect URIs of the
-// browser app are the addresses that development servers usually have on this machine.
+// seedClients creates a client for a browser app and a client for a backend. The redirect URIs of
+// the browser app are the usual addresses of development servers on this machine.
 func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 	s.spa, _, err = d.IDP.Clients.Create(ctx, idp.Client{
 		ProjectID: s.project.ID, Name: "Demo app", Type: idp.SPA, FirstParty: true,
@@ -93,8 +93,8 @@ func (d *Demo) seedClients(ctx context.Context, s *seed) (err error) {
 const welcomeScript = `{"display_name": "Welcome", "contents": {"version": "1.0.0", "sections":
 	{"main": ["answer", {"play": {"url": "say:Welcome"}}, "hangup"]}}}`
 
-// seedResources creates the resources that the recorded calls went to, a script at /public/welcome
-// and a room at /public/workshop, and a room to try at /public/lobby.
+// seedResources creates the resources that the recorded calls went to: a script at /public/welcome
+// and a room at /public/workshop. It also creates a room to try at /public/lobby.
 func (d *Demo) seedResources(ctx context.Context, s *seed) error {
 	for _, r := range []struct{ kind, members string }{
 		{"swml_script", welcomeScript},
@@ -113,7 +113,7 @@ func (d *Demo) seedResources(ctx context.Context, s *seed) error {
 	return nil
 }
 
-// calls are the recorded calls.
+// calls lists the recorded calls.
 var calls = []struct{ name, from, to, direction string }{
 	{"welcome", "/public/welcome", "/private/ada", "inbound"},
 	{"workshop", "/private/ada", "/public/workshop", "outbound"},
@@ -142,8 +142,8 @@ func (d *Demo) seedRecordings(ctx context.Context, s *seed) error {
 	return nil
 }
 
-// describe formats everything that was created, and three commands that work when pasted into a
-// shell.
+// describe formats everything that was created. It adds three commands that work when they are
+// pasted into a shell.
 func (d *Demo) describe(s seed) string {
 	base := d.Where.Public
 	laml := base + "/api/laml/2010-04-01/Accounts/" + s.project.ID + "/Recordings"

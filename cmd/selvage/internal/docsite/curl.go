@@ -16,7 +16,7 @@ export SAT=$(curl -sS -u "$PROJECT_ID:$API_KEY" \
   %s/api/fabric/subscribers/tokens \
   -d reference=ada@example.com | sed 's/.*"token":"\([^"]*\).*/\1/')`
 
-// parameters maps path parameters to their shell variables, if the names differ.
+// parameters maps path parameters to their shell variables, where the names differ.
 var parameters = map[string]string{
 	"AccountSid": "PROJECT_ID", "CallSid": "CALL_SID", "ConferenceSid": "CONFERENCE_SID",
 	"fabric_subscriber_id": "SUBSCRIBER_ID",
@@ -31,7 +31,7 @@ var examples = map[string]string{
 	"c2c_7acc0e5e968706a032983cd80cdca219": "EMBED_KEY", "eyJhbGciOiJkaXIi…": "REFRESH_TOKEN",
 }
 
-// credentials maps security schemes to the curl options that authenticate.
+// credentials maps security schemes to the curl options that authenticate with them.
 var credentials = map[string]string{
 	"basic": `-u "$PROJECT_ID:$API_KEY"`, "service": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
 	"login": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
@@ -96,7 +96,7 @@ func curl(op openapi.Operation) string {
 	return strings.Join(line, " \\\n  ")
 }
 
-// method returns the method to pass to curl, or "" if curl chooses it by itself.
+// method returns the method to pass to curl, or "" if curl chooses it without help.
 func method(op openapi.Operation) string {
 	if op.Method == "GET" || op.Method == "POST" && len(op.Bodies) > 0 {
 		return ""
@@ -112,7 +112,7 @@ func variable(name string) string {
 	return strings.ToUpper(name)
 }
 
-// shell quotes a word for the shell. The word may contain variables.
+// shell quotes a word for the shell. The word may contain shell variables.
 func shell(word string) string {
 	if !strings.ContainsAny(word, "${} ") {
 		return word
@@ -120,7 +120,7 @@ func shell(word string) string {
 	return `"` + strings.NewReplacer("${", "$", "}", "").Replace(word) + `"`
 }
 
-// longest is the maximum length of a body that stays on one line.
+// longest is the maximum length of a body that is written on one line.
 const longest = 48
 
 // send returns the curl options that send a body.

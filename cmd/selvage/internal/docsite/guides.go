@@ -85,7 +85,7 @@ var guides = func() map[string]func() (guide, error) {
 	return all
 }()
 
-// guideNav returns the navigation. here is the name of the current document, or "".
+// guideNav returns the navigation. here is the name of the current document; it may be "".
 func guideNav(here string) (groups []templates.DocsGroup) {
 	for _, g := range contents {
 		one := templates.DocsGroup{Name: g.name}

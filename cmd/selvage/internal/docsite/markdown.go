@@ -22,7 +22,7 @@ import (
 // rendered is the result of rendering Markdown.
 type rendered struct {
 	html     template.HTML
-	headings []templates.DocsOperation // the headings of the second level
+	headings []templates.DocsOperation // headings of the second level
 	anchors  map[string]bool           // all IDs on the page
 	links    []string                  // link targets, as served here
 }
@@ -70,7 +70,7 @@ func render(source []byte) (r rendered, err error) {
 	return r, nil
 }
 
-// parseMarkdown parses a document. Its headings have the IDs of the served page.
+// parseMarkdown parses a document. Its headings have the same IDs as on the served page.
 func parseMarkdown(source []byte) ast.Node {
 	ctx := parser.NewContext(parser.WithIDs(&ids{used: make(map[string]int)}))
 	return markdown.Parser().Parse(text.NewReader(source), parser.WithContext(ctx))
@@ -79,7 +79,7 @@ func parseMarkdown(source []byte) ast.Node {
 // plain returns the text of a node without markup.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which never fails
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // Walk cannot fail here
 		if t, ok := n.(*ast.Text); ok && entering {
 			b.Write(t.Segment.Value(source))
 		}
@@ -121,7 +121,7 @@ type links struct{}
 
 // Transform implements [parser.ASTTransformer].
 func (links) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
-	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which never fails
+	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // Walk cannot fail here
 		if l, ok := n.(*ast.Link); ok && entering {
 			l.Destination = []byte(served(string(l.Destination)))
 		}

@@ -40,8 +40,8 @@ func loadReference(c openapi.Config) (*reference, error) {
 	}, nil
 }
 
-// showContents serves GET /docs: the introduction and a list of operations. With the query q, it
-// serves the sections of guides and the operations that match it.
+// showContents serves GET /docs: the introduction and a list of operations. With the parameter q,
+// it serves the matching sections of guides and the matching operations.
 func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
 	doc, err := s.load()
 	if err != nil {
@@ -58,7 +58,8 @@ func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{Scripts: true, Connect: []string{"'self'"}})
 }
 
-// findOperations returns the operations whose text, or the name of whose area, contains every word of query.
+// findOperations returns the operations that contain every word of query in their text or in the
+// name of their area.
 func findOperations(groups []templates.DocsGroup, query string) (found []templates.DocsGroup) {
 	words := strings.Fields(strings.ToLower(query))
 	for _, g := range groups {
@@ -191,7 +192,7 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 	return v
 }
 
-// pathsOf returns the path of an operation on each of the servers that provide it.
+// pathsOf returns the paths of an operation, one for each server that provides it.
 func pathsOf(op openapi.Operation) (all []string) {
 	for _, server := range op.Servers {
 		prefix := ""
@@ -223,7 +224,7 @@ var names = map[string]string{
 	"registrar": "initial access token", "registered": "registration access token",
 }
 
-// whoMay describes which credentials and scopes an operation takes.
+// whoMay describes the credentials and scopes that an operation accepts.
 func whoMay(op openapi.Operation) template.HTML {
 	var who []string
 	anybody := len(op.Who) == 0

@@ -15,8 +15,8 @@ import (
 // A section is the text of a document below one heading.
 type section struct {
 	guide, title, url string
-	text              string // without markup, on one line
-	lowTitle, lowText string // in lower case, for comparison
+	text              string // text without markup, on one line
+	lowTitle, lowText string // title and text in lower case, for comparison
 }
 
 // sections returns the sections of all documents, in reading order.
@@ -66,7 +66,7 @@ func sectionsOf(d document, source []byte) (all []section) {
 
 // writeText writes the text of a node, including code, without markup.
 func writeText(b *strings.Builder, n ast.Node, source []byte) {
-	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which never fails
+	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // Walk cannot fail here
 		switch n := n.(type) {
 		case *ast.Text:
 			if entering {
@@ -95,19 +95,19 @@ func linesOf(lines *text.Segments, source []byte) (all []byte) {
 	return all
 }
 
-// The most that a search reads and returns.
+// These are the limits of what a search reads and returns.
 const (
 	maxQuery    = 100 // bytes
 	maxSections = 20
 )
 
-// clean returns a query of limited length, as valid text.
+// clean returns a query as valid text of limited length.
 func clean(query string) string {
 	query = strings.TrimSpace(query)
 	return strings.TrimSpace(strings.ToValidUTF8(query[:min(len(query), maxQuery)], ""))
 }
 
-// findSections returns the sections that contain every word of query, the best first. A word in a
+// findSections returns the sections that contain every word of query, best match first. A word in a
 // heading counts more than any number of words in the text.
 func findSections(query string) (found []templates.DocsHit, err error) {
 	words := strings.Fields(strings.ToLower(query))
@@ -150,7 +150,8 @@ func findSections(query string) (found []templates.DocsHit, err error) {
 // excerptSize is the length of an excerpt in bytes.
 const excerptSize = 180
 
-// excerpt returns the part of text around the first of words in it, or its beginning.
+// excerpt returns the part of text around the first occurrence of one of words. If there is none,
+// it returns the beginning of text.
 func excerpt(text, low string, words []string) string {
 	first := -1
 	for _, word := range words {
@@ -158,7 +159,7 @@ func excerpt(text, low string, words []string) string {
 			first = at
 		}
 	}
-	if len(low) != len(text) { // the letters of some languages change their size
+	if len(low) != len(text) { // in some languages, lower-case letters differ in size
 		first = 0
 	}
 

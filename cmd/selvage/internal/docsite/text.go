@@ -12,8 +12,8 @@ var (
 	emphasis = regexp.MustCompile(`\*([^*]+)\*`)
 )
 
-// rich converts the Markdown of the document to HTML. It supports paragraphs, code, strong
-// and emphasis.
+// rich converts the document's Markdown to HTML. It supports paragraphs, code, strong text and
+// emphasis.
 func rich(markdown string) template.HTML {
 	var b strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(markdown), "\n\n") {
@@ -27,7 +27,7 @@ func rich(markdown string) template.HTML {
 // inline converts one paragraph to HTML, without paragraph tags.
 func inline(markdown string) template.HTML { return template.HTML(spans(markdown)) }
 
-// spans escapes a text and then converts its marks to HTML. Code is left as it is.
+// spans escapes a text and then converts its marks to HTML. It leaves code unchanged.
 func spans(text string) string {
 	var codes []string
 	// Take code out first, so that the marks in it are not converted.

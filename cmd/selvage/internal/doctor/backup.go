@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/backup"
 )
 
-// backups checks the age of the newest backup that a server has created by itself.
+// backups checks the age of the newest backup that a server created automatically.
 func (e *Examination) backups(context.Context) []Finding {
 	dir := e.Config.BackupDir()
 	if dir == "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// certificates are the checks of HTTPS.
+// certificates has the checks of HTTPS.
 type certificates struct{ *Examination }
 
 // sourceChecks returns the checks for the configured source of the certificate.
@@ -43,8 +43,8 @@ func (e certificates) sourceChecks() []check {
 	return []check{{"Certificates", "local authority", e.localAuthority}, {"Certificates", "trust", e.trust}, served}
 }
 
-// localAuthority checks the local authority's two files and when its certificate expires. If the
-// files do not exist, the check is skipped, because the next start creates them.
+// localAuthority checks the local authority's two files and the expiry of its certificate. If the
+// files do not exist, it skips the check, because the next start creates them.
 func (e certificates) localAuthority(context.Context) []Finding {
 	dir := e.Config.Data
 	_, certErr := os.Stat(filepath.Join(dir, ca.CertFile))
@@ -111,8 +111,8 @@ func (e certificates) trust(ctx context.Context) []Finding {
 	return []Finding{finef("trusted by %s on this machine", plural(len(places), "store"))}
 }
 
-// certificateFiles reads the certificate files like a start does, and checks that this machine
-// trusts their chain.
+// certificateFiles reads the certificate files in the same way as a server does at startup. It also
+// checks that this machine trusts their chain.
 func (e certificates) certificateFiles(context.Context) []Finding {
 	c := e.Config
 	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key),
@@ -146,7 +146,7 @@ func (e certificates) certificateFiles(context.Context) []Finding {
 }
 
 // ending reports when a certificate expires. It warns in the last fifth of the certificate's
-// lifetime, because the certificate should have been renewed before.
+// lifetime, because the certificate should have been renewed earlier.
 func ending(leaf *x509.Certificate, what string) Finding {
 	left, life := time.Until(leaf.NotAfter), leaf.NotAfter.Sub(leaf.NotBefore)
 	told := fmt.Sprintf("%s, valid until %s", what, stamp(leaf.NotAfter))

@@ -47,7 +47,7 @@ func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []F
 	return all
 }
 
-// compareClock compares this machine's clock with another machine's.
+// compareClock compares this machine's clock with the clock of another machine.
 func compareClock(ctx context.Context, whose string, c clock.Source) Finding {
 	ahead, err := c.Ahead(ctx)
 	switch {

@@ -23,8 +23,8 @@ func Unreadable(err error) (all []Finding) {
 	return all
 }
 
-// Configuration reports the sources of the configuration, its warnings, and secrets in files that
-// every user can read.
+// Configuration reports the sources of the configuration and its warnings. It also reports files
+// with secrets that every user can read.
 func (e *Examination) Configuration() []Finding {
 	sources := sourcesOf(e.From)
 	told := "defaults only"
@@ -68,7 +68,7 @@ func readableSecrets(c config.Config, getenv func(string) string, from config.Or
 		case strings.HasSuffix(at, "_FILE"):
 			file = getenv(at)
 		case file == at:
-			continue // set by a variable
+			continue // an environment variable sets the value
 		}
 
 		// Kubernetes mounts secrets as links to files with mode 0644. Only the pod can reach their

@@ -77,8 +77,8 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
 }
 
-// noDirectory returns the finding for a missing data directory, which depends on whether a start
-// could create it.
+// noDirectory returns the finding for a missing data directory. It depends on whether a starting
+// server could create the directory.
 func (e *Examination) noDirectory(dir string) Finding {
 	const writable = 0o3 // W_OK and X_OK
 	above := filepath.Dir(absolute(dir))
@@ -111,7 +111,7 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
 }
 
-// bucket checks that the object store can be reached and has the bucket.
+// bucket checks that the object store can be reached and contains the bucket.
 func (e *Examination) bucket(context.Context) []Finding {
 	media, err := mediastore.Open(e.Config, nil, "")
 	if err == nil {
@@ -124,8 +124,8 @@ func (e *Examination) bucket(context.Context) []Finding {
 	return []Finding{finef("%s", e.Config.Media)}
 }
 
-// noMedia returns the finding for a missing media directory. It is an error only if there are
-// recordings that were stored in the directory.
+// noMedia returns the finding for a missing media directory. The finding is an error only if
+// recordings were stored in the directory.
 func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	missing := skippedf("%s does not exist; the first start creates it", absolute(dir))
 	e.overRows(ctx, func(s *store.Store) []Finding {

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// patienceOfCheck is how long an SQLite file is checked for damage at most.
+// patienceOfCheck limits how long an SQLite file is checked for damage.
 const patienceOfCheck = 5 * time.Second
 
 func (e *Examination) databaseChecks() []check {
@@ -59,8 +59,8 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 	return all
 }
 
-// overRows opens the store read-only and calls look with it. It returns nil if the database cannot
-// be opened or has another schema, which the rows check reports.
+// overRows opens the store read-only and calls look with it. If the database cannot be opened or
+// has another schema, overRows returns nil, because the rows check reports that.
 func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Finding) []Finding {
 	c := e.storeConfig()
 	c.Check, c.ReadOnly, c.Pool = 0, true, 1
@@ -75,8 +75,8 @@ func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Fi
 	return look(s)
 }
 
-// noDatabase returns the finding for a missing database file. It is an error only if the data
-// directory contains other files, because then the database was lost.
+// noDatabase returns the finding for a missing database file. If the data directory contains other
+// files, the finding is an error, because the database was lost.
 func (e *Examination) noDatabase() Finding {
 	entries, err := os.ReadDir(e.Config.Data)
 	if err != nil || len(entries) == 0 {
@@ -107,8 +107,8 @@ func (e *Examination) entries(ctx context.Context) []Finding {
 	return e.database(r, string(e.Config.Sessions), int(e.Config.Pool.Sessions), false)
 }
 
-// fallback checks the file that holds sessions while Redis is unavailable. If the database is
-// PostgreSQL, there is no such file, because PostgreSQL holds the sessions.
+// fallback checks the file that holds sessions while Redis is unavailable. This file does not exist
+// if the main database is PostgreSQL, because then PostgreSQL holds the sessions.
 func (e *Examination) fallback(ctx context.Context) []Finding {
 	const url = "sqlite:sessions.db"
 	if e.Config.Database.Shared() {
@@ -117,7 +117,7 @@ func (e *Examination) fallback(ctx context.Context) []Finding {
 	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: url, Dir: e.Config.Data, Check: patienceOfCheck})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // a start creates it
+		return nil // a start of the server creates it
 	case err != nil:
 		return []Finding{unfit(url, err).of("fallback")}
 	}
@@ -142,7 +142,7 @@ func (e *Examination) connections() int {
 	return n
 }
 
-// unfit returns the finding for a database that cannot be used.
+// unfit returns the finding for a database that the server cannot use.
 func unfit(url string, err error) Finding {
 	var u *database.Unfit
 	if errors.As(err, &u) {
@@ -154,8 +154,8 @@ func unfit(url string, err error) Finding {
 	return brokenf("see the findings about the data directory, and check the server's log", "%s", plainly(err))
 }
 
-// largeLog is the size at which an SQLite write-ahead log is suspicious: something prevents the
-// database from moving it into the main file.
+// largeLog is the size at which an SQLite write-ahead log is suspicious. Something then prevents
+// the database from moving the log into the main file.
 const largeLog = 256 << 20
 
 // file returns the findings for an SQLite file: its size, its log and its write lock.

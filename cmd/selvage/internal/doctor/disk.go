@@ -59,12 +59,12 @@ func sameDevice(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	if errX != nil || errY != nil {
-		return true // a missing folder needs no check of its own
+		return true // another check reports a missing folder
 	}
 	return x.Sys().(*syscall.Stat_t).Dev == y.Sys().(*syscall.Stat_t).Dev
 }
 
-// These filesystems are not local disks.
+// These lists name filesystems that are not local disks.
 var (
 	networkKinds = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.glusterfs",
 		"fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "gpfs", "lustre", "ocfs2", "webdavfs"}
@@ -97,8 +97,8 @@ func (f folder) filesystem(context.Context) []Finding {
 }
 
 // mountOf returns the type and the mount point of the filesystem that holds path. This is the
-// longest mount point that is a parent of path. If several are equal, it is the last one, which
-// hides the others (proc(5), mountinfo).
+// longest mount point that is a parent of path. If there are several, mountOf returns the last one,
+// which hides the others (proc(5), mountinfo).
 func mountOf(path string) (kind, mount string) {
 	path, err := filepath.EvalSymlinks(absolute(path))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 type Verdict string
 
 // The verdicts are ordered from best to worst. Skipped means that the check did not apply or was
-// impossible, which is not a problem.
+// impossible. That is not a problem.
 const (
 	Skipped Verdict = "skipped"
 	Fine    Verdict = "ok"
@@ -37,7 +37,7 @@ func (v Verdict) Worse(than Verdict) bool {
 }
 
 // A Finding is one line of an examination. It names the thing examined and describes what was
-// found. If that is a problem, Remedy is the command or setting that solves it.
+// found. If there is a problem, Remedy is the command or setting that solves it.
 type Finding struct {
 	Group  string  `json:"group"`
 	Name   string  `json:"name"`
@@ -69,8 +69,7 @@ func (f Finding) of(name string) Finding {
 	return f
 }
 
-// A check examines one thing. It changes nothing, and may run concurrently with other
-// checks.
+// A check examines one thing. It changes nothing, and may run concurrently with other checks.
 type check struct {
 	group, name string
 	look        func(context.Context) []Finding
@@ -85,12 +84,12 @@ type Examination struct {
 	Version string // of this program
 
 	where   config.Where
-	running datadir.Running // the content of run.json
+	running datadir.Running // content of run.json
 	alive   bool            // whether a server holds the lock of the data directory
 }
 
-// Examine runs all checks and returns their findings. It returns in time even if reading
-// the data directory hangs.
+// Examine runs all checks and returns their findings. It returns after a limited time even if
+// reading the data directory hangs.
 func (e *Examination) Examine(ctx context.Context) []Finding {
 	around := make(chan []check, 1)
 	go func() {
@@ -129,8 +128,8 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 		go func() { answers[i] <- c.look(ctx) }()
 	}
 
-	// Checks that stop when ctx expires get some extra time, because their findings say more than a
-	// timeout.
+	// Some checks stop when ctx expires. They get some extra time to report, because their findings
+	// are more informative than a timeout.
 	late := time.After(patience + patience/8)
 	for i, c := range checks {
 		var found []Finding
@@ -157,8 +156,8 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 	return all
 }
 
-// closed is always ready to receive from: once one check is late, examine does not wait for the
-// others.
+// closed is always ready to receive from. After the first late check, examine uses it so that it
+// does not wait for other late checks.
 var closed = func() <-chan time.Time {
 	c := make(chan time.Time)
 	close(c)

@@ -29,9 +29,9 @@ func (e *Examination) asServer(path string) string {
 		datadir.Account(theirs), datadir.Account(me), e.Config.Data)
 }
 
-// server returns the user ID of the running server. If none is running, it returns the user ID that
-// a server started by the current user would have. A server started by root runs as the owner of
-// the data directory.
+// server returns the user ID of the running server. If no server is running, it returns the user ID
+// that a server started by the current user would have. A server started by root runs as the owner
+// of the data directory.
 func (e *Examination) server() int {
 	if info, err := os.Stat(procOf(e.running.PID)); e.alive && err == nil {
 		return datadir.UID(info)
@@ -49,7 +49,7 @@ func (e *Examination) server() int {
 func (e *Examination) files(dir string) (all []Finding) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // the directory check has reported it
+		return nil // the check of the directory reports that
 	}
 
 	var strange, open []string
@@ -95,7 +95,8 @@ func (e *Examination) ownKinds(context.Context) []Finding {
 	return []Finding{finef("all kinds in %s are valid", absolute(dir))}
 }
 
-// few joins the names of all; if there are more than four, it names three and counts the rest.
+// few joins names. If there are more than four, it joins the first three and adds the number of the
+// others.
 func few(all []string) string {
 	if len(all) > 4 {
 		return strings.Join(all[:3], ", ") + fmt.Sprintf(" and %d others", len(all)-3)

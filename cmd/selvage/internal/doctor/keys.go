@@ -37,7 +37,7 @@ func (e *Examination) ring(ctx context.Context) []Finding {
 }
 
 // master reads the master key. The returned key is nil if the master key is missing or unusable. If
-// needed is set, a missing master key is an error.
+// needed is set, the finding for a missing master key is an error.
 func (e *Examination) master(needed bool) ([]byte, Finding) {
 	if e.Config.MasterKey != "" {
 		key, err := keys.ParseMaster(string(e.Config.MasterKey))

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// holderOf describes the process that listens on an address, as far as the current user can see it.
+// holderOf describes the process that listens on an address, as far as the current user can see.
 func holderOf(address config.HostPort) string {
 	_, text, err := net.SplitHostPort(string(address))
 	port, convErr := strconv.Atoi(text)
@@ -48,7 +48,7 @@ func listeningOn(table string, port int) (inodes []string) {
 	return inodes
 }
 
-// owning returns the ID of a process that holds the socket with this inode, or "".
+// owning returns the ID of a process that holds the socket with this inode, or "" if it finds none.
 func owning(inode string) string {
 	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {

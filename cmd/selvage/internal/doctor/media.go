@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// callChecks are the checks of the media port and of phones.
+// callChecks has the checks of the media port and of phones.
 type callChecks struct{ *Examination }
 
 func (e callChecks) all() []check {
@@ -29,8 +29,8 @@ func (e callChecks) all() []check {
 	}
 }
 
-// carriesCalls reports whether the server carries calls with this configuration. If not, why is the
-// reason.
+// carriesCalls reports whether the server carries calls with this configuration. If it does not,
+// why is the reason.
 func (e callChecks) carriesCalls() (why string, carries bool) {
 	switch {
 	case !e.Config.Services.Has(config.Relay):
@@ -65,7 +65,7 @@ func (e callChecks) mediaPort(ctx context.Context) []Finding {
 	return []Finding{finef("%s is free for UDP and TCP", address)}
 }
 
-// tryBoth listens on an address by TCP and UDP for a moment.
+// tryBoth listens on an address by TCP and UDP, and closes both listeners.
 func tryBoth(ctx context.Context, address string) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -118,14 +118,14 @@ func (e callChecks) mediaAddresses(ctx context.Context) []Finding {
 	return append([]Finding{finef("browsers get %s", told)}, called...)
 }
 
-// reachFor limits how long the running server may take to answer at one address.
+// reachFor limits how long the running server may take to answer at an address.
 const reachFor = time.Second
 
 // callFor limits how long a test call may take.
 const callFor = 4 * time.Second
 
-// unreachable returns a finding for each transport by which the running server does not answer at
-// some of the addresses.
+// unreachable returns a finding for each transport by which some of the addresses cannot be
+// reached.
 func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked []Finding) {
 	port, known := e.mediaPortNumber()
 	if !known {
@@ -151,7 +151,8 @@ func (e callChecks) unreachable(ctx context.Context, all []netip.Addr) (blocked 
 	return blocked
 }
 
-// testCall calls the running server as a browser does, and describes the path of the audio.
+// testCall calls the running server in the same way as a browser, and describes the path of the
+// audio.
 func (e callChecks) testCall(ctx context.Context, at netip.AddrPort) Finding {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -197,7 +198,7 @@ func (e callChecks) turn(ctx context.Context) []Finding {
 	return []Finding{skippedf("%s is opened at the next start", e.Config.ListenTURN)}
 }
 
-// runningTURN sends a request to the TURN server that the running server has.
+// runningTURN sends a request to the TURN server of the running server.
 func (e callChecks) runningTURN(ctx context.Context) Finding {
 	if err := turn.Reach(ctx, e.running.TURN, e.roots()); err != nil {
 		return warnedf("forward its port to --listen-turn, or correct --turn-url; until then, browsers do not use it",

@@ -31,7 +31,8 @@ func (e *Examination) networkChecks() []check {
 }
 
 // listener returns a check that the running server listens on address. If no server is running, it
-// checks that the address is free. If yields is set, the server uses a free port if it is not.
+// checks that the address is free. If yields is set, the server uses another port when the address
+// is taken.
 func (e *Examination) listener(
 	flag string, address config.HostPort, running string, yields bool,
 ) func(context.Context) []Finding {
@@ -79,7 +80,8 @@ func unlistenable(address config.HostPort, flag string, err error) Finding {
 }
 
 // findRunning returns the content of run.json, and whether a server is running in the directory. It
-// tests the lock file, because the process ID of a server in another container means nothing here.
+// tests the lock file instead of the process ID. The ID of a process in another container means
+// nothing here.
 func findRunning(dir string) (datadir.Running, bool) {
 	r, _ := datadir.ReadRunning(dir)
 	f, err := os.Open(filepath.Join(dir, datadir.LockFile))
@@ -124,7 +126,7 @@ type readiness struct {
 	Version string            `json:"version"`
 }
 
-// ask queries /readyz and reports the dependencies that are not ready.
+// ask sends a request to /readyz and reports the dependencies that are not ready.
 func (e *Examination) ask(ctx context.Context) []Finding {
 	var answer readiness
 	status, err := getJSON(ctx, plainClient(), e.running.Ops+"/readyz", &answer)

@@ -7,14 +7,15 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// phones checks that the running server has the port for phones, or that UDP and TCP are free, and
-// that phones elsewhere can reach it.
+// phones checks that the running server listens on the port for phones. If no server is running, it
+// checks that the port is free for UDP and TCP. It also checks that phones on other machines can
+// reach the port.
 func (e callChecks) phones(ctx context.Context) []Finding {
 	return e.checkPhones(e.Config.ListenSIP, "--listen-sip", e.running.SIP, "UDP and TCP",
 		func(address string) error { return tryBoth(ctx, address) })
 }
 
-// securePhones is like phones for the port of TLS.
+// securePhones is like phones, but for the TLS port.
 func (e callChecks) securePhones(ctx context.Context) []Finding {
 	conf := e.Config
 	if conf.ListenSIPS != config.Off && conf.TLSAddress() == config.Off && conf.ListenMTLS == config.Off {
@@ -30,7 +31,8 @@ func (e callChecks) securePhones(ctx context.Context) []Finding {
 	})
 }
 
-// checkPhones checks one port for phones. running is the address that the running server uses, or "".
+// checkPhones checks one port for phones. running is the address on which the running server
+// listens, or "".
 func (e callChecks) checkPhones(
 	address config.HostPort, flag, running, transports string, try func(address string) error,
 ) []Finding {

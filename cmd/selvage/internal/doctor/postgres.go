@@ -10,8 +10,8 @@ import (
 // oldestPostgres is the server_version_num of the oldest supported version.
 const oldestPostgres = 120000
 
-// postgres checks the configuration of a PostgreSQL server. needed is how many connections this
-// node opens to it. rows is set for the main database, whose commits must be durable.
+// postgres checks the configuration of a PostgreSQL server. needed is the number of connections
+// that this node opens to it. rows is set for the main database, whose commits must be durable.
 func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 	s := r.Server
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
@@ -64,7 +64,8 @@ func room(s *database.ServerReport, needed int) Finding {
 	return finef("%s", told)
 }
 
-// rights checks that the role has all privileges that it needs, and is not a superuser.
+// rights checks that the role has all privileges that the server needs, and that it is not a
+// superuser.
 func rights(s *database.ServerReport) Finding {
 	switch {
 	case len(s.Refused) > 0:

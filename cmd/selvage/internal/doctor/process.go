@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// fewFiles is how many open files and connections a server needs at least.
+// fewFiles is the minimum number of open files and connections that a server needs.
 const fewFiles = 4096
 
 func (e *Examination) processChecks() []check {
@@ -42,7 +42,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// openFiles checks the limit of open files of the running server. If none is running, it checks the
+// openFiles checks the running server's limit of open files. If no server is running, it checks the
 // limit that a server started by the current user would have.
 func (e *Examination) openFiles(context.Context) []Finding {
 	const remedy = "set LimitNOFILE=65536 in the unit, or run `ulimit -n 65536` before the start"
@@ -55,7 +55,7 @@ func (e *Examination) openFiles(context.Context) []Finding {
 		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 			return []Finding{skippedf("%v", err)}
 		}
-		most = uint64(limit.Max) // Go raises the soft limit to this at startup
+		most = uint64(limit.Max) // Go raises the soft limit to this value at startup
 	}
 
 	if most < fewFiles {
@@ -64,8 +64,8 @@ func (e *Examination) openFiles(context.Context) []Finding {
 	return []Finding{finef("%s can open %d files", whose, most)}
 }
 
-// limitOf returns the number of files that a process may open, or 0 if it is unknown (proc(5),
-// /proc/PID/limits).
+// limitOf returns the number of files that a process may open. It returns 0 if the number is
+// unknown (proc(5), /proc/PID/limits).
 func limitOf(pid int) uint64 {
 	f, err := os.Open(procOf(pid) + "/limits")
 	if err != nil {
@@ -74,7 +74,7 @@ func limitOf(pid int) uint64 {
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if rest, ok := strings.CutPrefix(lines.Text(), "Max open files"); ok && len(strings.Fields(rest)) > 0 {
-			n, _ := strconv.ParseUint(strings.Fields(rest)[0], 10, 64) // "unlimited" is reported as 0
+			n, _ := strconv.ParseUint(strings.Fields(rest)[0], 10, 64) // "unlimited" becomes 0
 			return n
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// publicURL requests the discovery document from the public address, through all proxies in front
-// of the server, as clients do.
+// publicURL requests the discovery document from the public address in the same way as clients do.
+// The request passes through all proxies in front of the server.
 func (e *Examination) publicURL(ctx context.Context) []Finding {
 	var all []Finding
 	for _, at := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
@@ -78,8 +78,8 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 }
 
 // sameKeys reports whether the JWKS at the URL there and the local server's JWKS have a key in
-// common. It returns true if either cannot be read. One key is enough, because nodes do not learn
-// of new keys at the same time.
+// common. It returns true if it cannot read one of them. One common key is enough, because nodes do
+// not learn of new keys at the same time.
 func (e *Examination) sameKeys(ctx context.Context, there string) bool {
 	public, err := kids(ctx, e.client(), there)
 	here, hereErr := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")
@@ -122,7 +122,7 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 	client := e.client()
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil // the server asked for the body, or did not respond, which discovery reports
+		return nil // the server asked for the body, or did not respond; the discovery check reports the latter
 	}
 	defer resp.Body.Close()
 
@@ -225,7 +225,7 @@ func getJSON(ctx context.Context, client *http.Client, at string, into any) (sta
 	return resp.StatusCode, json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
 }
 
-// netCause formats the error of a request without its method and URL.
+// netCause formats the error of a request. It omits the method and the URL.
 func netCause(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

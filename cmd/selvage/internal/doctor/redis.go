@@ -48,7 +48,7 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 }
 
 // redisServer checks the memory, persistence and clock of one Redis server. asked is the local time
-// at which the clock was read.
+// at which the server's clock was read.
 func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
 	used := inUnits(uint64(s.Used)) + ", without a limit"

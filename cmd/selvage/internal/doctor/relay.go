@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// fabricHost checks the hosts that browser SDKs connect to: the fabric host for its
+// fabricHost checks the hosts that browser SDKs connect to. These are the fabric host, for its
 // WebSocket, and the API host derived from it.
 func (e *Examination) fabricHost(ctx context.Context) []Finding {
 	switch {
@@ -72,7 +72,8 @@ func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 }
 
 // askFabric sends a GET request over HTTPS. It sends requests for hosts under .localhost to this
-// machine without DNS. It trusts the local authority; the trust check covers browsers.
+// machine without using DNS. It trusts the local authority. The trust check reports whether
+// browsers do.
 func (e *Examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+path, nil)
 	if err != nil {
@@ -96,7 +97,7 @@ func (e *Examination) askFabric(ctx context.Context, host, path string, header h
 	return client.Do(req)
 }
 
-// roots returns the authorities of the system and the local one.
+// roots returns the system's authorities and the local authority.
 func (e *Examination) roots() *x509.CertPool {
 	roots, err := x509.SystemCertPool()
 	if err != nil {

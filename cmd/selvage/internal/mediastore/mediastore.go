@@ -18,8 +18,8 @@ type Media struct {
 	Bucket *blob.Bucket // nil unless the media is in an object store
 }
 
-// Open opens the storage of media, and creates a directory that does not exist. Keys of the ring encrypt
-// and decrypt the media. dir is the directory to use instead of the configured one; "" uses that.
+// Open opens the storage of media. It creates the directory if it does not exist. Keys from the
+// ring encrypt and decrypt the media. dir replaces the configured directory, unless it is "".
 func Open(c config.Config, ring *keys.Ring, dir string) (Media, error) {
 	secrets := func() [][sha256.Size]byte { return ring.DeriveAll("media") }
 	if c.Media.Shared() {

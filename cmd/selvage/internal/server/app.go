@@ -50,7 +50,7 @@ import (
 type App struct {
 	Config  config.Config
 	Where   config.Where
-	version string // of the program
+	version string // version of the program
 
 	examined   atomic.Pointer[[]dashboard.Finding] // the results of the last examination
 	backupJobs *backupJobs
@@ -63,45 +63,45 @@ type App struct {
 	limits      *limit.Limiter
 	proxies     web.Proxies
 	egress      egress.Policy
-	clientCAs   *x509.CertPool // of clients with certificates; nil means none
+	clientCAs   *x509.CertPool // authorities for client certificates; nil means none
 
 	Fabric          *fabric.Fabric
 	IDP             *idp.Provider
 	factors         *factor.Factors
-	operatorFactors *factor.Factors // for operators: passkeys are bound to the dashboard's host
-	pages           *dashboard.API  // nil if it is not served
+	operatorFactors *factor.Factors // for operators, whose passkeys are bound to the dashboard's host
+	pages           *dashboard.API  // nil if the dashboard is not served
 	Operators       *operator.Operators
 	Recordings      *recordings.Recordings // nil without media
-	CallRecords     *calls.Records         // calls on all nodes
-	RoomSessions    *calls.Rooms           // on all nodes
+	CallRecords     *calls.Records         // records of the calls on all nodes
+	RoomSessions    *calls.Rooms           // room sessions on all nodes
 	Chat            *chat.Chat
-	relay           *relay.Relay // nil if it is not served
+	relay           *relay.Relay // nil if the relay is not served
 	proofs          *dpop.Verifier
-	Calls           *calls.Calls      // nil if this node carries none
-	engine          *media.Engine     // likewise
-	rtpengines      *rtpengine.Engine // likewise, or if none is configured
-	mediaNodes      *mediaNodes       // likewise, or if it is the only node
-	sip             *sip.Server       // likewise, or if listen_sip is off
+	Calls           *calls.Calls      // nil if this node carries no calls
+	engine          *media.Engine     // nil if this node carries no calls
+	rtpengines      *rtpengine.Engine // nil without calls or without rtpengines
+	mediaNodes      *mediaNodes       // nil without calls or if this is the only node
+	sip             *sip.Server       // nil without calls or if listen_sip is off
 	bus             *bus.Bus          // messages to other nodes; nil except in a server
 	spools          *record.Spools    // nil if this node carries no calls or has no media
-	node            string            // the name of this process among the nodes
+	node            string            // name of this process among the nodes
 	Demo            *demo.Demo
 	webhooks        *deliver.Deliverer // nil except in a server
-	logouts         *deliver.Deliverer // likewise
-	callbacks       *deliver.Deliverer // likewise
+	logouts         *deliver.Deliverer // nil except in a server
+	callbacks       *deliver.Deliverer // nil except in a server
 	Post            *mail.Post
 	Box             *mail.Box // keeps emails; nil if they are sent
 }
 
 // Options holds the differences between a server and a command.
 type Options struct {
-	Log     *slog.Logger        // for problems that do not keep Open from succeeding
+	Log     *slog.Logger        // logger for problems that do not make Open fail
 	observe func(event string)  // receives the events of the identity provider; may be nil
 	mails   func(result string) // receives the result of each attempt to send an email; may be nil
 	Media   bool                // open the media of recordings
-	version string              // of the program
+	version string              // version of the program
 	tracer  *telemetry.Tracer   // nil without tracing
-	check   time.Duration       // how long to check the database for damage at most
+	check   time.Duration       // limits how long the database is checked for damage
 }
 
 // Open opens the backends and builds the services.
@@ -174,8 +174,8 @@ func (a *App) newFactors(url string) (*factor.Factors, error) {
 	return factor.New(factor.Config{Store: a.Store, Sessions: a.sessions, Ring: a.Ring, AuthURL: url})
 }
 
-// build builds the services and connects them. The fabric asks the identity provider whether a
-// login is still valid. The identity provider asks the fabric for subscribers and tokens.
+// build builds the services and connects them. Package fabric asks the identity provider whether a
+// login is still valid. The identity provider asks package fabric for subscribers and tokens.
 func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.Config.Password.Parallel)
 	a.passwords.NextImported = a.Store.NextImported
@@ -248,9 +248,9 @@ func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) 
 	})
 }
 
-// buildDeliverers builds what delivers events to webhooks, logouts to clients, and status callbacks
-// of recordings. Every node has these deliverers, whichever services it runs. webhook, logout and
-// callback are called with the result of each attempt.
+// buildDeliverers builds the deliverers for events to webhooks, logouts to clients, and status
+// callbacks of recordings. Every node has these deliverers, whichever services it runs. webhook,
+// logout and callback are called with the result of each attempt.
 func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
 		Queue: a.Store.Webhooks.Queue(), Client: a.tracer.Client("webhook", a.egress.Client()),
@@ -270,14 +270,14 @@ func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(r
 	})
 }
 
-// Local reports whether only this machine can reach the server. In that case the server listens on
-// loopback, and its public URL is local, so that no proxy is in front.
+// Local reports whether only this machine can reach the server. The server must listen on loopback.
+// Its public URL must be local, because another URL may belong to a proxy in front.
 func (a *App) Local() bool {
 	tls := a.Config.TLSAddress()
 	return a.Config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.Where.Local()
 }
 
-// lifetimes returns the lifetimes in the configuration.
+// lifetimes returns the configured lifetimes.
 func lifetimes(c config.Config) idp.Lifetimes {
 	return idp.Lifetimes{
 		Code: time.Duration(c.Tokens.Code), Pushed: time.Duration(c.Tokens.Pushed),

@@ -22,12 +22,12 @@ func (a *App) openMedia(c config.Config) error {
 // Media returns the media of recordings, or nil if they were not opened.
 func (b *backends) Media() blob.Store { return b.media }
 
-// linkLife is how long a link to the object store is valid. The store checks this only when the request
-// begins.
+// linkLife is how long a link to the object store is valid. The store checks the validity only when
+// a request begins.
 const linkLife = 10 * time.Minute
 
-// newRedirect returns a function that returns the URL at which the object store serves a file with the
-// given headers. It returns nil unless whole files are served by an object store.
+// newRedirect returns a function that returns the URL at which the object store serves a file with
+// the given headers. newRedirect returns nil unless the object store serves whole files.
 func (a *App) newRedirect() func(key string, headers map[string]string) (string, error) {
 	if a.bucket == nil || a.Config.S3.Serve != config.ServeRedirect {
 		return nil

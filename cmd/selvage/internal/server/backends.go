@@ -27,15 +27,15 @@ type backends struct {
 	media    blob.Store   // nil if recordings are not opened
 	bucket   *blob.Bucket // nil unless media is in an object store
 
-	sessionRows *sessionsql.Store // stores the sessions or, if they are in Redis, their fallback
+	sessionRows *sessionsql.Store // store of the sessions, or their fallback if they are in Redis
 	redis       *redis.Store      // nil if sessions are not in Redis
 	failover    *failover.Store   // switches between redis and sessionRows; nil without Redis
 	tracer      *telemetry.Tracer // nil without tracing
-	databases   databases         // for the metrics of the open databases
-	opened      []io.Closer       // in the order of opening
+	databases   databases         // statistics of the open databases, for the metrics
+	opened      []io.Closer       // backends in the order in which they were opened
 }
 
-// traceRows returns what traces changes and queries, or nil without tracing.
+// traceRows returns a function that adds tracing to a database. It returns nil without tracing.
 func (b *backends) traceRows(c config.Config) func(database.DB) database.DB {
 	if b.tracer == nil {
 		return nil
@@ -43,7 +43,7 @@ func (b *backends) traceRows(c config.Config) func(database.DB) database.DB {
 	return func(db database.DB) database.DB { return b.tracer.Database(db, systemOf(c.Database.Shared())) }
 }
 
-// systemOf returns the name of a database in traces. shared reports whether it is a server.
+// systemOf returns the name of a database system in traces. shared reports whether it is a server.
 func systemOf(shared bool) string {
 	if shared {
 		return "postgresql"

@@ -13,12 +13,12 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// backupCheck is how often the server checks whether a backup is due. It is also the pause after a
-// backup that failed.
+// backupCheck is the interval at which the server checks whether a backup is due. After a failed
+// backup, the server waits for the same time.
 const backupCheck = time.Minute
 
-// runBackups creates backups in the directory of the configuration, if there is one, and runs the jobs
-// that operators request, until ctx is done.
+// runBackups creates backups in the configured directory, if there is one, until ctx is done. It
+// also runs the jobs that operators request.
 func (a *App) runBackups(ctx context.Context, log *slog.Logger) {
 	dir := a.Config.BackupDir()
 	if dir == "" {
@@ -39,8 +39,8 @@ func (a *App) runBackups(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// backUpIfDue creates a backup if the newest one in dir is too old. If an operator has requested a job,
-// that one is first.
+// backUpIfDue creates a backup if the newest one in dir is too old. If an operator has requested a
+// job, it runs that job first.
 func (a *App) backUpIfDue(ctx context.Context, dir string, log *slog.Logger) {
 	newest, err := newestBackup(dir)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *App) BackupKey() backup.Key {
 	return backup.Key{Secret: secret, MasterKey: fingerprint}
 }
 
-// listBackups returns the backups in dir, newest first. If dir does not exist, it has none.
+// listBackups returns the backups in dir, newest first. It returns none if dir does not exist.
 func listBackups(dir string) ([]backup.Summary, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -116,8 +116,8 @@ func listBackups(dir string) ([]backup.Summary, error) {
 	return backup.OpenDir(files).List()
 }
 
-// newestBackup returns when the newest backup in dir was created, or the zero time if there is
-// none.
+// newestBackup returns the time at which the newest backup in dir was created. It returns the zero
+// time if there is none.
 func newestBackup(dir string) (time.Time, error) {
 	all, err := listBackups(dir)
 	newest, _, _ := backup.Newest(all)

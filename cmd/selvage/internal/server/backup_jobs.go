@@ -12,29 +12,29 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// backupJobs holds the running job of the backup directory, or else the last one. At most one runs at a
-// time, whether the server or an operator began it.
+// backupJobs holds the running job for the backup directory or, if none is running, the last one.
+// At most one job runs at a time, whether the server or an operator started it.
 type backupJobs struct {
-	requested chan dashboard.BackupJob // a job that an operator has started; its goroutine takes it
+	requested chan dashboard.BackupJob // receives the jobs that operators start
 
 	mu   sync.Mutex
 	last dashboard.BackupJob
 }
 
-// newBackupJobs returns a backupJobs. Since at most one job runs, its channel has room for the job of
-// every request, and requests do not wait.
+// newBackupJobs returns a backupJobs. At most one job runs at a time, so a channel with room for
+// one job never blocks a request.
 func newBackupJobs() *backupJobs {
 	return &backupJobs{requested: make(chan dashboard.BackupJob, 1)}
 }
 
-// job returns the running job, or else the last one.
+// job returns the running job or, if none is running, the last one.
 func (j *backupJobs) job() dashboard.BackupJob {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.last
 }
 
-// begin makes job the running one. It returns false if another one is running.
+// begin makes job the running job. It returns false if another job is running.
 func (j *backupJobs) begin(job dashboard.BackupJob) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -53,7 +53,7 @@ func (j *backupJobs) step(string) {
 	j.last.Files++
 }
 
-// end ends the running job. name is the backup that it created or checked, if any.
+// end ends the running job. name is the backup that the job created or checked; it may be "".
 func (j *backupJobs) end(name string, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -84,8 +84,8 @@ func (a *App) shownBackups() *dashboard.Backups {
 	}
 }
 
-// requestBackup begins a backup in the background. Each is in the audit trail, because a backup may
-// replace the oldest one.
+// requestBackup starts a backup in the background. It records each request in the audit trail,
+// because a backup may replace the oldest one.
 func (a *App) requestBackup(ctx context.Context) error {
 	job := dashboard.BackupJob{}
 	if !a.backupJobs.begin(job) {
@@ -99,7 +99,7 @@ func (a *App) requestBackup(ctx context.Context) error {
 	return nil
 }
 
-// requestCheck begins to check a backup in dir in the background.
+// requestCheck starts a check of a backup in dir in the background.
 func (a *App) requestCheck(dir, name string) error {
 	found, err := listBackups(dir)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// welcome returns the start page, with links to the pages and APIs that this node serves, the most
-// needed first.
+// welcome returns the start page, with links to the pages and APIs that this node serves. The links
+// that people need most are first.
 func (a *App) welcome() (home templates.Home) {
 	public, auth := a.Where.Public, a.Where.Auth
 	add := func(to *[]templates.Link, served bool, one templates.Link) {
@@ -58,7 +58,7 @@ func (a *App) AllowsDemo() bool {
 }
 
 // printReady prints two lines when the server is ready, and then what this start created. It prints
-// secrets only to a terminal. Otherwise it names the file that contains them.
+// secrets only to a terminal. Otherwise it prints the name of the file that contains them.
 func (s *server) printReady(c created) {
 	r, out := s.running(), s.config.Stdout
 	terminal := console.IsTerminal(out)

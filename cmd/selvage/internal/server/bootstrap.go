@@ -17,7 +17,7 @@ import (
 // setupFile holds the link for the first operator, for servers started without a terminal.
 const setupFile = "setup-link.txt"
 
-// owner is the role of the first operator.
+// owner is the membership of the first operator.
 var owner = operator.Membership{Role: operator.Owner}
 
 // inviteOwner creates a link for the first operator and writes it to a file. It returns "" if an
@@ -51,9 +51,9 @@ func (a *App) SetupURL(token string) string {
 	return a.Where.Public + "/dashboard/setup?" + url.Values{"token": {token}}.Encode()
 }
 
-// bootstrap creates the owner in the configuration, with the API key if one is configured. It does
-// nothing if an operator exists. Of several nodes that start at the same time, only one creates the
-// owner.
+// bootstrap creates the owner that the configuration describes, and the API key if one is
+// configured. It does nothing if an operator exists. If several nodes start at the same time, only
+// one of them creates the owner.
 func (a *App) bootstrap(ctx context.Context) error {
 	c := a.Config
 	if c.BootstrapAdminEmail == "" {

@@ -92,7 +92,8 @@ func (a *App) openCalls(ctx context.Context, meter calls.Meter, log *slog.Logger
 	return nil
 }
 
-// openRTPEngine makes rtpengine carry calls between two parties, if one is configured.
+// openRTPEngine sets up the configured rtpengines to carry calls between two parties. It does
+// nothing if none is configured.
 func (a *App) openRTPEngine(c *calls.Config) (err error) {
 	addresses := a.Config.Calls.RTPEngine
 	if len(addresses) == 0 {
@@ -107,8 +108,8 @@ func (a *App) openRTPEngine(c *calls.Config) (err error) {
 	return nil
 }
 
-// joinNodes connects this server with the other nodes, and delivers messages to its sockets.
-// answered is called with the time that each answered request to another node has taken.
+// joinNodes connects this server with the other nodes, and delivers messages to its sockets. It
+// calls answered with the time that each answered request to another node has taken.
 func (a *App) joinNodes(answered func(took time.Duration), log *slog.Logger) {
 	a.bus = a.openBus(answered, log)
 	if a.relay == nil {
@@ -157,7 +158,7 @@ func (a recordedCalls) FindCall(ctx context.Context, projectID, id string) (reco
 		Subscribers: r.Subscribers(),
 	}
 	if r.RoomSession != "" {
-		d.Track, d.Channels = "inbound", 1 // what the member says; its room has a recording of all
+		d.Track, d.Channels = "inbound", 1 // the audio from the member; the room has a recording of everyone
 	}
 	return d, nil
 }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// countsEvery is the interval at which counts are written.
+// countsEvery is the interval at which counts are stored.
 const countsEvery = 10 * time.Second
 
-// count writes the counts of each day, until ctx ends.
+// count stores the counts of each day at intervals, until ctx ends.
 func (a *App) count(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(countsEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return // closing the store writes the last ones
+			return // closing the store writes the remaining counts
 		case <-tick.C:
 		}
 		if err := a.Store.FlushCounts(ctx); err != nil && ctx.Err() == nil {

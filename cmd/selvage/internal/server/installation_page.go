@@ -129,13 +129,14 @@ func (a *App) findings() []dashboard.Finding {
 	return nil
 }
 
-// The first examination waits until a server under load has started, and the others follow it.
+// The first examination waits until a server under load has started. More examinations follow at
+// this interval.
 const (
 	firstExamination = time.Minute
 	examinations     = 6 * time.Hour
 )
 
-// keepExamined examines the installation now and then, so that pages can show what needs attention.
+// keepExamined examines the installation at intervals, so that pages can show what needs attention.
 func (a *App) keepExamined(ctx context.Context) {
 	next := time.NewTimer(firstExamination)
 	defer next.Stop()

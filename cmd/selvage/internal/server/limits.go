@@ -49,8 +49,8 @@ func outboundLimits(c config.Config) calls.OutboundLimits {
 	}
 }
 
-// outboundCount converts a number in the configuration, where 0 means unlimited, to one of package
-// calls, where -1 does and 0 means the default.
+// outboundCount converts a configured number for package calls. In the configuration, 0 means
+// unlimited. In package calls, -1 means unlimited and 0 means the default.
 func outboundCount(limit int) int {
 	if limit == 0 {
 		return -1
@@ -58,14 +58,14 @@ func outboundCount(limit int) int {
 	return limit
 }
 
-// outboundMinutes is like outboundCount, for a number of minutes.
+// outboundMinutes is like outboundCount, but for a number of minutes.
 func outboundMinutes(limit int) time.Duration {
 	return time.Duration(outboundCount(limit)) * time.Minute
 }
 
-// loginRate returns a rate that allows this many wrong passwords immediately, and then one and a
-// half times as many per hour. With the default of 10, these are at most 25 within any hour: ten, and
-// one every four minutes.
+// loginRate returns a rate that allows this many wrong passwords immediately. After that, it allows
+// one and a half times as many per hour. The default of 10 therefore allows at most 25 within any
+// hour: ten, and one every four minutes.
 func loginRate(passwords int) session.Rate {
 	return session.Rate{Burst: passwords, Every: limit.Of(passwords, 40*time.Minute).Every}
 }
@@ -83,8 +83,8 @@ func (a *App) admit(r *http.Request, who string) error {
 	return a.limits.Pass(r.Context(), limit.APIWrites, who)
 }
 
-// admitMessage counts a message against the limits of its sender and, if the sender's token came from
-// an embed key, of that key.
+// admitMessage counts a message against the limits of its sender. If the sender's token came from
+// an embed key, it also counts the message against the limits of that key.
 func (a *App) admitMessage(ctx context.Context, sender, embedKey string) error {
 	counts := []limit.Count{{Name: limit.Messages, Who: sender}}
 	if embedKey != "" {
@@ -94,8 +94,8 @@ func (a *App) admitMessage(ctx context.Context, sender, embedKey string) error {
 	return err
 }
 
-// countMediaMiss counts a request for media as a miss of its network, before it is known whether the
-// media exists. If it does, the caller calls found, which undoes the count.
+// countMediaMiss counts a request for media as a miss of its network, before it is known whether
+// the media exists. If the media exists, the caller calls found, which undoes the count.
 func (a *App) countMediaMiss(r *http.Request) (found func(), err error) {
 	network := web.Network(r)
 	err = a.limits.Pass(r.Context(), limit.MediaMissesPerNetwork, network)

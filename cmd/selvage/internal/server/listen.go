@@ -17,13 +17,14 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// The limits of a connection. The server closes the connection if the client neither sends nor
-// receives anything for patience, or if the average rate of an upload falls below minRate.
+// These are the limits of a connection. The server closes the connection if the client neither
+// sends nor receives anything for patience. It also closes the connection if the average rate of an
+// upload falls below minRate.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 2 * time.Minute
 	patience      = 30 * time.Second
-	minRate       = 1 << 10 // bytes per second, of an upload
+	minRate       = 1 << 10 // minimum rate of an upload, in bytes per second
 	writeChunk    = 256 << 10
 	maxHeader     = 32 << 10
 )
@@ -48,11 +49,11 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 // A wanted is an address to listen on.
 type wanted struct {
 	address config.HostPort
-	flag    string // that sets the address, which errors name
+	flag    string // flag that sets the address; errors name it
 	yields  bool   // use any free port instead if another program uses the address
 }
 
-// listen listens on an address. It returns nil if that is off.
+// listen listens on an address. It returns nil if the address is off.
 func listen(ctx context.Context, want wanted, log *slog.Logger) (net.Listener, error) {
 	if want.address == config.Off {
 		return nil, nil
@@ -110,7 +111,7 @@ type patientConn struct {
 	patience time.Duration
 
 	// renewed is the time at which the write deadline was last set to patience from then, as a
-	// time.Duration since loaded. It is 0 if the deadline was changed in another way since.
+	// time.Duration since loaded. It is 0 if the deadline was changed in another way after that.
 	renewed atomic.Int64
 }
 
@@ -126,10 +127,10 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 	return c.TCPConn.SetWriteDeadline(t)
 }
 
-// renew sets the write deadline to patience from now, unless it was renewed within the last
-// patience/30, so that many small writes share one deadline.
+// renew sets the write deadline to patience from now. It does nothing if the deadline was renewed
+// within the last patience/30, so that many small writes share one deadline.
 func (c *patientConn) renew() error {
-	now := time.Since(loaded) // on the monotonic clock, like deadlines
+	now := time.Since(loaded) // monotonic clock, which deadlines also use
 	if at := time.Duration(c.renewed.Load()); at > 0 && now-at < c.patience/30 {
 		return nil
 	}
@@ -168,14 +169,14 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 }
 
 // patientBodies aborts reading a request body that stops arriving. It replaces the body in the
-// request, which must be a copy. net/http checks the type of the original body to decide what to do
-// with the unread rest; otherwise, a client that waits for 100 Continue would wait forever.
+// request, which must be a copy. net/http checks the type of the original body to decide how to
+// treat the unread rest. Without the copy, a client that waits for 100 Continue would wait forever.
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
 			b := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience,
 				began: time.Now()}
-			b.extend(b.began) // the part that the handler does not read has a deadline, too
+			b.extend(b.began) // also sets a deadline for the part that the handler does not read
 			r.Body = b
 		}
 		next.ServeHTTP(w, r)
@@ -199,7 +200,7 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	if err == io.EOF {
-		_ = b.conn.SetReadDeadline(time.Time{}) // or the deadline would end the response
+		_ = b.conn.SetReadDeadline(time.Time{}) // otherwise the deadline would end the response
 	}
 	return n, err
 }
@@ -211,12 +212,12 @@ func (b *patientBody) extend(now time.Time) {
 	b.extended = now
 }
 
-// ports are the opened listeners; all but http may be nil.
+// ports holds the open listeners; all but http may be nil.
 type ports struct {
 	http, tls, mtls, ops, turn net.Listener
 }
 
-// suites are the cipher suites for TLS 1.2 that BCP 195 recommends (RFC 9325, section 4.2). They
+// suites are the cipher suites that BCP 195 recommends for TLS 1.2 (RFC 9325, section 4.2). They
 // have forward secrecy and authenticated encryption. TLS 1.3 has its own suites.
 var suites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
@@ -232,7 +233,7 @@ func (s *server) start(h http.Handler) {
 		s.startTLS(h, s.ports.tls, tls.NoClientCert)
 	}
 	if s.ports.mtls != nil {
-		// A certificate may be any. The rules of its client decide whether it counts.
+		// Accept any certificate. The settings of the OAuth client decide whether it counts.
 		s.startTLS(h, s.ports.mtls, tls.RequestClientCert)
 	}
 
@@ -249,7 +250,8 @@ func (s *server) start(h http.Handler) {
 	}
 }
 
-// startTLS serves HTTPS on a listener. auth says whether it asks clients for a certificate.
+// startTLS serves HTTPS on a listener. auth sets whether the listener asks clients for a
+// certificate.
 func (s *server) startTLS(h http.Handler, l net.Listener, auth tls.ClientAuthType) {
 	secure := newServer(h, s.log)
 	secure.TLSConfig = s.certs.TLS()
@@ -258,10 +260,11 @@ func (s *server) startTLS(h http.Handler, l net.Listener, auth tls.ClientAuthTyp
 	go func() { s.failed <- secure.ServeTLS(l, "", "") }()
 }
 
-// openPorts opens all listeners. If it fails to open some, it closes the others, and the error names
-// all of them, also those that would be opened later.
+// openPorts opens all listeners. If some cannot be opened, it closes the others. The error names
+// all that cannot be opened.
 //
-// The default ports of HTTPS and of operators yield to other programs, unless they were set.
+// If another program uses the default port of HTTPS or of operators, openPorts uses a free port
+// instead. It does not do so for ports that the configuration sets.
 func openPorts(ctx context.Context, c Config, log *slog.Logger) (p ports, err error) {
 	conf := c.Config
 	var errs []error

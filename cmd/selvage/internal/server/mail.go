@@ -26,9 +26,9 @@ func (a *App) sender() letters.Sender {
 }
 
 // openPost sets up sending emails. If emails are kept in the local mailbox instead of being sent,
-// each is logged to log.
+// it logs each of them to log.
 func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error) {
-	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // the URL was validated, or is the box
+	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // the URL was validated, or is log:
 	server.Password = string(a.Config.Mail.Password)
 	if server.Roots, err = rootsIn(string(a.Config.Mail.CA)); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error
 	return nil
 }
 
-// rootsIn reads the CA certificates in the file named by mail.ca. It returns nil if file is empty.
+// rootsIn reads the CA certificates in a file. It returns nil if file is empty.
 func rootsIn(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -64,6 +64,6 @@ func rootsIn(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// showsMailbox reports whether /dev/mail is served. It is if emails are kept and only this machine
-// can reach the server.
+// showsMailbox reports whether /dev/mail is served. It is served if emails are kept and only this
+// machine can reach the server.
 func (a *App) showsMailbox() bool { return a.Config.Mail.URL.Boxed() && a.Local() }

@@ -17,8 +17,8 @@ import (
 )
 
 // OpenRing opens the key ring with the master key, which is in the configuration or the data
-// directory. For a new ring it creates a master key. For an existing ring it never does, because
-// the master key that encrypts the ring must exist somewhere.
+// directory. If the ring is new, OpenRing creates a master key. If the ring exists, OpenRing never
+// creates one, because the ring's own master key must exist somewhere.
 func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog.Logger) (*keys.Ring, error) {
 	master, made, err := loadMaster(ctx, c, rows)
 	if err != nil {
@@ -68,7 +68,7 @@ func OpenRing(ctx context.Context, c config.Config, rows *store.Store, log *slog
 	return ring, err
 }
 
-// findMasters returns the master keys of the installation. master was found first.
+// findMasters returns the master keys of the installation. master is the key that was found first.
 func findMasters(ctx context.Context, c config.Config, rows keys.Store, master []byte) (keys.Masters, error) {
 	more, err := c.MasterKeys()
 	if err != nil {
@@ -86,9 +86,9 @@ func auditBy(rows *store.Store, m keys.Masters) error {
 	return err
 }
 
-// promoteMaster renames the file of the next master key if that is in use now. The previous file is
-// kept under its fingerprint, because older backups need it. Several processes may do this at the same
-// time: the name of the master key always leads to one of the two.
+// promoteMaster renames the file of the next master key if that key is now in use. It keeps the
+// previous file under its fingerprint, because older backups need it. Several processes may do this
+// at the same time: the name of the master key always leads to one of the two.
 func promoteMaster(c config.Config, m keys.Masters) error {
 	next, err := os.ReadFile(c.NextMasterFile())
 	if errors.Is(err, fs.ErrNotExist) || c.MasterKey != "" || c.MasterKeyNext != "" {
@@ -132,7 +132,8 @@ func loadMaster(ctx context.Context, c config.Config, rows keys.Store) (key []by
 		if err != nil {
 			return nil, false, err
 		}
-		// If another process created the ring, it created this file first, so check again.
+		// If another process created the ring, it created this file before the ring, so check
+		// again.
 		made = missing()
 		if made && len(ring) > 0 {
 			return nil, false, noMaster(c)

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// secretColumns returns the columns of the database whose secrets are sealed with a key derived from
+// secretColumns returns the database columns with secrets that are sealed with a key derived from
 // the master key. The key ring is sealed with the master key itself.
 func secretColumns() []store.SecretColumn {
 	byID := func(table, column string, name func(id string) string) store.SecretColumn {
@@ -41,8 +41,8 @@ func secretColumns() []store.SecretColumn {
 	}
 }
 
-// ReplaceMaster makes next the master key. If leaked is set, others may know the keys used so far. Running
-// servers that have the new key change to it by themselves.
+// ReplaceMaster makes next the master key. If leaked is set, others may know the keys that were
+// used until now. Running servers that have the new key start to use it without a restart.
 func (a *App) ReplaceMaster(ctx context.Context, next []byte, leaked bool) error {
 	p, err := a.Ring.Replace(ctx, next, leaked)
 	if err != nil {
@@ -62,13 +62,13 @@ func (a *App) ReplaceMaster(ctx context.Context, next []byte, leaked bool) error
 	return a.Ring.Sync(ctx)
 }
 
-// prepared holds the master keys of a replacement that is not stored yet.
+// prepared holds the master keys of a replacement that has not been stored yet.
 type prepared struct{ records []keys.MasterRecord }
 
 func (p prepared) MasterKeys(context.Context) ([]keys.MasterRecord, error) { return p.records, nil }
 
-// Reseal seals all secrets with the newest master key, and returns how many it changed. progress is
-// called with the name of each table.
+// Reseal seals all secrets with the newest master key. It returns the number of secrets it changed.
+// It calls progress with the name of each table.
 func (a *App) Reseal(ctx context.Context, progress func(table string)) (resealed int, err error) {
 	var errs []error
 	for _, c := range secretColumns() {
@@ -83,8 +83,8 @@ func (a *App) Reseal(ctx context.Context, progress func(table string)) (resealed
 // straggling is how long a process may still seal with the previous master key.
 const straggling = time.Minute
 
-// finishResealing seals the remaining secrets with the newest master key, once no process uses the
-// previous one any longer.
+// finishResealing waits until no process uses the previous master key. Then it seals the remaining
+// secrets with the newest one.
 func (a *App) finishResealing(ctx context.Context, log *slog.Logger) error {
 	records, err := a.Store.MasterKeys(ctx)
 	if err != nil || len(records) < 2 {

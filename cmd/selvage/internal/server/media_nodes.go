@@ -12,9 +12,9 @@ import (
 	"github.com/selvage/selvage/internal/bus"
 )
 
-// The kinds of messages about media addresses. A node with a TURN server asks the other nodes for
-// their addresses, and a node that carries calls sends its own. The bus authenticates both kinds, so
-// nobody else can make a TURN server relay to an address.
+// These are the kinds of messages about media addresses. A node with a TURN server asks the other
+// nodes for their addresses, and a node that carries calls sends its own. The bus authenticates
+// both kinds, so nobody else can make a TURN server relay to an address.
 const (
 	askMedia  = "media.ask"
 	tellMedia = "media.tell"
@@ -25,22 +25,22 @@ const (
 	mediaFor      = time.Minute // a node that has not answered for this long is forgotten
 )
 
-// A mediaNodes knows the UDP addresses of other nodes' media. A TURN server relays to them, because
-// a client may be in a call that another node carries.
+// A mediaNodes holds the UDP addresses at which other nodes receive media. A TURN server relays to
+// them, because a client may be in a call that another node carries.
 type mediaNodes struct {
 	bus *bus.Bus
 	own []netip.AddrPort // this node's addresses, which it sends to others
 
 	mu    sync.Mutex
-	known map[string]knownMedia // by node
+	known map[string]knownMedia // addresses by node
 }
 
 type knownMedia struct {
 	addresses []netip.AddrPort
-	at        time.Time // when the node sent them
+	at        time.Time // time at which the node sent them
 }
 
-// newMediaNodes returns a mediaNodes that handles the messages of other nodes.
+// newMediaNodes returns a mediaNodes that handles messages from other nodes.
 func newMediaNodes(b *bus.Bus, own []netip.AddrPort) *mediaNodes {
 	m := &mediaNodes{bus: b, own: own, known: make(map[string]knownMedia)}
 	b.Handle(askMedia, func(_ context.Context, from string, _ json.RawMessage) (any, error) {
@@ -53,8 +53,8 @@ func newMediaNodes(b *bus.Bus, own []netip.AddrPort) *mediaNodes {
 	return m
 }
 
-// note records the addresses that a node has sent, and forgets nodes that have not sent theirs
-// recently.
+// note records the addresses that a node has sent. It also removes nodes that have not sent their
+// addresses recently.
 func (m *mediaNodes) note(from string, body json.RawMessage, now time.Time) error {
 	k := knownMedia{at: now}
 	if err := json.Unmarshal(body, &k.addresses); err != nil {
@@ -67,7 +67,7 @@ func (m *mediaNodes) note(from string, body json.RawMessage, now time.Time) erro
 	return nil
 }
 
-// addresses returns the addresses of all nodes that have sent theirs recently.
+// addresses returns the addresses of all nodes that have sent them recently.
 func (m *mediaNodes) addresses() (all []netip.AddrPort) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,7 +83,7 @@ func (m *mediaNodes) forget(now time.Time) {
 	maps.DeleteFunc(m.known, func(_ string, k knownMedia) bool { return now.Sub(k.at) > mediaFor })
 }
 
-// announce sends this node's addresses to all other nodes when this node has started.
+// announce sends this node's addresses to all other nodes. It is called when this node has started.
 func (m *mediaNodes) announce() { m.bus.Broadcast(tellMedia, m.own) }
 
 // watch periodically asks all nodes for their addresses, until ctx is done.

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// The memory limit of the process is a quarter more than what is in use, but at least memoryFloor.
-// Without a limit the heap could grow to five times the live memory (see package heap). For
-// thousands of long-lived sockets this would be a waste.
+// The memory limit of the process is the memory in use and a quarter more, but at least
+// memoryFloor. Without a limit the heap could grow to five times the live memory (see package
+// heap). With thousands of long-lived sockets this would waste memory.
 const (
 	memoryFloor = 192 << 20
-	memorySlack = 4        // a quarter
-	memoryExtra = 16 << 20 // used by the Go runtime
+	memorySlack = 4        // divisor: a quarter of the memory in use
+	memoryExtra = 16 << 20 // memory that the Go runtime uses
 )
 
-// boundMemory returns the memory that the start no longer needs to the system. Then it keeps the
+// boundMemory returns memory that was only needed during startup to the system. Then it keeps the
 // limit close to the memory in use until ctx is done, unless GOMEMLIMIT sets a limit.
 func boundMemory(ctx context.Context, getenv func(string) string) {
 	select {

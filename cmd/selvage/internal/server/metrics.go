@@ -97,7 +97,7 @@ func (m *metrics) request(route string, status int, took time.Duration) {
 	o.(prometheus.Observer).Observe(took.Seconds())
 }
 
-// watch adds metrics of an app's state, which is read whenever metrics are collected.
+// watch adds metrics of an app's state. The state is read whenever metrics are collected.
 func (m *metrics) watch(a *App) {
 	m.registry.MustRegister(a.databases)
 	if a.failover != nil {
@@ -124,7 +124,7 @@ func (m *metrics) watch(a *App) {
 	m.watchMail(a.Post)
 }
 
-// watchRing adds the age of the key ring, and of the keys in it.
+// watchRing adds the age of the key ring and of its keys.
 func (m *metrics) watchRing(r *keys.Ring) {
 	m.gauge("selvage_ring_age_seconds", "Time since the key ring was read; its keys stay in use until the next read.",
 		nil,
@@ -154,7 +154,7 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 	})
 }
 
-// watchChat adds the numbers of messages between people.
+// watchChat adds the number of messages between people.
 func (m *metrics) watchChat(c *chat.Chat) {
 	m.registry.MustRegister(
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
@@ -175,7 +175,7 @@ func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
 		func() float64 { _, age := d.Backlog(); return age.Seconds() })
 }
 
-// watchMail adds the numbers of pending and of undeliverable emails.
+// watchMail adds the numbers of pending and undeliverable emails.
 func (m *metrics) watchMail(p *mail.Post) {
 	m.gauge("selvage_mail_queue", "Mails waiting on all nodes, at most 15 seconds old.",
 		nil, func() float64 { return float64(p.Backlog().Waiting) })
@@ -190,7 +190,7 @@ func (m *metrics) watchMail(p *mail.Post) {
 	})
 }
 
-// watchCertificates adds the time when the first certificate of HTTPS expires.
+// watchCertificates adds the time at which the first HTTPS certificate expires.
 func (m *metrics) watchCertificates(c certificates) {
 	m.gauge("selvage_certificate_end_timestamp_seconds",
 		"When the first certificate of HTTPS expires, in seconds since 1970; 0 while one is missing.", nil,

@@ -18,7 +18,7 @@ import (
 type callMeter struct {
 	setup, jitter, roundTrip prometheus.Histogram
 	ended                    *prometheus.CounterVec
-	requests                 prometheus.Histogram // between nodes
+	requests                 prometheus.Histogram // duration of requests between nodes
 }
 
 var _ calls.Meter = (*callMeter)(nil)
@@ -122,7 +122,7 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 		func(s media.Stats) uint64 { return s.Panics })
 }
 
-// watchSIP adds what phones do.
+// watchSIP adds the activity of phones.
 func (m *metrics) watchSIP(s *sip.Server) {
 	if s == nil {
 		return
@@ -194,7 +194,7 @@ func (m *metrics) watchTURN(s *turn.Server) {
 		func() float64 { return float64(s.Allocations()) })
 }
 
-// watchSpools adds the numbers of calls being recorded.
+// watchSpools adds the number of calls that are being recorded.
 func (m *metrics) watchSpools(s *record.Spools) {
 	if s == nil {
 		return

@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/blob"
 )
 
-// accelPrefix is the default prefix for nginx, which is the path of a location.
+// accelPrefix is the default prefix for nginx. It is the path of a location.
 const accelPrefix = "/selvage-media/"
 
-// newOffload returns a function that maps a file of the media directory to the header with which the
-// proxy in front sends it. It returns nil if this server sends the files itself.
+// newOffload returns a function that maps a file in the media directory to a response header. The
+// proxy in front then sends the file. newOffload returns nil if this server sends the files itself.
 func newOffload(c config.Config) (func(key string) (header, value string), error) {
 	prefix := c.Recordings.OffloadPrefix
 	switch c.Recordings.Offload {

@@ -40,7 +40,7 @@ func (o ops) Handler() http.Handler {
 	return o.byAddress(ownPages(mux))
 }
 
-// ownPages rejects requests that a page of another site makes through a browser that can reach this
+// ownPages rejects requests from pages of other sites, sent through a browser that can reach this
 // listener. The page could not read the response, but a profile costs CPU time.
 func ownPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,9 +60,9 @@ func ownPages(next http.Handler) http.Handler {
 	})
 }
 
-// byAddress rejects requests whose Host is a name rather than an address, if they come from a
-// browser or the listener is on loopback. Otherwise a page in an operator's browser could point its
-// own name here and read the responses (DNS rebinding).
+// byAddress rejects requests whose Host is a name, not an address, if they come from a browser or
+// the listener is on loopback. Otherwise a page in an operator's browser could point its own host
+// name to this listener and read the responses (DNS rebinding).
 func (o ops) byAddress(next http.Handler) http.Handler {
 	local := o.config.ListenOps.Loopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -90,7 +90,7 @@ func isBrowser(r *http.Request) bool {
 
 // healthy serves GET /healthz. It reports that the process runs, even if its dependencies fail.
 func (o ops) healthy(w http.ResponseWriter, _ *http.Request) {
-	_ = web.JSON(w, http.StatusOK, map[string]string{"status": "ok"}) // a map of strings always encodes
+	_ = web.JSON(w, http.StatusOK, map[string]string{"status": "ok"}) // encoding a map of strings cannot fail
 }
 
 // A readiness is the response of /readyz.
@@ -100,8 +100,8 @@ type readiness struct {
 	Version string            `json:"version"`
 }
 
-// ready serves GET /readyz, which reports whether this server can take requests. It fails as soon
-// as the server begins to stop.
+// ready serves GET /readyz, which reports whether this server can take requests. The response is an
+// error from the moment the server begins to stop.
 func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
 	a, status := readiness{
 		Status:  "ready",
@@ -117,5 +117,5 @@ func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
 	if o.stopping.Load() {
 		a.Status, status = "stopping", http.StatusServiceUnavailable
 	}
-	_ = web.JSON(w, status, a) // a struct of strings always encodes
+	_ = web.JSON(w, status, a) // encoding a struct of strings cannot fail
 }

@@ -12,9 +12,10 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// A probe waits answerIn for answers, which are valid for askEvery. So each dependency is asked
-// once a second, however many probes there are. A dependency that answered before counts as busy
-// until lostAfter; otherwise high load could make all nodes unready when they are needed most.
+// A probe waits for answers up to answerIn. An answer is valid for askEvery. So each dependency is
+// asked once a second, however many probes there are. A dependency that has answered before counts
+// as busy until lostAfter. Otherwise high load could make all nodes unready when they are needed
+// most.
 const (
 	answerIn  = 500 * time.Millisecond
 	askEvery  = time.Second
@@ -24,11 +25,11 @@ const (
 // A dependency is something that a server needs in order to serve.
 type dependency struct {
 	name string
-	// ask returns why the dependency is not ready, or nil. note is shown in either case.
+	// ask returns the reason why the dependency is not ready, or nil. note is shown in either case.
 	ask func(ctx context.Context) (note string, err error)
 
-	asked chan answer // receives the answer of a pending ask; else nil
-	began time.Time   // when the pending ask began
+	asked chan answer // receives the answer of a pending ask; nil if none is pending
+	began time.Time   // time at which the pending ask began
 	last  answer
 }
 
@@ -57,8 +58,8 @@ type dependencies struct {
 	asked time.Time
 }
 
-// check returns the answers by name. It asks all dependencies at the same time, unless that was
-// done less than askEvery ago.
+// check returns the answers by the name of the dependency. It asks all dependencies at the same
+// time, unless they were asked less than askEvery ago.
 func (n *dependencies) check() (answers map[string]answer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -86,8 +87,8 @@ func (n *dependencies) askAll() {
 	}
 }
 
-// begin asks the dependency, unless an answer is pending, so that a dependency that hangs is asked
-// only once.
+// begin asks the dependency. It does nothing if an answer is pending, so a dependency that hangs is
+// asked only once.
 func (d *dependency) begin() {
 	if d.asked != nil {
 		return
@@ -109,7 +110,7 @@ func (d *dependency) wait(ctx context.Context) answer {
 	case got = <-d.asked:
 	case <-ctx.Done():
 		select {
-		case got = <-d.asked: // arrived while wait was called for another dependency
+		case got = <-d.asked: // the answer arrived while wait was called for another dependency
 		default:
 			return d.substitute()
 		}
@@ -118,8 +119,8 @@ func (d *dependency) wait(ctx context.Context) answer {
 	return got
 }
 
-// substitute returns the answer to use while another one is pending: the last answer, until
-// lostAfter.
+// substitute returns the answer to use while an answer is pending. Until lostAfter, this is the
+// last answer.
 func (d *dependency) substitute() answer {
 	waited := time.Since(d.began)
 	switch {
@@ -175,7 +176,8 @@ func (a *App) needs() []*dependency {
 	return all
 }
 
-// rtpengineNote says that calls fail because no rtpengine answers, or is "". Everything else works without it.
+// rtpengineNote returns "" unless calls fail because no rtpengine answers. Everything else works
+// without an rtpengine.
 func (a *App) rtpengineNote() string {
 	if err := a.rtpengines.Check(); err != nil {
 		return "calls between two fail: " + err.Error()
@@ -183,8 +185,8 @@ func (a *App) rtpengineNote() string {
 	return ""
 }
 
-// ringNote describes a problem with the key ring, or is "". The ring continues to work with its old
-// keys.
+// ringNote describes a problem with the key ring, or returns "". The ring continues to work with
+// its old keys.
 func (a *App) ringNote() string {
 	s := a.Ring.Status()
 	if s.Err == nil {

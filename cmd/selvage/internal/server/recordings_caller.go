@@ -50,8 +50,9 @@ func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Ow
 	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, a.admit(r, k.ID)
 }
 
-// confirm checks that a request proves possession of what its access token is bound to. A
-// SAT that a backend bound to a browser SDK's key needs a proof only at the relay.
+// confirm checks that a request proves possession of the key or certificate to which its access
+// token is bound. If a backend bound a SAT to a browser SDK's key, only the relay requires the
+// proof.
 func (a *App) confirm(r *http.Request, raw string, t fabric.Token) error {
 	bySDK := t.Kind == fabric.SAT && t.GrantID == "" && len(dpop.Proofs(r)) == 0
 	if _, ok := web.Bearer(r); ok && bySDK {
@@ -85,7 +86,7 @@ func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, erro
 }
 
 // ingestKey returns the project of an ingest key, and counts the request against the key's limits.
-// recheck returns an error if the key has been revoked since.
+// recheck returns an error if the key has been revoked in the meantime.
 func (a *App) ingestKey(r *http.Request, secret string) (projectID string, recheck func() error, err error) {
 	k, err := a.Fabric.IngestKeys.Authenticate(r.Context(), secret)
 	if err != nil {
@@ -100,12 +101,12 @@ func (a *App) ingestKey(r *http.Request, secret string) (projectID string, reche
 }
 
 // makerOf returns the identity of the caller that makes a link to media. The arguments are pairs of
-// a kind and an id whose revocation ends the link. Ids may be empty.
+// a kind and an ID. Revoking any of these ends the link. IDs may be empty.
 func makerOf(kindsAndIDs ...string) string { return strings.Join(kindsAndIDs, "\n") }
 
 // checkMaker returns problem.Unauthenticated if the link's maker was revoked after the link was
-// made. The maker is an API key, a client, a subscriber or an operator. An operator counts as
-// revoked once all of the operator's links were ended.
+// made. The maker is an API key, a client, a subscriber or an operator. Ending all of an operator's
+// links counts as revoking the operator.
 func (a *App) checkMaker(maker string, made time.Time) error {
 	parts := strings.Split(maker, "\n")
 	var subjects []revocation.Subject

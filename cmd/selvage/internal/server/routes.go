@@ -105,8 +105,8 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	return a.proofs.Offer(trimSlash(mux)), nil
 }
 
-// soon returns a handler that is built shortly after the start. A request that arrives earlier
-// builds the handler and waits for it. Comparing the patterns of a hundred routes takes longer than
+// soon returns a handler that is built shortly after the start. The first request builds the
+// handler if it arrives earlier. Comparing the patterns of a hundred routes takes longer than
 // opening the keys, so the start does not wait for it.
 func soon(make func() http.Handler) http.Handler {
 	var h http.Handler
@@ -118,8 +118,8 @@ func soon(make func() http.Handler) http.Handler {
 	})
 }
 
-// pathsOf returns the distinct paths of patterns. The mux mounted at these paths also handles other
-// methods.
+// pathsOf returns the paths of patterns, without duplicates. The mux mounted at these paths also
+// handles other methods.
 func pathsOf(patterns []string) (all []string) {
 	for _, p := range patterns {
 		if _, path, ok := strings.Cut(p, " "); ok {
@@ -134,7 +134,7 @@ func pathsOf(patterns []string) (all []string) {
 
 func (a *App) serves(service string) bool { return a.Config.Services.Has(service) }
 
-// front serves GET /: SDKs get a WebSocket, and browsers the home page.
+// front serves GET /. SDKs open a WebSocket there, and browsers load the start page.
 func (a *App) front(w http.ResponseWriter, r *http.Request) {
 	if a.relay != nil && relay.Wanted(r) {
 		a.relay.ServeHTTP(w, r)
@@ -143,7 +143,7 @@ func (a *App) front(w http.ResponseWriter, r *http.Request) {
 	a.home(w, r)
 }
 
-// home serves the start page. Only the server's own machine learns the version.
+// home serves the start page. It shows the version only to requests from the server's own machine.
 func (a *App) home(w http.ResponseWriter, r *http.Request) {
 	page := a.welcome()
 	if web.IsLocal(r) {
@@ -152,10 +152,10 @@ func (a *App) home(w http.ResponseWriter, r *http.Request) {
 	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // the template was parsed at startup
 }
 
-// viewOf returns the theme for the browser that sent r.
+// viewOf returns the theme of the browser that sent r.
 func viewOf(r *http.Request) templates.View { return templates.View{Theme: web.Theme(r)} }
 
-// wordsOf returns the language for the browser that sent r.
+// wordsOf returns the language of the browser that sent r.
 func wordsOf(r *http.Request) *words.Words {
 	return words.Choose(web.Language(r), r.Header.Get("Accept-Language"))
 }
@@ -177,18 +177,18 @@ func trimSlash(next http.Handler) http.Handler {
 	})
 }
 
-// notFound responds to requests for unknown paths: with JSON below the APIs, and otherwise with a
-// page.
+// notFound responds to requests for unknown paths. It responds with JSON to paths below the APIs,
+// and with a page to others.
 func notFound(w http.ResponseWriter, r *http.Request) { writeUnmatched(w, r, http.StatusNotFound) }
 
-// apis lists prefixes of paths that programs use.
+// apis lists the path prefixes that programs use.
 var apis = []string{"/api/", "/2010-04-01/", "/oauth/", "/subscriber/", "/.well-known/", "/ingest/"}
 
 // writeUnmatched writes the response to an unknown path or method.
 func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 	if slices.ContainsFunc(apis, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
 		web.Refuse(r.Context(), problem.New(problem.NotFound, "", "the server has no such path or method"))
-		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
+		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // encoding strings cannot fail
 		return
 	}
 	v := viewOf(r)

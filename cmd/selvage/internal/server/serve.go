@@ -26,7 +26,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A server is a running selvage: listeners in front of an app.
+// A server is a running selvage: listeners that serve an app.
 type server struct {
 	config   Config
 	app      *App
@@ -35,24 +35,24 @@ type server struct {
 	metrics  *metrics
 	stopping atomic.Bool
 	ports    ports
-	certs    certificates // of ports.tls
-	turn     *turn.Server // on ports.turn, or nil
+	certs    certificates // certificates for ports.tls
+	turn     *turn.Server // TURN server on ports.turn; may be nil
 	servers  []*http.Server
-	ops      *http.Server // the one of servers that operators use; or nil
+	ops      *http.Server // the server on ports.ops; may be nil
 	failed   chan error
 	signals  chan os.Signal
 }
 
-// damageCheckTime is how long a start checks an SQLite file for damage at most. It is enough for a
-// gigabyte that the system has in its cache. Checks of larger files end early.
+// damageCheckTime limits how long a start checks an SQLite file for damage. It is enough for a
+// gigabyte in the system's cache. Checks of larger files end early.
 const damageCheckTime = time.Second
 
-// Config holds what [Serve] needs.
+// Config holds the configuration and the functions that [Serve] needs.
 type Config struct {
 	Config         config.Config
 	Reload         func() (config.Config, error) // reads the configuration again
 	IsSet          func(key string) bool         // reports whether the configuration sets a key
-	Version        string                        // of the program
+	Version        string                        // version of the program
 	Getenv         func(string) string
 	Hashes         func() *exec.Cmd // returns the command of the process that hashes passwords
 	Stdout, Stderr io.Writer
@@ -138,13 +138,13 @@ func Serve(ctx context.Context, c Config) (err error) {
 	return errors.Join(err, s.app.Close())
 }
 
-// A created is what a start created and people need to see. Its fields may be "".
+// A created describes what a start created and people need to see. Its fields may be "".
 type created struct {
-	demo  string // a text about the demo project
-	setup string // the link for the first operator
+	demo  string // text about the demo project
+	setup string // link for the first operator
 }
 
-// create creates what the configuration asks for, and the objects of a first start.
+// create creates what the configuration requests, and what a first start creates.
 func (a *App) create(ctx context.Context) (c created, err error) {
 	if err := a.bootstrap(ctx); err != nil {
 		return c, err
@@ -230,7 +230,7 @@ func (s *server) run(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// deferWork is how long to delay background work that no request waits for. The first requests take
+// deferWork is the delay of background work that no request waits for. The first requests take
 // precedence.
 const deferWork = 500 * time.Millisecond
 
@@ -251,7 +251,7 @@ func (s *server) deferredWork() []func(context.Context) {
 	}
 }
 
-// running returns the addresses of the server, to be written to run.json.
+// running returns the addresses of the server, in the form that is written to run.json.
 func (s *server) running() datadir.Running {
 	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(),
 		PublicURL: s.app.Where.Public, AuthURL: s.app.Where.Auth}
@@ -281,7 +281,7 @@ func (s *server) running() datadir.Running {
 	return r
 }
 
-// withPort returns an address with the port in use, or "" if port is 0.
+// withPort returns an address with the port that is in use, or "" if port is 0.
 func withPort(address config.HostPort, port int) string {
 	if port == 0 {
 		return ""

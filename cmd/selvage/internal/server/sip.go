@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// openSIP opens the ports for phones, unless they are off, and lets calls ring phones.
+// openSIP opens the ports for phones, unless they are off, and connects phones with calls.
 func (a *App) openSIP(ctx context.Context, c *calls.Config) (err error) {
 	plain, secure := a.Config.ListenSIP, a.Config.ListenSIPS
 	if plain == config.Off && secure == config.Off {
@@ -82,12 +82,12 @@ func (c clients) Tell(to calls.Socket, e calls.Event) {
 	c.browsers.Tell(to, e)
 }
 
-// triesForBoth is how many times listenBoth looks for a port that is free for both UDP and TCP.
+// triesForBoth limits how many times listenBoth looks for a port that is free for both UDP and TCP.
 const triesForBoth = 20
 
-// listenBoth listens on one port number by UDP and TCP.
+// listenBoth listens on the same port number for UDP and TCP.
 func listenBoth(ctx context.Context, address config.HostPort) (udp *net.UDPConn, tcp net.Listener, err error) {
-	host, port, _ := net.SplitHostPort(string(address)) // the configuration was checked
+	host, port, _ := net.SplitHostPort(string(address)) // the configuration was validated
 	for range triesForBoth {
 		var c net.PacketConn
 		if c, err = new(net.ListenConfig).ListenPacket(ctx, "udp", string(address)); err != nil {

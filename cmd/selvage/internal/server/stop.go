@@ -15,7 +15,7 @@ import (
 // errForced is the error of a server that a second signal stopped.
 var errForced = errors.New("stopped by a second signal before all requests had finished")
 
-// notifySignals starts to deliver the process's signals to s.
+// notifySignals makes the process send its signals to s.
 func (s *server) notifySignals() {
 	s.signals = make(chan os.Signal, 2)
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -42,8 +42,9 @@ func (s *server) wait(ctx context.Context) error {
 	}
 }
 
-// stop accepts requests during delay while /readyz fails, and waits up to drain for calls to end by
-// themselves. Then it lets requests finish until the grace period ends or a second signal arrives.
+// stop still accepts requests during delay, while /readyz fails. Then it waits up to drain for
+// calls to end by themselves. Finally it lets requests finish until the grace period ends or a
+// second signal arrives.
 func (s *server) stop(delay, drain time.Duration) error {
 	s.stopping.Store(true) // /readyz fails first
 	s.log.Info("stopping", "grace", s.app.Config.Grace.String(), "drain", drain.String(), "delay", delay.String())
@@ -52,7 +53,7 @@ func (s *server) stop(delay, drain time.Duration) error {
 
 	done := make(chan error, 1)
 	go func() {
-		time.Sleep(delay) // a second signal ends the process
+		time.Sleep(delay) // a second signal still ends the process
 		done <- s.shutdown(ctx, drain)
 	}()
 	for {
@@ -68,8 +69,8 @@ func (s *server) stop(delay, drain time.Duration) error {
 	}
 }
 
-// letGo makes a stopping server close the connection of each request after its response. A proxy
-// would otherwise send a request at the moment when the server closes an idle connection.
+// letGo closes the connection of each request after its response while the server stops. Otherwise
+// a proxy could send a request at the moment when the server closes an idle connection.
 func (s *server) letGo(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.stopping.Load() && r.Header.Get("Upgrade") == "" {
@@ -80,9 +81,9 @@ func (s *server) letGo(next http.Handler) http.Handler {
 }
 
 // shutdown stops the public listeners immediately and waits for their requests until ctx is done.
-// Requests that take longer are cut off, which is not an error. WebSocket clients are asked to
-// reconnect elsewhere, and deliveries that have begun are finished. The listener for health stops
-// last.
+// It aborts requests that take longer, and does not report that as an error. It asks WebSocket
+// clients to reconnect to another node, and finishes deliveries that have begun. The ops listener
+// stops last.
 func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	if s.app.pages != nil {
 		s.app.pages.Shutdown()
@@ -125,11 +126,11 @@ func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
 		defer cancel()
 		s.app.Calls.Drain(patience)
 	}
-	s.app.Calls.Shutdown(ctx) // before the WebSockets are closed, so that clients receive the end
+	s.app.Calls.Shutdown(ctx) // before the WebSockets close, so that clients receive the event
 	s.finishRecordings(ctx)
 }
 
-// finishRecordings waits until ctx is done for the files of recorded calls to be written. The next
+// finishRecordings waits for the files of recorded calls to be written, until ctx is done. The next
 // process writes the remaining files.
 func (s *server) finishRecordings(ctx context.Context) {
 	if s.app.spools == nil {
@@ -140,7 +141,7 @@ func (s *server) finishRecordings(ctx context.Context) {
 	}
 }
 
-// settleTime is how long a stop waits at most for background writes.
+// settleTime limits how long a stop waits for background writes.
 const settleTime = 5 * time.Second
 
 // settle waits for the background writes that record the use of keys and secrets.

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/telemetry"
 )
 
-// traces returns what traces requests, or nil if the configuration names no collector.
+// traces returns the tracer for requests. It returns nil if the configuration names no collector.
 func traces(ctx context.Context, c Config, log *slog.Logger) (*telemetry.Tracer, error) {
 	t := c.Config.Telemetry
 	if t.OTLPEndpoint.Off() {

@@ -16,7 +16,7 @@ import (
 )
 
 // openTURN starts the TURN server. It uses TLS if this server has a certificate. Otherwise it uses
-// plain TCP, for a proxy in front that has a certificate.
+// plain TCP, and a proxy in front provides TLS.
 func (s *server) openTURN() error {
 	a := s.app
 	if a.engine == nil {

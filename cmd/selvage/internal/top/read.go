@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// A reading is the metrics and the state of a node at one moment. The zero reading is the one
-// before the first.
+// A reading is the metrics and the state of a node at one moment. The zero reading stands for a
+// node that has not been read yet.
 type reading struct {
 	at       time.Time
 	samples  samples
@@ -28,10 +28,11 @@ type reading struct {
 // samples are the metrics of a node, each with its labels.
 type samples map[model.Fingerprint]*model.Sample
 
-// mostBytes is the most that is read of a response. The metrics of a busy node are a tenth of it.
+// mostBytes is the maximum number of bytes read of a response. The metrics of a busy node have a
+// tenth of this size.
 const mostBytes = 16 << 20
 
-// read reads a node.
+// read reads the metrics and the state of a node.
 func (w *Watcher) read(ctx context.Context, base string) reading {
 	r := reading{at: time.Now(), state: Unreachable}
 	if r.err = w.get(ctx, base+"/metrics", []int{http.StatusOK}, func(body io.Reader) (err error) {
@@ -62,7 +63,7 @@ func (w *Watcher) read(ctx context.Context, base string) reading {
 	return r
 }
 
-// get requests a URL and passes the body of a response with one of the statuses to use.
+// get requests a URL. If the response has one of the statuses, get passes its body to use.
 func (w *Watcher) get(ctx context.Context, url string, statuses []int, use func(io.Reader) error) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -82,7 +83,7 @@ func (w *Watcher) get(ctx context.Context, url string, statuses []int, use func(
 			return nil
 		}
 	}
-	why, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // an explanation, if there is one
+	why, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // the body may contain an explanation
 	return fmt.Errorf("%s returned status %d: %s", url, resp.StatusCode, strings.TrimSpace(string(why)))
 }
 
@@ -112,7 +113,7 @@ func parse(body io.Reader) (samples, error) {
 type filter func(labels model.Metric) bool
 
 // sum adds the values of the metrics with this name. A nil filter accepts all of them. ok is false
-// if the node has no metric with this name at all.
+// if the node has no metric with this name.
 func (s samples) sum(name string, accept filter) (total float64, ok bool) {
 	for _, it := range s {
 		if string(it.Metric[model.MetricNameLabel]) != name {

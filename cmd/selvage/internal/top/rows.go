@@ -8,28 +8,29 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// A Unit says how a value is printed.
+// A Unit determines how a value is printed.
 type Unit string
 
 const (
 	Number  Unit = ""        // a whole number
-	Rate    Unit = "a"       // per second
-	Percent Unit = "%"       // of one core
-	Bytes   Unit = "bytes"   // memory
-	Latency Unit = "latency" // in seconds
-	Age     Unit = "age"     // in seconds
+	Rate    Unit = "a"       // number per second
+	Percent Unit = "%"       // percentage of one core
+	Bytes   Unit = "bytes"   // size of memory
+	Latency Unit = "latency" // duration in seconds
+	Age     Unit = "age"     // age in seconds
 )
 
 // A Row is one value of each node.
 type Row struct {
-	Section string // the heading above it
-	Key     string // its name in JSON
+	Section string // heading above the row
+	Key     string // name of the row in JSON
 	Name    string
 	Unit    Unit
-	Fault   bool // a value above zero is a fault
+	Fault   bool // whether a value above zero is a fault
 
-	// shared marks values of which each node reports that of all nodes, such as queues in the
-	// database, and values that cannot be added. All nodes together have the greatest.
+	// shared marks values that are not added up over the nodes: the sum of all nodes is the
+	// greatest value. These are values that every node reports for all nodes, such as queues in the
+	// database, and values for which a sum makes no sense.
 	shared bool
 	read   func(span) (float64, bool)
 }
@@ -103,7 +104,7 @@ var Rows = []Row{
 		read: gauge("selvage_session_fallback")},
 }
 
-// served is the histogram of requests, whose count is a counter.
+// served is the name of the counter of requests, which is part of the histogram of their durations.
 const served = "selvage_http_request_duration_seconds_count"
 
 var (
@@ -128,7 +129,8 @@ func below(prefixes ...string) filter {
 	}
 }
 
-// isPage reports whether a route is in none of the groups: sign-in pages, documentation, files.
+// isPage reports whether a route belongs to none of the groups: sign-in pages, documentation,
+// files.
 func isPage(labels model.Metric) bool {
 	groups := slices.Concat(oauthPaths, fabricPaths, recordingPaths, dashboardPaths)
 	return !below(groups...)(labels)
@@ -158,7 +160,8 @@ func rate(name string, accept ...filter) func(span) (float64, bool) {
 	return func(s span) (float64, bool) { return s.rate(name, every(accept)) }
 }
 
-// responses returns the rate of requests. A node that has served none has no histogram of them.
+// responses returns the rate of requests. A node that has served no requests has no histogram of
+// them.
 func responses(accept ...filter) func(span) (float64, bool) {
 	return func(s span) (float64, bool) {
 		n, _ := s.rate(served, every(accept))
@@ -172,8 +175,8 @@ func every(accept []filter) filter {
 	}
 }
 
-// events returns the rate of events of the identity provider. A node that has had none has no counter
-// for them.
+// events returns the rate of the identity provider's events. A node without any events has no
+// counter for them.
 func events(names ...string) func(span) (float64, bool) {
 	return identity(func(event string) bool { return slices.Contains(names, event) })
 }
@@ -199,7 +202,7 @@ func cpu(s span) (float64, bool) {
 	return 100 * n, ok
 }
 
-// latency returns a quantile of the durations of requests. Requests that stay open are left out.
+// latency returns a quantile of the durations of requests. It ignores requests that stay open.
 func latency(q float64) func(span) (float64, bool) {
 	return func(s span) (float64, bool) {
 		return s.quantile(q, "selvage_http_request_duration_seconds", func(labels model.Metric) bool {

@@ -15,11 +15,11 @@ type span struct {
 	before, now samples
 }
 
-// started is the metric that differs between two processes of a node.
+// started is the name of the metric that differs between two processes of a node.
 const started = "process_start_time_seconds"
 
-// between returns the span between two readings. The counters of a node that has restarted began at
-// zero.
+// between returns the span between two readings. If the node has restarted, its counters began at
+// zero again.
 func between(before, now reading) span {
 	s := span{before: before.samples, now: now.samples}
 	if before.err != nil || before.at.IsZero() {
@@ -36,7 +36,7 @@ func between(before, now reading) span {
 // gauge returns the sum of gauges.
 func (s span) gauge(name string, accept filter) (float64, bool) { return s.now.sum(name, accept) }
 
-// rate returns how much counters grew in a second.
+// rate returns the growth of counters per second.
 func (s span) rate(name string, accept filter) (float64, bool) {
 	now, ok := s.now.sum(name, accept)
 	if !ok || s.seconds == 0 {
@@ -46,10 +46,10 @@ func (s span) rate(name string, accept filter) (float64, bool) {
 	return max(0, now-before) / s.seconds, true
 }
 
-// quantile returns an upper quantile of what a histogram observed in the span: it is between two of
-// the histogram's bounds, in proportion. ok is false if nothing was observed.
+// quantile returns an upper quantile of the values that a histogram observed in the span. It
+// interpolates between two bounds of the histogram. ok is false if nothing was observed.
 func (s span) quantile(q float64, name string, accept filter) (value float64, ok bool) {
-	counts := make(map[float64]float64) // by upper bound, cumulative
+	counts := make(map[float64]float64) // cumulative counts by upper bound
 	for sign, from := range map[float64]samples{1: s.now, -1: s.before} {
 		for _, it := range from {
 			if string(it.Metric[model.MetricNameLabel]) != name+"_bucket" || !accept(it.Metric) {

@@ -1,5 +1,5 @@
 // Package top reads the metrics of running nodes twice and computes what the nodes did in between:
-// requests, logins, calls, queues and errors. The command selvage top prints the result.
+// requests, logins, calls, queues and errors. The command `selvage top` prints the result.
 package top
 
 import (
@@ -12,9 +12,9 @@ import (
 // A Picture is what the nodes did between two readings.
 type Picture struct {
 	Time    time.Time `json:"time"`
-	Seconds float64   `json:"seconds"` // between the readings
+	Seconds float64   `json:"seconds"` // seconds between the readings
 	Nodes   []Node    `json:"nodes"`
-	All     Values    `json:"all"` // of all nodes that responded
+	All     Values    `json:"all"` // values of all nodes that responded
 }
 
 // A Node is one node in a Picture.
@@ -27,14 +27,14 @@ type Node struct {
 	Values   Values            `json:"values"`
 }
 
-// Unreachable is the state of a node that could not be read. The other states are those of /readyz:
+// Unreachable is the state of a node that could not be read. The other states come from /readyz:
 // ready, not ready and stopping.
 const Unreachable = "unreachable"
 
-// Values are the values of Rows by their keys. Values that a node does not have are missing.
+// Values maps the keys of Rows to values. Values that a node does not have are missing.
 type Values map[string]float64
 
-// A Watcher reads nodes again and again.
+// A Watcher reads nodes repeatedly.
 type Watcher struct {
 	bases  []string // URLs of the ops listeners
 	client *http.Client
@@ -53,8 +53,8 @@ func NewWatcher(bases []string) *Watcher {
 	}}
 }
 
-// Look reads all nodes and returns what they did since the last call of Look. The first call only
-// reads the nodes: in its Picture, all rates are missing.
+// Look reads all nodes and returns what they did since the last call. The first call can only read
+// the nodes: all rates are missing in its Picture.
 func (w *Watcher) Look(ctx context.Context) Picture {
 	now := make([]reading, len(w.bases))
 	var all sync.WaitGroup

@@ -14,8 +14,8 @@ import (
 )
 
 // Auth0 reads files with users, password hashes and clients, in any order. A user export job writes
-// the users, Auth0's support sends the hashes, and the Management API lists the clients. People keep
-// their user id as their reference, and clients keep their id.
+// the users, Auth0's support sends the hashes, and the Management API lists the clients. The user
+// ID in Auth0 becomes a person's reference. Clients keep their ID.
 func Auth0(files ...io.Reader) (*Foreign, error) {
 	f, u := &Foreign{}, make(unmapped)
 	a := auth0{f: f, u: u, users: make(map[string]*Subscriber), hashes: make(map[string]string)}
@@ -45,8 +45,8 @@ func Auth0(files ...io.Reader) (*Foreign, error) {
 type auth0 struct {
 	f      *Foreign
 	u      unmapped
-	users  map[string]*Subscriber // by user id
-	hashes map[string]string      // by user id
+	users  map[string]*Subscriber // subscribers by user ID
+	hashes map[string]string      // hashes by user ID
 }
 
 // add adds a user, a hash, a client, or an object with lists of them.
@@ -75,7 +75,8 @@ func (a *auth0) add(o object) error {
 	return nil
 }
 
-// hash takes a line of the file with hashes. The id of a user is that of a database connection.
+// hash reads a line of the file with hashes. The user's ID in it is the ID in a database
+// connection.
 func (a *auth0) hash(o object) {
 	var id struct {
 		OID string `json:"$oid"`
@@ -107,7 +108,7 @@ func (a *auth0) hash(o object) {
 	}
 }
 
-// addUser adds a user, or completes one of whom only the hash was known.
+// addUser adds a user. If only the user's hash was known, it completes the user.
 func (a *auth0) addUser(id string, s *Subscriber) {
 	if old := a.users[id]; old != nil && id != "" {
 		*old = *s
@@ -155,7 +156,7 @@ func (a *auth0) user(o object) {
 	a.addUser(id, s)
 }
 
-// importedHash takes a hash in the form that Auth0 imports.
+// importedHash reads a hash in the form that Auth0 imports.
 func (a *auth0) importedHash(o object, s *Subscriber, name string) {
 	hash := o.text("password_hash")
 	var custom struct {
@@ -164,7 +165,7 @@ func (a *auth0) importedHash(o object, s *Subscriber, name string) {
 	}
 	if o.take("custom_password_hash", &custom); custom.Hash.Value != "" {
 		hash = custom.Hash.Value
-		// Auth0 takes the hash of PBKDF2 in the PHC form, with "i=" and "l=".
+		// Auth0 accepts PBKDF2 hashes in the PHC form, with the parameters "i=" and "l=".
 		if custom.Algorithm == "pbkdf2" && !strings.HasPrefix(hash, "$") {
 			hash = "$" + hash
 		}
@@ -179,11 +180,11 @@ func (a *auth0) importedHash(o object, s *Subscriber, name string) {
 	s.PasswordHash = hash
 }
 
-// auth0Types maps the types of Auth0's clients.
+// auth0Types maps the types of Auth0's clients to ours.
 var auth0Types = map[string]idp.ClientType{"spa": idp.SPA, "native": idp.Native, "regular_web": idp.Web,
 	"non_interactive": idp.Service}
 
-// auth0Grants maps the grants that have a place.
+// auth0Grants maps Auth0's grants to ours. The others are not supported.
 var auth0Grants = map[string]string{"authorization_code": idp.GrantCode, "refresh_token": idp.GrantRefresh,
 	"client_credentials": idp.GrantClientCredentials, idp.GrantDevice: idp.GrantDevice}
 
@@ -209,7 +210,7 @@ func (a *auth0) client(o object) {
 	a.f.Clients = append(a.f.Clients, c)
 }
 
-// grants takes the grants of a client.
+// grants reads the grants of a client.
 func (a *auth0) grants(o object, c *Client) {
 	var grants []string
 	o.take("grant_types", &grants)
@@ -222,7 +223,7 @@ func (a *auth0) grants(o object, c *Client) {
 	}
 }
 
-// authentication takes how a client authenticates, and its secret.
+// authentication reads how a client authenticates, and its secret.
 func (a *auth0) authentication(o object, c *Client) {
 	switch method := o.text("token_endpoint_auth_method"); method {
 	case "none":
@@ -242,7 +243,7 @@ func (a *auth0) authentication(o object, c *Client) {
 	c.PKCEOptional = !public && c.Type == idp.Web
 }
 
-// otherSettings takes further settings of a client, and reports the rest.
+// otherSettings reads more settings of a client, and reports the remaining ones.
 func (a *auth0) otherSettings(o object, c *Client) {
 	var logout struct {
 		URLs []string `json:"backchannel_logout_urls"`

@@ -17,8 +17,8 @@ import (
 
 // A Summary describes a complete export.
 type Summary struct {
-	Counts map[string]int // the records by kind
-	// Left counts what an export has no place for, by what it is.
+	Counts map[string]int // number of records by kind
+	// Left counts the things that an export cannot hold, by their description.
 	Left map[string]int
 }
 
@@ -26,17 +26,17 @@ type Summary struct {
 type ExportConfig struct {
 	Fabric   *fabric.Fabric
 	IDP      *idp.Provider
-	Version  string           // of selvage
-	Now      time.Time        // for the header
-	Projects []fabric.Project // to export
+	Version  string           // version of selvage
+	Now      time.Time        // time for the header
+	Projects []fabric.Project // projects to export
 	Step     func()           // called after each record
 
 	// Rules returns the retention rules of a project.
 	Rules func(ctx context.Context, projectID string) ([]recordings.Rule, error)
 }
 
-// Export writes projects with all their things to w, see [Kinds]. Servers may change them meanwhile;
-// the file then has either state of each thing.
+// Export writes projects with all their things to w; see [Kinds]. Servers may change a thing during
+// the export. The file then has the thing as it was before or after the change.
 func Export(ctx context.Context, w io.Writer, c ExportConfig) (Summary, error) {
 	out := bufio.NewWriter(w)
 	e := &exporter{c: c, enc: json.NewEncoder(out), sum: Summary{make(map[string]int), make(map[string]int)}}
@@ -127,8 +127,8 @@ func fabricScopes(scopes []fabric.Scope) (names []string) {
 
 func (e *exporter) clients(ctx context.Context, p fabric.Project) error {
 	return each(ctx, p.ID, e.c.IDP.Clients.List, func(c idp.Client) error {
-		// A client that registered itself must prove its registration access token, which only this
-		// installation can check.
+		// A client that registered itself authenticates with its registration access token, which
+		// only this installation can check.
 		if c.RegisteredBy != "" {
 			e.sum.Left["client that registered itself"]++
 			return nil
@@ -169,8 +169,8 @@ func (e *exporter) subscribers(ctx context.Context, p fabric.Project) error {
 // handler is the member that holds the id of a resource's handler.
 const handler = "calling_handler_resource_id"
 
-// resources writes resources that have a handler after those that have none, because the handler may
-// be one of these.
+// resources writes resources without a handler first, and then resources with a handler, because
+// the handler may be one of the former.
 func (e *exporter) resources(ctx context.Context, p fabric.Project) error {
 	for _, handled := range []bool{false, true} {
 		for _, k := range e.c.Fabric.Resources.Kinds().All() {

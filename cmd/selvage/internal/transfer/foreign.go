@@ -13,19 +13,19 @@ import (
 type Foreign struct {
 	Clients     []*Client
 	Subscribers []*Subscriber
-	// Unmapped lists what the records have no place for, sorted by What.
+	// Unmapped lists the parts of the records that selvage cannot hold, sorted by What.
 	Unmapped []Unmapped
 }
 
 // An Unmapped is a member of users or clients, or a part of the file, that was not imported.
 type Unmapped struct {
-	What    string `json:"unmapped"` // such as "users.groups"
+	What    string `json:"unmapped"` // name of the member, such as "users.groups"
 	Count   int    `json:"count"`
-	Example string `json:"example,omitempty"` // the first user or client that has it
+	Example string `json:"example,omitempty"` // first user or client that has the member
 	Why     string `json:"why,omitempty"`
 }
 
-// unmapped collects what has no place.
+// unmapped collects the parts of a file that selvage cannot hold.
 type unmapped map[string]*Unmapped
 
 // add counts one occurrence.
@@ -36,7 +36,7 @@ func (u unmapped) add(what, example, why string) {
 	u[what].Count++
 }
 
-// list returns everything, sorted.
+// list returns all entries, sorted.
 func (u unmapped) list() (all []Unmapped) {
 	for _, m := range u {
 		all = append(all, *m)
@@ -45,11 +45,12 @@ func (u unmapped) list() (all []Unmapped) {
 	return all
 }
 
-// An object is a JSON object of which members are taken one by one, so that the rest can be reported.
+// An object is a JSON object. Its members are taken one by one, so that the remaining ones can be
+// reported.
 type object map[string]json.RawMessage
 
-// take decodes a member into v and removes it. A missing member leaves v unchanged. A member of
-// another type stays, so it is reported.
+// take decodes a member into v and removes it. If the member is missing, v stays unchanged. A
+// member of another type stays in the object, so that rest reports it.
 func (o object) take(name string, v any) {
 	raw, ok := o[name]
 	if !ok || string(raw) == "null" {
@@ -80,7 +81,7 @@ func (o object) ignore(names ...string) {
 	}
 }
 
-// rest counts the members that are left and not empty.
+// rest counts the members that remain and are not empty.
 func (o object) rest(u unmapped, prefix, example string) {
 	for name, raw := range o {
 		switch string(raw) {
@@ -91,10 +92,11 @@ func (o object) rest(u unmapped, prefix, example string) {
 	}
 }
 
-// maxForeign is the maximum size of a file of another system, which is read as a whole.
+// maxForeign is the maximum size of a file from another system. Such a file is read as a whole.
 const maxForeign = 1 << 30
 
-// readObjects returns the objects in a file: those of an array, or one or several after each other.
+// readObjects returns the objects in a file. The file contains an array of objects, or objects one
+// after the other.
 func readObjects(r io.Reader) (all []object, err error) {
 	limited := &io.LimitedReader{R: r, N: maxForeign + 1}
 	dec := json.NewDecoder(limited)

@@ -15,42 +15,42 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A Status is what became of a record.
+// A Status is the result of importing a record.
 type Status string
 
-// The constants are the possible statuses.
+// These are the possible statuses.
 const (
 	Created  Status = "created"
-	Exists   Status = "exists" // and was left unchanged
+	Exists   Status = "exists" // the thing exists and was left unchanged
 	Rejected Status = "rejected"
 )
 
-// An Outcome describes what became of a record.
+// An Outcome describes the result of importing a record.
 type Outcome struct {
 	Kind   string `json:"kind"`
 	ID     string `json:"id,omitempty"`
 	Name   string `json:"name,omitempty"`
 	Status Status `json:"status"`
 	Error  string `json:"error,omitempty"`
-	Note   string `json:"note,omitempty"` // what remains to be done
+	Note   string `json:"note,omitempty"` // what remains to be done by people
 
 	Err error `json:"-"`
 }
 
-// An Importer creates what records describe. Things that exist are left unchanged, so an import can be
-// repeated.
+// An Importer creates what records describe. It leaves existing things unchanged, so an import can
+// be repeated.
 type Importer struct {
 	Fabric     *fabric.Fabric
 	IDP        *idp.Provider
 	Recordings *recordings.Recordings // only its retention rules are used
-	// Dry makes the importer check the records and change nothing.
+	// Dry means that the importer only checks the records, and changes nothing.
 	Dry bool
 
-	seen map[string]bool // in a dry run: what the records before would have created
+	seen map[string]bool // in a dry run: what the earlier records would have created
 }
 
-// Import creates what a record describes: a *Project, or a pointer to another of the records. After an
-// error that is not about the record, such as a lost database, it returns that error.
+// Import creates what a record describes: a *Project, or a pointer to another record type. An error
+// that is not about the record, such as a lost database connection, is returned as the error.
 func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 	var o Outcome
 	var err error
@@ -89,8 +89,8 @@ func (im *Importer) Import(ctx context.Context, record any) (Outcome, error) {
 	return o, nil
 }
 
-// occupy reports, in a dry run, whether a record before has the same name. It is always false
-// otherwise.
+// occupy reports, in a dry run, whether an earlier record has the same name. Otherwise it always
+// returns false.
 func (im *Importer) occupy(parts ...string) bool {
 	if !im.Dry {
 		return false
@@ -104,8 +104,8 @@ func (im *Importer) occupy(parts ...string) bool {
 	return taken
 }
 
-// checkProject returns an error if the project is unknown. In a dry run it may also be one that the
-// import would create.
+// checkProject returns an error if the project is unknown. In a dry run, a project that the import
+// would create is known, too.
 func (im *Importer) checkProject(ctx context.Context, id string) error {
 	if im.Dry && im.seen[fmt.Sprintf("%q", []string{kindProject, id})] {
 		return nil
@@ -114,7 +114,7 @@ func (im *Importer) checkProject(ctx context.Context, id string) error {
 	return err
 }
 
-// found turns the result of a search into whether there is such a thing.
+// found converts the error of a search: it returns true for nil, and false for problem.NotFound.
 func found(err error) (bool, error) {
 	if errors.Is(err, problem.NotFound) {
 		return false, nil

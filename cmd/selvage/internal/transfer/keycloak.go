@@ -16,8 +16,9 @@ import (
 	"github.com/selvage/selvage/internal/password"
 )
 
-// Keycloak reads files that `kc.sh export` or the admin console wrote: realms, or parts with users.
-// People keep their ids, so the subjects in tokens stay the same, and clients keep theirs.
+// Keycloak reads files that `kc.sh export` or the admin console wrote. They contain realms, or
+// parts of realms with users. People and clients keep their IDs, so the subjects in tokens stay the
+// same.
 func Keycloak(files ...io.Reader) (*Foreign, error) {
 	f, u := &Foreign{}, make(unmapped)
 	for _, file := range files {
@@ -53,8 +54,8 @@ func (f *Foreign) keycloakRealm(realm object, u unmapped) {
 		}
 	}
 
-	// Every export has many settings of the realm. Report only the members on which people or apps
-	// depend.
+	// Every export contains many settings of the realm. Report only the members on which people or
+	// apps depend.
 	for _, part := range []string{"groups", "identityProviders", "clientScopes", "organizations", "federatedUsers"} {
 		var some []json.RawMessage
 		realm.take(part, &some)
@@ -105,7 +106,7 @@ func keycloakUser(o object, u unmapped) *Subscriber {
 	return s
 }
 
-// keycloakAttributes takes the attributes that are claims or members of the profile.
+// keycloakAttributes reads the attributes that are claims or members of the profile.
 func keycloakAttributes(o object, s *Subscriber, name string, u unmapped) {
 	var attributes map[string][]string
 	o.take("attributes", &attributes)
@@ -131,14 +132,15 @@ func keycloakAttributes(o object, s *Subscriber, name string, u unmapped) {
 	}
 }
 
-// A keycloakCredential is a credential of a user, in the form since Keycloak 8.
+// A keycloakCredential is a credential of a user, in the form that Keycloak 8 and newer versions
+// use.
 type keycloakCredential struct {
 	Type           string `json:"type"`
 	SecretData     string `json:"secretData"`
 	CredentialData string `json:"credentialData"`
 }
 
-// keycloakCredentials takes the password of a user.
+// keycloakCredentials reads the password of a user.
 func keycloakCredentials(o object, s *Subscriber, name string, u unmapped) {
 	var credentials []keycloakCredential
 	o.take("credentials", &credentials)
@@ -199,7 +201,8 @@ func (c keycloakCredential) hash() (string, error) {
 var keycloakBuiltIn = []string{"account", "account-console", "admin-cli", "broker", "realm-management",
 	"security-admin-console", "master-realm"}
 
-// keycloakClient returns a client, or nil for one that is built in or has no place.
+// keycloakClient returns a client. It returns nil for a built-in client or one that selvage cannot
+// hold.
 func keycloakClient(o object, u unmapped) *Client {
 	id := o.text("clientId")
 	if slices.Contains(keycloakBuiltIn, id) {
@@ -216,7 +219,7 @@ func keycloakClient(o object, u unmapped) *Client {
 	}
 
 	c := &Client{Kind: kindClient, ID: id, Name: o.text("name"), Type: idp.Web, AccessToken: idp.JWTToken}
-	if strings.HasPrefix(c.Name, "${") { // a message key
+	if strings.HasPrefix(c.Name, "${") { // the name is a message key
 		c.Name = ""
 	}
 	keycloakGrants(o, c, u)
@@ -239,7 +242,7 @@ func keycloakClient(o object, u unmapped) *Client {
 	return c
 }
 
-// keycloakGrants takes the flows that a client may use.
+// keycloakGrants reads the flows that a client may use.
 func keycloakGrants(o object, c *Client, u unmapped) {
 	code := true
 	o.take("standardFlowEnabled", &code)
@@ -264,7 +267,7 @@ func keycloakGrants(o object, c *Client, u unmapped) {
 	}
 }
 
-// keycloakURIs takes the redirect URIs, and the attributes of a client.
+// keycloakURIs reads the redirect URIs and the attributes of a client.
 func keycloakURIs(o object, c *Client, u unmapped) {
 	root := o.text("rootUrl")
 	var uris []string
@@ -315,7 +318,7 @@ func keycloakURIs(o object, c *Client, u unmapped) {
 	keepAttributes(attributes, c.ID, u)
 }
 
-// keepAttributes reports the attributes of a client that change what it may do.
+// keepAttributes reports the attributes that affect the permissions of a client.
 func keepAttributes(attributes object, id string, u unmapped) {
 	for name, raw := range attributes {
 		var value string

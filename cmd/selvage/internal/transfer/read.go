@@ -12,9 +12,9 @@ import (
 // maxLine is the maximum length of a line, in bytes.
 const maxLine = 16 << 20
 
-// Read returns the records of a file that [Export] wrote, as pointers to one of the record types, with
-// their line numbers. It stops at the first line that is not a record. If the file is cut off, the
-// last pair is an error.
+// Read returns the records of a file that [Export] wrote, with their line numbers. Each record is a
+// pointer to one of the record types. Read stops at the first line that is not a record. If the
+// file is truncated, the last pair is an error.
 func Read(r io.Reader) iter.Seq2[Line, error] {
 	return func(yield func(Line, error) bool) {
 		in := bufio.NewScanner(r)
@@ -48,7 +48,7 @@ func Read(r io.Reader) iter.Seq2[Line, error] {
 	}
 }
 
-// A Line is a record with the number of its line.
+// A Line is a record and its line number.
 type Line struct {
 	Number int
 	Record any

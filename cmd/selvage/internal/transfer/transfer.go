@@ -1,13 +1,13 @@
-// Package transfer moves projects between installations, and people and apps from other identity
-// providers.
+// Package transfer moves projects between installations. It also imports people and apps from other
+// identity providers.
 //
-// An export is a file of JSON lines. The first line is a [Header], and the last one counts the lines
-// between. Each of these is a project or something that belongs to one; see [Kinds]. Everything keeps
-// its id. The file holds secrets only as hashes. [Export] writes such a file and [Importer] reads it,
-// with any kind of database on either side.
+// An export is a file of JSON lines. The first line is a [Header]. The last line counts the lines
+// between the two. Each line between is a project or something that belongs to one; see [Kinds].
+// Everything keeps its ID. The file contains secrets only as hashes. [Export] writes the file and
+// [Importer] reads it, whichever databases the two installations use.
 //
-// [Keycloak] and [Auth0] read the exports of these systems into the same records. They report what
-// selvage has no place for.
+// [Keycloak] and [Auth0] read the exports of these systems into the same records. They report
+// everything that selvage cannot hold.
 package transfer
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// Format and Version identify the files. A reader refuses newer versions.
+// Format and Version identify the files. A reader rejects newer versions.
 const (
 	Format  = "selvage-export"
 	Version = 1
@@ -40,7 +40,7 @@ type End struct {
 	Records int    `json:"records"`
 }
 
-// The kinds of records, in the order in which a file has them for each project.
+// These are the kinds of records, in the order in which a file has them for each project.
 const (
 	kindProject    = "project"
 	kindKey        = "key"
@@ -55,14 +55,14 @@ const (
 	kindEnd        = "end"
 )
 
-// Kinds returns the kinds of records, in the order of a file.
+// Kinds returns the kinds of records, in the order that a file has.
 func Kinds() []string {
 	return []string{kindProject, kindKey, kindClient, kindSubscriber, kindResource, kindNumber, kindWebhook,
 		kindUpstream, kindIngestKey, kindRule}
 }
 
-// The records, one for each kind. A Kind is the first member of each, so that people can search for
-// it at the beginning of lines.
+// These are the record types, one for each kind. The first member of each is its kind, so that
+// people can search for it at the beginning of lines.
 type (
 	// A Project is a record of a [fabric.Project].
 	Project struct {
@@ -150,7 +150,7 @@ type (
 		ProjectID string       `json:"project_id"`
 		Type      string       `json:"type"`
 		Fields    kinds.Values `json:"fields"`
-		Secrets   bool         `json:"secrets_left_out,omitempty"` // it has secrets, which are not in the file
+		Secrets   bool         `json:"secrets_left_out,omitempty"` // whether secrets are missing from the file
 		Address   string       `json:"address,omitempty"`
 		Created   time.Time    `json:"created_at,omitzero"`
 	}
@@ -160,7 +160,7 @@ type (
 		ID         string    `json:"id"`
 		ProjectID  string    `json:"project_id"`
 		Number     string    `json:"number"`
-		ResourceID string    `json:"resource_id,omitempty"` // takes its calls
+		ResourceID string    `json:"resource_id,omitempty"` // resource that takes calls to the number
 		Created    time.Time `json:"created_at,omitzero"`
 	}
 	// A Webhook is a record of a [fabric.Webhook].
@@ -182,7 +182,7 @@ type (
 		Name      string `json:"name"`
 		Issuer    string `json:"issuer"`
 		ClientID  string `json:"client_id"`
-		Secret    bool   `json:"secret_left_out,omitempty"` // it has a secret, which is not in the file
+		Secret    bool   `json:"secret_left_out,omitempty"` // whether the secret is missing from the file
 		Enabled   bool   `json:"enabled"`
 		idp.UpstreamSettings
 		Created time.Time `json:"created_at,omitzero"`

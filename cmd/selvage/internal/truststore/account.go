@@ -19,11 +19,11 @@ type account struct {
 	home   string
 	data   string              // XDG_DATA_HOME
 	config string              // XDG_CONFIG_HOME
-	as     *syscall.Credential // nil for the account of the process
+	as     *syscall.Credential // nil means the account of the process
 }
 
-// whoIs returns the account. Under sudo, programs run as the caller, so that root does not become
-// the owner of any of the caller's files.
+// whoIs returns the account. Under sudo, programs run as the caller, so that files in the caller's
+// home directory do not belong to root.
 func whoIs(getenv func(string) string) (account, error) {
 	a := account{home: getenv("HOME"), data: getenv("XDG_DATA_HOME"), config: getenv("XDG_CONFIG_HOME")}
 	if id := getenv("SUDO_UID"); os.Geteuid() == 0 && id != "" && id != "0" {
@@ -90,7 +90,8 @@ func (a account) run(ctx context.Context, stdin []byte, program string, args ...
 	return out, nil
 }
 
-// lastLine returns the last line that a program printed to stderr, or how it ended.
+// lastLine returns the last line that a program printed to stderr. If there is none, it returns how
+// the program ended.
 func lastLine(stderr []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {

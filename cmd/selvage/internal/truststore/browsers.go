@@ -31,8 +31,8 @@ func (a account) chromium() []string {
 		a.home+"/.var/app/*/.pki/nssdb", a.home+"/.var/app/*/data/pki/nssdb")
 }
 
-// firstChromium returns the store to create if none exists. All versions read this one, and
-// versions that know the other directory prefer it.
+// firstChromium returns the store to create if none exists. All versions read this store. Versions
+// that know the other directory prefer this one.
 func (a account) firstChromium() string { return a.home + "/.pki/nssdb" }
 
 // firefox returns the profiles of Firefox, including those of a snap and a flatpak.
@@ -50,8 +50,8 @@ func (a account) firefox() []string {
 	return slices.Compact(all)
 }
 
-// elsewhere returns the profiles that profiles.ini names. Some are outside Firefox's directory, and
-// profiles that were never used have no files yet.
+// elsewhere returns the profiles that profiles.ini names. Some are outside Firefox's directory.
+// Unused profiles have no files yet.
 func elsewhere(ini string) (dirs []string) {
 	text, err := readSmall(ini)
 	if err != nil {
@@ -90,11 +90,11 @@ func readSmall(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
-// directories returns the directories that match one of the patterns. If file is not "", only those
-// that contain file are returned.
+// directories returns the directories that match one of the patterns. If file is not "", it returns
+// only directories that contain file.
 func directories(file string, patterns ...string) (found []string) {
 	for _, p := range patterns {
-		matches, _ := filepath.Glob(p) // the patterns are valid, unless a home has brackets in its name
+		matches, _ := filepath.Glob(p) // the patterns are valid, unless the name of a home directory contains brackets
 		for _, dir := range matches {
 			info, err := os.Stat(filepath.Join(dir, file))
 			if err == nil && (file != "" || info.IsDir()) {

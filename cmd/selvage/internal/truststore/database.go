@@ -50,7 +50,7 @@ func hasCertutil() error {
 type named struct {
 	*x509.Certificate
 	nickname string
-	trusted  bool // as an authority for servers
+	trusted  bool // whether it is trusted as an authority for servers
 }
 
 // list returns the certificates in the database.
@@ -71,7 +71,7 @@ func (d database) list(ctx context.Context) (all []named, err error) {
 		}
 		text, err := d.certutil(ctx, nil, "-L", "-a", "-n", nickname)
 		if err != nil && nickname == d.c.Name {
-			return nil, err // other certificates are irrelevant
+			return nil, err // the error matters only for the authority's certificates
 		}
 		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 			if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
@@ -112,8 +112,8 @@ func (d database) state(ctx context.Context) (State, error) {
 	}), nil
 }
 
-// add replaces all certificates with the authority's name. A missing database is created
-// with an empty password, as browsers do.
+// add replaces all certificates with the authority's name. If the database is missing, add creates
+// it with an empty password, as browsers do.
 func (d database) add(ctx context.Context) error {
 	if err := hasCertutil(); err != nil {
 		return err
@@ -141,11 +141,11 @@ func (d database) add(ctx context.Context) error {
 		err = errors.New(
 			"it is protected by a password: import ca.pem in the browser's settings, which ask for it")
 	}
-	return errors.Join(err, d.remove(ctx)) // it may have been added without trust
+	return errors.Join(err, d.remove(ctx)) // the certificate may have been added without trust
 }
 
-// remove deletes the certificates with the authority's name one by one, because those that
-// share a nickname cannot be told apart.
+// remove deletes the certificates with the authority's name one by one. Certificates with the same
+// nickname cannot be told apart.
 func (d database) remove(ctx context.Context) error {
 	for range 100 {
 		all, err := d.list(ctx)

@@ -15,8 +15,8 @@ import (
 	"slices"
 )
 
-// The constants name the files of the system's store on Debian and its derivatives, and the bundle
-// generated from them.
+// These constants name the files of the system's store on Debian and its derivatives, and the
+// bundle generated from them.
 const (
 	systemDir    = "/usr/local/share/ca-certificates"
 	systemBundle = "/etc/ssl/certs/ca-certificates.crt"
@@ -31,8 +31,8 @@ func hasSystem() bool {
 	return err == nil && info.IsDir()
 }
 
-// place returns the file of the certificate. If it does not exist, but a file of an authority with
-// the same name does, place returns that file.
+// place returns the file of the certificate. If that file does not exist, but a file of an
+// authority with the same name does, place returns the latter.
 func (s system) place() Place {
 	p := Place{Kind: System, Path: s.file()}
 	if files, err := s.files(); err == nil && files[p.Path] == nil {
@@ -76,7 +76,7 @@ func (s system) files() (map[string]*x509.Certificate, error) {
 	return found, nil
 }
 
-// state implements store. The certificate is trusted once it is in the bundle.
+// state implements store. The certificate is trusted if it is in the bundle.
 func (s system) state(context.Context) (State, error) {
 	files, err := s.files()
 	if err != nil {
@@ -130,7 +130,7 @@ func (s system) remove(ctx context.Context) error {
 	if err := s.removeFiles(); err != nil {
 		return err
 	}
-	return s.update(ctx, "--fresh") // otherwise the links of removed certificates remain
+	return s.update(ctx, "--fresh") // --fresh also removes the links of removed certificates
 }
 
 // removeFiles deletes the stored certificates with the authority's name.
@@ -145,8 +145,8 @@ func (s system) removeFiles() error {
 	return err
 }
 
-// update regenerates the bundle and the links next to it. They must be readable by
-// everybody, whatever the umask.
+// update regenerates the bundle and the links next to it. Everybody must be able to read them,
+// whatever the umask is.
 func (s system) update(ctx context.Context, args ...string) error {
 	if _, err := exec.LookPath("update-ca-certificates"); err != nil {
 		return missing("update-ca-certificates", "ca-certificates")

@@ -3,8 +3,8 @@
 // the stores in each Firefox profile.
 //
 // It finds the stores from the user's home directory, and changes them only with their own tools
-// (update-ca-certificates, certutil). An authority is identified by its subject: an older one with
-// the same subject is replaced.
+// (update-ca-certificates, certutil). An authority is identified by its subject. A new authority
+// replaces an older one with the same subject.
 package truststore
 
 import (
@@ -18,7 +18,7 @@ import (
 // A Kind identifies the programs that read a store.
 type Kind string
 
-// The constants are the kinds of stores.
+// These are the kinds of stores.
 const (
 	System   Kind = "system"
 	Chromium Kind = "chromium"
@@ -31,7 +31,7 @@ var Kinds = []Kind{System, Chromium, Firefox}
 // A State is how a store treats a certificate.
 type State string
 
-// The constants are the possible states.
+// These are the possible states.
 const (
 	Trusted   State = "trusted"     // present and trusted for servers
 	Untrusted State = "not trusted" // present, but not trusted for servers
@@ -48,14 +48,14 @@ type Place struct {
 	Kind  Kind
 	Path  string // the file or directory
 	State State
-	Err   error // why the store could not be read or changed
+	Err   error // reason why the store could not be read or changed
 }
 
 // Config selects the stores and the certificate.
 type Config struct {
 	Name   string                   // the common name of the authority's subject
 	Cert   *x509.Certificate        // its certificate; may be nil for Remove
-	Kinds  []Kind                   // empty means all that exist
+	Kinds  []Kind                   // kinds of stores; empty means all that exist
 	Getenv func(name string) string // for HOME, XDG_DATA_HOME and the variables of sudo
 }
 
@@ -156,13 +156,13 @@ func (s *Stores) Remove(ctx context.Context) []Place {
 	})
 }
 
-// each calls do for every store and returns the states of the stores afterwards. If wanted is not
-// "", a store that is in another state counts as failed.
+// each calls do for every store and then returns the states of the stores. If wanted is not "", a
+// store in another state counts as failed.
 func (s *Stores) each(ctx context.Context, wanted State, do func(store) error) []Place {
 	places := make([]Place, 0, len(s.all))
 	for _, st := range s.all {
 		doing := do(st)
-		p := st.place() // after do, which may have changed the file
+		p := st.place() // called after do, which may have changed the file
 		p.Err = doing
 		var err error
 		p.State, err = st.state(ctx)
@@ -191,7 +191,7 @@ func (c Config) stateOf(held []*x509.Certificate, trusted func(*x509.Certificate
 		switch {
 		case !c.same(cert):
 		case c.Cert == nil || !cert.Equal(c.Cert):
-			return Another // even if the right certificate is present too, because this one must be removed
+			return Another // even if the right certificate is present too, this one must be removed
 		case trusted(cert):
 			state = Trusted
 		default:
