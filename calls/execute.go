@@ -280,8 +280,8 @@ func (l *leg) mute(kind Kind, muted, own bool) bool {
 func changeLimit() *rate.Limiter { return rate.NewLimiter(10, 20) }
 
 // tellChange notifies all members that the leg has changed. Changes beyond the limit are collected
-// and sent later as one event. Without the limit, a client with many sockets could fill the queues
-// of the other members' sockets, and the server closes sockets whose queue is full.
+// and sent later as one event. Otherwise, a client with many sockets could fill the queues of the
+// other members' sockets. The server closes sockets with a full queue.
 func (l *leg) tellChange(names []string) {
 	waits := len(l.pending) > 0
 	for _, name := range names {

@@ -43,8 +43,8 @@ type moveRequest struct {
 //
 // Move returns problem.NotFound if the call is unknown or has ended. It returns problem.Invalid if
 // no room has the address, or if the room cannot mix the call's audio. It returns problem.Conflict
-// if the call is not between two parties, or if the room is locked, full, not open now, or not on
-// the call's node.
+// if the call is not between two parties. It also returns problem.Conflict if the room is locked,
+// full, not open now, or not on the call's node.
 func (c *Calls) Move(ctx context.Context, projectID, id, address string) error {
 	if _, err := uuid.Parse(id); err != nil {
 		return problem.NoSuch("call")

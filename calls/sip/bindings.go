@@ -33,8 +33,9 @@ func (s *Server) binding(r *sip.Request, f flow, c fabric.SIPCredential, to cont
 
 var errOutdated = errors.New("a newer request has changed the binding")
 
-// bind adds or renews a binding, or removes it if expires is 0. If there are too many bindings, it
-// removes the oldest ones. It returns errOutdated if a newer request has changed the binding.
+// bind adds or renews a binding. If expires is 0, it removes the binding. If the register has too
+// many bindings, bind removes the oldest bindings. It returns errOutdated if a newer request has
+// changed the binding.
 func (r *register) bind(b binding, expires time.Duration) error {
 	i := slices.IndexFunc(r.Bindings, func(o binding) bool {
 		return o.Credential == b.Credential && o.Contact == b.Contact
@@ -56,7 +57,7 @@ func (r *register) bind(b binding, expires time.Duration) error {
 	return nil
 }
 
-// limit removes the oldest matching bindings if there are more than most.
+// limit removes the oldest matching bindings if more than most match.
 func (r *register) limit(most int, matches func(binding) bool) {
 	n := 0
 	for _, b := range r.Bindings {
@@ -70,7 +71,7 @@ func (r *register) limit(most int, matches func(binding) bool) {
 	}
 }
 
-// headers returns a Contact header for each binding of the credentials, with the remaining time.
+// headers returns a Contact header with the remaining time for each binding of the credentials.
 func (r register) headers(credential string) (all []sip.Header) {
 	now := time.Now()
 	for _, b := range r.Bindings {
@@ -85,7 +86,7 @@ func (r register) headers(credential string) (all []sip.Header) {
 // socketID returns the id of a binding's socket. Every node can find the binding by this id.
 func socketID(owner, binding string) string { return owner + "/" + binding }
 
-// Phones returns the phones that ring for a subscriber or SIP endpoint. It serves as Phones in
+// Phones returns the phones that ring for a subscriber or SIP endpoint. Set it as Phones in
 // [calls.Config].
 func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []calls.Phone, err error) {
 	r, _, err := s.registerOf(ctx, owner)
@@ -104,7 +105,7 @@ func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []cal
 		}
 
 		if c.ID == "" || session.Digest(c.Secrets) != b.Secret {
-			continue // the credentials were deleted, disabled, or got another password
+			continue // the credentials were deleted or disabled, or have a new password
 		}
 		node := b.Node
 		if s.c.Alone {
@@ -120,14 +121,14 @@ func (s *Server) Phones(ctx context.Context, projectID, owner string) (all []cal
 // codecsOf returns the codecs that the credentials permit, by their names in SDP.
 func codecsOf(c fabric.SIPCredential) []string { return codecNames(c.Codecs()) }
 
-// srtpOf returns the rules for encryption that fields of the API mean. The API has one suite by the name
-// of a draft, with tags of 8 bytes. RFC 7714 has only the one with 16 bytes.
+// srtpOf converts fields of the API to the rules for encryption. The API names one suite after a
+// draft, with tags of 8 bytes. RFC 7714 defines only the suite with tags of 16 bytes.
 func srtpOf(required bool, ciphers []string) calls.SRTP {
 	suites := strings.Join(ciphers, " ")
 	return calls.SRTP{Required: required, Suites: strings.Replace(suites, "AEAD_AES_256_GCM_8", "AEAD_AES_256_GCM", 1)}
 }
 
-// codecNames converts the names of codecs in the API to those in SDP.
+// codecNames converts names of codecs in the API to names in SDP.
 func codecNames(codecs []string) (names []string) {
 	for _, name := range codecs {
 		switch name, _, _ = strings.Cut(name, "@"); name {
@@ -157,7 +158,7 @@ func (s *Server) findBinding(ctx context.Context, id string) (b binding, f flow,
 		s.mu.Lock()
 		f.udp, f.tcp = nil, s.streams[b.Remote]
 		s.mu.Unlock()
-		if f.tcp == nil || f.tcp.id != b.Stream { // another client may have got the address since
+		if f.tcp == nil || f.tcp.id != b.Stream { // another client may have taken over the address
 			return b, f, problem.NoSuch("connection")
 		}
 	}

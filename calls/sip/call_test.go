@@ -141,7 +141,7 @@ func TestHold(t *testing.T) {
 	}
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "back")
 
-	// A description that cannot be used is refused and does not change the call.
+	// A description that cannot be used is rejected and does not change the call.
 	for name, body := range map[string]string{"garbage": "v=0\r\nm=", "another codec": strings.Replace(
 		c.alice.offer("sendrecv"), "RTP/AVP 0", "RTP/AVP 8", 1), "too long": strings.Repeat("a=x\r\n", 2000)} {
 		r := c.alice.inDialog("INVITE", c.answered)
@@ -156,8 +156,8 @@ func TestHold(t *testing.T) {
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "still here")
 }
 
-// TestGonePhone shows that phones in calls are asked every minute whether they are still reachable,
-// and that a call ends if a phone no longer knows it.
+// TestGonePhone shows that phones in calls are asked every minute whether they are still reachable.
+// A call ends if a phone no longer knows it.
 func TestGonePhone(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
@@ -175,7 +175,7 @@ func TestGonePhone(t *testing.T) {
 	w.isOver()
 }
 
-// TestManyUpdates shows that a phone that renegotiates its media too often gets an error, and must
+// TestManyUpdates shows that a phone that renegotiates its media too often gets an error and must
 // wait.
 func TestManyUpdates(t *testing.T) {
 	w := newWorld(t)
@@ -216,7 +216,8 @@ func TestDigits(t *testing.T) {
 	for heard := 0; heard < 2; {
 		b := make([]byte, 2048)
 		n := must[int](t)(c.bob.rtp.Read(b))
-		if b[1]&0x7f == 101 && b[n-3]&0x80 != 0 && b[12] == []byte{5, 11}[heard] { // the end of a telephone event
+		// These packets end a telephone event.
+		if b[1]&0x7f == 101 && b[n-3]&0x80 != 0 && b[12] == []byte{5, 11}[heard] {
 			heard++
 		}
 	}
@@ -294,8 +295,8 @@ func TestNoAnswer(t *testing.T) {
 	bob.respond(bob.expect("CANCEL"), "200 OK", "")
 }
 
-// TestFirstAnswerWins shows that when one of bob's two phones answers, the other one stops ringing
-// and receives the reason.
+// TestFirstAnswerWins shows that when one of bob's two phones answers, the other phone stops
+// ringing and receives the reason.
 func TestFirstAnswerWins(t *testing.T) {
 	w := newWorld(t)
 	alice, desk, cordless := w.newPhone("alice"), w.newPhone("bob"), w.newPhone("bob")
@@ -352,8 +353,8 @@ func TestCallsRefused(t *testing.T) {
 	w.isOver()
 }
 
-// TestStrangers shows that a BYE from another address does not end a call, whether it has the right
-// tag or a guessed one.
+// TestStrangers shows that a BYE from another address does not end a call, with the right tag or a
+// guessed tag.
 func TestStrangers(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)
@@ -371,8 +372,8 @@ func TestStrangers(t *testing.T) {
 	hear(t, c.alice, c.alice.mediaOf(c.answered), c.bob, "still here")
 }
 
-// TestMalformed shows that messages that are not SIP, or lack a required part, get no answer. The
-// server keeps working.
+// TestMalformed shows that malformed messages and messages without a required part get no answer.
+// The server keeps working.
 func TestMalformed(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -427,8 +428,8 @@ func TestHangUpByServer(t *testing.T) {
 	}
 }
 
-// TestRoom shows that phones in a room hear each other, with each codec: bob hears silence until alice
-// sends sound.
+// TestRoom shows that phones in a room hear each other with each codec. Bob hears silence until
+// alice sends sound.
 func TestRoom(t *testing.T) {
 	for codec, name := range map[int]string{0: "mulaw", 8: "alaw", 9: "g722"} {
 		t.Run(name, func(t *testing.T) {
@@ -455,8 +456,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// hearsVoice reports whether a phone hears anything but silence while another one sends a loud tone
-// in a codec of package wav.
+// hearsVoice reports whether a phone hears anything but silence while the phone from sends a loud
+// tone in a codec of package wav.
 func (p *phone) hearsVoice(from *phone, to *net.UDPAddr, codec string) bool {
 	p.t.Helper()
 	encoder := must[*wav.Encoder](p.t)(wav.NewEncoder(codec))

@@ -49,8 +49,8 @@ func contactsOf(r *sip.Request) (all []contact, wildcard bool, err error) {
 	return all, false, nil
 }
 
-// seconds parses a number of seconds. It returns maxExpiry for larger numbers and for malformed
-// text.
+// seconds parses a number of seconds. If the number is larger than maxExpiry, or the text is
+// malformed, it returns maxExpiry.
 func seconds(text string) time.Duration {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 32)
 	if err != nil {

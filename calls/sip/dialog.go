@@ -16,19 +16,19 @@ import (
 )
 
 // A dialogKey identifies a dialog by its Call-ID and our tag (RFC 3261, section 12). The tag is
-// random, so that only the receiver of our messages knows it.
+// random, so only the receiver of our messages knows it.
 type dialogKey struct{ callID, tag string }
 
-// A dialog is a phone's part in a call. In package calls it is a leg, whose client is the phone.
+// A dialog is a phone's part in a call. In package calls, it is a leg whose client is the phone.
 type dialog struct {
 	server *Server
 	key    dialogKey
-	leg    string       // id of the leg
+	leg    string       // the id of the leg
 	client calls.Client // represents the phone in package calls
 	flow   flow
 	from   sip.Header // the From header of our requests
 	uri    string     // the phone's URI in the To header of our requests
-	hosts  []string   // names of this server that the phone uses; not changed after flow is set
+	hosts  []string   // the names by which the phone knows this server; fixed once flow is set
 
 	mu        sync.Mutex
 	node      string // the node that carries the call
@@ -46,8 +46,8 @@ type dialog struct {
 	invite     *sip.Request    // the INVITE that began the dialog
 	received   *serverTx       // the transaction of invite, if the phone sent it
 	heard      bool            // the phone has responded to our INVITE
-	reason     sip.Header      // for a CANCEL that must wait for the phone's first response
-	gateway    *fabric.Gateway // of a call through a gateway; nil for others; fixed once flow is
+	reason     sip.Header      // the reason in a CANCEL that waits for the phone's first response
+	gateway    *fabric.Gateway // the gateway of the call, or nil; fixed once flow is set
 	authorized bool            // the INVITE to the gateway had credentials
 
 	reTx *serverTx // the transaction of the phone's latest re-INVITE
@@ -56,8 +56,9 @@ type dialog struct {
 	referred  bool      // the phone has sent a REFER
 }
 
-// The limits on re-INVITEs, UPDATEs and REFERs in one dialog: the rate per second and the burst. The
-// first two make the engine negotiate media, for which all calls wait. A REFER reads the database.
+// These constants limit re-INVITEs, UPDATEs and REFERs in one dialog: the rate per second and the
+// burst. Re-INVITEs and UPDATEs make the engine negotiate media, and all calls wait for this. A
+// REFER reads the database.
 const (
 	updatesPerSecond = 2
 	updatesAtOnce    = 10
@@ -87,8 +88,9 @@ func (s *Server) remove(d *dialog) {
 }
 
 // dialogOf returns the dialog that a request belongs to. It returns nil if the dialog is unknown,
-// if the request does not come from the address of the dialog's phone, or if it is not encrypted although
-// the dialog is: the answer to a re-INVITE has keys for media.
+// or if the request does not come from the address of the dialog's phone. It also returns nil if
+// the dialog is encrypted, but the request is not, because the answer to a re-INVITE contains keys
+// for media.
 func (s *Server) dialogOf(r *sip.Request, f flow) *dialog {
 	s.mu.Lock()
 	d := s.dialogs[dialogKey{r.CallID().Value(), tagOf(r.To().Params)}]
@@ -110,7 +112,7 @@ const doFor = 10 * time.Second
 // do sends a command from the phone to package calls.
 func (d *dialog) do(cmd calls.Command) (calls.Reply, error) { return d.doAs(d.client, cmd) }
 
-// doAs is do for a client that represents the phone with more of its rights.
+// doAs is like do, for a client that represents the phone with more of its rights.
 func (d *dialog) doAs(client calls.Client, cmd calls.Command) (calls.Reply, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), doFor)
 	defer cancel()
@@ -126,7 +128,7 @@ func (d *dialog) doAs(client calls.Client, cmd calls.Command) (calls.Reply, erro
 	return r, err
 }
 
-// hangUp removes the dialog and ends its leg with op and c. Callers use it when the phone has hung
+// hangUp removes the dialog and ends its leg with op and c. It is called when the phone has hung
 // up, or cannot take part in the call.
 func (d *dialog) hangUp(op calls.Op, c calls.Cause) {
 	d.server.remove(d)
@@ -135,7 +137,7 @@ func (d *dialog) hangUp(op calls.Op, c calls.Cause) {
 	}
 }
 
-// finish marks the dialog as over. It reports whether the dialog was not over before.
+// finish marks the dialog as over. It reports whether this is the first call of finish.
 func (d *dialog) finish() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,8 +176,8 @@ func (d *dialog) bye(c calls.Cause) {
 	d.server.request(r, d.flow, byeEnd, func(*sip.Response) {})
 }
 
-// checkEvery is the interval at which phones in calls are asked whether they are still there. A phone
-// on hold sends no media, so nothing else shows that it is gone.
+// checkEvery is the interval at which phones in calls are asked whether they are still there. A
+// phone on hold sends no media, so without these checks, nothing would show that the phone is gone.
 const checkEvery = time.Minute
 
 // checkDialogs asks phones in calls whether they are still there.
@@ -188,8 +190,8 @@ func (s *Server) checkDialogs(now time.Time) {
 	}
 }
 
-// check sends the phone an OPTIONS if none was sent within checkEvery. If there is no response, or
-// the phone does not know the call, the call ends.
+// check sends the phone an OPTIONS, unless it sent one within checkEvery. If no response arrives,
+// or the phone does not know the call, the call ends.
 func (d *dialog) check(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -206,7 +208,7 @@ func (d *dialog) check(now time.Time) {
 	d.server.request(r, d.flow, timerEnd, func(answer *sip.Response) {
 		// RFC 3261, section 12.2.1.2
 		lost := answer == nil || answer.StatusCode == 408 || answer.StatusCode == 481
-		if d.gateway != nil { // some carriers drop the request, and missing media shows that one is gone
+		if d.gateway != nil { // some carriers drop OPTIONS; missing media ends their calls
 			lost = answer != nil && answer.StatusCode == 481
 		}
 		if lost && d.finish() {

@@ -80,7 +80,7 @@ func (d *dialog) byPhone() {
 	}
 }
 
-// update handles a re-INVITE or an UPDATE, with which a phone holds or resumes the call, or moves
+// update handles a re-INVITE or an UPDATE. With these, a phone holds or resumes the call, or moves
 // to another port.
 func (d *dialog) update(r *sip.Request, t *serverTx) {
 	if r.Method == sip.INVITE {

@@ -28,7 +28,7 @@ import (
 // address of the server.
 const realm = "selvage"
 
-// algorithms maps the names of digest algorithms (RFC 8760, section 2.4) to their hash functions.
+// algorithms contains the hash functions of digest authentication by name (RFC 8760, section 2.4).
 var algorithms = map[string]func() hash.Hash{"SHA-256": sha256.New, "MD5": md5.New}
 
 // digest returns the hash of texts joined by colons, in hexadecimal.
@@ -44,7 +44,7 @@ type credentials struct {
 	username, realm, nonce, uri, response, algorithm, qop, nc, cnonce, opaque string
 }
 
-// maxField is the maximum length of a field, in bytes.
+// maxField is the maximum length of a field in bytes.
 const maxField = 512
 
 // parseCredentials parses an Authorization header. ok is false if it is malformed.
@@ -53,7 +53,7 @@ func parseCredentials(header string) (c credentials, ok bool) {
 	return c, ok && c.username != "" && c.nonce != "" && c.response != ""
 }
 
-// parseDigest parses a header of Digest authentication. ok is false if it is malformed.
+// parseDigest parses a header for Digest authentication. ok is false if the header is malformed.
 func parseDigest(header string) (c credentials, ok bool) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(header), " ")
 	if !strings.EqualFold(scheme, "Digest") {
@@ -80,8 +80,8 @@ func parseDigest(header string) (c credentials, ok bool) {
 	return c, true
 }
 
-// parseField parses a token or a quoted string, and skips the comma after it. rest is the text that
-// follows.
+// parseField parses a token or a quoted string, and skips the comma after it. rest is the remaining
+// text.
 func parseField(text string) (value, rest string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		value, rest, _ = strings.Cut(text, ",")
@@ -115,21 +115,22 @@ func (c credentials) proves(password, method string) bool {
 	return subtle.ConstantTimeCompare([]byte(want), []byte(strings.ToLower(c.response))) == 1
 }
 
-// A nonce is valid only if it comes from the address to which it was sent. So a phone that uses a
-// nonce proves that it receives messages at its address. Each use needs a higher count.
+// A nonce is valid only if it comes from the address to which it was sent. Thus, a phone that uses
+// a nonce proves that it receives messages at its address. Each use of a nonce needs a higher
+// count.
 const (
 	nonceFor   = 5 * time.Minute
 	maxNonces  = 100_000 // used nonces that have not expired
-	noncesEach = 200     // the same, of one set of credentials
+	noncesEach = 200     // used nonces of one set of credentials
 )
 
-// nonces issues nonces and remembers those that were used.
+// nonces issues nonces and remembers the used nonces.
 type nonces struct {
 	secret []byte
 
 	mu   sync.Mutex
 	used map[[16]byte]nonceUse
-	by   map[string]*nonceShare // by the id of the credentials
+	by   map[string]*nonceShare // shares by the id of the credentials
 }
 
 type nonceUse struct {
@@ -137,15 +138,15 @@ type nonceUse struct {
 	until time.Time
 }
 
-// A nonceShare holds the nonces that one set of credentials has used. Nonces that were issued up to
-// after are no longer valid for it.
+// A nonceShare holds the nonces that one set of credentials has used. A nonce is not valid for
+// these credentials unless it was issued later than after.
 type nonceShare struct {
 	nonces [][16]byte // in the order of their first use
 	after  time.Time
 }
 
-// issue returns a nonce for the address to: the time, random bits and a signature. The server does
-// not store it.
+// issue returns a nonce for the address to. A nonce contains the time, random bits and a signature,
+// so the server does not store it.
 func (n *nonces) issue(to netip.Addr, now time.Time) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:], uint64(now.UnixNano()))
@@ -160,7 +161,7 @@ func (n *nonces) sign(b [16]byte, to netip.Addr) []byte {
 	return mac.Sum(nil)[:16]
 }
 
-// open returns the signed part of a nonce. ok is false unless the nonce was issued for the address
+// open returns the signed part of a nonce. ok is false if the nonce was not issued for the address
 // from.
 func (n *nonces) open(text string, from netip.Addr) (b [16]byte, ok bool) {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
@@ -174,9 +175,9 @@ func (n *nonces) open(text string, from netip.Addr) (b [16]byte, ok bool) {
 // issuedAt returns when a nonce was issued.
 func issuedAt(b [16]byte) time.Time { return time.Unix(0, int64(binary.BigEndian.Uint64(b[:]))) }
 
-// use counts a use of a nonce by a set of credentials. It returns false if the nonce has expired, if
-// count is not higher than before, or if too many nonces are in use. If these credentials use too
-// many, their oldest one is no longer valid.
+// use counts a use of a nonce by a set of credentials. It returns false if the nonce has expired,
+// if count is not higher than before, or if too many nonces are in use. If these credentials use
+// too many nonces, the oldest of them becomes invalid.
 func (n *nonces) use(credential string, b [16]byte, count string, now time.Time) bool {
 	issued := issuedAt(b)
 	c, err := strconv.ParseUint(count, 16, 32)
@@ -206,7 +207,7 @@ func (n *nonces) use(credential string, b [16]byte, count string, now time.Time)
 	return true
 }
 
-// evict ends the validity of the oldest nonce of a share that is too large. The caller holds mu.
+// evict invalidates the oldest nonce of a share that is too large. The caller holds mu.
 func (n *nonces) evict(s *nonceShare) {
 	if len(s.nonces) <= noncesEach {
 		return
@@ -236,8 +237,8 @@ func (n *nonces) sweep(now time.Time) {
 	}
 }
 
-// A blockKey identifies senders whose credentials are not checked: those that use a username from a
-// network or, if username is "", all that are not registered.
+// A blockKey identifies senders whose credentials are not checked. These senders use a certain
+// username in a network. If username is "", they are all unregistered senders in the network.
 type blockKey struct {
 	network  netip.Prefix
 	username string
@@ -246,8 +247,7 @@ type blockKey struct {
 // maxBlocks is the maximum number of blocks that a server keeps.
 const maxBlocks = 50_000
 
-// blocks holds the senders that failed to authenticate too many times, and until when they are
-// blocked.
+// blocks holds the senders that failed to authenticate too many times, and when each block ends.
 type blocks struct {
 	mu    sync.Mutex
 	until map[blockKey]time.Time
@@ -288,8 +288,8 @@ var (
 	errSilence   = errors.New("the request gets no answer")
 )
 
-// authenticate returns the account whose password the credentials prove. An unknown username takes
-// as long as a wrong password, and has the same result.
+// authenticate returns the account whose password the credentials prove. For an unknown username,
+// it takes as long as for a wrong password, and has the same result.
 func (s *Server) authenticate(ctx context.Context, method string, c credentials, from netip.Addr) (
 	fabric.SIPAccount, error,
 ) {
@@ -313,7 +313,7 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 		}
 		if !s.accounts.allow(a.ID, now) {
 			s.counters.limited.Add(1)
-			return fabric.SIPAccount{}, errSilence // before the nonce is used, so that a repeat works
+			return fabric.SIPAccount{}, errSilence // the nonce stays unused, so a repeat works
 		}
 		if !s.nonces.use(a.ID, nonce, c.nc, now) {
 			return fabric.SIPAccount{}, errStale
@@ -324,8 +324,8 @@ func (s *Server) authenticate(ctx context.Context, method string, c credentials,
 	return fabric.SIPAccount{}, s.deny(ctx, key, now)
 }
 
-// deny counts wrong credentials. If there were too many, it blocks the username on this network, or
-// the whole network. It returns the error that authenticate returns.
+// deny counts wrong credentials. After too many of them, it blocks the username on this network, or
+// the whole network. It returns the error for authenticate to return.
 func (s *Server) deny(ctx context.Context, key blockKey, now time.Time) error {
 	network := key.network.String()
 	for _, l := range []struct {

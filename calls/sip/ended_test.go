@@ -22,7 +22,7 @@ func (p *phone) inCall() message {
 	return m
 }
 
-// isHungUp waits for the BYE that ends a call because credentials have ended.
+// isHungUp waits for the BYE that ends a call after its credentials have ended.
 func (p *phone) isHungUp() {
 	p.t.Helper()
 	bye := p.expect("BYE")
@@ -41,8 +41,8 @@ func (w *world) watched() *world {
 	return w
 }
 
-// TestEndedEndpoint shows that a new password of a SIP endpoint, and its deletion, end the calls of its
-// phones: of one that called, and of one that was called.
+// TestEndedEndpoint shows that a new password of a SIP endpoint ends the calls of its phones,
+// whether they called or were called. Deleting the endpoint has the same effect.
 func TestEndedEndpoint(t *testing.T) {
 	w := newWorld(t).watched()
 	r, desk := w.endpoint("desk", "")
@@ -66,8 +66,8 @@ func TestEndedEndpoint(t *testing.T) {
 	w.isOver()
 }
 
-// TestEndedCredentialsInCall is the same for the credentials of a subscriber. Other changes, and those of
-// other credentials, end no call, and a phone with the new password may call.
+// TestEndedCredentialsInCall shows the same for the credentials of a subscriber. Other changes, and
+// changes of other credentials, end no call. A phone with the new password may call.
 func TestEndedCredentialsInCall(t *testing.T) {
 	w := newWorld(t).watched()
 	subscriber, credential := w.subscriber("carol")
@@ -95,7 +95,8 @@ func TestEndedCredentialsInCall(t *testing.T) {
 	eventually(t, "all calls except that of bob to end", func() bool { return w.calls.Stats().Calls == 1 })
 }
 
-// TestEndedRegistration shows that a registration with an earlier password is no longer listed.
+// TestEndedRegistration shows that a registration is no longer listed after its password has
+// changed.
 func TestEndedRegistration(t *testing.T) {
 	w := newWorld(t)
 	subscriber, credential := w.subscriber("carol")
@@ -109,8 +110,7 @@ func TestEndedRegistration(t *testing.T) {
 	}
 }
 
-// TestDeletedGateway shows that the deletion of a gateway ends its calls: one that came from it, and one that
-// left through it.
+// TestDeletedGateway shows that deleting a gateway ends its calls, both from the gateway and to it.
 func TestDeletedGateway(t *testing.T) {
 	for name, begin := range map[string]func(w *world, carrier *phone) (peer *phone){
 		"from it": func(w *world, carrier *phone) *phone {

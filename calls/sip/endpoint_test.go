@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// endpoint creates a SIP endpoint with further members, and returns it and a phone that has its
-// password.
+// endpoint creates a SIP endpoint, with more as additional members. It also returns a phone that
+// has the endpoint's password.
 func (w *world) endpoint(name, more string) (fabric.Resource, *phone) {
 	w.t.Helper()
 	members := map[string]json.RawMessage{}
@@ -23,8 +23,8 @@ func (w *world) endpoint(name, more string) (fabric.Resource, *phone) {
 	return r, p
 }
 
-// TestEndpoint shows that a phone registers as a SIP endpoint, calls members of the project, and rings
-// at the endpoint's address and at no other.
+// TestEndpoint shows that a phone registers as a SIP endpoint, and calls members of the project. It
+// rings only at the endpoint's address.
 func TestEndpoint(t *testing.T) {
 	w := newWorld(t)
 	r, desk := w.endpoint("desk-12", `, "caller_id": "Front desk"`)
@@ -66,8 +66,8 @@ func TestEndpoint(t *testing.T) {
 		from: "phone-desk-12", seq: 1}, ""))
 }
 
-// TestEndpointPassword shows that only the newest password of a SIP endpoint is valid, also for phones
-// that have registered, and that a deleted endpoint has none.
+// TestEndpointPassword shows that only the newest password of a SIP endpoint is valid, also for
+// phones that have registered. After the endpoint is deleted, no password is valid.
 func TestEndpointPassword(t *testing.T) {
 	w := newWorld(t)
 	refused := func(what string, p *phone) {
@@ -107,7 +107,8 @@ func TestEndpointPassword(t *testing.T) {
 	refused("the password of a deleted endpoint", desk)
 }
 
-// TestEndpointHandler shows that the call handler of a SIP endpoint decides what its phones can call.
+// TestEndpointHandler shows that the call handler of a SIP endpoint determines what its phones can
+// call.
 func TestEndpointHandler(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -132,7 +133,7 @@ func TestEndpointHandler(t *testing.T) {
 	bob.expect("INVITE")
 }
 
-// TestForeignEndpoint shows that a phone reaches nothing outside of the project of its endpoint.
+// TestForeignEndpoint shows that a phone cannot reach anything outside its endpoint's project.
 func TestForeignEndpoint(t *testing.T) {
 	w := newWorld(t)
 	w.newPhone("bob").register()

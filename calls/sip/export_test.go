@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// CheckDialogs asks phones in calls whether they are still there, as if it were now.
+// CheckDialogs asks phones in calls whether they are still there, and uses now as the present time.
 func (s *Server) CheckDialogs(now time.Time) { s.checkDialogs(now) }
 
 // ReadGateways reads all gateways, and begins the registrations that are due.

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// forwarding sets where the calls of a subscriber go.
+// forwarding sets where the calls of a subscriber are forwarded.
 func (w *world) forwarding(subscriber, busy, noAnswer string, seconds int) {
 	w.t.Helper()
 	must[fabric.Subscriber](w.t)(w.fabric.Subscribers.Update(w.t.Context(), w.project, w.subscribers[subscriber],
@@ -28,7 +28,7 @@ func (w *world) group(busy, noAnswer string, members ...string) string {
 			"forward_busy": quoted(busy), "forward_no_answer": quoted(noAnswer)})).ID
 }
 
-// registered returns the registered phone of a subscriber, which is created unless it exists.
+// registered returns the registered phone of a subscriber. It creates the subscriber if necessary.
 func (w *world) registered(name string) *phone {
 	w.t.Helper()
 	if w.subscribers[name] == "" {
@@ -39,7 +39,7 @@ func (w *world) registered(name string) *phone {
 	return p
 }
 
-// calling has a phone dial a user, which must ring.
+// calling makes a phone dial a user, which must ring.
 func (p *phone) calling(user string) request {
 	p.t.Helper()
 	r, m := p.dial(user)
@@ -49,14 +49,14 @@ func (p *phone) calling(user string) request {
 	return r
 }
 
-// refuses answers an invitation with a refusal.
+// refuses responds to an invitation with an error status.
 func (p *phone) refuses(invite message, status string) {
 	p.t.Helper()
 	p.respond(invite, status, "")
 	p.expect("ACK")
 }
 
-// canceled expects that an invitation is withdrawn.
+// canceled expects that an invitation is canceled.
 func (p *phone) canceled() message {
 	p.t.Helper()
 	m := p.expect("CANCEL")
@@ -64,8 +64,8 @@ func (p *phone) canceled() message {
 	return m
 }
 
-// TestForwardBusy forwards a call that bob rejects to carol, who answers it. The caller keeps its call,
-// and there is one record of it.
+// TestForwardBusy forwards a call that bob rejects to carol, who answers it. The caller stays in
+// the same call, which has one record.
 func TestForwardBusy(t *testing.T) {
 	w := newWorld(t)
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
@@ -90,7 +90,8 @@ func TestForwardBusy(t *testing.T) {
 	}
 }
 
-// TestForwardNoAnswer forwards a call that nobody answers in time, and one to a subscriber who is offline.
+// TestForwardNoAnswer forwards a call that nobody answers in time. It also forwards a call to a
+// subscriber who is offline.
 func TestForwardNoAnswer(t *testing.T) {
 	w := newWorld(t)
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
@@ -110,8 +111,8 @@ func TestForwardNoAnswer(t *testing.T) {
 	alice.expect("200")
 }
 
-// TestForwardEnds shows that forwards in circles end, as do those to addresses that are unknown or
-// cannot ring. The caller learns why the last callee did not take the call.
+// TestForwardEnds shows that forwards in circles end. Forwards to unknown addresses and to
+// addresses that cannot ring end, too. The caller learns why the last callee did not take the call.
 func TestForwardEnds(t *testing.T) {
 	w := newWorld(t)
 	bob, carol, alice := w.registered("bob"), w.registered("carol"), w.newPhone("alice")
@@ -138,8 +139,8 @@ func TestForwardEnds(t *testing.T) {
 	}
 }
 
-// TestForwardFan shows that the routes of one call are bounded, although each of many groups forwards
-// to two others.
+// TestForwardFan shows that the number of routes of one call is limited, although each of many
+// groups forwards to two other groups.
 func TestForwardFan(t *testing.T) {
 	w := newWorld(t)
 	kind := w.fabric.Resources.Kinds().ByType(fabric.RingGroupKind)
@@ -173,8 +174,8 @@ func TestForwardFan(t *testing.T) {
 	}
 }
 
-// TestForwardToNumber shows that a forward to a phone number follows the project's rules, and counts as
-// a call of the subscriber who forwards it.
+// TestForwardToNumber shows that a forward to a phone number follows the project's rules. It counts
+// as a call of the subscriber who forwards it.
 func TestForwardToNumber(t *testing.T) {
 	w := newWorld(t)
 	carrier, id := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
@@ -216,7 +217,7 @@ func TestForwardToNumber(t *testing.T) {
 		t.Errorf("the record is %+v, want a call through %s that counts for bob", r, id)
 	}
 
-	// Two calls at a time are bob's limit. The caller's own limit is not affected.
+	// Bob may have two calls at a time. The caller's own limit is not affected.
 	third := w.registered("third")
 	r, m := third.dial("bob")
 	third.send(third.acknowledge(r, m))
@@ -241,8 +242,8 @@ func TestDisabledForwards(t *testing.T) {
 	}
 }
 
-// TestRingGroup rings two subscribers and a phone number at the same time. A refusal by one leaves the
-// others ringing, and the first answer ends the others.
+// TestRingGroup rings two subscribers and a phone number at the same time. If one of them refuses,
+// the others keep ringing. The first answer stops the others.
 func TestRingGroup(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -270,8 +271,8 @@ func TestRingGroup(t *testing.T) {
 	}
 }
 
-// TestRingGroupRefuses shows the causes of calls to a group that nobody takes, and that numbers which
-// the project's rules forbid do not ring.
+// TestRingGroupRefuses shows the causes of calls to a group that nobody takes. It also shows that
+// numbers that the project's rules forbid do not ring.
 func TestRingGroupRefuses(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -294,8 +295,8 @@ func TestRingGroupRefuses(t *testing.T) {
 	}
 }
 
-// TestRingGroupForwards forwards a call that no member answers to a phone number, and shows that all
-// lines of a group count.
+// TestRingGroupForwards forwards a call that no member answers to a phone number. It also shows
+// that all lines of a group count.
 func TestRingGroupForwards(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)

@@ -24,14 +24,14 @@ const (
 	defaultTLSPort = 5061
 )
 
-// The errors of a gateway to which no call can be sent.
+// The errors for gateways to which no call can be sent.
 var (
 	errEncryption = errors.New("the gateway requires encrypted media, but its transport is not tls")
 	errNoUDP      = errors.New("the gateway uses UDP, which this server does not serve; see listen_sip")
 	errNoAddress  = errors.New("the gateway has no permitted address; see egress.allow")
 )
 
-// Trunk finds the address of a gateway. It serves as Trunk in [calls.Config].
+// Trunk finds the address of a gateway. Set it as Trunk in [calls.Config].
 func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (calls.Phone, error) {
 	if g.Encrypted && g.Transport != "tls" {
 		return calls.Phone{}, errEncryption
@@ -49,8 +49,8 @@ func (s *Server) Trunk(ctx context.Context, g fabric.Gateway, number string) (ca
 		Gateway: true, SRTP: srtpOf(g.Encrypted, g.Ciphers)}}, nil
 }
 
-// resolve returns the address of a gateway (RFC 3263). Projects choose the names of their gateways,
-// so the names must not lead to hosts that only this machine can reach.
+// resolve returns the address of a gateway (RFC 3263). Projects choose the names of their gateways.
+// Therefore, resolve rejects names that lead to hosts that only this machine can reach.
 func (s *Server) resolve(ctx context.Context, g fabric.Gateway) (netip.AddrPort, error) {
 	host, port := g.Host, g.Port
 	if a, err := netip.ParseAddr(host); err == nil {
@@ -94,8 +94,8 @@ func (s *Server) permitted(g fabric.Gateway, all []netip.Addr, port uint16) (net
 // dialFor limits how long connecting to a gateway may take.
 const dialFor = 5 * time.Second
 
-// flowTo returns the path to a gateway at an address. For TCP and TLS, it connects unless there is a
-// connection.
+// flowTo returns the path to a gateway at an address. For TCP and TLS, it opens a connection unless
+// one is open.
 func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort) (flow, error) {
 	if g.Transport == "udp" && s.c.UDP == nil {
 		return flow{}, errNoUDP
@@ -144,15 +144,16 @@ func (s *Server) flowTo(ctx context.Context, g fabric.Gateway, at netip.AddrPort
 	return flow{tcp: t, remote: at}, nil
 }
 
-// A trunk identifies a connection that this server opened to a gateway. Gateways at the same address
-// with different names do not share one, because a certificate is valid for one of the names.
+// A trunk identifies a connection that this server opened to a gateway. Gateways with different
+// names do not share a connection even at the same address, because a certificate is valid for only
+// one of the names.
 type trunk struct {
 	at              netip.AddrPort
 	transport, host string
 }
 
-// addTrunk adds a connection to a gateway, and returns it. If there is one by now, addTrunk returns that
-// instead.
+// addTrunk adds a connection to a gateway and returns it. If such a connection was added in the
+// meantime, addTrunk returns the earlier connection instead.
 func (s *Server) addTrunk(t *stream, key trunk) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +211,7 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 	}
 	f, err := s.flowTo(ctx, g, at)
 	if err == nil && d.client.Socket.SRTP.Required && !f.isSecure() {
-		err = errEncryption // the gateway was changed since Trunk
+		err = errEncryption // the gateway has changed since Trunk
 	}
 	if err != nil {
 		return err
@@ -230,7 +231,8 @@ func (d *dialog) startAtGateway(socket string, e calls.Event) error {
 	return nil
 }
 
-// callerFor returns the user in the From header of a call. The called party does not see names.
+// callerFor returns the user in the From header of a call. The called party does not see the
+// caller's name.
 func callerFor(g fabric.Gateway, from calls.Party) string {
 	switch {
 	case g.CallerID != "":
@@ -250,7 +252,7 @@ func gatewayURI(g fabric.Gateway, user string) sip.Uri {
 	return u
 }
 
-// uriHost returns a host as URIs contain it.
+// uriHost formats a host for a URI.
 func uriHost(host string) string {
 	if strings.Contains(host, ":") {
 		return "[" + host + "]"
@@ -258,8 +260,8 @@ func uriHost(host string) string {
 	return host
 }
 
-// reauthorize repeats the INVITE with the gateway's credentials if the response r asks for them. It
-// reports whether it did.
+// reauthorize repeats the INVITE with the gateway's credentials if the response r requests them. It
+// reports whether it repeated the INVITE.
 func (d *dialog) reauthorize(r *sip.Response) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -275,14 +277,14 @@ func (d *dialog) reauthorize(r *sip.Response) bool {
 	return true
 }
 
-// challenges are the response codes that ask for credentials, with the headers of the challenge and
-// of the answer (RFC 3261, section 22).
+// challenges are the response codes that request credentials. For each, it has the headers of the
+// challenge and of the answer (RFC 3261, section 22).
 var challenges = map[int][2]string{
 	401: {"www-authenticate", "Authorization"}, 407: {"proxy-authenticate", "Proxy-Authorization"},
 }
 
-// answerChallenge returns the header that answers the best challenge in a response (RFC 7616). ok is
-// false if there are no credentials, or no challenge that can be answered.
+// answerChallenge returns the header that answers the best challenge in a response (RFC 7616). ok
+// is false if the gateway has no credentials, or if no challenge can be answered.
 func answerChallenge(r *sip.Response, method sip.RequestMethod, uri, user, password string) (h sip.Header, ok bool) {
 	names := challenges[r.StatusCode]
 	best := credentials{}

@@ -14,7 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// newCarrier returns a phone in the role of a gateway, and its id. more changes the gateway's fields.
+// newCarrier returns a phone that acts as a gateway, and the gateway's id. more changes the
+// gateway's fields.
 func (w *world) newCarrier(more map[string]json.RawMessage) (*phone, string) {
 	w.t.Helper()
 	p := w.newPhone("carrier")
@@ -55,7 +56,7 @@ func (w *world) lastCall() calls.Record {
 	return p.Items[0]
 }
 
-// reply answers a request, with more headers.
+// reply answers a request. The response also contains the given headers.
 func (p *phone) reply(m message, status, headers string) {
 	p.t.Helper()
 	p.send(fmt.Sprintf("SIP/2.0 %s\r\nVia: %s\r\nFrom: %s\r\nTo: %s;tag=c\r\nCall-ID: %s\r\nCSeq: %s\r\n%s"+
@@ -63,7 +64,7 @@ func (p *phone) reply(m message, status, headers string) {
 		m.header("Call-ID")[0], m.header("CSeq")[0], headers))
 }
 
-// challenge answers a request with a challenge, and returns the next request, after the ACK.
+// challenge answers a request with a challenge, and returns the next request after the ACK.
 func (p *phone) challenge(m message, header string) message {
 	p.t.Helper()
 	p.reply(m, "407 Proxy Authentication Required", header)
@@ -71,7 +72,7 @@ func (p *phone) challenge(m message, header string) message {
 	return p.expect("INVITE")
 }
 
-// TestCallThroughGateway calls a phone number from a phone. The gateway asks for its password.
+// TestCallThroughGateway calls a phone number from a phone. The gateway requires its password.
 func TestCallThroughGateway(t *testing.T) {
 	w := newWorld(t)
 	carrier, id := w.newCarrier(nil)
@@ -112,7 +113,7 @@ func TestCallThroughGateway(t *testing.T) {
 	}
 }
 
-// checkAuthorization fails unless a request proves the password of the gateway by SHA-256.
+// checkAuthorization fails the test unless a request proves the password of the gateway by SHA-256.
 func (p *phone) checkAuthorization(m message) {
 	p.t.Helper()
 	all := m.header("Proxy-Authorization")
@@ -133,7 +134,7 @@ func (p *phone) checkAuthorization(m message) {
 }
 
 // TestGatewayRefuses shows that the server sends the INVITE with a gateway's password only once,
-// and that the caller learns of the refusal.
+// and that the caller is notified of the refusal.
 func TestGatewayRefuses(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -148,8 +149,8 @@ func TestGatewayRefuses(t *testing.T) {
 	w.isOver()
 }
 
-// TestTollFraud shows which calls to phone numbers are refused, and that the gateway never hears of
-// them.
+// TestTollFraud shows which calls to phone numbers are refused, and that the gateway receives none
+// of them.
 func TestTollFraud(t *testing.T) {
 	w := newWorld(t)
 	carrier, id := w.newCarrier(nil)
@@ -201,7 +202,7 @@ func TestTollFraud(t *testing.T) {
 	carrier.expect("INVITE")
 }
 
-// TestGatewayAddress calls the address of a gateway, which leads to the user in its URI.
+// TestGatewayAddress calls the address of a gateway, which leads to the user in the gateway's URI.
 func TestGatewayAddress(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -218,8 +219,8 @@ func TestGatewayAddress(t *testing.T) {
 	}
 }
 
-// TestGatewayMedia shows that media from another address is accepted if the gateway's description
-// names it, and only then.
+// TestGatewayMedia shows that media from another address is accepted only if the gateway's
+// description names this address.
 func TestGatewayMedia(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(nil)
@@ -313,7 +314,7 @@ func (w *world) gatewayID() string {
 }
 
 // TestRegistersAtGateway shows that the server registers with the gateway's password, and accepts
-// calls that come to its contact from there.
+// calls that the gateway sends to the registered contact.
 func TestRegistersAtGateway(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"register": json.RawMessage("true")})
@@ -343,7 +344,8 @@ func TestRegistersAtGateway(t *testing.T) {
 	bob.expect("INVITE")
 }
 
-// TestSIPAddress calls a subscriber by a SIP address, which may ask for a password or limit networks.
+// TestSIPAddress calls a subscriber by a SIP address, which may require a password or limit
+// networks.
 func TestSIPAddress(t *testing.T) {
 	w := newWorld(t)
 	bob := w.newPhone("bob")
@@ -383,10 +385,10 @@ func TestSIPAddress(t *testing.T) {
 	p, r := call(true)
 	p.expect("100")
 	rings(p, r)
-	p, _ = call(false) // anyone could have forged the source of this
+	p, _ = call(false) // anyone could have forged the source address
 	p.expect("401")
 
-	change("encryption", `"required"`) // and the call comes without TLS
+	change("encryption", `"required"`) // the call does not use TLS
 	p, _ = call(true)
 	p.expect("401")
 	change("encryption", `"optional"`)

@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// handleInvite handles an INVITE with which a phone begins a call. It authenticates the phone, for
-// each call, and begins the call with the offer in the request. Events of the call cause all further
-// responses.
+// handleInvite handles an INVITE with which a phone begins a call. It authenticates the phone for
+// each call, and begins the call with the offer in the request. All further responses follow events
+// of the call.
 func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	if t := s.find(r, f); t != nil {
 		t.repeat()
@@ -68,8 +68,8 @@ func (s *Server) handleInvite(ctx context.Context, r *sip.Request, f flow) {
 	}
 }
 
-// callerOf returns the caller of an INVITE. If the INVITE must not be handled, callerOf sends the
-// response, if any, and ok is false.
+// callerOf returns the caller of an INVITE. If the INVITE must not be handled, ok is false, and
+// callerOf has sent the response, if any.
 func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool) {
 	c, ok, err := s.outsider(ctx, r, f)
 	if err != nil {
@@ -96,8 +96,8 @@ func (s *Server) callerOf(ctx context.Context, r *sip.Request, f flow) (c caller
 	return c, true
 }
 
-// fromEndpoint returns a caller whose phone registers as a SIP endpoint. What it may dial depends on the
-// endpoint's call handler.
+// fromEndpoint returns a caller whose phone registers as a SIP endpoint. The endpoint's call
+// handler determines what it may dial.
 func (s *Server) fromEndpoint(
 	ctx context.Context, cred fabric.SIPCredential, at calls.Socket,
 ) (c caller, err error) {
@@ -121,7 +121,7 @@ func (s *Server) fromEndpoint(
 func (s *Server) inboundDialog(
 	r *sip.Request, f flow, c caller, t *serverTx, contact *sip.ContactHeader,
 ) *dialog {
-	r.To().Params.Add("tag", newTag()) // part of all responses from now on
+	r.To().Params.Add("tag", newTag()) // all later responses contain the tag
 	d := &dialog{server: s, key: dialogKey{r.CallID().Value(), tagOf(r.To().Params)}, leg: uuid.NewString(), flow: f,
 		client: c.client, gateway: c.gateway,
 		uri: "<" + r.From().Address.String() + ">", remoteTag: tagOf(r.From().Params), remote: contact.Address,
@@ -142,8 +142,8 @@ func clientOf(c fabric.SIPCredential, at calls.Socket) calls.Client {
 		SubscriberID: c.SubscriberID, IssuedAt: time.Now()}}
 }
 
-// addressOf returns the address that a phone means by user: the private address with this name if
-// it exists, and otherwise the public one.
+// addressOf returns the address that user stands for. If the private address with this name exists,
+// addressOf returns it, and otherwise the public address.
 func (s *Server) addressOf(ctx context.Context, projectID, user string) (string, error) {
 	if plain, err := url.PathUnescape(user); err == nil {
 		user = plain
@@ -177,7 +177,7 @@ func (s *Server) refusal(r *sip.Request, err error) *sip.Response {
 	return response(r, 500, "Server Internal Error", nil)
 }
 
-// handleCancel handles a CANCEL, with which a phone gives up a call before it is answered (RFC
+// handleCancel handles a CANCEL. With it, a phone gives up a call before the call is answered (RFC
 // 3261, section 9.2).
 func (s *Server) handleCancel(r *sip.Request, f flow) {
 	t := s.find(r, f)

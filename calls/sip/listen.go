@@ -21,7 +21,7 @@ const (
 	maxBody = 16 << 10
 )
 
-// A flow is the path of messages from a phone, and of the messages back to it.
+// A flow is the path of messages from a phone to the server and back.
 type flow struct {
 	udp    *net.UDPConn // nil for TCP
 	tcp    *stream
@@ -55,8 +55,8 @@ func (f flow) write(b []byte) {
 // source returns the address of the phone. Nonces and dialogs are bound to it.
 func (f flow) source() netip.Addr { return f.remote.Addr() }
 
-// networkOf returns the network that limits count as one: an IPv4 address, or the /64 of an IPv6
-// address, because a single machine may use a whole /64.
+// networkOf returns the network of an address, which limits count as one sender. This is a single
+// IPv4 address, or the /64 of an IPv6 address, because one machine may use a whole /64.
 func networkOf(a netip.Addr) netip.Prefix {
 	bits := 32
 	if a.Is6() {
@@ -95,15 +95,15 @@ func (s *Server) admits(a netip.Addr) bool {
 	return true
 }
 
-// accept accepts connections of TCP or TLS until the listener is closed. The first message is read after
-// the handshake, for which strangers have as long as for their first request.
+// accept accepts connections of TCP or TLS until the listener is closed. The first message is read
+// after the handshake. A stranger's handshake may take as long as its first request.
 func (s *Server) accept(from net.Listener) {
 	for {
 		conn, err := from.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many open files: other connections may end
+		if err != nil { // for example too many open files; closed connections will free some
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -123,8 +123,8 @@ func (s *Server) accept(from net.Listener) {
 	}
 }
 
-// admitConnection counts a connection, and reports whether it may be served. Connections that have
-// not authenticated have their own limit, so that they do not keep phones out.
+// admitConnection counts a connection, and reports whether it may be served. Connections without
+// authentication have a separate limit, so that they do not keep phones out.
 func (s *Server) admitConnection(from netip.Addr) bool {
 	if !s.open.Add(from) {
 		return false
@@ -138,9 +138,9 @@ func (s *Server) admitConnection(from netip.Addr) bool {
 
 const (
 	streamQueue  = 64               // messages queued for a slow connection
-	writeTimeout = 10 * time.Second // for one message
-	strangerFor  = 32 * time.Second // how long a connection may remain without authentication
-	idleFor      = 15 * time.Minute // how long a connection may remain without a message; longer than a registration
+	writeTimeout = 10 * time.Second // the time to write one message
+	strangerFor  = 32 * time.Second // how long an unauthenticated connection may remain
+	idleFor      = 15 * time.Minute // how long a silent connection may remain
 )
 
 // A stream is a TCP connection from a phone.
@@ -150,9 +150,9 @@ type stream struct {
 	done   chan struct{}
 	once   sync.Once
 	proven atomic.Bool // the client has authenticated
-	kept   atomic.Bool // the connection may remain, since the client has authenticated or is in a call
-	keep   func()      // called when it may remain, and when it ends
-	id     string      // random; the bindings of its phone name it
+	kept   atomic.Bool // the client has authenticated or is in a call, so the connection may remain
+	keep   func()      // called when kept is set, and when the connection ends
+	id     string      // random; the phone's bindings contain it
 }
 
 // isTLS reports whether the connection is encrypted.
@@ -247,7 +247,7 @@ func (s *Server) removeStream(t *stream, remote netip.AddrPort) {
 var errTooLong = errors.New("a SIP message is too long or has no length")
 
 // readMessage reads a message from a stream (RFC 3261, section 18.3). It calls pong for each ping
-// that precedes the message (RFC 5626, section 3.5.1).
+// before the message (RFC 5626, section 3.5.1).
 func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
 	var head []byte
 	length, empty := -1, 0
@@ -284,8 +284,8 @@ func readMessage(in *bufio.Reader, pong func()) ([]byte, error) {
 	return b, err
 }
 
-// contentLength parses a Content-Length header, including its compact form. It returns false for
-// other headers. For an invalid value, it returns a length that is too long.
+// contentLength parses a Content-Length header or its compact form. It returns false for other
+// headers. For an invalid value, it returns a length above the limit.
 func contentLength(line []byte) (int, bool) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	name = bytes.TrimSpace(name)

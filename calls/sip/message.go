@@ -26,8 +26,8 @@ var (
 
 var errIncomplete = errors.New("the message lacks a required header")
 
-// parse parses a message. It returns an error if the message lacks a header that every message must
-// have (RFC 3261, section 8.1.1), or if an identifier is too long.
+// parse parses a message. It returns an error if the message lacks a mandatory header (RFC 3261,
+// section 8.1.1), or if an identifier is too long.
 func parse(b []byte) (sip.Message, error) {
 	m, err := parser.ParseSIP(b)
 	if err != nil {
@@ -77,15 +77,15 @@ func (s *Server) receive(b []byte, f flow) {
 	}()
 }
 
-// recoverPanic keeps a panic caused by a message from ending the process.
+// recoverPanic recovers from a panic caused by a message, so that the process continues.
 func (s *Server) recoverPanic() {
 	if cause := recover(); cause != nil {
 		s.log.Error("handling a SIP message", "error", fmt.Errorf("panic: %v", cause))
 	}
 }
 
-// receiveResponse passes a response to the transaction of the request that it answers, if the
-// response comes from the address to which the request was sent.
+// receiveResponse passes a response to the transaction of its request. It drops responses that do
+// not come from the address to which the request was sent.
 func (s *Server) receiveResponse(r *sip.Response, f flow) {
 	s.counters.answered.add(r.StatusCode)
 	branch, _ := r.Via().Params.Get("branch")
@@ -129,15 +129,15 @@ func (s *Server) reply(r *sip.Request, f flow, status int, reason string, header
 	f.write([]byte(response(r, status, reason, nil, headers...).String()))
 }
 
-// rejectUnknown answers a request for a call that does not exist. Strangers get no answer, so that
-// scanners find nothing.
+// rejectUnknown answers a request for an unknown call. Strangers get no answer, so that scanners
+// find nothing.
 func (s *Server) rejectUnknown(r *sip.Request, f flow) {
 	if s.rates.isProven(networkOf(f.source())) {
 		s.reply(r, f, 481, "Call/Transaction Does Not Exist")
 	}
 }
 
-// response returns a response to a request. If body is not nil, it is a description of media.
+// response returns a response to a request. If body is not nil, it is a media description.
 func response(r *sip.Request, status int, reason string, body []byte, headers ...sip.Header) *sip.Response {
 	resp := sip.NewResponseFromRequest(r, status, reason, nil)
 	for _, h := range headers {
@@ -150,8 +150,8 @@ func response(r *sip.Request, status int, reason string, body []byte, headers ..
 	return resp
 }
 
-// challenge asks the sender of a request to authenticate with any of the algorithms. If stale is
-// true, only the nonce in the request was no longer valid.
+// challenge asks the sender of a request to authenticate with any of the algorithms. stale means
+// that the credentials were right, but the nonce was no longer valid.
 func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
 	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
 		s.counters.limited.Add(1)
@@ -169,8 +169,8 @@ func (s *Server) challenge(r *sip.Request, f flow, stale bool) {
 	s.reply(r, f, 401, "Unauthorized", all...)
 }
 
-// answers returns the credentials in a request. If there are several, it returns those with the
-// best algorithm.
+// answers returns the credentials in a request. If the request has several, it returns those with
+// the best algorithm.
 func answers(r *sip.Request) (best credentials, ok bool) {
 	for _, h := range r.GetHeaders("authorization") {
 		c, valid := parseCredentials(h.Value())
@@ -199,7 +199,7 @@ func (s *Server) newRequest(method sip.RequestMethod, to sip.Uri, f flow) *sip.R
 	return r
 }
 
-// hostFor returns the address at which the phone can reach the server.
+// hostFor returns the host at which the phone can reach the server.
 func (s *Server) hostFor(f flow) string {
 	a := s.c.AddressFor(f.source())
 	if !a.IsValid() {
@@ -208,8 +208,8 @@ func (s *Server) hostFor(f flow) string {
 	return a.String()
 }
 
-// portFor returns the port at which the phone can reach the server. For a connection to a gateway by TLS,
-// it is that of TCP if TLS is not served.
+// portFor returns the port at which the phone can reach the server. If a connection to a gateway
+// uses TLS, but the server does not serve TLS, portFor returns the port of TCP.
 func (s *Server) portFor(f flow) int {
 	if f.isSecure() && s.ports.secure != 0 || s.ports.plain == 0 {
 		return s.ports.secure
@@ -217,8 +217,8 @@ func (s *Server) portFor(f flow) int {
 	return s.ports.plain
 }
 
-// contactFor returns a Contact header with the server's address, to which the phone sends requests
-// within a dialog.
+// contactFor returns a Contact header with the server's address. The phone sends requests within a
+// dialog to this address.
 func (s *Server) contactFor(f flow) sip.Header {
 	u := sip.Uri{Scheme: "sip", User: "selvage", Host: s.hostFor(f), Port: s.portFor(f)}
 	switch {
@@ -258,7 +258,7 @@ func copyHeaders(from, to *sip.Request, names ...string) {
 	}
 }
 
-// routeSet returns the Route headers for requests within a dialog, which name the proxies between
+// routeSet returns the Route headers for requests within a dialog. They name the proxies between
 // the server and the phone (RFC 3261, section 12.1).
 func routeSet(m sip.Message) (routes []sip.Header) {
 	for _, h := range m.GetHeaders("record-route") {
@@ -277,7 +277,7 @@ func contactOf(m sip.Message) *sip.ContactHeader {
 	return nil
 }
 
-// userOf returns the user in a party's SIP URI: the last part of the party's address.
+// userOf returns the user in a party's SIP URI, which is the last part of the party's address.
 func userOf(p calls.Party) string {
 	name := p.Address[strings.LastIndexByte(p.Address, '/')+1:]
 	if name == "" {
@@ -298,7 +298,7 @@ func isAlphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// displayName replaces the characters in name that are not permitted between quotation marks.
+// displayName replaces the characters in name that quoted strings do not permit.
 func displayName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == '"' || r == '\\' || r == 0x7f {
@@ -308,7 +308,7 @@ func displayName(name string) string {
 	}, name)
 }
 
-// isSDP reports whether a message contains a description of media.
+// isSDP reports whether the body of a message is a media description.
 func isSDP(m sip.Message) bool {
 	h := m.GetHeaders("content-type")
 	if len(h) == 0 || len(m.Body()) == 0 {
@@ -318,7 +318,7 @@ func isSDP(m sip.Message) bool {
 	return strings.EqualFold(strings.TrimSpace(kind), "application/sdp")
 }
 
-// requires returns an extension that a request requires, or "". The server supports none.
+// requires returns an extension that a request requires, or "". The server supports no extensions.
 func requires(r *sip.Request) string {
 	for _, h := range r.GetHeaders("require") {
 		for name := range strings.SplitSeq(h.Value(), ",") {

@@ -15,8 +15,8 @@ func (w *world) addRoom() {
 		map[string]json.RawMessage{"name": quoted("lobby")}))
 }
 
-// TestMovePhones moves the calls of a phone and of a gateway with bob's phone into a room, where carol
-// hears them, and out again, where the two hear each other as before.
+// TestMovePhones moves the calls of a phone and of a gateway with bob's phone into a room, where
+// carol hears them. After the call has moved out, its two parties hear each other as before.
 func TestMovePhones(t *testing.T) {
 	for _, from := range []string{"phone", "gateway"} {
 		t.Run(from, func(t *testing.T) {

@@ -37,8 +37,8 @@ func (d *dialog) start(socket string, e calls.Event) {
 	if err == nil {
 		err = sip.ParseUri(b.Contact, &contact)
 	}
-	// The phone may have registered with another server, or without TLS before its credentials required
-	// encryption, or its connection may have been closed.
+	// The phone may be registered with another server, or its connection may have closed. It may
+	// also have registered without TLS before its credentials required encryption.
 	if err != nil || d.client.Socket.SRTP.Required && !f.isSecure() {
 		if d.finish() {
 			d.hangUp(calls.Fail, calls.UserNotRegistered)
@@ -60,7 +60,7 @@ func (d *dialog) start(socket string, e calls.Event) {
 	d.sendInvite(nil)
 }
 
-// sendInvite sends an INVITE, with the header more if it is not nil. The caller holds mu.
+// sendInvite sends an INVITE. If more is not nil, it adds this header. The caller holds mu.
 func (d *dialog) sendInvite(more sip.Header) {
 	s := d.server
 	d.seq++
@@ -108,7 +108,8 @@ func (d *dialog) ringing() {
 	}
 }
 
-// cancel stops the phone from ringing, after its first response if necessary. The caller holds mu.
+// cancel stops the phone from ringing. If the phone has not responded yet, the CANCEL waits for its
+// first response. The caller holds mu.
 func (d *dialog) cancel(c calls.Cause) {
 	d.reason = reasonOf(c)
 	if d.invite != nil && d.heard {
@@ -120,7 +121,7 @@ func (d *dialog) cancel(c calls.Cause) {
 func (d *dialog) sendCancel() {
 	r := cancellation(d.invite, d.reason)
 	d.reason = nil
-	d.flow.write([]byte(r.String())) // if it is lost and the phone answers, a BYE ends the call
+	d.flow.write([]byte(r.String())) // if the CANCEL is lost, a BYE may follow
 }
 
 // accept handles the phone's answer. The phone repeats the answer until it receives an ACK.
@@ -146,11 +147,12 @@ func (d *dialog) accept(r *sip.Response) {
 	switch {
 	case !first:
 		return
-	case over: // canceled too late
+	case over: // the CANCEL came too late
 		d.bye(calls.NormalClearing)
 		return
 	}
-	answer := calls.Command{Op: calls.Answer, SDP: string(r.Body())} // an answer without SDP is refused
+	// An answer without SDP is refused.
+	answer := calls.Command{Op: calls.Answer, SDP: string(r.Body())}
 	if _, err := d.do(answer); err != nil && d.finish() {
 		d.bye(calls.Incompatible)
 		d.hangUp(calls.Fail, calls.Incompatible)

@@ -19,21 +19,21 @@ import (
 )
 
 // Calls from outside are of two kinds: gateways call phone numbers, and anyone calls SIP addresses.
-// Their callers have no subscriber's credentials. Like the holder of a guest token, each of them
-// reaches only one address.
+// Outside callers do not have a subscriber's credentials. Like the holder of a guest token, each of
+// them reaches only one address.
 
-// A caller begins a call by an INVITE.
+// A caller is the sender of an INVITE that begins a call.
 type caller struct {
 	client  calls.Client
-	to      string // the address that it dialed; "" if it depends on the INVITE of a phone
+	to      string // the dialed address; "" if the INVITE of a phone names it
 	gateway *fabric.Gateway
 	proven  bool   // the caller proved that it knows the SIP address's password
-	guessed string // id of the SIP address for which it sent a wrong password; "" for none
+	guessed string // the id of the SIP address for which it sent a wrong password, or ""
 }
 
-// admitOutsider reports whether a caller from outside may begin another call. Such callers have the
-// same limit as the phones that share a set of credentials. Only a gateway or a password makes the
-// caller's network and connection count as authenticated.
+// admitOutsider reports whether a caller from outside may begin another call. Outside callers have
+// the same limit as phones that share a set of credentials. The caller's network and connection
+// count as authenticated only if the caller is a gateway or proved a password.
 func (s *Server) admitOutsider(c caller, f flow) bool {
 	if !s.accounts.allow(c.client.Token.KeyID, time.Now()) {
 		s.counters.limited.Add(1)
@@ -48,8 +48,9 @@ func (s *Server) admitOutsider(c caller, f flow) bool {
 	return true
 }
 
-// countGuess counts a wrong password for a SIP address. After too many from a network, the password
-// is no longer checked for requests from there, with any username.
+// countGuess counts a wrong password for a SIP address. After too many wrong passwords from a
+// network, requests from there are denied without checking the password, no matter which username
+// they use.
 func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
 	if c.guessed == "" {
 		return
@@ -62,8 +63,8 @@ func (s *Server) countGuess(ctx context.Context, c caller, f flow) {
 	}
 }
 
-// outsider returns the caller of an INVITE from outside. ok is false if the INVITE is not from
-// outside or must not be accepted. The INVITE is then treated like one from an unknown phone.
+// outsider returns the caller of an INVITE from outside. If the INVITE is not from outside or must
+// not be accepted, ok is false. The server then treats it like an INVITE from an unknown phone.
 func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller, ok bool, err error) {
 	if len(r.GetHeaders("authorization")) == 0 {
 		c, ok, err = s.fromGateway(ctx, r, f)
@@ -74,8 +75,9 @@ func (s *Server) outsider(ctx context.Context, r *sip.Request, f flow) (c caller
 	return s.atSIPAddress(ctx, r, f)
 }
 
-// fromGateway returns the caller of an INVITE from a gateway, if its project has the number. Any
-// project may claim that its gateways are in a network, so the number is looked up first, and once.
+// fromGateway returns the caller of an INVITE from a gateway, if the gateway's project has the
+// number. Any project may claim that its gateways are in a network. Therefore, the number is looked
+// up first, and only once.
 func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	all, ours := s.gatewaysAt(f.source(), r.Recipient.User)
 	user := r.Recipient.User
@@ -94,7 +96,7 @@ func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow) (calle
 	if err != nil || i < 0 {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
-	g, err := s.c.Fabric.Gateways.Find(ctx, to.ProjectID, all[i].ID) // it may have been deleted since it was read
+	g, err := s.c.Fabric.Gateways.Find(ctx, to.ProjectID, all[i].ID) // the gateway may be gone
 	if err != nil || g.Encrypted && !f.isSecure() {
 		return caller{}, false, problem.IgnoreNotFound(err)
 	}
@@ -108,8 +110,8 @@ func (s *Server) fromGateway(ctx context.Context, r *sip.Request, f flow) (calle
 	return c, true, nil
 }
 
-// dialedNumber returns the phone number that a gateway means by the user of a URI. Many gateways
-// leave out the plus sign of international numbers.
+// dialedNumber returns the phone number in the user part of a gateway's URI. Many gateways omit the
+// plus sign of international numbers.
 func dialedNumber(user string) (string, bool) {
 	user, _, _ = strings.Cut(user, ";") // parameters (RFC 3966)
 	if n, ok := fabric.ParseNumber(user); ok {
@@ -122,15 +124,16 @@ func dialedNumber(user string) (string, bool) {
 }
 
 // atSIPAddress returns the caller of an INVITE to a SIP address, if the address's networks and
-// password permit the call. To an address that has neither, anyone may call, but only by TCP: the
-// source of a UDP packet may be forged, and would receive the responses and the media.
+// password permit the call. If an address has neither networks nor a password, anyone may call it,
+// but only by TCP. The source of a UDP packet may be forged, and a victim would then receive the
+// responses and the media.
 func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (caller, bool, error) {
 	name, domain, _ := strings.Cut(strings.ToLower(r.Recipient.Host), ".")
 	if domain == "" || domain != s.c.Fabric.SIP.Domain() || len(name) > maxField || len(r.Recipient.User) > maxField {
 		return caller{}, false, nil
 	}
 	if f.udp != nil && !s.rates.allowAnswer(networkOf(f.source()), time.Now()) {
-		return caller{}, false, nil // strangers must not keep the database busy
+		return caller{}, false, nil // strangers must not make the server query the database
 	}
 
 	a, err := s.c.Fabric.SIP.FindByHost(ctx, name, r.Recipient.User)
@@ -171,7 +174,7 @@ func (s *Server) atSIPAddress(ctx context.Context, r *sip.Request, f flow) (call
 }
 
 // knowsPassword reports whether a request proves the password of a SIP address, with any username.
-// It returns true if the address has no password. wrong is true if the request has another
+// It returns true if the address has no password. wrong is true if the request has a different
 // password.
 func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) (ok, wrong bool) {
 	if password == "" {
@@ -191,8 +194,8 @@ func (s *Server) knowsPassword(r *sip.Request, f flow, id, password string) (ok,
 }
 
 // callerFrom returns a caller that reaches only the address to. id is the id of the gateway or SIP
-// address. For limits, all its callers count together, like the holders of tokens from one embed
-// key.
+// address. All callers with the same id share their limits, like the holders of tokens from one
+// embed key.
 func (s *Server) callerFrom(f flow, to fabric.Address, id string, from calls.Party) caller {
 	return caller{to: to.Path(), client: calls.Client{
 		Party:  &from,
@@ -202,10 +205,10 @@ func (s *Server) callerFrom(f flow, to fabric.Address, id string, from calls.Par
 	}}
 }
 
-// maxShown limits the characters of a name that others see.
+// maxShown is the maximum number of characters in a name that others see.
 const maxShown = 100
 
-// printable returns the beginning of a text without characters that change how the rest is
+// printable returns the beginning of a text. It removes characters that change how others are
 // displayed.
 func printable(text string) string {
 	var b strings.Builder
@@ -219,8 +222,8 @@ func printable(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// knows reports whether requests within the dialog may come from an address. Gateways may send them
-// from any of their networks.
+// knows reports whether requests within the dialog may come from an address. Gateways may send
+// requests from any of their networks.
 func (d *dialog) knows(from netip.Addr) bool {
 	return d.flow.source() == from || d.gateway != nil && d.gateway.Accepts(from)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// newSIPAddress creates the SIP address sip:help@support.localhost, which leads to bob. more changes
-// its fields.
+// newSIPAddress creates the SIP address sip:help@support.localhost, which leads to bob. more
+// changes the address's fields.
 func (w *world) newSIPAddress(more map[string]json.RawMessage) fabric.SIPAddress {
 	w.t.Helper()
 	fields := map[string]json.RawMessage{
@@ -39,8 +39,8 @@ func (p *phone) toSupport() request {
 	return r
 }
 
-// TestGuessingSIPAddress shows that the password of a SIP address is not checked after too many wrong
-// ones, with the same username or with others.
+// TestGuessingSIPAddress shows that the password of a SIP address is not checked after too many
+// wrong passwords, with the same username or with other usernames.
 func TestGuessingSIPAddress(t *testing.T) {
 	w := newWorld(t)
 	w.newSIPAddress(map[string]json.RawMessage{"password": quoted("open sesame")})
@@ -101,14 +101,14 @@ func TestOpenSIPAddressProvesNothing(t *testing.T) {
 	}
 }
 
-// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones
-// can. The server has to remember each request.
+// TestManyOutsideCalls shows that callers of a SIP address cannot begin calls faster than phones.
+// The server has to remember each request.
 func TestManyOutsideCalls(t *testing.T) {
 	w := newWorld(t)
 	w.newSIPAddress(nil)
 	p := w.newPhone("mallory").overTCP()
 	var all strings.Builder
-	for i := range 100 { // the server handles this many at a time
+	for i := range 100 { // the number of requests that the server handles at a time
 		p.callID = fmt.Sprint("flood ", i)
 		all.WriteString(p.write(p.toSupport(), ""))
 	}
@@ -141,8 +141,8 @@ func TestClaimedNetworks(t *testing.T) {
 	}
 }
 
-// TestGatewayNamesVictim shows that a gateway cannot direct the media of a call to an address from which
-// none has come, neither at the beginning of the call nor later.
+// TestGatewayNamesVictim shows that a gateway cannot direct the media of a call to an address that
+// has sent no media. This applies at the beginning of the call and later.
 func TestGatewayNamesVictim(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.1"]`)})
@@ -178,7 +178,7 @@ func TestGatewayNamesVictim(t *testing.T) {
 }
 
 // TestForgedCaller shows that a caller whose address is only the source of a UDP packet gets little
-// media there as long as it sends none.
+// media at this address until it sends media.
 func TestForgedCaller(t *testing.T) {
 	w := newWorld(t)
 	bob := w.newPhone("bob")
@@ -199,8 +199,8 @@ func TestForgedCaller(t *testing.T) {
 	}
 }
 
-// countHeard has a phone speak for half a minute, as fast as it is heard, and returns how many packets
-// arrive.
+// countHeard makes a phone speak for half a minute, as fast as it is heard, and returns how many
+// packets arrive.
 func countHeard(speaker *phone, to *net.UDPAddr, at *net.UDPConn) (heard int) {
 	b := make([]byte, 2048)
 	for seq := range uint16(1500) {

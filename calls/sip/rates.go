@@ -9,27 +9,28 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The limits on messages from one network: the rate per second and the burst. An office with
-// hundreds of phones may be one network.
+// These constants limit the messages from one network: the rate per second and the burst. An office
+// with hundreds of phones may be one network.
 const (
 	messagesPerSecond = 1000
 	messagesAtOnce    = 3000
 
-	maxProven       = 10_000                  // networks
+	maxProven       = 10_000                  // the number of proven networks
 	provenFor       = maxExpiry + time.Minute // a network is proven while it renews registrations
 	strangerBuckets = 4096
 )
 
-// The limits on answers by UDP to a network in which no phone has authenticated. Its address may be
-// forged, and an answer is larger than its request.
+// These constants limit the answers by UDP to a network in which no phone has authenticated. The
+// network's address may be forged, and an answer is larger than its request.
 const (
 	answersPerSecond = 10
 	answersAtOnce    = 50
 )
 
-// rates limits the messages of each network. A network is proven once a phone there has
-// authenticated, and has a limit of its own. Others share limits, which they are assigned to by a
-// hash: forged addresses can use up some of them, but none of proven networks.
+// rates limits the messages of each network. A network is proven after a phone in it has
+// authenticated, and then has its own limit. All other networks share limits, which are assigned by
+// a hash. Forged addresses can use up some of the shared limits, but never the limit of a proven
+// network.
 type rates struct {
 	seed maphash.Seed
 
@@ -92,8 +93,8 @@ func (r *rates) allow(n netip.Prefix, now time.Time) bool {
 	return r.stranger(n).messages.AllowN(now, 1)
 }
 
-// allowAnswer counts an answer to a request that is not authenticated, and reports whether it may be
-// sent.
+// allowAnswer counts an answer to a request that is not authenticated, and reports whether it may
+// be sent.
 func (r *rates) allowAnswer(n netip.Prefix, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,8 +112,8 @@ func (r *rates) sweep(now time.Time) {
 	}
 }
 
-// The limits on authenticated requests with one set of credentials, which up to 10 phones share. The
-// server remembers each request for half a minute.
+// These constants limit the authenticated requests with one set of credentials, which up to 10
+// phones share. The server remembers each request for half a minute.
 const (
 	requestsPerSecond = 10
 	requestsAtOnce    = 50
@@ -122,7 +123,7 @@ const (
 // ready to use.
 type accountRates struct {
 	mu  sync.Mutex
-	all map[string]*rate.Limiter // by the id of the credentials
+	all map[string]*rate.Limiter // limiters by the id of the credentials
 }
 
 // allow counts a request, and reports whether it is within the limit.
@@ -140,7 +141,7 @@ func (r *accountRates) allow(credential string, now time.Time) bool {
 	return l.AllowN(now, 1)
 }
 
-// sweep deletes credentials that have been idle.
+// sweep deletes the limiters of idle credentials.
 func (r *accountRates) sweep(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

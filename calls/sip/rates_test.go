@@ -36,7 +36,7 @@ func TestForgedSources(t *testing.T) {
 	}
 }
 
-// TestAnswersToStrangers shows that an address that may be forged gets few answers, until a phone
+// TestAnswersToStrangers shows that an address that may be forged gets few answers until a phone
 // there has authenticated.
 func TestAnswersToStrangers(t *testing.T) {
 	r, now, n := newRates(), time.Now(), forged(1)
@@ -62,8 +62,8 @@ func TestAnswersToStrangers(t *testing.T) {
 	}
 }
 
-// TestNonceShare shows that one set of credentials cannot use up the nonces of all others, and that
-// a nonce that was evicted for it cannot be used again.
+// TestNonceShare shows that one set of credentials cannot use up the nonces of all other
+// credentials. A nonce that was evicted cannot be used again.
 func TestNonceShare(t *testing.T) {
 	n, now, here := nonces{secret: []byte("secret")}, time.Now(), netip.MustParseAddr("192.0.2.1")
 	issue := func() [16]byte {
@@ -94,7 +94,8 @@ func TestNonceShare(t *testing.T) {
 	}
 }
 
-// TestAccountRates shows that the requests with one set of credentials do not count for others.
+// TestAccountRates shows that requests with one set of credentials do not count for other
+// credentials.
 func TestAccountRates(t *testing.T) {
 	var r accountRates
 	now, done := time.Now(), 0

@@ -16,20 +16,20 @@ import (
 // fragType is the type of the bodies that report the progress of a transfer (RFC 3420).
 var fragType = sip.NewHeader("Content-Type", "message/sipfrag;version=2.0")
 
-// A reference is the REFER of a transfer that is in progress. The zero value means no transfer.
+// A reference is the REFER of a transfer in progress. The zero value means no transfer.
 type reference struct {
 	seq   uint32 // the CSeq number of the REFER
-	later bool   // the phone has sent another one before, so notifications have to name this one
+	later bool   // the phone sent a REFER before, so notifications name this REFER
 }
 
-// errAttended is the error of a REFER that asks for an attended transfer (RFC 3891).
+// errAttended is the error for a REFER that requests an attended transfer (RFC 3891).
 var errAttended = errors.New("the Refer-To header has a Replaces header")
 
-// errReferTo is the error of a Refer-To header that names nobody at this server.
+// errReferTo is the error for a Refer-To header that names nobody at this server.
 var errReferTo = errors.New("the Refer-To header names nobody here")
 
-// refer handles a REFER, with which a phone transfers the call (RFC 5589, section 6). The response only
-// means that the transfer has begun. Notifications report its progress.
+// refer handles a REFER, with which a phone transfers the call (RFC 5589, section 6). The response
+// only means that the transfer has begun. Notifications report the progress of the transfer.
 func (d *dialog) refer(r *sip.Request, t *serverTx) {
 	ctx, cancel := context.WithTimeout(context.Background(), handleFor)
 	defer cancel()
@@ -97,7 +97,7 @@ func (d *dialog) referTo(r *sip.Request) (user string, err error) {
 	return u.User, nil
 }
 
-// isOurs reports whether host, as a phone sent it, names this server.
+// isOurs reports whether host is a name of this server that the phone may use.
 func (d *dialog) isOurs(host string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,8 +139,8 @@ func (d *dialog) referrer(ctx context.Context, user string) (c caller, ok bool, 
 	return c, err == nil, err
 }
 
-// beginReference notes that a transfer is in progress. It returns false if there is one already, or the call
-// has not been answered.
+// beginReference notes that a transfer is in progress. It returns false if a transfer is already in
+// progress, or if the call has not been answered.
 func (d *dialog) beginReference(seq uint32) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -152,8 +152,8 @@ func (d *dialog) beginReference(seq uint32) bool {
 	return true
 }
 
-// notify sends the phone a notification with the progress of its transfer (RFC 3515, section 2.4). A final
-// status ends the transfer.
+// notify sends the phone a notification with the progress of its transfer (RFC 3515, section 2.4).
+// A final status ends the transfer.
 func (d *dialog) notify(status int, reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

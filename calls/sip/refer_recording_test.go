@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestTransferRecorded shows that the recording of a call ends with the party that transfers it, and that
-// another one begins if the settings of the parties then say so.
+// TestTransferRecorded shows that the recording of a call ends when a party transfers the call. If
+// the settings of the new parties require a recording, another recording begins.
 func TestTransferRecorded(t *testing.T) {
 	var all *recordings.Recordings
 	var spools *record.Spools
@@ -60,7 +60,7 @@ func TestTransferRecorded(t *testing.T) {
 	}
 }
 
-// recordsCalls makes the calls of a subscriber be recorded.
+// recordsCalls switches recording on for a subscriber.
 func (w *world) recordsCalls(subscriber string) {
 	w.t.Helper()
 	on := fabric.RecordOn

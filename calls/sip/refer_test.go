@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// bobRequests returns a request of bob's phone within the conversation.
+// bobRequests returns a request from bob's phone within the conversation.
 func (c conversation) bobRequests(method string) request {
 	c.bob.callID = c.invite.header("Call-ID")[0]
 	return request{method: method, uri: "sip:selvage@" + c.bob.udp.String(), to: c.invite.header("From")[0],
@@ -30,8 +30,8 @@ func (p *phone) refers(r request, to string) message {
 	return p.next(deadline)
 }
 
-// side makes a side of the call transfer it to a user: alice's if i is odd, and otherwise bob's. Each may
-// try only five times within seconds.
+// side makes a side of the call transfer it to a user: alice if i is odd, and otherwise bob. Each
+// side may try only five times within seconds.
 func (c conversation) side(i int, user string) *phone {
 	if i%2 == 1 {
 		c.alice.transfers(c.alice.inDialog("REFER", c.answered), user)
@@ -68,21 +68,22 @@ func (p *phone) notified(status string) message {
 	return m
 }
 
-// takes answers an invitation.
+// takes answers an invitation with a 200.
 func (p *phone) takes(invite message) {
 	p.t.Helper()
 	p.respond(invite, "200 OK", p.offer("sendrecv"))
 	p.expect("ACK")
 }
 
-// hangsUp ends the call of a phone that called. answered is the 200 that it received.
+// hangsUp ends the call of a phone that dialed. answered is the 200 that it received.
 func (p *phone) hangsUp(answered message) {
 	p.t.Helper()
 	p.send(p.write(p.inDialog("BYE", answered), ""))
 	p.expect("200")
 }
 
-// TestCalleeTransfers makes bob transfer alice's call to carol. Alice keeps her call, which has one record.
+// TestCalleeTransfers makes bob transfer alice's call to carol. Alice stays in the same call, which
+// has one record.
 func TestCalleeTransfers(t *testing.T) {
 	w := newWorld(t)
 	carol := w.registered("carol")
@@ -115,8 +116,8 @@ func TestCalleeTransfers(t *testing.T) {
 	}
 }
 
-// TestCallerTransfers makes alice, who called bob, transfer him to carol, who transfers him to dave. The party
-// that stays is the caller of the record then.
+// TestCallerTransfers makes alice, who called bob, transfer bob to carol. Then, carol transfers bob
+// to dave. In the record, the party that stays becomes the caller.
 func TestCallerTransfers(t *testing.T) {
 	w := newWorld(t)
 	carol, dave := w.registered("carol"), w.registered("dave")
@@ -151,8 +152,8 @@ func TestCallerTransfers(t *testing.T) {
 	}
 }
 
-// TestTransferFails shows that the parties of a call can still talk after nobody took it, and that a phone
-// may try again.
+// TestTransferFails shows that the parties of a call can still talk after a transfer that nobody
+// took, and that a phone may try again.
 func TestTransferFails(t *testing.T) {
 	w := newWorld(t)
 	carol := w.registered("carol")
@@ -168,7 +169,7 @@ func TestTransferFails(t *testing.T) {
 			carol.refuses(carol.expect("INVITE"), tt.refusal)
 			p.notified("SIP/2.0 180 Ringing")
 		}
-		want := "refer" // later ones name the REFER
+		want := "refer" // later notifications name the REFER
 		if i >= 2 {
 			want = fmt.Sprintf("refer;id=%d", p.seq)
 		}
@@ -181,7 +182,7 @@ func TestTransferFails(t *testing.T) {
 		t.Errorf("the record is %+v, want the call to bob as before", r)
 	}
 
-	// Forwards in a circle end, and so do those to the party that is being transferred.
+	// Forwards in a circle end. Forwards to the party that is being transferred end, too.
 	w.forwarding("carol", "/private/alice", "", 0)
 	c.bob.transfers(c.bobRequests("REFER"), "carol")
 	carol.refuses(carol.expect("INVITE"), "486 Busy Here")
@@ -192,8 +193,8 @@ func TestTransferFails(t *testing.T) {
 	w.isOver()
 }
 
-// TestTransferrerHangsUp shows that a transfer continues after the phone that began it has hung up. If nobody
-// takes the call, it ends. If the other side hangs up, nobody rings any longer.
+// TestTransferrerHangsUp shows that a transfer continues after the phone that began it has hung up.
+// If nobody takes the call, the call ends. If the other side hangs up, all ringing stops.
 func TestTransferrerHangsUp(t *testing.T) {
 	for _, end := range []string{"answered", "refused", "left alone"} {
 		t.Run(end, func(t *testing.T) {
@@ -225,8 +226,8 @@ func TestTransferrerHangsUp(t *testing.T) {
 	}
 }
 
-// TestTransferTollFraud shows that a transfer to a phone number follows the rules and caps for calls that the
-// transferring party dials, and that nothing is dialed otherwise.
+// TestTransferTollFraud shows that a transfer to a phone number follows the same rules and caps as
+// calls that the transferring party dials. If they forbid the transfer, nothing is dialed.
 func TestTransferTollFraud(t *testing.T) {
 	w := newWorld(t)
 	carrier, id := w.newCarrier(nil)
@@ -267,7 +268,8 @@ func TestTransferTollFraud(t *testing.T) {
 		t.Errorf("the record is %+v, want a call through %s that counts for bob from now on", r, id)
 	}
 
-	// Alice may not transfer the carrier to another number at her own cost, because the call has one payer.
+	// Alice may not transfer the carrier to another number at her own cost, because the call has
+	// one payer.
 	c.alice.transfers(c.alice.inDialog("REFER", c.answered), "+4930777777")
 	c.alice.notified("SIP/2.0 503 Service Unavailable")
 	if m := carrier.next(silence); m != "" {
@@ -278,8 +280,8 @@ func TestTransferTollFraud(t *testing.T) {
 	}
 }
 
-// TestTransferCaps shows that transfers count against the caps of the party that transfers, together with the
-// calls that it dials.
+// TestTransferCaps shows that transfers count against the caps of the transferring party, together
+// with the calls that it dials.
 func TestTransferCaps(t *testing.T) {
 	w := newWorld(t, func(c *calls.Config) { c.Limits.Outbound.Hourly = 1 })
 	carrier, _ := w.newCarrier(nil)
@@ -294,7 +296,7 @@ func TestTransferCaps(t *testing.T) {
 		t.Errorf("after a transfer that failed, the record is %+v, want one of a call inside", r)
 	}
 
-	// The attempt counts for an hour, although its call does not.
+	// The attempt counts for an hour, although the record does not show it.
 	c.bob.transfers(c.bobRequests("REFER"), "+4930123456")
 	c.bob.notified("SIP/2.0 503 Service Unavailable")
 	if m := carrier.next(silence); m.kind() == "INVITE" {
@@ -314,8 +316,8 @@ func TestTransferCaps(t *testing.T) {
 	}
 }
 
-// TestReferRefused shows which requests for transfers are refused at once, and that a stranger's have no
-// effect.
+// TestReferRefused shows which requests for transfers are refused immediately. A stranger's
+// requests have no effect.
 func TestReferRefused(t *testing.T) {
 	w := newWorld(t)
 	carol := w.registered("carol")
@@ -362,7 +364,7 @@ func TestReferRefused(t *testing.T) {
 	hear(t, c.alice, c.alice.mediaOf(c.answered), c.bob, "still here")
 }
 
-// TestManyRefers shows that a phone cannot send requests for transfers at any rate.
+// TestManyRefers shows that requests for transfers from a phone are limited.
 func TestManyRefers(t *testing.T) {
 	c := converse(t, newWorld(t))
 	kinds := make(map[string]int)
@@ -374,8 +376,9 @@ func TestManyRefers(t *testing.T) {
 	}
 }
 
-// TestOutsiderTransfers shows that neither a gateway nor the phone of an endpoint that may not call numbers
-// can transfer a call to one, and that an endpoint with a handler reaches only this.
+// TestOutsiderTransfers shows that a gateway cannot transfer a call to a phone number, nor can the
+// phone of an endpoint that may not call numbers. An endpoint with a call handler reaches only the
+// handler's address.
 func TestOutsiderTransfers(t *testing.T) {
 	w := newWorld(t)
 	carrier, _ := w.newCarrier(map[string]json.RawMessage{"ip_auth": json.RawMessage(`["127.0.0.0/8"]`)})
@@ -417,7 +420,7 @@ func TestOutsiderTransfers(t *testing.T) {
 	}
 }
 
-// TestTransferToRoom makes bob transfer alice into a room, which she is in alone then.
+// TestTransferToRoom makes bob transfer alice into a room, where she is then alone.
 func TestTransferToRoom(t *testing.T) {
 	w := newWorld(t)
 	must[fabric.Resource](t)(w.fabric.Resources.Create(t.Context(), w.project,
@@ -448,8 +451,8 @@ func (w *world) lastTransfer() string {
 	return p.Items[0].Detail["reason"]
 }
 
-// TestTransferTimesOut shows that a transfer whose request is canceled before it begins ends, so that the
-// party that transfers still ends the call when it hangs up.
+// TestTransferTimesOut shows that a transfer ends if its request is canceled before it begins. The
+// transferring party can then still end the call by hanging up.
 func TestTransferTimesOut(t *testing.T) {
 	w := newWorld(t)
 	c := converse(t, w)

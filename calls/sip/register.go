@@ -19,24 +19,24 @@ import (
 
 const (
 	minExpiry     = time.Minute
-	maxExpiry     = 10 * time.Minute // a phone that loses its network registers again within this time
-	maxBindings   = 10               // contacts for a set of credentials
-	maxContacts   = 20               // contacts for a subscriber
-	maxContactURI = 512              // bytes
-	maxTries      = 50               // attempts at a change, if other changes are made at the same time
+	maxExpiry     = 10 * time.Minute // a phone that loses its network registers again by then
+	maxBindings   = 10               // contacts per set of credentials
+	maxContacts   = 20               // contacts per subscriber
+	maxContactURI = 512              // length in bytes
+	maxTries      = 50               // attempts at a change while other changes are made
 )
 
 // A binding is a registered contact of a phone.
 type binding struct {
 	ID         string         `json:"id"`
-	Credential string         `json:"c"` // id of the SIP credentials, or of the SIP endpoint
-	Secret     string         `json:"s"` // digest of the sealed password; a new password ends the binding
+	Credential string         `json:"c"` // the id of the SIP credentials or the SIP endpoint
+	Secret     string         `json:"s"` // digest of the sealed password, which may change
 	Contact    string         `json:"u"`
-	CallID     string         `json:"k"` // from the REGISTER
+	CallID     string         `json:"k"` // the Call-ID of the REGISTER
 	CSeq       uint32         `json:"q"`
 	Node       string         `json:"n"`
 	TCP        bool           `json:"t,omitempty"`
-	Stream     string         `json:"x,omitempty"` // id of the TCP connection
+	Stream     string         `json:"x,omitempty"` // the id of the TCP connection
 	Remote     netip.AddrPort `json:"r"`           // the phone's address, as the server sees it
 	Domain     string         `json:"d,omitempty"` // the name of this server in the REGISTER
 	Until      int64          `json:"e"`           // Unix time in microseconds
@@ -50,8 +50,8 @@ type register struct {
 
 func registerKey(owner string) session.Key { return session.Key{Kind: "phones", ID: owner} }
 
-// registerOf returns an owner's register without expired bindings. old is the stored value, or nil if
-// nothing is stored.
+// registerOf returns an owner's register without expired bindings. old is the stored value, or nil
+// if nothing is stored.
 func (s *Server) registerOf(ctx context.Context, owner string) (r register, old []byte, err error) {
 	old, err = s.c.Sessions.Get(ctx, registerKey(owner))
 	if errors.Is(err, problem.NotFound) {
@@ -61,15 +61,15 @@ func (s *Server) registerOf(ctx context.Context, owner string) (r register, old 
 		return r, nil, fmt.Errorf("reading registrations: %w", err)
 	}
 	if json.Unmarshal(old, &r) != nil {
-		r = register{} // written by another version of selvage: start over
+		r = register{} // written by a different version of selvage: start again
 	}
 	now := time.Now().UnixMicro()
 	r.Bindings = slices.DeleteFunc(r.Bindings, func(b binding) bool { return b.Until <= now })
 	return r, old, nil
 }
 
-// changeRegister applies a change to the register of the credentials' owner, and returns the result. If another
-// caller changes the register at the same time, changeRegister tries again.
+// changeRegister applies a change to the register of the credentials' owner, and returns the
+// result. If another caller changes the register at the same time, changeRegister tries again.
 func (s *Server) changeRegister(
 	ctx context.Context, c fabric.SIPCredential, change func(*register) error,
 ) (r register, err error) {
@@ -98,8 +98,8 @@ func (s *Server) changeRegister(
 	return r, errors.New("writing registrations: too many concurrent changes")
 }
 
-// isRegistered reports whether f leads to a phone that is registered here or, for TCP, has
-// authenticated.
+// isRegistered reports whether f leads to a registered phone. For TCP, it reports whether the
+// connection's client has authenticated.
 func (s *Server) isRegistered(f flow) bool {
 	if f.tcp != nil {
 		return f.tcp.proven.Load()
@@ -110,14 +110,14 @@ func (s *Server) isRegistered(f flow) bool {
 }
 
 // isBlocked reports whether f comes from a network with too many wrong passwords. Registered phones
-// and requests within calls are not affected: one phone with an old password would otherwise silence
-// all others behind the same NAT.
+// and requests within calls are not affected. Otherwise, one phone with an old password would
+// silence all other phones behind the same NAT.
 func (s *Server) isBlocked(f flow) bool {
 	return s.blocked.has(blockKey{network: networkOf(f.source())}, time.Now()) && !s.isRegistered(f)
 }
 
-// admit authenticates a request. If the request must not be handled, admit sends the response, if
-// any, and ok is false.
+// admit authenticates a request. If the request must not be handled, ok is false, and admit has
+// sent the response, if any.
 func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SIPAccount, ok bool) {
 	if s.isBlocked(f) {
 		s.counters.blocked.Add(1)
@@ -141,7 +141,7 @@ func (s *Server) admit(ctx context.Context, r *sip.Request, f flow) (a fabric.SI
 		s.log.Error("authenticating a phone", "error", err)
 		s.reply(r, f, 500, "Server Internal Error")
 	case a.MustEncrypt() && !f.isSecure():
-		s.reply(r, f, 403, "TLS Required") // the keys for media are in the messages
+		s.reply(r, f, 403, "TLS Required") // the messages contain the keys for media
 	default:
 		s.prove(f)
 		return a, true
@@ -194,7 +194,8 @@ func (s *Server) register(ctx context.Context, r *sip.Request, f flow, c fabric.
 	secret := session.Digest(c.Secrets)
 	reg, err := s.changeRegister(ctx, c, func(reg *register) error {
 		reg.Bindings = slices.DeleteFunc(reg.Bindings, func(b binding) bool {
-			return b.Credential == c.ID && (wildcard || b.Secret != secret) // made with an earlier password
+			// Bindings from before the password changed are removed, too.
+			return b.Credential == c.ID && (wildcard || b.Secret != secret)
 		})
 		for _, contact := range contacts {
 			if err := reg.bind(s.binding(r, f, c, contact), contact.expires); err != nil {

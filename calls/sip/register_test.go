@@ -144,8 +144,8 @@ func TestGuessing(t *testing.T) {
 	eventually(t, "the blocked messages to be counted", func() bool { return w.server.Stats().Blocked > 0 })
 }
 
-// TestGuessingNeighbor shows that wrong passwords from an address stop neither the calls nor the
-// registered phones at this address, while the passwords of others are no longer checked there.
+// TestGuessingNeighbor shows that wrong passwords from an address do not affect calls and
+// registered phones at this address. Other passwords from there are no longer checked.
 func TestGuessingNeighbor(t *testing.T) {
 	w := newWorld(t)
 	desk, bob := w.newPhone("alice"), w.newPhone("bob")
@@ -180,7 +180,7 @@ func TestGuessingNeighbor(t *testing.T) {
 	caller.expect("200")
 }
 
-// TestMalformedUsername shows that a username that is not text counts as a wrong one.
+// TestMalformedUsername shows that a username with malformed text counts as a wrong username.
 func TestMalformedUsername(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("al\xffice")
@@ -195,17 +195,17 @@ func TestMalformedUsername(t *testing.T) {
 	}
 }
 
-// TestTakenConnection shows that a connection from the address of a phone whose connection has ended
-// does not get the phone's calls.
+// TestTakenConnection shows that a connection does not get a phone's calls if it merely comes from
+// the address of the phone's former connection.
 func TestTakenConnection(t *testing.T) {
 	w := newWorld(t)
-	own := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)} // no other process takes its ports meanwhile
+	own := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 77)} // no other process uses ports of this address
 	conn := must[net.Conn](t)((&net.Dialer{LocalAddr: own}).Dial("tcp", w.udp.String()))
 	p := w.newPhone("bob")
 	p.conn = conn
 	p.register()
 	at := conn.LocalAddr()
-	_ = conn.(*net.TCPConn).SetLinger(0) // so that the address is free at once
+	_ = conn.(*net.TCPConn).SetLinger(0) // the address is free immediately
 	_ = conn.Close()
 	eventually(t, "the connection to end", func() bool { return w.server.Stats().Streams == 0 })
 

@@ -16,35 +16,36 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// How often gateways are read, and registrations renewed.
+// These constants determine how often gateways are read and registrations are renewed.
 const (
 	gatewaysEvery = 10 * time.Second
-	registerFor   = 5 * time.Minute // requested lifetime of a registration
+	registerFor   = 5 * time.Minute // requested length of a registration
 	retryAfter    = time.Minute     // pause after a failed registration
 	registrarFor  = 30 * time.Second
-	reachFor      = 2 * dialFor // finding a gateway's address and connecting to it
+	reachFor      = 2 * dialFor // for finding a gateway's address and connecting to it
 
-	// The registrations that wait for a response at a time, and those of one project: gateways that do
-	// not respond must not keep other projects from registering. And how many a project may have.
+	// The number of registrations that wait for a response at the same time is limited, also for
+	// each project. Therefore, gateways that do not respond cannot keep other projects from
+	// registering. maxRegistered is the number of registrations per project.
 	maxAtRegister = 64
 	maxOfProject  = 4
 	maxRegistered = 100
 )
 
-// An enrollment is what the server knows about its registration at a gateway. Server.mu guards it.
+// An enrollment is the state of the server's registration at a gateway. Server.mu guards it.
 type enrollment struct {
 	project     string
 	callID, tag string
 	seq         uint32
-	at          netip.AddrPort // of the gateway
-	user        string         // in our Contact header; only the gateway knows it
+	at          netip.AddrPort // the address of the gateway
+	user        string         // the user in our Contact header; only the gateway knows it
 	next        time.Time      // when to register again
-	until       time.Time      // when the registration expires; zero if there is none
+	until       time.Time      // when the registration expires; zero without a registration
 	updated     time.Time      // when the gateway was last changed
 	pending     bool
 }
 
-// runGateways keeps the list of gateways, and registers at those that require it, until ctx ends.
+// runGateways updates the list of gateways and registers at those that require it, until ctx ends.
 func (s *Server) runGateways(ctx context.Context) {
 	tick := time.NewTicker(gatewaysEvery)
 	defer tick.Stop()
@@ -68,7 +69,7 @@ func (s *Server) readGateways(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.gateways = all
-	waiting := make(map[string]int) // by project, and "" for all
+	waiting := make(map[string]int) // registrations by project; "" counts all
 	for id, r := range s.registrations {
 		if r.pending {
 			waiting[r.project]++
@@ -93,8 +94,8 @@ func (s *Server) readGateways(ctx context.Context) error {
 	return nil
 }
 
-// isRegistrar reports whether this node registers at a gateway. With several nodes, the first one
-// that gets the lease does.
+// isRegistrar reports whether this node registers at a gateway. With several nodes, this is the
+// first node that gets the lease.
 func (s *Server) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
 	if s.c.Alone {
 		return true
@@ -110,8 +111,8 @@ func (s *Server) isRegistrar(ctx context.Context, g fabric.Gateway) bool {
 	return err == nil
 }
 
-// registerAt registers at a gateway if it is time, and if not too many registrations are waiting. It
-// does not wait for the gateway.
+// registerAt registers at a gateway if a registration is due, unless too many registrations are
+// waiting. It does not wait for the gateway.
 func (s *Server) registerAt(ctx context.Context, g fabric.Gateway, waiting map[string]int) {
 	now := time.Now()
 	s.mu.Lock()
@@ -186,7 +187,7 @@ func (s *Server) sendRegister(g fabric.Gateway, reg *enrollment, f flow, authori
 	})
 }
 
-// answeredRegister handles the response to a REGISTER. answer is nil if there was none.
+// answeredRegister handles the response to a REGISTER. answer is nil if no response arrived.
 func (s *Server) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, authorized bool, answer *sip.Response) {
 	switch {
 	case answer == nil:
@@ -208,7 +209,8 @@ func (s *Server) answeredRegister(g fabric.Gateway, reg *enrollment, f flow, aut
 	s.registered(reg, 0)
 }
 
-// registered records a registration that lasts for the given time, or a failed one if it is 0.
+// registered records a registration that lasts for the given time. A time of 0 means that it
+// failed.
 func (s *Server) registered(reg *enrollment, lasts time.Duration) {
 	now := time.Now()
 	s.mu.Lock()
@@ -222,7 +224,7 @@ func (s *Server) registered(reg *enrollment, lasts time.Duration) {
 	reg.next = now.Add(max(lasts/2, gatewaysEvery))
 }
 
-// expiryOf returns how long a registration with our contact lasts, according to a response.
+// expiryOf returns how long a response says that the registration with our contact lasts.
 func expiryOf(r *sip.Response, user string) time.Duration {
 	for _, h := range r.GetHeaders("contact") {
 		if c, ok := h.(*sip.ContactHeader); ok && c.Address.User == user {
@@ -237,9 +239,9 @@ func expiryOf(r *sip.Response, user string) time.Duration {
 	return registerFor
 }
 
-// gatewaysAt returns the gateways whose calls may come from an address: by their networks, or because
-// the server is registered there. ours reports whether a user is in the Contact header of one of these
-// registrations.
+// gatewaysAt returns the gateways whose calls may come from an address. They have the address in
+// their networks, or the server is registered there. ours reports whether a user is in the Contact
+// header of one of these registrations.
 func (s *Server) gatewaysAt(from netip.Addr, user string) (all []fabric.Gateway, ours bool) {
 	now, registered := time.Now(), make(map[string]bool)
 	s.mu.Lock()

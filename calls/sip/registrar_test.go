@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestRegistrationsAreShared shows that gateways that do not respond keep no other project from
-// registering at its own.
+// TestRegistrationsAreShared shows that gateways that do not respond do not keep other projects
+// from registering.
 func TestRegistrationsAreShared(t *testing.T) {
 	w := newWorld(t)
 	silent := must[*net.UDPConn](t)(net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
@@ -31,8 +31,8 @@ func TestRegistrationsAreShared(t *testing.T) {
 	carrier.expect("REGISTER")
 }
 
-// TestSilentGatewaysHoldUpNothing shows that the list of gateways is read while connections to some of
-// them are being opened.
+// TestSilentGatewaysHoldUpNothing shows that the list of gateways is read while connections to some
+// gateways are being opened.
 func TestSilentGatewaysHoldUpNothing(t *testing.T) {
 	w := newWorld(t)
 	silent := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0")) // connects, but speaks no TLS
@@ -54,8 +54,8 @@ func TestSilentGatewaysHoldUpNothing(t *testing.T) {
 	}
 }
 
-// TestTrunksByName shows that gateways with different names at the same address do not take the
-// connections of each other, which would leave one more open for each call.
+// TestTrunksByName shows that gateways with different names at the same address do not share
+// connections. Sharing would leave one more connection open for each call.
 func TestTrunksByName(t *testing.T) {
 	w := newWorld(t)
 	carrier := must[net.Listener](t)(net.Listen("tcp", "127.0.0.1:0"))

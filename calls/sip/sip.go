@@ -3,9 +3,9 @@
 // subscriber is called.
 //
 // To package calls, a phone is a client like a browser: [Server.Tell] turns events into SIP
-// messages, and SIP messages become commands. Descriptions of media are passed on without being
-// read, so a call between a phone and a browser differs from one between two browsers only in
-// calls.Terms. Any node can carry the call; SIP stays on the node where the phone is registered.
+// messages, and SIP messages become commands. The server does not read descriptions of media. A
+// call between a phone and a browser differs from a call between two browsers only in calls.Terms.
+// Any node can carry the call, but SIP stays on the node where the phone is registered.
 //
 //	message.go      SIP messages; the only file that depends on how sipgo represents headers
 //	listen.go       UDP, TCP and TLS; limits before anything is parsed
@@ -19,12 +19,13 @@
 //	outside.go      calls from gateways, and from anyone to SIP addresses
 //
 // The server stores nothing for a request outside a call until the request is authenticated. A
-// wrong password and an unknown username get the same answer. After too many of them, the sender
-// gets no answer. Messages to a phone are sent to the address from which the phone authenticated.
+// wrong password and an unknown username get the same answer. After too many wrong passwords, the
+// sender gets no answer. Messages to a phone are sent to the address from which the phone
+// authenticated.
 //
-// Messages are parsed and written by github.com/emiago/sipgo/sip. Its transports and transactions
-// are not used: they keep an entry for every UDP source ever seen, and log messages that cannot be
-// parsed.
+// Messages are parsed and written by github.com/emiago/sipgo/sip. The server does not use sipgo's
+// transports and transactions. They keep an entry for every UDP source forever, and log messages
+// that cannot be parsed.
 package sip
 
 import (
@@ -56,11 +57,12 @@ type Config struct {
 	Limits   *limit.Limiter // limits failed authentications; nil limits nothing
 	Node     string         // the name of this node
 	Alone    bool           // this is the only node
-	Digests  []string       // names of the hash functions for passwords, the best first; nil means all
+	Digests  []string       // hash functions for passwords, the best first; nil means all
 
-	// These are for gateways. Resolver resolves their names, and nil means the system's resolver.
-	// MayReach reports whether a host name may lead to an address, and nil means no address. Roots
-	// are the authorities that sign their certificates, and nil means the system's.
+	// These fields are for gateways. Resolver resolves their names; nil means the system's
+	// resolver. MayReach reports whether a host name may lead to an address; nil permits no
+	// address. Roots are the authorities that sign their certificates; nil means the system's
+	// authorities.
 	Resolver *net.Resolver
 	MayReach func(host string, at netip.AddrPort) bool
 	Roots    *x509.CertPool
@@ -77,28 +79,28 @@ type Server struct {
 	c     Config
 	calls *calls.Calls // set by Carry
 	log   *slog.Logger
-	ports struct{ plain, secure int } // 0 for none
+	ports struct{ plain, secure int } // 0 means not served
 
 	nonces   nonces
 	blocked  blocks
 	rates    *rates
 	accounts accountRates
 	open     limit.Connections
-	unproven limit.Connections // those without authentication, which are counted in open, too
+	unproven limit.Connections // connections without authentication; open counts them, too
 	workers  chan struct{}     // holds one entry for each request being handled
 	counters counters
 
 	mu            sync.Mutex
 	streams       map[netip.AddrPort]*stream // TCP connections that phones and gateways opened
-	trunks        map[trunk]*stream          // those that this server opened to gateways
+	trunks        map[trunk]*stream          // connections that this server opened to gateways
 	served        map[serverKey]*serverTx
-	sent          map[string]*clientTx // by branch
+	sent          map[string]*clientTx // transactions by branch
 	dialogs       map[dialogKey]*dialog
 	legs          map[string]*dialog
-	gateways      []fabric.Gateway       // of all projects
-	registrations map[string]*enrollment // by the id of the gateway
+	gateways      []fabric.Gateway       // the gateways of all projects
+	registrations map[string]*enrollment // enrollments by the id of the gateway
 
-	pinged map[netip.AddrPort]time.Time // UDP addresses of phones registered here, and until when to ping them
+	pinged map[netip.AddrPort]time.Time // phones registered over UDP, and until when to ping them
 	closed bool
 }
 
@@ -109,7 +111,7 @@ const (
 	maxStreams      = 4_000  // TCP connections
 	maxPerNetwork   = 500    // TCP connections from one network
 	maxUnproven     = 512    // TCP connections without authentication
-	maxUnprovenEach = 64     // the same, from one network
+	maxUnprovenEach = 64     // TCP connections without authentication, from one network
 	maxPinged       = 50_000 // UDP addresses to ping
 )
 
@@ -149,7 +151,7 @@ func New(c Config) *Server {
 	return s
 }
 
-// Ports returns the port number of UDP and TCP, and that of TLS. Each is 0 if it is not served.
+// Ports returns the port of UDP and TCP, and the port of TLS. A port that is not served is 0.
 func (s *Server) Ports() (plain, secure int) { return s.ports.plain, s.ports.secure }
 
 // Secure makes the listener for TLS use a configuration. Call it before Run.
@@ -188,14 +190,14 @@ func (s *Server) Run(ctx context.Context) {
 			s.accounts.sweep(now)
 		}
 	}
-	_ = s.Close() // returns no error
+	_ = s.Close() // never fails
 	work.Wait()
 }
 
 // Close closes the sockets and connections. It returns no error.
 func (s *Server) Close() error {
 	if s.c.UDP != nil {
-		_ = s.c.UDP.Close() // reading ends either way
+		_ = s.c.UDP.Close() // reading ends even after an error
 		_ = s.c.TCP.Close()
 	}
 	if s.c.TLS != nil {
@@ -229,21 +231,22 @@ func (s *Server) ping(now time.Time) {
 			delete(s.pinged, a)
 			continue
 		}
-		_, _ = s.c.UDP.WriteToUDPAddrPort([]byte("\r\n\r\n"), a) // if this fails, the phone registers again later
+		// If this fails, the phone registers again later.
+		_, _ = s.c.UDP.WriteToUDPAddrPort([]byte("\r\n\r\n"), a)
 	}
 }
 
-// counters count what a server has done.
+// counters counts what a server has done.
 type counters struct {
 	received, malformed, limited, registered, denied, blocked atomic.Uint64
 	inbound, outbound                                         atomic.Uint64
 	sent, answered                                            classes
 }
 
-// classes count responses by the first digit of their status.
+// classes counts responses by the first digit of their status.
 type classes [7]atomic.Uint64
 
-// add counts a response. Statuses that do not exist count as 0.
+// add counts a response. An invalid status counts as 0.
 func (c *classes) add(status int) {
 	if class := status / 100; class > 0 && class < len(c) {
 		c[class].Add(1)
@@ -264,14 +267,14 @@ func (c *classes) load() (counts [7]uint64) {
 type Stats struct {
 	Received   uint64    // messages
 	Malformed  uint64    // messages that could not be parsed, or lacked a required header
-	Limited    uint64    // messages and connections refused because the network or the server had too many
+	Limited    uint64    // messages and connections above the limits of their network or the server
 	Registered uint64    // accepted registrations, including renewals
 	Denied     uint64    // requests with wrong credentials
 	Blocked    uint64    // requests that got no answer after too many wrong credentials
 	Inbound    uint64    // calls from phones
 	Outbound   uint64    // invitations to phones
 	Sent       [7]uint64 // responses to phones, by the first digit of their status, without repeats
-	Answered   [7]uint64 // responses of phones, likewise
+	Answered   [7]uint64 // responses from phones, by the first digit of their status
 	Dialogs    int       // current dialogs
 	Gateways   int       // current registrations at gateways
 	Streams    int       // current TCP connections

@@ -122,7 +122,7 @@ var refusals = map[string]struct {
 	calls.TemporaryFailure.Text:  {500, "Server Internal Error"},
 }
 
-// refusalOf returns the response for a cause. Causes that are not listed mean that the server is
+// refusalOf returns the response for a cause. A cause that is not listed means that the server is
 // too busy.
 func refusalOf(c calls.Cause) (status int, reason string) {
 	if r, ok := refusals[c.Text]; ok {
@@ -132,13 +132,13 @@ func refusalOf(c calls.Cause) (status int, reason string) {
 }
 
 // reasonOf returns the Reason header for a cause (RFC 3326). If another device answered the call,
-// the header keeps phones from listing the call as missed.
+// the header tells phones not to list the call as missed.
 func reasonOf(c calls.Cause) sip.Header {
 	if c == calls.LoseRace {
 		return sip.NewHeader("Reason", `SIP;cause=200;text="Call completed elsewhere"`)
 	}
 	code := c.Code
-	if code > 127 { // not in Q.850
+	if code > 127 { // Q.850 has no such code
 		code = calls.NormalClearing.Code
 	}
 	return sip.NewHeader("Reason", fmt.Sprintf(`Q.850;cause=%d;text="%s"`, code, c.Text))

@@ -51,7 +51,7 @@ func trusted() *x509.CertPool {
 	return all
 }
 
-// overTLS makes the phone use a connection by TLS.
+// overTLS makes the phone use a TLS connection.
 func (p *phone) overTLS() *phone {
 	p.t.Helper()
 	p.conn = must[*tls.Conn](p.t)(tls.Dial("tcp", p.tls, &tls.Config{RootCAs: trusted()}))
@@ -118,8 +118,9 @@ func hearSecure(t *testing.T, from *phone, to *net.UDPAddr, at *phone, key, payl
 	t.Fatalf("%s did not hear %q", at.user, payload)
 }
 
-// TestSecurePhones calls from one phone to another one, whose credentials require encryption. Both use TLS and
-// SRTP. Requests within the call that come without TLS are not answered, because answers have keys.
+// TestSecurePhones calls a phone whose credentials require encryption from another phone. Both
+// phones use TLS and SRTP. Requests within the call that come without TLS are not answered, because
+// the answers contain keys.
 func TestSecurePhones(t *testing.T) {
 	w := newWorld(t)
 	w.requireSRTP("alice")
@@ -174,9 +175,9 @@ func TestSecurePhones(t *testing.T) {
 	w.isOver()
 }
 
-// TestRequiredEncryption shows what credentials refuse that require encryption: registrations and calls
-// without TLS, and calls without SRTP. A phone that registered before it was required does not ring, because
-// its keys would be sent without encryption.
+// TestRequiredEncryption shows what is refused if credentials require encryption: registrations and
+// calls without TLS, and calls without SRTP. A phone that registered before encryption was required
+// does not ring, because the server would send its keys without encryption.
 func TestRequiredEncryption(t *testing.T) {
 	w := newWorld(t)
 	early := w.newPhone("bob")
@@ -208,8 +209,8 @@ func TestRequiredEncryption(t *testing.T) {
 	}
 }
 
-// TestPlainTLS shows that a phone with TLS may leave its media unencrypted if its credentials permit that,
-// and that a client without TLS gets no answer at the port for TLS.
+// TestPlainTLS shows that a phone with TLS may leave its media unencrypted if its credentials
+// permit this. A client without TLS gets no answer at the port for TLS.
 func TestPlainTLS(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice").overTLS()
@@ -230,8 +231,8 @@ func TestPlainTLS(t *testing.T) {
 	}
 }
 
-// TestSecureGateway calls a phone number through a gateway that requires encryption. It is refused unless
-// the gateway uses TLS.
+// TestSecureGateway calls a phone number through a gateway that requires encryption. The call is
+// refused unless the gateway uses TLS.
 func TestSecureGateway(t *testing.T) {
 	w := newWorld(t)
 	w.permit(fabric.OutboundOn, "+49")

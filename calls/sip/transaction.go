@@ -12,8 +12,8 @@ import (
 const (
 	timerT1  = 500 * time.Millisecond // estimate of a round trip
 	timerT2  = 4 * time.Second        // longest interval between repeats
-	timerEnd = 64 * timerT1           // when a transaction without a response ends
-	byeEnd   = 8 * timerT1            // the same, for requests whose response does not matter
+	timerEnd = 64 * timerT1           // how long a transaction waits for a response
+	byeEnd   = 8 * timerT1            // how long it waits if the response does not matter
 )
 
 // A serverKey identifies a request and its repeats (RFC 3261, section 17.2.3). It includes the
@@ -32,7 +32,7 @@ func keyOf(r *sip.Request, f flow) serverKey {
 	return serverKey{branch: branch, sender: r.Via().SentBy(), method: method, source: f.source()}
 }
 
-// A serverTx is the transaction of a received request. It keeps the last response, to answer
+// A serverTx is the transaction of a received request. It stores the last response to answer
 // repeats of the request.
 type serverTx struct {
 	server *Server
@@ -78,8 +78,8 @@ func (s *Server) after(d time.Duration, do func()) *time.Timer {
 // minute.
 const calledFor = 15 * time.Minute
 
-// find returns the transaction of a request. For an ACK or CANCEL, this is the transaction of the
-// INVITE. It returns nil if there is none.
+// find returns the transaction of a request, or nil if the request is not a repeat. For an ACK or
+// CANCEL, it returns the transaction of the INVITE.
 func (s *Server) find(r *sip.Request, f flow) *serverTx {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (t *serverTx) end() {
 	delete(t.server.served, t.key)
 }
 
-// A clientTx is the transaction of a sent request. Over UDP, the request is repeated until a
+// A clientTx is the transaction of a sent request. Over UDP, it repeats the request until a
 // response arrives.
 type clientTx struct {
 	server  *Server
@@ -180,8 +180,8 @@ type clientTx struct {
 	final       bool
 }
 
-// request sends a request. It calls handle with each response, or with nil if none arrives within
-// limit.
+// request sends a request. It calls handle with each response, or with nil if no response arrives
+// within limit.
 func (s *Server) request(r *sip.Request, f flow, limit time.Duration, handle func(*sip.Response)) *clientTx {
 	branch, _ := r.Via().Params.Get("branch")
 	t := &clientTx{server: s, request: r, bytes: []byte(r.String()), flow: f, handle: handle,

@@ -34,7 +34,7 @@ import (
 
 const (
 	deadline = time.Minute            // how long tests wait for the network
-	silence  = 300 * time.Millisecond // how long they wait for a message that must not arrive
+	silence  = 300 * time.Millisecond // how long tests wait for a message that must not arrive
 )
 
 // A world is a server for phones, with everything that the server needs.
@@ -46,10 +46,10 @@ type world struct {
 	store   *store.Store
 	server  *sip.Server
 	udp     *net.UDPAddr
-	tls     string // the address for SIP by TLS
+	tls     string // the address for SIP over TLS
 	project string
 
-	subscribers map[string]string // ids by name
+	subscribers map[string]string // subscriber ids by name
 	browser     chan calls.Event  // events for clients that are not phones
 	log         journal
 }
@@ -98,8 +98,9 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// newWorld starts a server on loopback, whose calls have a configuration that change may change. It
-// creates the subscribers alice and bob, whose passwords for SIP are secret-alice and secret-bob.
+// newWorld starts a server on loopback. The functions in change may modify the configuration of its
+// calls. newWorld creates the subscribers alice and bob, whose SIP passwords are secret-alice and
+// secret-bob.
 func newWorld(t *testing.T, change ...func(*calls.Config)) *world {
 	t.Helper()
 	t.Parallel()
@@ -184,11 +185,11 @@ type phone struct {
 	conn           net.Conn
 	rtp            *net.UDPConn
 	algorithm      string
-	codec          int // payload type in its offers
+	codec          int // the payload type in its offers
 	callID         string
 	seq            int
 	seen           map[string]bool // received messages, to skip those that UDP repeats
-	unread         string          // received, but not returned yet; a TCP connection may join messages
+	unread         string          // received text that next has not returned yet
 }
 
 // newPhone returns a phone with its own sockets.
@@ -242,8 +243,8 @@ func (p *phone) send(text string) {
 	}
 }
 
-// next returns the next message that is neither a ping nor a repeat. It returns "" if none arrives
-// in time.
+// next returns the next message that is neither a ping nor a repeat. It returns "" if no such
+// message arrives in time.
 func (p *phone) next(within time.Duration) message {
 	p.t.Helper()
 	b := make([]byte, 8192)
@@ -268,9 +269,9 @@ func (p *phone) next(within time.Duration) message {
 	}
 }
 
-// cut removes the first message from what was received. ok is false if it is not complete.
+// cut removes the first message from the received text. ok is false if the message is incomplete.
 func (p *phone) cut() (m message, ok bool) {
-	p.unread = strings.TrimLeft(p.unread, "\r\n") // pings, or answers to them
+	p.unread = strings.TrimLeft(p.unread, "\r\n") // removes pings and answers to pings
 	head, body, found := strings.Cut(p.unread, "\r\n\r\n")
 	if !found {
 		return "", false
@@ -286,7 +287,7 @@ func (p *phone) cut() (m message, ok bool) {
 	return message(head + "\r\n\r\n" + body[:length]), true
 }
 
-// expect returns the next message, and fails unless it is of the given kind.
+// expect returns the next message. It fails the test unless the message is of the given kind.
 func (p *phone) expect(kind string) message {
 	p.t.Helper()
 	m := p.next(deadline)
@@ -298,12 +299,12 @@ func (p *phone) expect(kind string) message {
 
 // A request describes a request from a phone.
 type request struct {
-	method, uri, to string // to may have a tag
-	from            string // tag
+	method, uri, to string // to may contain a tag
+	from            string // the tag in the From header
 	headers         string
 	body            string
-	seq             int    // 0 means the next one
-	branch          string // "" means a new one
+	seq             int    // 0 means the next sequence number
+	branch          string // "" means a new branch
 }
 
 // write returns the text of a request.
@@ -428,7 +429,7 @@ func (p *phone) inDialog(method string, answered message) request {
 	return r
 }
 
-// respond answers a request from the server. If body is not "", it is a description of media.
+// respond answers a request from the server. If body is not "", it is a media description.
 func (p *phone) respond(m message, status, body string) {
 	p.t.Helper()
 	to, more := m.header("To")[0], ""
