@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A scriptT makes a script usable where package servers expects a testing.T.
+// A scriptT lets a script be used where package servers expects a testing.T.
 type scriptT struct{ *testscript.Env }
 
 type scriptTKey struct{}
@@ -48,7 +48,7 @@ func cmdPort(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// cmdFresh makes the following commands use a new database and new sessions.
+// cmdFresh makes later commands use a new database and new sessions.
 func cmdFresh(ts *testscript.TestScript, _ bool, _ []string) {
 	setAll(ts.Setenv, servers.Backend(ts.Value(scriptTKey{}).(scriptT)))
 }

@@ -13,8 +13,8 @@ import (
 
 type holdKey struct{}
 
-// cmdSQL runs SQL in an SQLite file, which it creates if needed, or in the PostgreSQL
-// database of a URL, without going through selvage.
+// cmdSQL runs SQL without using selvage. It runs it in an SQLite file, which it creates if needed,
+// or in the PostgreSQL database at a URL.
 func cmdSQL(ts *testscript.TestScript, _ bool, args []string) {
 	driver, name := "pgx", args[0]
 	if !strings.HasPrefix(name, "postgres") {
@@ -27,7 +27,7 @@ func cmdSQL(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// cmdHold locks an SQLite file for writing, until release or the end of the script.
+// cmdHold locks an SQLite file for writing, until the command release or the end of the script.
 func cmdHold(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -50,8 +50,8 @@ func cmdRelease(ts *testscript.TestScript, _ bool, _ []string) {
 // A hold is the lock that a script holds.
 type hold struct{ release func() }
 
-// orNamespaces adds two conditions: [namespaces] if this account may create namespaces, and
-// [modules] if npm has installed the clients of test/clients.
+// orNamespaces adds two conditions. [namespaces] holds if this account may create namespaces.
+// [modules] holds if npm has installed the clients in test/clients.
 func orNamespaces(others func(string) (bool, error)) func(string) (bool, error) {
 	may := sync.OnceValue(func() bool { return exec.Command("unshare", "-rm", "true").Run() == nil })
 	return func(condition string) (bool, error) {

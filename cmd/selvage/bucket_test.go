@@ -6,11 +6,11 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// bucketKey is the key of the object store of a script.
+// bucketKey is the key under which a script keeps its object store.
 type bucketKey struct{}
 
-// cmdBucket puts media into a new bucket: bucket. It stops and starts the object store: bucket stop,
-// bucket start.
+// cmdBucket puts media into a new bucket: bucket. It stops and starts the object store: bucket
+// stop, bucket start.
 func cmdBucket(ts *testscript.TestScript, _ bool, args []string) {
 	t := ts.Value(scriptTKey{}).(scriptT)
 	s, ok := t.Values[bucketKey{}].(*servers.S3Server)

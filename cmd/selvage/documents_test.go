@@ -17,9 +17,9 @@ func servesFiles(text string) bool {
 		"httpd -f", "file-server"}, func(command string) bool { return strings.Contains(text, command) })
 }
 
-// TestServedDirectories checks that nothing in the repository tells people to serve the current
-// directory, or any directory on all addresses. The directory in which they try selvage contains
-// selvage-data, and with it the master key.
+// TestServedDirectories checks that no file in the repository tells people to serve the current
+// directory, or to serve any directory on all addresses. The directory in which they try selvage
+// contains selvage-data, and with it the master key.
 func TestServedDirectories(t *testing.T) {
 	const root = "../.."
 	found := 0
@@ -43,11 +43,12 @@ func TestServedDirectories(t *testing.T) {
 	}
 }
 
-// notOurs matches directories that hold none of our sources: git's, build results, installed
+// notOurs matches directories without our sources: git's directory, build results, installed
 // modules and the data of a server.
 var notOurs = regexp.MustCompile(`^\.\./\.\./(\.git|bin|build|dist)$|/(node_modules|selvage-data)$`)
 
-// checkServers checks each command in a file that serves a directory. It returns how many it found.
+// checkServers checks each command in a file that serves a directory. It returns the number of
+// these commands.
 func checkServers(t *testing.T, path string) (found int) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -12,16 +12,16 @@ import (
 
 const module = "github.com/selvage/selvage"
 
-// layers lists the packages of this module with the packages that each may import. Packages that are
-// not listed must not exist.
+// layers lists the packages of this module, each with the packages that it may import. Packages
+// that are not listed must not exist.
 var layers = map[string][]string{
-	// the root, which nothing imports
+	// The root, which no package imports.
 	"cmd/selvage": {"cmd/selvage/internal/cli", "cmd/selvage/internal/command", "cmd/selvage/internal/heap"},
-	// commands may import any package; cli handles input and output and knows no domain
+	// Commands may import any package. Package cli handles input and output and knows no domain.
 	"cmd/selvage/internal/command": {"*"},
 	"cmd/selvage/internal/cli": {"cmd/selvage/internal/console", "internal/problem", "internal/span",
 		"internal/suggest"},
-	// the assembly of the services, for servers and commands
+	// The assembly of the services, for servers and commands.
 	"cmd/selvage/internal/server": {"calls", "chat", "calls/media", "calls/record", "calls/rtpengine", "calls/sip",
 		"calls/turn",
 		"operator/dashboard",
@@ -45,7 +45,7 @@ var layers = map[string][]string{
 	"cmd/selvage/internal/demo": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "fabric",
 		"idp", "internal/page", "internal/problem", "internal/web", "internal/words", "operator", "recordings", "sdk",
 		"templates"},
-	// protocols and the store import their domains and the plumbing, never each other
+	// Protocols and the store import their domains and the plumbing, never each other.
 	"operator/dashboard": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/cnf",
 		"internal/deliver", "internal/factor", "internal/brand", "internal/page", "internal/problem", "internal/web",
 		"internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
@@ -66,7 +66,7 @@ var layers = map[string][]string{
 	"store": {"calls", "chat", "fabric", "idp", "internal/audit", "internal/database", "internal/deliver",
 		"internal/factor", "internal/brand", "internal/mail", "internal/page", "internal/problem",
 		"internal/revocation", "internal/uuid7", "keys", "operator", "recordings", "recordings/levels"},
-	// domains: nouns and rules
+	// Domains: nouns and rules.
 	"idp": {"fabric", "internal/background", "internal/audit", "internal/cnf", "internal/factor", "internal/limit",
 		"internal/brand", "internal/mail", "internal/page", "internal/password", "internal/problem",
 		"internal/cache", "internal/revocation", "internal/session", "keys"},
@@ -85,7 +85,7 @@ var layers = map[string][]string{
 	"calls/rtpengine": {"calls", "calls/sdp", "internal/problem"},
 	"calls/turn":      {"internal/limit"},
 	"calls/sip":       {"calls", "fabric", "internal/limit", "internal/problem", "internal/session"},
-	// plumbing
+	// Plumbing.
 	"cmd/selvage/internal/config": {"fabric", "idp", "internal/backup", "internal/database",
 		"cmd/selvage/internal/datadir",
 		"internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span",
@@ -161,7 +161,7 @@ var layers = map[string][]string{
 	"sdk":               {"internal/web"},
 	"sdk/build":         {"sdk"},
 	"static":            nil,
-	// tests of the built binary from outside
+	// Tests that use the built binary from outside.
 	"bench":           {"test/harness", "test/phone", "test/servers"},
 	"bench/mp3":       {"recordings/mp3"},
 	"bench/passwords": {"test/harness"},
@@ -183,11 +183,11 @@ var layers = map[string][]string{
 	"test/network":     {"test/harness"},
 	"test/phone":       {"calls/line", "test/harness"},
 	"test/harness":     {"openapi/openapitest", "test/servers"},
-	// services for tests
+	// Services for tests.
 	"test/inbox":       nil,
 	"test/servers":     nil,
 	"test/servers/run": {"test/servers"},
-	// checks of the sources
+	// Checks of the sources.
 	"test/style": nil,
 	"test/all":   nil,
 	"test/fuzz":  nil,
@@ -273,7 +273,7 @@ func within(imported, path string) bool {
 	return imported == path || strings.HasPrefix(imported, path+"/")
 }
 
-// listPackages returns the module's packages with their imports, except for those of tests.
+// listPackages returns the module's packages with their imports. It omits the imports of tests.
 func listPackages(t *testing.T) (all []listed) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
 	if err != nil {

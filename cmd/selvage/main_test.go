@@ -19,9 +19,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"selvage": selvage})
 }
 
-// raced is the variable that names a binary built with the race detector. Scripts run `serve` with
-// that binary, because concurrency happens in servers. Other commands are sequential, and would
-// only take ten times as long.
+// raced is the environment variable that names a binary built with the race detector. Scripts run
+// `serve` with that binary, because concurrency happens in servers. Other commands are sequential,
+// so the race detector would only make them ten times slower.
 const raced = "SELVAGE_TEST_RACED"
 
 func selvage() {
@@ -32,8 +32,8 @@ func selvage() {
 	main()
 }
 
-// racing returns the value of GORACE for a test. With it, commands exit without the usual delay of
-// a second, and a race in any server fails the test.
+// racing returns the value of GORACE for a test. With this value, commands exit without the race
+// detector's usual delay of a second, and a race in any server fails the test.
 func racing(t *testing.T) string {
 	dir := t.TempDir()
 	t.Cleanup(func() {
@@ -80,11 +80,11 @@ func racing(t *testing.T) string {
 // [namespaces] holds if a script may mount file systems that only it sees, with unshare -rm.
 // [modules] holds if npm has installed the clients of test/clients.
 //
-// On a busy machine, a server may report changes late. Check them with until, await or
-// prints, which wait for up to a minute.
+// On a busy machine, a server may report changes late. Check for them with until, await or prints,
+// which wait for up to a minute.
 //
-// Scripts run on the backend that SELVAGE_TEST_BACKEND selects, in a database of their own.
-// Lines for one backend begin with its name, such as [sqlite].
+// Scripts run on the backend that SELVAGE_TEST_BACKEND selects, each with its own database. Lines
+// for one backend begin with its name, such as [sqlite].
 func TestScripts(t *testing.T) {
 	race := racing(t)
 	testscript.Run(t, testscript.Params{
@@ -115,7 +115,7 @@ func TestScripts(t *testing.T) {
 			}
 
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), ":")
-			e.Setenv("BIN", bin) // contains only selvage
+			e.Setenv("BIN", bin) // a directory that contains only selvage
 			e.Setenv("SERVE", "--listen=127.0.0.1:0")
 			e.Setenv("TLS", "--listen-tls=127.0.0.1:0")
 			e.Setenv("OPS_", "--listen-ops=127.0.0.1:0")

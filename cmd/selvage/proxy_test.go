@@ -21,7 +21,7 @@ type proxy struct {
 
 type proxyKey struct{}
 
-// cmdProxy starts a proxy and sets PROXY to its URL. With the name of a file, the proxy
+// cmdProxy starts a proxy and sets PROXY to its URL. If the name of a file is given, the proxy
 // serves HTTPS and writes its certificate to the file.
 func cmdProxy(ts *testscript.TestScript, _ bool, args []string) {
 	p := new(proxy)
@@ -49,7 +49,7 @@ func cmdBehind(ts *testscript.TestScript, _ bool, args []string) {
 	p.how.Store(&args[0])
 }
 
-// ServeHTTP passes a request to the server, or fails in the way that the command behind has set.
+// ServeHTTP forwards a request to the server, or fails in the way that the command behind has set.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	const fewBytes = 1 << 20 // the default limit of nginx
 	to := p.to.Load()

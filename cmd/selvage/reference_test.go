@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// TestReferences checks that docs/cli.md and docs/configuration.md match the program.
-// UPDATE_DOCS=1 writes them.
+// TestReferences checks that docs/cli.md and docs/configuration.md match the program. With
+// UPDATE_DOCS=1, it writes them.
 func TestReferences(t *testing.T) {
 	e := &cli.Env{Getenv: func(string) string { return "" }, Stdout: io.Discard, Stderr: io.Discard}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)

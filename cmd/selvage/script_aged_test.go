@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// cmdAged creates selvage-data as if selvage had been installed some days ago, with a number
-// of sign-ins on that day in the audit trail. The machine's clock cannot be set back.
+// cmdAged creates selvage-data as if selvage had been installed some days ago. The audit trail has
+// a number of sign-ins on that day. The test cannot set the machine's clock back.
 func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: aged DAYS SIGN-INS")

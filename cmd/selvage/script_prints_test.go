@@ -10,8 +10,8 @@ import (
 )
 
 // cmdPrints runs a command of selvage until it succeeds (with !, fails) and its output matches each
-// REGEXP before --. Scripts use it for state that takes a while to become visible. Afterwards,
-// stdout and stderr are those of the last run.
+// REGEXP before --. Scripts use it for state that takes some time to become visible. Afterwards,
+// stdout and stderr contain the output of the last run.
 func cmdPrints(ts *testscript.TestScript, neg bool, args []string) {
 	end := slices.Index(args, "--")
 	if end < 1 {

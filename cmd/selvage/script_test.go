@@ -27,7 +27,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// patient is how long scripts wait for an event.
+// patient limits how long scripts wait for an event.
 const patient = time.Minute
 
 type clientKey struct{}
@@ -35,7 +35,7 @@ type clientKey struct{}
 // newScriptClient returns a client that keeps cookies like a browser and does not follow redirects.
 // It trusts every certificate, because package ca tests certificates.
 func newScriptClient() *http.Client {
-	jar, _ := cookiejar.New(nil) // never fails without options
+	jar, _ := cookiejar.New(nil) // cannot fail without options
 	return &http.Client{
 		Jar:           jar,
 		Timeout:       patient,
@@ -140,7 +140,7 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// show writes the head of a response to stderr, and its body to stdout or to a file.
+// show writes the head of a response to stderr. It writes the body to stdout or to a file.
 func (r scriptRequest) show(ts *testscript.TestScript, resp *http.Response, body []byte) {
 	fmt.Fprintln(ts.Stderr(), resp.Status)
 	if resp.Close { // net/http removes the field
@@ -190,7 +190,7 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s is not in %s:\n%s", args[1], args[0], text)
 }
 
-// cmdReady waits for a server that is not the one of the last ready.
+// cmdReady waits for a server other than the server of the last ready.
 func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -257,8 +257,8 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 
 	from := bufio.NewReader(conn)
-	// Wait for 100 Continue, because the server closes a connection together with its listener if
-	// it has not read from it yet.
+	// Wait for 100 Continue. The server closes a connection together with its listener if it has
+	// not read from the connection yet.
 	begun, err := http.ReadResponse(from, nil)
 	ts.Check(err)
 	if begun.StatusCode != http.StatusContinue {

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/deliver"
 )
 
-// cmdReceive starts a receiver that accepts every webhook. It writes a line with the SHA-256
-// signature and the body of each to a file.
+// cmdReceive starts a receiver that accepts every webhook. For each delivery, it writes a line with
+// the SHA-256 signature and the body to a file.
 func cmdReceive(ts *testscript.TestScript, _ bool, args []string) {
 	file, err := os.OpenFile(ts.MkAbs(args[0]), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	ts.Check(err)

@@ -21,23 +21,23 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A Config sets the ports at which names are validated. If nothing listens on a port, the challenge
-// that uses it fails.
+// A Config sets the ports at which the server validates names. If nothing listens on a port, the
+// challenge that uses it fails.
 type Config struct {
-	HTTP, TLS int           // ports of http-01 and tls-alpn-01
+	HTTP, TLS int           // ports for http-01 and tls-alpn-01
 	Lifetime  time.Duration // lifetime of certificates
 }
 
 // A Server is a running pebble.
 type Server struct {
 	Directory string // URL of the ACME directory
-	CA        string // PEM file with the CA of its own HTTPS
+	CA        string // PEM file with the CA of the directory's HTTPS certificate
 
 	manage string // URL of the management interface
 	client *http.Client
 }
 
-// patience is how long one step of an order may take.
+// patience limits the time of one step of an order.
 const patience = time.Minute
 
 // Start starts a pebble that is stopped at the end of the test.
@@ -79,8 +79,8 @@ func Start(t harness.T, c Config) *Server {
 	return s
 }
 
-// program returns the path of a program of the pebble module. It builds the program unless it
-// is in Go's build cache.
+// program returns the path of a program from the pebble module. It builds the program unless it is
+// in Go's build cache.
 func program(t harness.T, name string) string {
 	t.Helper()
 	cmd := exec.Command("go", "tool", "-n", name)
@@ -111,7 +111,7 @@ func run(t harness.T, env []string, program string, args ...string) {
 
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // the error only shows that it was killed
 		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
 			t.Logf("log of %s:\n%s", filepath.Base(program), text)
 		}
@@ -128,7 +128,8 @@ func (s *Server) get(url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// Roots returns the root that issued certificates chain to. Every server has a new one.
+// Roots returns the root certificate to which issued certificates chain. Every server has a new
+// root.
 func (s *Server) Roots(t harness.T) *x509.CertPool {
 	t.Helper()
 	text, err := s.get(s.manage + "/roots/0")
@@ -142,7 +143,7 @@ func (s *Server) Roots(t harness.T) *x509.CertPool {
 	return pool
 }
 
-// Env returns the environment variables with which selvage orders certificates for the hosts.
+// Env returns the environment variables that make selvage order certificates for the hosts.
 func (s *Server) Env(hosts ...string) []string {
 	return []string{
 		"SELVAGE_TLS__ACME__HOSTS=" + strings.Join(hosts, ","), "SELVAGE_TLS__ACME__ACCEPT_TERMS=true",

@@ -33,8 +33,8 @@ func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certific
 	return conn.ConnectionState().PeerCertificates[0], nil
 }
 
-// Await waits until selvage presents a certificate for a host that is not one of others, and
-// returns that certificate.
+// Await waits until selvage presents a certificate for a host that is not one of others. It returns
+// the new certificate.
 func Await(
 	t harness.T, s *harness.Server, host string, roots *x509.CertPool, others ...*x509.Certificate,
 ) *x509.Certificate {
@@ -55,7 +55,7 @@ func Await(
 	return got
 }
 
-// certify creates pebble's own HTTPS certificate and returns a pool that contains it.
+// certify creates pebble's HTTPS certificate and returns a pool that contains it.
 func certify(t harness.T, certFile, keyFile string) *x509.CertPool {
 	t.Helper()
 	fatal := func(err error) {

@@ -1,13 +1,13 @@
-// Command all runs every test of the project: the tests next to the packages, and the suites that
-// run the built binary, each on the backends where it can fail differently.
+// Command all runs every test of the project. These are the tests next to the packages, and the
+// suites that run the built binary. Each suite runs on the backends where it can fail differently.
 //
 //	go run ./test/all [-backends LIST] [-jobs N] [-lint] [-race] [PART ...]
 //	go run ./test/all -check
 //
-// `make test` runs it with all servers started. A part is named after its suite and backend, such
-// as attack-on-postgres; [parts] lists them all, and -list prints them. Parts run four at a time,
-// the longest first. A part that fails does not stop the others: its output is printed when it
-// ends, and the failed parts are listed again at the end.
+// `make test` starts all servers and runs this command. A part is named after its suite and
+// backend, such as attack-on-postgres. [parts] lists all parts, and -list prints them. Four parts
+// run at a time, starting with the longest. A part that fails does not stop the others. Its output
+// is printed when it ends, and the failed parts are listed again at the end.
 package main
 
 import (

@@ -13,8 +13,8 @@ var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 
 // A placement runs a suite on a backend. Scripts run on every backend. The other suites run where
 // they can fail differently: attacks on each database, nodes on each session store, and clients on
-// two of the four backends. Media, conformance and the looks of pages do not depend on the backend, so
-// they run on one.
+// two of the four backends. Media, conformance and the appearance of pages do not depend on the
+// backend, so they run on one.
 type placement struct {
 	suite, backend string
 
@@ -30,20 +30,20 @@ type placement struct {
 }
 
 // sessionAttacks matches the attacks on data in the session store: live logins, requests, and
-// counts of guesses. All other attacks give the same results on Redis as on PostgreSQL.
+// counts of guesses. All other attacks have the same results on Redis as on PostgreSQL.
 const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 
-// measured matches the attacks that compare times or measure what a request costs. They form a
-// separate suite, times, whose parts run one at a time after all other parts have ended.
+// measured matches the attacks that compare times or measure the cost of requests. They form a
+// separate suite, times. Its parts run one at a time after all other parts have ended.
 const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyPasswords|` +
 	`K08KeyTiming|I17HostileRequests)$`
 
-// inFirefox matches the tests of clients with a Firefox in its own network. They form a suite,
+// inFirefox matches the tests of clients that use a Firefox in its own network. They form the suite
 // firefox.
 const inFirefox = `^TestFirefoxCalls$`
 
-// looks matches the tests of clients that check how pages look, what a browser does with media, and
-// certificates. The backend has no part in them.
+// looks matches the tests of clients that do not depend on the backend. They check the appearance
+// of pages, how a browser plays media, and certificates.
 const looks = `^Test(Screens.*|Keyboard|DashboardFits|MailsInChromium|WeightOfSignIn|RecordTone|Types|Package|` +
 	`ChromiumSeeksInTenHours|CallsByNetwork|ACME.*|(Chromium|Firefox|System|Sudo)Trust)$`
 
@@ -76,8 +76,8 @@ var placements = []placement{
 	{suite: "conformance", backend: "sqlite", seconds: 10},
 }
 
-// computing are packages that compute a lot and share hardly anything between goroutines. The race
-// detector would only make them slow.
+// computing lists packages that compute a lot and share hardly any data between goroutines. The
+// race detector would only slow them down.
 var computing = []string{
 	"./recordings/wav", "./recordings/mp3", "./recordings/levels", "./recordings/audio", "./openapi/...",
 	"./cmd/selvage/internal/docsite", "./cmd/selvage/internal/cli", "./internal/brand", "./internal/words",
@@ -85,35 +85,36 @@ var computing = []string{
 	"./sdk/build", "./test/style",
 }
 
-// filling are tests that fill a database with rows to check how queries find them, and a test that
-// repeatedly starts a process to kill it. They also run without the race detector.
+// filling matches tests that fill a database with rows to check how queries find them. It also
+// matches a test that repeatedly starts a process to kill it. They also run without the race
+// detector.
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
-// computed matches tests that do not need the race detector although their packages do, because
-// they compute or read rows in a single goroutine.
+// computed matches tests that run without the race detector, although the other tests of their
+// packages run with it. They compute or read rows in a single goroutine.
 const computed = `^Test(AuditPages|SearchStops|RecordingsStop|AddressesStop|RenderCodecs|` +
 	`Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|RotationUnderLoad)$`
 
-// scripts matches the only test that the suite scripts runs on backends other than SQLite.
+// scripts matches the only test of the suite scripts that runs on backends other than SQLite.
 const scripts = `^TestScripts$`
 
-// unwatched are packages that the race detector skips, because they only compute and would take ten
-// times as long: SQLite, which is translated from C, cryptography, and Opus. A package that uses
-// sync.Map or atomic values must not be listed here. The linker keeps one copy of generic code. If
-// that copy is not watched, the race detector misses the synchronization in it and reports races
-// elsewhere.
+// unwatched lists packages that the race detector skips, because they only compute and would take
+// ten times as long: SQLite, which is translated from C, cryptography, and Opus. A package that
+// uses sync.Map or atomic values must not be listed here. The linker keeps one copy of generic
+// code. If that copy is not instrumented, the race detector misses the synchronization in it and
+// reports races elsewhere.
 var unwatched = []string{
 	"modernc.org/...", "golang.org/x/crypto/...", "crypto/internal/fips140/...", "github.com/pion/opus/...",
 }
 
-// A part is one process of the whole run, with its requirements.
+// A part is one process of a test run, with its requirements.
 type part struct {
 	name    string
-	seconds int      // about how long it takes; see [placement]
-	after   string   // the part that must have ended before; or ""
-	alone   bool     // it runs by itself after all others have ended
-	dir     string   // where it runs; "" is the top of the repository
-	env     []string // in addition to the environment
+	seconds int      // approximate time that the part takes; see [placement]
+	after   string   // part that must end before this one starts; may be ""
+	alone   bool     // whether it runs alone after all others have ended
+	dir     string   // directory in which it runs; "" is the top of the repository
+	env     []string // variables in addition to the environment
 	steps   [][]string
 
 	// onRequest marks a part that runs only if it is named on the command line.
@@ -159,8 +160,8 @@ func parts(backends string, lint, race bool) []part {
 	return all
 }
 
-// quickParts returns what make check runs: the parts that need no servers, no browsers and
-// no built binary.
+// quickParts returns the parts that `make check` runs. They need no servers, no browsers and no
+// built binary.
 func quickParts() []part {
 	tests := goTest([]string{"-skip", scripts + "|" + filling}, append(packages(), computing...))
 	tests = slices.DeleteFunc(tests, func(arg string) bool { return arg == "-count=1" }) // results may be cached
@@ -172,7 +173,7 @@ func quickParts() []part {
 }
 
 // part returns the part that runs a suite on a backend. With race, the servers of scripts run under
-// the race detector on Redis, the backend with the most concurrency.
+// the race detector on Redis, because Redis is the backend with the most concurrency.
 func (p placement) part(backends string, race bool) part {
 	source := p.source()
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}
@@ -205,7 +206,7 @@ func (p placement) selection() []string {
 		return []string{"-test.skip", inFirefox + "|" + p.skip}
 	case p.suite == "clients":
 		return []string{"-test.skip", inFirefox}
-	case p.suite == "scripts" && p.backend != "sqlite": // on SQLite, the other tests of the command run, too
+	case p.suite == "scripts" && p.backend != "sqlite": // on SQLite, the other tests of the command run as well
 		return []string{"-test.run", scripts}
 	}
 	return nil
@@ -224,7 +225,7 @@ func (p placement) source() string {
 	return "test/" + p.suite
 }
 
-// packages lists the packages whose tests need no built binary and are not computing.
+// packages lists the packages whose tests need no built binary, except for those in computing.
 func packages() []string {
 	excluded := listPackages(computing...)
 	excluded = append(excluded, listPackages("./test/...", "./bench/...")...)
@@ -232,8 +233,8 @@ func packages() []string {
 	return append(included, "./test/harness", "./test/history", "./test/servers/...")
 }
 
-// racedPackages lists the packages whose tests run with the race detector: all but the command,
-// whose tests run with its scripts.
+// racedPackages lists the packages whose tests run with the race detector. The command is not one
+// of them, because its tests run with its scripts.
 func racedPackages() []string {
 	command := listPackages("./cmd/selvage")
 	return slices.DeleteFunc(packages(), func(p string) bool { return slices.Contains(command, p) })

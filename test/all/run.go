@@ -15,7 +15,7 @@ import (
 type result struct {
 	name string
 	wall time.Duration
-	cpu  time.Duration // user and system time of its processes
+	cpu  time.Duration // user and system time of the part's processes
 	err  error
 }
 
@@ -43,9 +43,9 @@ func compile(chosen []part) error {
 	return nil
 }
 
-// run first runs the parts in order, jobs at a time, and then each part that must run by itself. A
-// part starts only when its prerequisites have ended, and fails without running if one of them
-// failed.
+// run first runs the parts that may run together, in order, jobs at a time. Then it runs the other
+// parts one by one. A part starts only when its prerequisites have ended. If one of them failed,
+// the part fails without running.
 func run(chosen []part, jobs int) (results []result) {
 	ended := map[string]error{}
 	isAlone := func(p part) bool { return p.alone }
@@ -58,7 +58,7 @@ func run(chosen []part, jobs int) (results []result) {
 	return results
 }
 
-// runBeside runs the parts, jobs at a time. It records the result of each part in ended.
+// runBeside runs the parts, jobs at a time. It stores the result of each part in ended.
 func runBeside(waiting []part, jobs int, ended map[string]error) (results []result) {
 	done := make(chan result)
 	running := 0
@@ -131,7 +131,7 @@ func report(results []result) (failed int) {
 	return failed
 }
 
-// built returns the absolute path of a file among those that are built for tests.
+// built returns the absolute path of a file that is built for tests.
 func built(name string) string {
 	path, err := filepath.Abs(filepath.Join("build/tests", name))
 	if err != nil {
@@ -144,7 +144,7 @@ func built(name string) string {
 func listPackages(patterns ...string) []string {
 	out, err := exec.Command("go", append([]string{"list"}, patterns...)...).Output()
 	if err != nil {
-		panic(fmt.Sprintf("go list %s: %v", strings.Join(patterns, " "), err)) // the tree does not build
+		panic(fmt.Sprintf("go list %s: %v", strings.Join(patterns, " "), err)) // the module does not build
 	}
 	return strings.Fields(string(out))
 }

@@ -1,3 +1,3 @@
-// Package attack attacks a running server. Each file covers an area, and each function one attack.
-// A function's name contains the row of the attack in the project's threat table.
+// Package attack attacks a running server. Each file covers an area, and each function is one
+// attack. The name of a function contains the row of its attack in the project's threat table.
 package attack

@@ -1,8 +1,8 @@
-// Package cluster runs selvage as a large deployment does, all on loopback: three nodes behind a
-// proxy, a Redis Cluster of three masters and three replicas, PostgreSQL with a streaming replica,
-// and an object store for recordings.
+// Package cluster runs selvage like a large deployment, all on loopback. It starts three nodes
+// behind a proxy, a Redis Cluster of three masters and three replicas, PostgreSQL with a streaming
+// replica, and an object store for recordings.
 //
-// `make cluster` runs it for people. The tests end each of its processes under load.
+// `make cluster` runs it for people. The tests kill each of its processes under load.
 package cluster
 
 import (
@@ -22,7 +22,8 @@ type Cluster struct {
 	S3       *servers.S3Server
 }
 
-// Start starts a cluster, which ends with the test. The prefix is a command to run each node under.
+// Start starts a cluster, which is stopped at the end of the test. The prefix is a command that
+// runs each node.
 func Start(t harness.T, prefix ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{

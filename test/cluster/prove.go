@@ -7,8 +7,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// Prove signs a subscriber in at the first node, uses the token at the second, and revokes it at the
-// third. It calls report with each step, and ends the test if the nodes do not act as one.
+// Prove signs a subscriber in at the first node, uses the token at the second node, and revokes the
+// token at the third node. It calls report with each step. If the nodes do not act as one, it ends
+// the test.
 func (c *Cluster) Prove(t harness.T, report func(step string)) {
 	t.Helper()
 	p := c.NewProject(t)

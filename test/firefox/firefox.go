@@ -16,18 +16,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// Command is the Firefox that the tests run: Debian's.
+// Command is the Firefox that the tests run. It comes from Debian.
 const Command = "firefox-esr"
 
 // FakeTone is the frequency of Firefox's fake microphone in Hz.
 const FakeTone = 700
 
-// patience bounds the start, the end and each step of a Firefox. A page's promises settle earlier.
+// patience limits the start, the end and each step of a Firefox. A page's promises settle earlier.
 const patience = 2 * time.Minute
 
-// preferences make Firefox use fake devices without asking, play audio without a click and on a
-// machine without speakers, and send nothing to the internet. Firefox itself disables more requests
-// while it is driven.
+// preferences make Firefox use fake devices without asking, play audio without a click, and play it
+// on a machine without speakers. They also stop most requests to the internet. Firefox itself stops
+// more of them while it is driven.
 var preferences = map[string]any{
 	"app.normandy.enabled":                       false,
 	"browser.safebrowsing.malware.enabled":       false,
@@ -47,7 +47,7 @@ var preferences = map[string]any{
 	"toolkit.telemetry.server":                   "",
 }
 
-// A Browser is a running Firefox. Neither it nor its tabs are safe for concurrent use.
+// A Browser is a running Firefox. Browsers and their tabs are not safe for concurrent use.
 type Browser struct{ session *session }
 
 // A Tab is a page of a Firefox.
@@ -95,7 +95,7 @@ func Start(t harness.T, profile string, env []string) *Browser {
 
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // its log shows why it exited
+		_ = cmd.Wait() // the log shows why it exited
 		close(exited)
 	}()
 	b := &Browser{}
@@ -139,7 +139,7 @@ func (b *Browser) connect(t harness.T, profile string, exited <-chan struct{}) {
 func (b *Browser) stop(t harness.T, cmd *exec.Cmd, exited <-chan struct{}) {
 	t.Helper()
 	if b.session == nil || b.session.call("browser.close", struct{}{}, nil) != nil {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have ended already
 	}
 	select {
 	case <-exited:

@@ -9,13 +9,13 @@ import (
 	"github.com/coder/websocket/wsjson"
 )
 
-// maxMessage is the longest message that Firefox may send.
+// maxMessage is the maximum length of a message from Firefox.
 const maxMessage = 16 << 20
 
-// A session is a connection by WebDriver BiDi. It runs one command at a time.
+// A session is a WebDriver BiDi connection. It runs one command at a time.
 type session struct {
 	conn *websocket.Conn
-	last int // id of the last command
+	last int // ID of the last command
 }
 
 // begin connects to a Firefox and begins a session.

@@ -5,7 +5,7 @@
 //
 // `make fuzz FUZZTIME=60s` runs it. A target fails on a crash, on a wrong result and on an input
 // that costs too much; see package fuzzcost. A target that fails does not stop the others. Go
-// writes the failing input to testdata/fuzz in the target's package, where `go test` runs it from
+// writes the failing input to testdata/fuzz in the target's package, and `go test` runs it from
 // then on. Inputs that reach new code are kept in Go's build cache for the next run.
 package main
 
@@ -37,9 +37,8 @@ func main() {
 	}
 }
 
-// isLateStop reports whether a target failed only because its time was over while a worker was
-// still busy (https://go.dev/issue/75804, fixed in Go 1.27). In this case there is no failing
-// input.
+// isLateStop reports whether a target failed only because its time ended while a worker was still
+// busy (https://go.dev/issue/75804, fixed in Go 1.27). In this case there is no failing input.
 func isLateStop(out []byte) bool {
 	return bytes.Contains(out, []byte("\n    context deadline exceeded\nFAIL\n")) &&
 		!bytes.Contains(out, []byte("Failing input"))
@@ -107,7 +106,7 @@ func list(root string) (all []target, err error) {
 }
 
 // fuzz runs a target and returns the output of go test. Go may shorten an input that reaches new
-// code with at most 50 attempts. Without that bound, it could spend all of its time on inputs for
+// code with at most 50 attempts. Without this limit, it could spend all its time on inputs for
 // which the code reached also depends on chance, as in a database.
 func (t target) fuzz(each string) ([]byte, error) {
 	cmd := exec.Command("go", "test", "-vet=off", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", each,
@@ -122,7 +121,7 @@ func (t target) fuzz(each string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// counts are the figures of the last line of progress.
+// counts holds the figures of the last progress line.
 type counts struct{ inputs, fresh, corpus int }
 
 var progress = regexp.MustCompile(`execs: (\d+) .*new interesting: (\d+) \(total: (\d+)\)`)

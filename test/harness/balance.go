@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// A balancer chooses the node of each request in front of [Nodes]. It works as nginx and HAProxy do
-// where they probe nodes: nodes that are not ready get no requests, and a request that could not be
-// sent to its node goes to another one.
+// A balancer chooses the node of each request in front of [Nodes]. It works like nginx and HAProxy
+// with health checks. Nodes that are not ready get no requests. A request that could not be sent to
+// its node goes to another node.
 type balancer struct {
 	n      *Nodes
 	turn   atomic.Int64
-	pinned atomic.Int64 // the number of a node, counted from 1; 0 means all
+	pinned atomic.Int64 // number of the only node to use, counted from 1; 0 means all nodes
 
 	mu    sync.Mutex
-	ready []bool // by node
+	ready []bool // readiness by node
 }
 
 // probeEvery is the interval between two probes of a node.
 const probeEvery = 100 * time.Millisecond
 
-// Balance makes the HTTP address skip nodes that are not ready, until the test ends. Before, the
-// nodes get requests in turn even if they do not run.
+// Balance makes the HTTP address skip nodes that are not ready, until the test ends. Without it,
+// the nodes get requests in turn even if they do not run.
 func (n *Nodes) Balance(t T) {
 	t.Helper()
 	b := &balancer{n: n, ready: make([]bool, len(n.Each))}
@@ -46,13 +46,13 @@ func (n *Nodes) Balance(t T) {
 	n.balancer.Store(b)
 }
 
-// Pin makes the HTTP address lead to node i only; -1 undoes it. It needs [Nodes.Balance].
+// Pin makes the HTTP address lead only to node i; -1 undoes it. It needs [Nodes.Balance].
 func (n *Nodes) Pin(i int) { n.balancer.Load().pinned.Store(int64(i + 1)) }
 
 // probe requests /readyz of a node until ctx is done.
 func (b *balancer) probe(ctx context.Context, i int) {
 	client := &http.Client{Timeout: time.Second}
-	ops := b.n.Each[i].Ops // stays the same when the node restarts
+	ops := b.n.Each[i].Ops // the same after a restart of the node
 	next := time.NewTicker(probeEvery)
 	defer next.Stop()
 	for {
@@ -72,7 +72,8 @@ func (b *balancer) probe(ctx context.Context, i int) {
 	}
 }
 
-// order returns the nodes to try for a request: ready ones in turn, then the others.
+// order returns the nodes to try for a request: first the nodes that are ready, in turn, then the
+// others.
 func (b *balancer) order() (nodes []int) {
 	if i := b.pinned.Load(); i > 0 {
 		return []int{int(i - 1)}
@@ -96,7 +97,7 @@ func (b *balancer) handler(transport http.RoundTripper) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host },
 		Transport: balancing{b, transport},
-		// A client learns that its answer is lost, as it would without a proxy.
+		// Close the connection, so that the client learns that its response is lost.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 }

@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// build builds selvage once per process, or returns the path in SELVAGE_BINARY if that is
-// set.
+// build builds selvage once per process. If SELVAGE_BINARY is set, it returns that path instead.
 var build = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("SELVAGE_BINARY"); path != "" {
 		return path, nil
@@ -30,7 +29,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// built is the directory of the binary that build made; "" if build made none.
+// built is the directory of the binary that build made, or "" if it made none.
 var built string
 
 // Binary returns the path of the binary under test.
@@ -43,8 +42,8 @@ func Binary(t T) string {
 	return path
 }
 
-// Main runs a package's tests and then removes the binary built for them. It fails if any
-// response differed from the OpenAPI document. A package's TestMain calls it.
+// Main runs a package's tests and then removes the binary built for them. It fails if any response
+// did not match the OpenAPI document. A package's TestMain calls it.
 func Main(m interface{ Run() int }) {
 	code := m.Run()
 	for _, fault := range documented.Faults() {
@@ -55,8 +54,8 @@ func Main(m interface{ Run() int }) {
 	os.Exit(code)
 }
 
-// Sweep stops the shared server, runs the cleanups that last as long as the process, in
-// reverse order, and removes the binary that was built.
+// Sweep stops the shared server and runs the cleanups of the process in reverse order. It also
+// removes the binary that was built.
 func Sweep() {
 	if shared != nil {
 		shared.end()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Browser is a browser without scripts: it keeps cookies, follows redirects and posts the
-// forms of the pages it gets.
+// A Browser is a browser without scripts. It keeps cookies, follows redirects and posts the forms
+// on pages.
 type Browser struct {
 	origin string
 	Jar    http.CookieJar
@@ -48,7 +48,7 @@ func secured(u *url.URL) *url.URL {
 type Page struct {
 	Answer
 	URL  *url.URL
-	Left *url.URL // URL outside the server that the browser was sent to; nil if none
+	Left *url.URL // URL outside the server to which the browser was sent; nil if there is none
 }
 
 // Open opens a path of the server or a URL and follows redirects.
@@ -86,8 +86,8 @@ func (b *Browser) follow(t T, method, target string, opts ...Option) Page {
 	return Page{}
 }
 
-// Submit fills in the fields of the form that holds the button and posts it. The button and
-// the fields are named by their ids; a control without an id is found by its name.
+// Submit fills in the fields of the form that contains the button and posts it. The button and the
+// fields are named by their IDs; a control without an ID is found by its name.
 func (b *Browser) Submit(t T, p Page, button string, fields map[string]string, opts ...Option) Page {
 	t.Helper()
 	f := p.form(t, button)
@@ -103,8 +103,8 @@ func (b *Browser) Submit(t T, p Page, button string, fields map[string]string, o
 	return b.follow(t, http.MethodPost, target.String(), append(all, opts...)...)
 }
 
-// SignIn opens an authorize URL, signs in and allows what is requested, if the pages ask for
-// it. It returns the parameters of the client's callback.
+// SignIn opens an authorize URL and signs in. If a page asks for consent, SignIn allows what is
+// requested. It returns the parameters of the client's callback.
 func (b *Browser) SignIn(t T, authorize string, s Subscriber) url.Values {
 	t.Helper()
 	p := b.Open(t, authorize)
@@ -161,8 +161,8 @@ func (p Page) WantErrorPage(t T, statuses ...int) {
 	}
 }
 
-// Cookies adds the cookies that the browser would send to the server now to a request made
-// outside the browser.
+// Cookies returns an option for a request made outside the browser. It adds the cookies that the
+// browser would send to the server now.
 func (b *Browser) Cookies() Option {
 	return func(r *http.Request) {
 		origin, err := url.Parse(b.origin + r.URL.Path)

@@ -22,7 +22,7 @@ func (s *Server) CLI(t T, stdin string, args ...string) map[string]any {
 	return v
 }
 
-// Command runs a command as [Server.CLI] does and returns its output as text.
+// Command runs a command like [Server.CLI] and returns its output as text.
 func (s *Server) Command(t T, stdin string, args ...string) string {
 	t.Helper()
 	return string(s.command(t, stdin, args...))

@@ -9,11 +9,11 @@ import (
 // crowd is the number of concurrent requests.
 const crowd = 64
 
-// crowdScope is the scope of the logins whose tokens a crowd contends for.
+// crowdScope is the scope of the logins whose tokens the concurrent requests use.
 const crowdScope = "openid offline_access"
 
-// RedeemAtOnce redeems one code many times concurrently. Exactly one request wins. Because
-// the code was used twice, the winner's tokens are then revoked.
+// RedeemAtOnce redeems one code many times concurrently. Exactly one request succeeds. Because the
+// code was used more than once, the tokens from that request are then revoked.
 func RedeemAtOnce(t T, p *Project) {
 	t.Helper()
 	c := p.NewClient(t, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
@@ -30,8 +30,8 @@ func RedeemAtOnce(t T, p *Project) {
 }
 
 // RefreshAtOnce uses one refresh token many times concurrently. All requests get the same new
-// refresh token, which works. When the first token is used after the second was, the whole
-// family is revoked.
+// refresh token, which works. When the first token is used after the second, all tokens of the
+// login are revoked.
 func RefreshAtOnce(t T, p *Project) {
 	t.Helper()
 	c := p.NewClient(t, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
@@ -63,7 +63,7 @@ func RefreshAtOnce(t T, p *Project) {
 			t.Fatalf("the refresh token of all callers: %v", err)
 		}
 
-		// The second token is in use now, so the first one is a replay.
+		// The second token has been used, so the first one is now a replay.
 		WantInvalidGrant(t, "the first refresh token, after the second was used")(c.QuickRefresh(tokens.RefreshToken))
 		for _, dead := range []Tokens{next, answers[0], answers[crowd-1]} {
 			wantDead(t, c, dead)
@@ -71,8 +71,8 @@ func RefreshAtOnce(t T, p *Project) {
 	}
 }
 
-// RefreshFabricAtOnce uses the refresh token of one SAT many times concurrently. One request
-// gets 201, all others 422.
+// RefreshFabricAtOnce uses the refresh token of one SAT many times concurrently. One request gets
+// status 201, and all others get 422.
 func RefreshFabricAtOnce(t T, p *Project) {
 	t.Helper()
 	sat := p.NewSAT(t, "ada")
@@ -122,7 +122,7 @@ func ReferAtOnce(t T, p *Project) {
 	}
 }
 
-// AtOnce calls do n times, all concurrently, with a number from 0 each, and waits for them.
+// AtOnce makes n concurrent calls of do, with the numbers from 0, and waits for them.
 func AtOnce(n int, do func(i int)) {
 	begin := make(chan struct{})
 	var wg sync.WaitGroup
@@ -136,8 +136,8 @@ func AtOnce(n int, do func(i int)) {
 	wg.Wait()
 }
 
-// oneWins requests tokens many times concurrently and returns the tokens of the only winner.
-// All other requests must be refused with invalid_grant.
+// oneWins requests tokens many times concurrently. It returns the tokens from the only request that
+// succeeds. All other requests must be refused with invalid_grant.
 func oneWins(t T, what string, ask func() (Tokens, error)) Tokens {
 	t.Helper()
 	var answers [crowd]Tokens
@@ -178,8 +178,8 @@ func WantInvalidGrant(t T, what string) func(Tokens, error) {
 	}
 }
 
-// wantDead checks that the access token is refused within a second, and that the refresh
-// token is refused.
+// wantDead checks that the access token is refused within a second, and that the refresh token is
+// refused.
 func wantDead(t T, c *Client, tokens Tokens) {
 	t.Helper()
 	WithinASecond(t, "an access token of a grant that was replayed", func() error {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Family returns a process and its direct children that are still running, on Linux (proc(5),
-// /proc/PID/stat). A server's work is spread over all of them.
+// Family returns the IDs of a process and of its direct children that are still running, on Linux
+// (proc(5), /proc/PID/stat). The work of a server is spread over all of them.
 func Family(pid int) []int {
 	family := []int{pid}
 
@@ -24,8 +24,9 @@ func Family(pid int) []int {
 	return family
 }
 
-// Stat returns the fields of /proc/PID/stat after the process name, which may contain any
-// character: first the state, then the parent's PID. It returns nil if the process is gone.
+// Stat returns the fields of /proc/PID/stat after the process name, because the name may contain
+// any character. The first field is the state, the second the parent's PID. Stat returns nil if the
+// process is gone.
 func Stat(pid int) []string { return stat(fmt.Sprintf("/proc/%d/stat", pid)) }
 
 func stat(path string) []string {

@@ -11,12 +11,12 @@ import (
 // A beginning is the state that a server leaves after its first start. A server started from it
 // already has keys and a schema and need not create them.
 type beginning struct {
-	files    map[string][]byte // contents of the data directory, by name
-	database string            // URL of the database; "" for SQLite, which is among the files
+	files    map[string][]byte // contents of the data directory, by file name
+	database string            // URL of the database; "" for SQLite, whose file is in files
 }
 
-// begun is the data directory and database that this process copies for new servers, which
-// therefore all have the same keys. The shared server has other keys.
+// begun is the data directory and the database that this process copies for new servers. Therefore
+// all of these servers have the same keys. The shared server has different keys.
 var begun *beginning
 
 // begin copies the beginning to dir, which must not exist yet. It returns the environment
@@ -63,10 +63,10 @@ func makeBeginning(t T) *beginning {
 	b := &beginning{make(map[string][]byte), s.Database()}
 	entries, err := os.ReadDir(s.Data)
 	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), "-shm") { // SQLite's shared memory
+		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), "-shm") { // -shm is SQLite's shared memory
 			continue
 		}
-		if strings.HasPrefix(e.Name(), "ca") { // specific to that server's names, and quick to make
+		if strings.HasPrefix(e.Name(), "ca") { // certificates contain that server's names, and are quick to make
 			continue
 		}
 		content, readErr := os.ReadFile(filepath.Join(s.Data, e.Name()))

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Regular expressions are enough to read the pages: they are our own and simple.
+// Regular expressions are enough to read the pages, because the pages are our own and simple.
 var (
 	formPattern = regexp.MustCompile(`(?is)<form\b([^>]*)>(.*?)</form>`)
 	tagPattern  = regexp.MustCompile(`(?is)<(input|button)\b([^>]*)>`)
 	attrPattern = regexp.MustCompile(`([\w:-]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?`)
 )
 
-// A form is a form of a page with the attributes of its controls.
+// A form is a form on a page with the attributes of its controls.
 type form struct {
 	action, method string
 	controls       []map[string]string
@@ -44,7 +44,8 @@ func (p Page) form(t T, id string) form {
 	return form{}
 }
 
-// control returns the control with the id, or one that has no id and has that name.
+// control returns the control with the ID. If there is none, it returns the control without an ID
+// that has this name.
 func (f form) control(id string) map[string]string {
 	for _, c := range f.controls {
 		if c["id"] == id || c["id"] == "" && c["name"] == id {

@@ -2,7 +2,7 @@
 // the browser, the OAuth client and the operator.
 //
 // Nothing is mocked: each [Server] is a separate process on loopback with a temporary data
-// directory. All data is created by the command line or over HTTP, as users would. A step that
+// directory. Tests create all data with the command line or over HTTP, as users would. A step that
 // fails ends the test through its [T], so a test reads as a sequence of steps that succeed.
 package harness
 
@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A T is the part of testing.TB that the harness needs. Programs that are not tests can
-// implement it themselves, see [Program].
+// A T is the part of testing.TB that the harness needs. Programs that are not tests can implement
+// it themselves; see [Program].
 type T interface {
 	Helper()
 	Logf(format string, args ...any)
@@ -40,7 +40,8 @@ func Need(t T, commands ...string) {
 	}
 }
 
-// Missing ends the test because a requirement is missing; it fails or skips as [Need] does.
+// Missing ends the test because a requirement is missing. It fails or skips the test in the same
+// way as [Need].
 func Missing(t T, what string) {
 	t.Helper()
 	servers.Missing(t, what)
@@ -48,7 +49,7 @@ func Missing(t T, what string) {
 
 // NotStorage skips a slow test that hardly depends on storage, such as a test in a browser, on most
 // backends. The test runs on Redis. It also runs on SQLite, unless SELVAGE_TEST_BACKENDS, the list
-// of backends of this run, names Redis.
+// of backends in this run, contains Redis.
 func NotStorage(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {
@@ -59,7 +60,7 @@ func NotStorage(t T) {
 	}
 }
 
-// OneBackend skips a slow test that does not depend on the backend, except on SQLite.
+// OneBackend skips a slow test that does not depend on the backend. The test runs only on SQLite.
 func OneBackend(t T) {
 	t.Helper()
 	if name := servers.BackendName(t); name != "sqlite" {
@@ -67,9 +68,9 @@ func OneBackend(t T) {
 	}
 }
 
-// Rows skips a test that concerns only the database, if another backend of this run has the same
+// Rows skips a test that concerns only the database, if another backend in this run has the same
 // database. The test runs on SQLite and on PostgreSQL. It runs on Redis if SELVAGE_TEST_BACKENDS,
-// the list of backends of this run, does not name PostgreSQL.
+// the list of backends in this run, does not contain PostgreSQL.
 func Rows(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {
@@ -80,8 +81,8 @@ func Rows(t T) {
 	}
 }
 
-// Debian returns the files of an installed Debian package whose paths end in suffix. If the
-// package is missing, it ends the test as [Need] does.
+// Debian returns the files of an installed Debian package whose paths end in suffix. If the package
+// is missing, it ends the test in the same way as [Need].
 func Debian(t T, pkg, suffix string) []string {
 	t.Helper()
 	list, err := exec.Command("dpkg", "-L", pkg).Output()

@@ -37,7 +37,7 @@ func Header(name, value string) Option {
 	}
 }
 
-// AddHeader adds a header field and keeps earlier values of the same name.
+// AddHeader adds a header field and keeps existing values with the same name.
 func AddHeader(name, value string) Option {
 	return func(r *http.Request) { r.Header.Add(name, value) }
 }
@@ -49,7 +49,7 @@ func JSON(v any) Option {
 	if !ok {
 		b, err := json.Marshal(v)
 		if err != nil {
-			panic(err) // the test's own value
+			panic(err) // the test's own value cannot be encoded
 		}
 		text = string(b)
 	}
@@ -78,10 +78,10 @@ type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	what   string // the request, for messages
+	what   string // request, for messages
 }
 
-// client does not follow redirects, so that tests can check where they lead.
+// client does not follow redirects, so that tests can check their targets.
 var client = &http.Client{
 	Timeout:       time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -91,15 +91,15 @@ var client = &http.Client{
 // documented checks every response against the OpenAPI document.
 var documented = &openapitest.Transport{RoundTripper: connections}
 
-// connections drops idle connections before a server does, because a server that closes one during
-// a request would make the request fail.
+// connections drops idle connections before a server does. If a server closed an idle connection at
+// the start of a request, the request would fail.
 var connections = &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second, DisableCompression: true}
 
 // CloseIdle closes connections without a request in progress, so that a test can count the
 // connections that a server keeps open.
 func CloseIdle() { connections.CloseIdleConnections() }
 
-// reportFaults fails the test if a response differed from the OpenAPI document.
+// reportFaults fails the test if a response did not match the OpenAPI document.
 func reportFaults(t T) {
 	t.Helper()
 	for _, fault := range documented.Faults() {
@@ -116,13 +116,13 @@ func (s *Server) Do(t T, method, target string, opts ...Option) Answer {
 	return send(t, client, method, target, opts...)
 }
 
-// Get sends a GET.
+// Get sends a GET request.
 func (s *Server) Get(t T, target string, opts ...Option) Answer {
 	t.Helper()
 	return s.Do(t, http.MethodGet, target, opts...)
 }
 
-// Post sends a POST.
+// Post sends a POST request.
 func (s *Server) Post(t T, target string, opts ...Option) Answer {
 	t.Helper()
 	return s.Do(t, http.MethodPost, target, opts...)
@@ -146,7 +146,7 @@ func (s *Server) Try(method, target string, opts ...Option) (Answer, error) {
 	return s.TryURL(method, s.HTTP+target, opts...)
 }
 
-// TryURL is Try for a whole URL.
+// TryURL is like Try, but takes a whole URL.
 func (s *Server) TryURL(method, target string, opts ...Option) (Answer, error) {
 	return try(client, method, target, opts...)
 }
@@ -206,8 +206,8 @@ func (a Answer) Object(t T) map[string]any {
 	return v
 }
 
-// WantError ends the test unless the answer has the status and its JSON member "error" equals
-// code, as in OAuth and in most of the fabric's refusals.
+// WantError ends the test unless the answer has the status and its JSON member "error" equals code.
+// OAuth and most errors of the fabric use this member.
 func (a Answer) WantError(t T, status int, code string) Answer {
 	t.Helper()
 	a.Want(t, status)

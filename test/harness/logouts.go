@@ -56,7 +56,7 @@ func (h *Hangup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(h.answer)
 }
 
-// readLogoutToken decodes the claims of a token and checks that it has not expired. It does
+// readLogoutToken decodes the claims of a token and checks that the token has not expired. It does
 // not check the signature, which other tests do.
 func readLogoutToken(text string) (token LogoutToken, err error) {
 	parts := strings.Split(text, ".")
@@ -82,7 +82,7 @@ func (h *Hangup) Answer(status int) {
 }
 
 // Told returns the logout tokens received so far, in order. It ends the test if a request had no
-// token or an expired one.
+// token or an expired token.
 func (h *Hangup) Told(t T) []LogoutToken {
 	t.Helper()
 	h.mu.Lock()
@@ -93,7 +93,7 @@ func (h *Hangup) Told(t T) []LogoutToken {
 	return slices.Clone(h.told)
 }
 
-// SessionOf returns the sid of an ID token.
+// SessionOf returns the sid claim of the ID token.
 func (s Tokens) SessionOf(t T) string {
 	t.Helper()
 	token, err := readLogoutToken(s.IDToken) // an ID token has these claims too

@@ -16,28 +16,27 @@ import (
 	"sync/atomic"
 )
 
-// Nodes are servers that share everything but their data directories, behind one address. Each
+// Nodes are servers that share everything except their data directories, behind one address. Each
 // request to the embedded Server goes to one of the nodes, in turn unless a route chooses the node.
-// Commands run with the data of the first node. The embedded Server cannot be stopped, but the
-// nodes can.
+// Commands run with the data of the first node. The nodes can be stopped, but not the embedded
+// Server.
 //
-// The HTTPS address, which is also the fabric's address, leads to the node that Prefer chose. If
-// that node is not running, it leads to another one.
+// The HTTPS address is also the fabric's address. It leads to the node that Prefer chose or, if
+// that node is not running, to another one.
 type Nodes struct {
 	*Server
 	Each []*Server
 
 	preferred atomic.Int64
-	balancer  atomic.Pointer[balancer] // nil before Balance
+	balancer  atomic.Pointer[balancer] // nil before the call of Balance
 }
 
 // Prefer makes later HTTPS connections go to node i. Before the first call, they go to the first
 // node.
 func (n *Nodes) Prefer(i int) { n.preferred.Store(int64(i)) }
 
-// StartNodes starts a node for each config, with databases of the backend that
-// servers.Backend chooses. If route is not nil, it returns the index of the node that serves
-// a path.
+// StartNodes starts a node for each config, with databases of the backend that servers.Backend
+// chooses. If route is not nil, it returns the index of the node that serves a path.
 func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 	t.Helper()
 	plain, port := listen(t)
@@ -69,7 +68,7 @@ func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 		binary: first.binary}
 	n.HTTP, n.HTTPS = base, "https://localhost:"+securePort
 
-	go func() { _ = front.Serve(plain) }() // until it is closed
+	go func() { _ = front.Serve(plain) }() // returns when the listener is closed
 	go n.frontTLS(secure)
 	return n
 }
@@ -84,8 +83,8 @@ func listen(t T) (l net.Listener, port string) {
 	return l, strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 }
 
-// dataWithAuthority returns a data directory with the local certificate authority of another server,
-// if it has one, so that clients that trust one server trust both.
+// dataWithAuthority returns a data directory with a copy of another server's local certificate
+// authority, if that server has one. Clients that trust one server then trust both.
 func dataWithAuthority(t T, of *Server) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -104,7 +103,7 @@ func dataWithAuthority(t T, of *Server) string {
 	return dir
 }
 
-// frontTLS passes connections on to nodes without decrypting them, until l is closed.
+// frontTLS forwards connections to nodes without decrypting them, until l is closed.
 func (n *Nodes) frontTLS(l net.Listener) {
 	for {
 		client, err := l.Accept()
@@ -119,7 +118,7 @@ func (n *Nodes) frontTLS(l net.Listener) {
 			}
 			defer node.Close()
 			go func() {
-				_, _ = io.Copy(node, client) // until either side closes
+				_, _ = io.Copy(node, client) // returns when either side closes
 				_ = node.Close()
 			}()
 			_, _ = io.Copy(client, node)
@@ -127,7 +126,8 @@ func (n *Nodes) frontTLS(l net.Listener) {
 	}
 }
 
-// dial connects to the preferred node or, if that does not run, to the next one that does.
+// dial connects to the preferred node. If that node does not run, dial connects to the next one
+// that does.
 func (n *Nodes) dial() net.Conn {
 	for i := range n.Each {
 		at := n.Each[(int(n.preferred.Load())+i)%len(n.Each)]
@@ -138,7 +138,7 @@ func (n *Nodes) dial() net.Conn {
 	return nil
 }
 
-// front returns a handler that forwards requests to the nodes, as a load balancer does.
+// front returns a handler that forwards requests to the nodes like a load balancer.
 func (n *Nodes) front(route func(path string) int) http.Handler {
 	var turn atomic.Int64
 	transport := &http.Transport{MaxIdleConnsPerHost: crowd, DisableCompression: true}

@@ -17,11 +17,11 @@ type Client struct {
 	*Project
 	ID, Secret string
 	Redirect   string
-	AuthMethod string // none, client_secret_*, or private_key_jwt, which the harness cannot do
+	AuthMethod string // none, client_secret_*, or private_key_jwt, which the harness does not implement
 }
 
-// NewClient creates a client of a type (spa, native, web, service) with additional flags of
-// selvage client create. It redirects to [RedirectURI] unless a flag says otherwise.
+// NewClient creates a client of a type (spa, native, web, service). flags are additional flags for
+// `selvage client create`. The client redirects to [RedirectURI] unless a flag sets another URI.
 func (p *Project) NewClient(t T, kind string, flags ...string) *Client {
 	t.Helper()
 	c := &Client{Project: p, Redirect: RedirectURI, AuthMethod: "client_secret_basic"}
@@ -89,7 +89,7 @@ func (f *Flow) Without(names ...string) *Flow {
 	return f
 }
 
-// URL returns the authorize URL that the client sends the browser to.
+// URL returns the authorize URL to which the client sends the browser.
 func (f *Flow) URL() string {
 	return f.Client.Issuer() + "login/oauth/authorize?" + f.Query.Encode()
 }
@@ -108,7 +108,7 @@ func (f *Flow) Redeem(t T, code string) Answer {
 	return f.Client.Token(t, f.Form(code))
 }
 
-// Tokens holds the response of the token endpoint.
+// Tokens holds a response from the token endpoint.
 type Tokens struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`
@@ -125,8 +125,9 @@ func (c *Client) Token(t T, form url.Values) Answer {
 }
 
 // WantSlowDown polls the token endpoint for a device until the response is slow_down. The server
-// returns it for every poll within five seconds of the previous one (RFC 8628, section 3.5). last
-// is when the previous poll began. WantSlowDown returns when its own last poll began.
+// returns slow_down for a poll within five seconds of the previous one (RFC 8628, section 3.5).
+// last is the time at which the previous poll began. WantSlowDown returns the time at which its own
+// last poll began.
 func (c *Client) WantSlowDown(t T, poll url.Values, last time.Time) time.Time {
 	t.Helper()
 	for {
@@ -158,7 +159,7 @@ func (c *Client) Revoke(t T, token string) Answer {
 	return c.postAs(t, "/oauth/revoke", url.Values{"token": {token}})
 }
 
-// Authenticated returns options that send the form with the client's authentication.
+// Authenticated returns options that send the form and authenticate the client.
 func (c *Client) Authenticated(form url.Values) []Option {
 	v := url.Values{}
 	for name, values := range form {

@@ -21,15 +21,16 @@ func Eventually(t T, d time.Duration, what string, ready func() error) {
 	}
 }
 
-// revocationBound is how long a revocation may take to take effect everywhere. A call and the pause
-// before it count for at most callBound, because anything longer is caused by a busy machine.
+// revocationBound is the time within which a revocation must take effect everywhere. A call and the
+// pause before it count for at most callBound, because a busy machine is the cause of anything
+// longer.
 const (
 	revocationBound = time.Second
 	callBound       = 50 * time.Millisecond
 )
 
-// WithinASecond calls refused until it returns nil. It marks the test as failed if that took
-// longer than one second, counted to the start of the first call that succeeded.
+// WithinASecond calls refused until it returns nil. It marks the test as failed if that took longer
+// than one second. The time ends at the start of the first call that succeeded.
 func WithinASecond(t T, what string, refused func() error) {
 	t.Helper()
 	var took time.Duration

@@ -36,7 +36,7 @@ func (p *Program) TempDir() string {
 	return dir
 }
 
-// End runs the cleanups, in reverse order.
+// End runs the cleanups in reverse order.
 func (p *Program) End() {
 	for len(p.cleanups) > 0 {
 		last := len(p.cleanups) - 1

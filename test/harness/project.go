@@ -39,8 +39,8 @@ func (s *Server) NewProject(t T) *Project {
 	return p
 }
 
-// makeSpare creates projects with one command. On the shared server it creates a dozen, since
-// starting a process takes longer than creating a project.
+// makeSpare creates projects with one command. On the shared server it creates a dozen of them,
+// because starting a process takes longer than creating a project.
 func (s *Server) makeSpare(t T) {
 	t.Helper()
 	type key struct {
@@ -76,7 +76,7 @@ func (s *Server) makeSpare(t T) {
 		t.Fatalf("selvage apply of %d projects printed (%v)\n%s", number, err, out)
 	}
 
-	for i := 0; i < len(made.Changes); i += 2 { // a project and its key
+	for i := 0; i < len(made.Changes); i += 2 { // each project is followed by its key
 		s.spare = append(s.spare, &Project{Server: s, ID: made.Changes[i].ID, Key: made.Changes[i+1].Secret})
 	}
 }

@@ -30,8 +30,8 @@ func NewHolder(t T, issuer string) Holder {
 	return Holder{t: t, issuer: strings.TrimSuffix(issuer, "/"), key: key}
 }
 
-// Proof returns the header with a proof for a request, with an access token unless token is "".
-// nonce may be "".
+// Proof returns the header with a proof for a request. The proof covers the access token unless
+// token is "". nonce may be "".
 func (h Holder) Proof(method, path, token, nonce string) Option {
 	h.t.Helper()
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": h.issuer + path, "iat": time.Now().Unix()}

@@ -9,8 +9,8 @@ import (
 )
 
 // The flows in this file use a signed-in browser and a first-party client, so that no page is
-// shown. They return errors because the server may be killed at the same time, or because many
-// flows run concurrently.
+// shown. They return errors, because the server may be killed at the same time and many flows may
+// run concurrently.
 
 // QuickCode gets an authorization code in one request.
 func (f *Flow) QuickCode(cookies Option) (string, error) {
@@ -46,9 +46,8 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
 
-// Patiently repeats ask, for at most a minute, while its status or a [*Refusal] is 503. If many
-// concurrent requests need the same row, some can wait longer on a busy machine than the server
-// permits.
+// Patiently repeats ask, for at most a minute, while its status or a [*Refusal] is 503. On a busy
+// machine, many concurrent requests for the same row may wait longer than the server permits.
 func Patiently(ask func() (status int, err error)) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		var r *Refusal
@@ -58,7 +57,8 @@ func Patiently(ask func() (status int, err error)) {
 	}
 }
 
-// TryPatiently is [Server.Try], repeated while the server is overloaded; see [Patiently].
+// TryPatiently is like [Server.Try], but repeats the request while the server is overloaded; see
+// [Patiently].
 func (s *Server) TryPatiently(method, target string, opts ...Option) (a Answer, err error) {
 	Patiently(func() (int, error) {
 		a, err = s.Try(method, target, opts...)
@@ -75,7 +75,7 @@ func (c *Client) QuickToken(form url.Values) (Tokens, error) {
 	}
 	if a.Status != 200 {
 		r := &Refusal{Status: a.Status}
-		_ = json.Unmarshal(a.Body, r) // a body that is not JSON has no code
+		_ = json.Unmarshal(a.Body, r) // a body that is not JSON has no error code
 		return Tokens{}, r
 	}
 	var tokens Tokens

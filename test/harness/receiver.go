@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// AllowLocal is the environment of a server whose webhooks may be sent to localhost.
+// AllowLocal is the environment variable of a server that may send webhooks to localhost.
 const AllowLocal = "SELVAGE_EGRESS__ALLOW=localhost"
 
 // A Receiver is a webhook endpoint that keeps the events it receives.
@@ -22,7 +22,7 @@ type Receiver struct {
 	told   []Told
 }
 
-// Told is a request that a receiver got.
+// Told is a request that a receiver has received.
 type Told struct {
 	ID, Event string
 	Data      struct {
@@ -79,8 +79,8 @@ func (r *Receiver) Told() []Told {
 	return slices.Clone(r.told)
 }
 
-// NewWebhook creates a webhook for the given events, or for all of them, and returns its
-// path. The server must allow localhost, see [AllowLocal].
+// NewWebhook creates a webhook for the given events, or for all events if there are none, and
+// returns its path. The server must allow localhost; see [AllowLocal].
 func (p *Project) NewWebhook(t T, url string, events ...string) (path string) {
 	t.Helper()
 	in := map[string]any{"url": url, "events": events}

@@ -59,8 +59,8 @@ func WAV(samples []int16) []byte {
 	return b
 }
 
-// Tone returns a WAV file of a square wave with this many samples. Files of different periods
-// differ.
+// Tone returns a WAV file of a square wave with this many samples. Files with different periods are
+// different.
 func Tone(samples, period int) []byte {
 	wave := make([]int16, samples)
 	for i := range wave {

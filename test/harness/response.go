@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// Post posts a form to a URL of the server, as another site's page does, and follows
+// Post posts a form to a URL of the server in the same way as a page of another site, and follows
 // redirects.
 func (b *Browser) Post(t T, target string, v url.Values) Page {
 	t.Helper()
@@ -13,8 +13,8 @@ func (b *Browser) Post(t T, target string, v url.Values) Page {
 		Header("Sec-Fetch-Site", "cross-site"))
 }
 
-// FormPost returns the address to which a page's answer for the client is posted, and the
-// values that a browser posts there (OAuth 2.0 Form Post Response Mode, section 2).
+// FormPost returns the address to which a form_post page posts the response for the client. It also
+// returns the values that a browser posts there (OAuth 2.0 Form Post Response Mode, section 2).
 func (p Page) FormPost(t T) (action string, v url.Values) {
 	t.Helper()
 	p.Want(t, http.StatusOK)

@@ -18,19 +18,19 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// Deadlines for starting and stopping a server. They are generous: a machine busy with other
-// suites must not fail a test.
+// These are the deadlines for starting and stopping a server. They are generous, because a test
+// must not fail on a machine that is busy with other suites.
 const (
 	startDeadline = time.Minute
 	stopDeadline  = time.Minute
 	pollEvery     = 10 * time.Millisecond
 )
 
-// A Config configures a server. The zero value is a server on free loopback ports, with
-// nothing in it but keys.
+// A Config configures a server. The zero value is a server on free loopback ports. It contains only
+// keys.
 type Config struct {
-	Data     string   // data directory; "" makes one with the keys of an earlier start
-	Backends []string // environment that names the database and sessions; nil uses Beside's, or new ones
+	Data     string   // data directory; "" creates one with the keys of an earlier start
+	Backends []string // variables that name the database and sessions; nil uses those of Beside, or new ones
 	Beside   *Server  // server whose database and sessions to share; nil makes new ones, see servers.Backend
 	Args     []string // additional arguments of selvage serve
 	Env      []string // additional environment
@@ -62,11 +62,11 @@ type Server struct {
 	cmd    *exec.Cmd
 	log    logBuffer
 	exited chan struct{}
-	exit   error // valid once exited is closed
+	exit   error // valid after exited is closed
 
-	shared  bool // among the tests of this process
+	shared  bool // whether other tests of this process use it
 	spareMu sync.Mutex
-	spare   []*Project // created but not yet used
+	spare   []*Project // projects that no test has used yet
 }
 
 // Start starts a server that is stopped at the end of the test. The test fails if the server
@@ -76,7 +76,7 @@ func Start(t T, args ...string) *Server {
 	return StartConfig(t, Config{Args: args})
 }
 
-// StartConfig starts a server as [Start] does, with a configuration.
+// StartConfig starts a server in the same way as [Start], with a configuration.
 func StartConfig(t T, c Config) *Server {
 	t.Helper()
 	s := &Server{Data: c.Data, config: c, binary: c.Binary}
@@ -105,14 +105,14 @@ func StartConfig(t T, c Config) *Server {
 	return s
 }
 
-// FreePort returns a port that nothing listens on; see [servers.FreePort].
+// FreePort returns a port on which nothing listens; see [servers.FreePort].
 func FreePort(t T) int {
 	t.Helper()
 	return servers.FreePort(t)
 }
 
-// place returns a loopback address that stays reserved, so that a stopped server can start
-// there again.
+// place returns a loopback address that stays reserved, so that a stopped server can start there
+// again.
 func place(t T) string { return fmt.Sprintf("127.0.0.1:%d", FreePort(t)) }
 
 func (s *Server) start(t T, plain, tls, ops string) {
@@ -137,8 +137,8 @@ func (s *Server) start(t T, plain, tls, ops string) {
 	s.await(t)
 }
 
-// unlimited returns an environment that raises the rate limits per address, account and key,
-// since all tests share one address. A test of a limit sets it in the environment of its
+// unlimited returns environment variables that raise the rate limits per address, account and key,
+// because all tests share one address. A test of a limit sets the limit in the environment of its
 // [Config].
 func unlimited() (env []string) {
 	for _, name := range []string{
@@ -179,7 +179,8 @@ func (s *Server) await(t T) {
 	})
 }
 
-// Stop sends SIGTERM to the server, waits for it to exit, and returns the error of its exit status.
+// Stop sends SIGTERM to the server and waits for it to exit. It returns the error of the exit
+// status.
 func (s *Server) Stop(t T) error {
 	t.Helper()
 	s.Terminate()
@@ -188,10 +189,10 @@ func (s *Server) Stop(t T) error {
 
 // Terminate sends SIGTERM to the server.
 func (s *Server) Terminate() {
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 }
 
-// Wait waits for a server that is stopping, and returns the error of its exit status.
+// Wait waits for a stopping server to exit, and returns the error of the exit status.
 func (s *Server) Wait(t T) error {
 	t.Helper()
 	select {
@@ -205,12 +206,12 @@ func (s *Server) Wait(t T) error {
 
 // Kill ends the server immediately with SIGKILL, without a clean shutdown.
 func (s *Server) Kill() {
-	_ = s.cmd.Process.Kill() // it may have ended by itself
+	_ = s.cmd.Process.Kill() // it may have ended already
 	<-s.exited
 }
 
-// Restart starts a server that has ended, with the same data and on the same addresses, so
-// that its issuer stays the same.
+// Restart starts a server that has ended, with the same data and on the same addresses. Its issuer
+// therefore stays the same.
 func (s *Server) Restart(t T) {
 	t.Helper()
 	<-s.exited
@@ -225,8 +226,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// finish stops the server at the end of a test and logs the server's output if the test
-// failed.
+// finish stops the server at the end of a test. If the test failed, it logs the server's output.
 func (s *Server) finish(t T) {
 	reportFaults(t)
 	if s.cmd == nil || s.cmd.Process == nil {
@@ -249,7 +249,8 @@ func killed(e *exec.ExitError) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Database returns the URL of the server's database; "" if it is in the data directory.
+// Database returns the URL of the server's database, or "" if the database is in the data
+// directory.
 func (s *Server) Database() string {
 	for _, entry := range s.Backends {
 		if url, ok := strings.CutPrefix(entry, "SELVAGE_DATABASE="); ok {

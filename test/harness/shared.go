@@ -13,17 +13,17 @@ import (
 var (
 	sharedMu sync.Mutex
 	shared   *Server
-	endings  []func() // cleanups at the end of the process
+	endings  []func() // cleanups to run at the end of the process
 )
 
-// A lasting T belongs to the test that first needs something shared. Its cleanups run at the end of
+// A lasting T belongs to the first test that needs something shared. Its cleanups run at the end of
 // the process instead of at the end of that test.
 type lasting struct{ T }
 
 func (lasting) Cleanup(do func()) { endings = append(endings, do) }
 
-// Shared returns the server that the tests of a package share, each in a project of its own.
-// [Main] ends it. Tests that stop their server or would disturb other tests start their own.
+// Shared returns the server that the tests of a package share, each with its own project. [Main]
+// stops it. Tests that stop their server or would disturb other tests start their own server.
 func Shared(t T) *Server {
 	t.Helper()
 	sharedMu.Lock()
@@ -54,7 +54,7 @@ func (s *Server) end() {
 	_ = os.RemoveAll(filepath.Dir(s.Data))
 }
 
-// stacks returns the stacks of the server's goroutines, to explain a request that timed out.
+// stacks returns the stacks of the server's goroutines. They explain why a request timed out.
 func (s *Server) stacks() string {
 	resp, err := http.Get(s.Ops + "/debug/pprof/goroutine?debug=1")
 	if err != nil {

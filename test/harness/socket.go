@@ -13,7 +13,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A Socket is a WebSocket as a browser SDK has one. It answers the server's requests while it
+// A Socket is a WebSocket like that of a browser SDK. It answers the server's requests while it
 // reads.
 type Socket struct {
 	conn *websocket.Conn
@@ -53,7 +53,7 @@ func (s *Server) Dial(t T) (*Socket, int) {
 	return socket, status
 }
 
-// TryDial opens a socket as Dial does, and returns an error if the server does not answer.
+// TryDial opens a socket like Dial, but returns an error if the server does not answer.
 func (s *Server) TryDial() (*Socket, int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -100,7 +100,7 @@ func (s *Socket) Call(t T, method string, params any) Reply {
 	return r
 }
 
-// TryCall is Call for a socket that may be closed at the same time.
+// TryCall is like Call, but for a socket that may be closed at the same time.
 func (s *Socket) TryCall(method string, params any) (r Reply, err error) {
 	s.next++
 	id := fmt.Sprint(s.next)
@@ -128,8 +128,8 @@ func (s *Socket) Send(text string) error {
 	return s.conn.Write(ctx, websocket.MessageText, []byte(text))
 }
 
-// read reads one message. It answers a request of the server; otherwise it returns the id of
-// the request that the message answers.
+// read reads one message. If it is a request from the server, read answers it. Otherwise read
+// returns the ID of the request that the message answers.
 func (s *Socket) read() (answered string, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -146,7 +146,7 @@ func (s *Socket) read() (answered string, text []byte, err error) {
 		}
 	}
 	if err := json.Unmarshal(text, &m); err != nil || m.Method == "" {
-		return m.ID, text, nil // an error about a text without an id answers no request
+		return m.ID, text, nil // an error about a text without an ID answers no request
 	}
 
 	s.told = append(s.told, m.Method)
@@ -170,7 +170,7 @@ func (s *Socket) Closed() int {
 	}
 }
 
-// Said reads until the server has sent n messages of conversations, and returns all of them so far.
+// Said reads until the server has sent n messages of conversations. It returns all messages so far.
 func (s *Socket) Said(t T, n int) []Said {
 	t.Helper()
 	for len(s.said) < n {

@@ -1,36 +1,36 @@
-// Package history records what clients ask about a login and what they are answered, while nodes and
-// databases fail, and judges whether some order of the requests explains all answers.
+// Package history records the requests of clients about a login, and the answers, while nodes and
+// databases fail. It then judges whether some order of the requests explains all answers.
 //
-// A login is a code, which may be redeemed once, and the refresh tokens that follow from it. A
-// request without an answer may or may not have had an effect.
+// A login consists of a code, which may be redeemed once, and of the refresh tokens that follow
+// from it. A request without an answer may or may not have had an effect.
 package history
 
 import "github.com/anishathalye/porcupine"
 
-// A Use presents a refresh token, or the code if Token is empty. Its output is the refresh token of
+// A Use presents a refresh token, or the code if Token is empty. Its output is the refresh token in
 // the answer, or Refused, or Unknown.
 type Use struct{ Token string }
 
-// Outputs of a Use that are not refresh tokens.
+// These are the outputs of a Use that are not refresh tokens.
 const (
 	Refused = ""
 	Unknown = "?" // the answer was lost, or was a 5xx status
 )
 
-// A Model says what the server promises about logins.
+// A Model describes what the server promises about logins.
 type Model struct {
-	Graceful bool // no grace period of a used refresh token can have ended yet
-	Lossy    bool // the session store may lose codes that were not redeemed
+	Graceful bool // whether the grace period of every used refresh token must still last
+	Lossy    bool // whether the session store may lose codes that were not redeemed
 }
 
 // A family is the state of a login: its code and its last two refresh tokens.
 type family struct {
 	redeemed, dead    bool
-	previous, current string // current is Unknown if the answer that had it was lost
+	previous, current string // current is Unknown if the answer that contained it was lost
 }
 
-// step returns the possible states after a use with this output. It returns nil if the use cannot have
-// the output.
+// step returns the possible states after a use with this output. It returns nil if the use cannot
+// have this output.
 func (m Model) step(f family, in Use, out string) []family {
 	var (
 		dead = family{redeemed: true, dead: true}
@@ -65,8 +65,8 @@ func (m Model) step(f family, in Use, out string) []family {
 	return nil
 }
 
-// reuse returns the possible states after a use of the previous refresh token: in its grace period,
-// the answer is the current one again, and later the use ends the family.
+// reuse returns the possible states after a use of the previous refresh token. During its grace
+// period, the answer is the current token again. After the grace period, the use ends the family.
 func (m Model) reuse(f family, out string) []family {
 	dead := family{redeemed: true, dead: true}
 	switch {

@@ -12,10 +12,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// grace is how long a used refresh token still returns its successor.
+// grace is the time during which a used refresh token still returns its successor.
 const grace = 10 * time.Second
 
-// A History records the requests about one login, and their answers.
+// A History records the requests about one login and their answers.
 type History struct {
 	began time.Time
 
@@ -28,7 +28,8 @@ type History struct {
 func New() *History { return &History{began: time.Now()} }
 
 // Ask makes a request for a client, records it and returns its output. A request without an answer,
-// or with status 503, is recorded as Unknown. Any other refusal than invalid_grant is a fault.
+// or with status 503, is recorded as Unknown. An error other than invalid_grant is a fault of the
+// server.
 func (h *History) Ask(client int, in Use, do func() (harness.Tokens, error)) string {
 	call := time.Since(h.began)
 	tokens, err := do()
@@ -51,7 +52,7 @@ func (h *History) Ask(client int, in Use, do func() (harness.Tokens, error)) str
 
 	op := porcupine.Operation{ClientId: client, Input: in, Output: out, Call: int64(call), Return: int64(done)}
 	if out == Unknown {
-		op.Return = math.MaxInt64 // it may still take effect
+		op.Return = math.MaxInt64 // the request may still take effect
 	}
 	h.all = append(h.all, op)
 	return out
@@ -73,9 +74,9 @@ func (h *History) Check(m Model) error {
 	return nil
 }
 
-// merged returns at most two operations for each input and output, because more of them add
-// nothing. The first operation ends when the first of the merged operations has ended. The last
-// begins when all have begun. The others fit in between.
+// merged returns at most two operations for each input and output, because more operations make no
+// difference. The first operation ends when the first of the merged operations has ended. The
+// second begins when all of them have begun. The others fit in between.
 func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	type same struct{ in, out any }
 	first, last := map[same]porcupine.Operation{}, map[same]porcupine.Operation{}
@@ -97,7 +98,7 @@ func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	}
 
 	for key, op := range first {
-		op.ClientId = len(few) // one client each, since they overlap
+		op.ClientId = len(few) // each has its own client, because they overlap
 		few = append(few, op)
 		if l, twice := last[key]; twice {
 			l.ClientId = len(few)

@@ -1,5 +1,5 @@
-// Package inbox is an SMTP server for tests. It supports STARTTLS, TLS and a password. It can
-// refuse emails or be unavailable, and keeps the emails that it receives.
+// Package inbox is an SMTP server for tests. It supports STARTTLS, TLS and a password. It keeps the
+// emails that it receives. It can also refuse emails or be unavailable.
 package inbox
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// The credentials that a server with Auth accepts.
+// These are the credentials that a server with Auth accepts.
 const (
 	User     = "selvage@example.com"
 	Password = "smtp-fathom-lantern"
@@ -41,27 +41,27 @@ const (
 // Config configures a server. The zero value speaks plain SMTP, without a password and without
 // SMTPUTF8.
 type Config struct {
-	TLS  bool // STARTTLS, required before any mail
+	TLS  bool // STARTTLS, required before any email
 	Full bool // TLS from the first byte
 	Auth bool // requires User and Password
 	UTF8 bool // supports SMTPUTF8
 }
 
-// A Mail is a mail that the server accepted.
+// A Mail is an email that the server accepted.
 type Mail struct {
-	From, To string // of the envelope
+	From, To string // addresses in the envelope
 	Raw      string
 	Header   mail.Header
-	Subject  string // decoded
+	Subject  string // decoded subject
 	Text     string
 	HTML     string
-	Secure   bool // received over TLS
+	Secure   bool // whether it was received over TLS
 	User     string
 }
 
 var link = regexp.MustCompile(`https?://\S+\?token=\S+`)
 
-// Link returns the link with a token in the text; "" if there is none.
+// Link returns the link with a token in the text, or "" if there is none.
 func (m Mail) Link() string { return link.FindString(m.Text) }
 
 // A Server is an SMTP server that keeps emails.
@@ -111,10 +111,10 @@ func (s *Server) Up() {
 	s.mu.Lock()
 	s.srv = srv
 	s.mu.Unlock()
-	go func() { _ = srv.Serve(l) }() // until Down
+	go func() { _ = srv.Serve(l) }() // returns after Down
 }
 
-// Down stops the server: nothing listens on its address any longer.
+// Down stops the server, so that nothing listens on its address.
 func (s *Server) Down() {
 	s.mu.Lock()
 	srv := s.srv
@@ -227,7 +227,7 @@ func (s *session) Data(r io.Reader) error {
 func (s *session) Reset()        { s.mail = Mail{} }
 func (s *session) Logout() error { return nil }
 
-// parse reads the headers and the text and HTML parts of the mail.
+// parse reads the headers and the text and HTML parts of the email.
 func (m *Mail) parse() error {
 	msg, err := mail.ReadMessage(strings.NewReader(m.Raw))
 	if err != nil {

@@ -18,11 +18,12 @@ const (
 	OtherAddress = "192.0.2.2"
 )
 
-// isolated is the environment variable that names the test for which this process runs in its own network.
+// isolated is the environment variable with the name of the test for which this process runs in its
+// own network.
 const isolated = "SELVAGE_TEST_ISOLATED"
 
-// connect adds the addresses to a network namespace, and then runs a command there. Nothing answers
-// at the end of the default route, but without a route Firefox considers itself offline.
+// connect adds the addresses to a network namespace, and then runs a command there. No router
+// answers on the default route, but without a route Firefox considers itself offline.
 const connect = `
 set -e
 ip link set lo up
@@ -35,9 +36,10 @@ ip route add default via 192.0.2.254 dev other
 exec "$@"
 `
 
-// Isolate runs the calling test again, in a process that cannot reach other machines: its network
-// namespace has only loopback and two more addresses. All processes started there end with that
-// process. Isolate reports whether it was called in that process. If not, the caller must return.
+// Isolate runs the calling test again in another process, which cannot reach other machines. The
+// network namespace of that process has only loopback and two more addresses. All processes started
+// there end with that process. Isolate reports whether it was called in that process. If it returns
+// false, the caller must return.
 func Isolate(t interface {
 	harness.T
 	Name() string
@@ -45,7 +47,7 @@ func Isolate(t interface {
 	t.Helper()
 	if os.Getenv(isolated) == t.Name() {
 		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // until the parent process ends, however it ends
+			_, _ = io.Copy(io.Discard, os.Stdin) // returns when the parent process has ended
 			os.Exit(1)
 		}()
 		return true
@@ -74,7 +76,8 @@ func Isolate(t interface {
 	return false
 }
 
-// selection matches the test, and those of its subtests that this process was asked to run.
+// selection returns a pattern that matches the test, and those of its subtests that this process
+// should run.
 func selection(name string) string {
 	_, subtests, some := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
 	if !some {

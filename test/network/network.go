@@ -31,28 +31,28 @@ type Network struct {
 	faults Faults
 	ways   map[netip.AddrPort]*net.UDPConn // sockets to the server, by client
 	conns  map[net.Conn]bool
-	back   int // see Returned
+	back   int // number of packets; see Returned
 	closed bool
 }
 
 // Faults describes what happens to UDP packets, in each direction, and to new connections.
 type Faults struct {
-	Blocked bool          // none arrives
-	Lost    float64       // the share of packets that are lost
-	Delay   time.Duration // of each
-	Jitter  time.Duration // additional random delay, up to this; packets overtake each other
-	NoTCP   bool          // new connections are closed immediately
+	Blocked bool          // no packet arrives
+	Lost    float64       // fraction of packets that are lost
+	Delay   time.Duration // delay of each packet
+	Jitter  time.Duration // maximum additional random delay; packets overtake each other
+	NoTCP   bool          // whether new connections are closed immediately
 }
 
-// Open returns a network on loopback in front of a media port that nothing listens on yet. args are
-// the server arguments that select this network and port.
+// Open returns a network on loopback in front of a media port on which nothing listens yet. args
+// are the arguments of a server that uses this network and port.
 func Open(t harness.T) (n *Network, args []string) {
 	t.Helper()
 	return OpenAt(t, loopback, "127.0.0.1")
 }
 
-// OpenAt returns a network as [Open] does, but at the address host and in front of a server at the
-// address server. It serves clients that do not use loopback addresses as their own.
+// OpenAt returns a network like [Open]. The network is at the address host, and in front of a
+// server at the address server. It serves clients that do not use loopback addresses.
 func OpenAt(t harness.T, host, server string) (n *Network, args []string) {
 	t.Helper()
 	port := harness.FreePort(t)
@@ -87,15 +87,15 @@ func (n *Network) close() {
 	}
 }
 
-// Set changes what happens to packets from now on.
+// Set sets the faults from now on.
 func (n *Network) Set(f Faults) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.faults = f
 }
 
-// Rebind changes the addresses of all clients as the server sees them. Packets to the old addresses
-// are lost.
+// Rebind changes the addresses of all clients from the server's point of view. Packets to the old
+// addresses are lost.
 func (n *Network) Rebind() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +106,8 @@ func (n *Network) Rebind() {
 	n.back = 0
 }
 
-// Returned returns how many UDP packets the server has sent to clients since the last [Network.Rebind].
+// Returned returns the number of UDP packets that the server has sent to clients since the last
+// [Network.Rebind].
 func (n *Network) Returned() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -128,7 +129,7 @@ func (n *Network) forwardUDP() {
 	}
 }
 
-// way returns the socket over which a client's packets reach the server.
+// way returns the socket that sends a client's packets to the server.
 func (n *Network) way(client netip.AddrPort) *net.UDPConn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -161,8 +162,8 @@ func (n *Network) backward(way *net.UDPConn, client netip.AddrPort) {
 	}
 }
 
-// isOver reports whether a way is no longer in use. If it is still in use and came is true, isOver
-// counts a returned packet.
+// isOver reports whether a way is no longer in use. If it is in use and came is true, isOver counts
+// a returned packet.
 func (n *Network) isOver(way *net.UDPConn, client netip.AddrPort, came bool) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -175,7 +176,7 @@ func (n *Network) isOver(way *net.UDPConn, client netip.AddrPort, came bool) boo
 	return false
 }
 
-// send calls send after the delay, or never if the packet is lost.
+// send calls send after the delay. If the packet is lost, it does not call send.
 func (n *Network) send(send func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -227,7 +228,7 @@ func (n *Network) dialTCP() (net.Conn, error) {
 	return net.Dial("tcp4", n.server)
 }
 
-// keep remembers a connection, to close it at the end.
+// keep stores a connection, so that it is closed at the end.
 func (n *Network) keep(c net.Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

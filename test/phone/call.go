@@ -22,17 +22,17 @@ type Call struct {
 	offer  string // the server's offer, if the call is ringing
 	pc     *webrtc.PeerConnection
 	track  *webrtc.TrackLocalStaticRTP
-	line   *line.Line  // of a light phone; nil until it is connected
-	heard  chan string // payloads
+	line   *line.Line  // line of a light phone; nil until it is connected
+	heard  chan string // received payloads
 	done   chan struct{}
 	closed sync.Once
 
-	connected chan struct{} // its line
+	connected chan struct{} // closed when the line is connected
 
-	answers             chan string // the server's descriptions
+	answers             chan string // receives the server's descriptions
 	answered            chan struct{}
-	ended               chan string   // its cause
-	lost                chan struct{} // its node
+	ended               chan string   // receives the cause of the end
+	lost                chan struct{} // receives the node that was lost
 	answerOnce, endOnce sync.Once
 	lostOnce            sync.Once
 
@@ -53,8 +53,8 @@ func (p *Phone) Dial(to string) *Call {
 	return p.invite(uuid.NewString(), map[string]any{"destination_number": to, "audio": true})
 }
 
-// TryDial calls an address with an offer that the server may refuse, and returns the code of the
-// answer.
+// TryDial calls an address with an offer that the server may refuse. It returns the code of the
+// response.
 func (p *Phone) TryDial(to, offer string) (code string) {
 	p.t.Helper()
 	c := newCall(p, uuid.NewString())
@@ -87,8 +87,8 @@ func (p *Phone) invite(id string, dialog map[string]any) *Call {
 	return c
 }
 
-// describe returns the phone's own description of its audio: an answer to the server's offer or, if
-// there is none, an offer.
+// describe returns the phone's own description of its audio. It is an answer to the server's offer
+// or, if there is no offer, an offer.
 func (c *Call) describe() string {
 	c.phone.t.Helper()
 	switch {
@@ -123,7 +123,7 @@ func (c *Call) acceptAnswer() {
 }
 
 // bundled adds the only section of a description to a group, because pion rejects a description
-// without one.
+// without a group.
 func bundled(sdp string) string {
 	const timing = "t=0 0\r\n"
 	return strings.Replace(sdp, timing, timing+"a=group:BUNDLE 0\r\n", 1)
@@ -155,7 +155,7 @@ func (c *Call) openLine(description string) {
 	close(c.connected)
 }
 
-// Talk calls an address from one phone, and answers at the other.
+// Talk calls an address from one phone, and answers the call at the other.
 func Talk(from, at *Phone, to string) (caller, callee *Call) {
 	from.t.Helper()
 	caller = from.Dial(to)
@@ -172,7 +172,7 @@ func (c *Call) Hangup() {
 	c.bye("NORMAL_CLEARING")
 }
 
-// Reject rejects a ringing call, as SDKs do.
+// Reject rejects a ringing call in the same way as SDKs.
 func (c *Call) Reject() {
 	c.phone.t.Helper()
 	c.bye("USER_BUSY")
@@ -197,13 +197,13 @@ func (c *Call) Command(method string, params map[string]any) {
 	c.phone.request(method, params, nil)
 }
 
-// TryCommand sends a request as Command does, and returns the server's error.
+// TryCommand sends a request like Command, and returns the server's error.
 func (c *Call) TryCommand(method string, params map[string]any) error {
 	params["self"] = map[string]string{"call_id": c.ID, "member_id": c.ID, "node_id": c.Node()}
 	return c.phone.try(method, params, nil)
 }
 
-// Node returns the node that carries the call, according to the last event.
+// Node returns the node that carries the call. The last event about the call contained it.
 func (c *Call) Node() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -238,7 +238,7 @@ func (c *Call) must(err error) {
 	}
 }
 
-// The codecs that phones support. Each call uses one.
+// These are the codecs that phones support. Each call uses one of them.
 var (
 	opus = webrtc.RTPCodecParameters{PayloadType: 111,
 		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}}
@@ -256,7 +256,7 @@ func (c *Call) open() {
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
 	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
-	c.must(settings.SetAnsweringDTLSRole(webrtc.DTLSRoleClient)) // as browsers do
+	c.must(settings.SetAnsweringDTLSRole(webrtc.DTLSRoleClient)) // browsers use the same role
 	api := webrtc.NewAPI(webrtc.WithMediaEngine(m), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
 		webrtc.WithSettingEngine(settings))
 

@@ -1,5 +1,5 @@
-// Package phone is a telephone for tests. It uses the relay's protocol as the browser SDK does, and
-// sends and receives text in RTP packets, with pion, in place of audio.
+// Package phone is a telephone for tests. It uses the relay's protocol in the same way as the
+// browser SDK. With pion, it sends and receives text in RTP packets instead of audio.
 package phone
 
 import (
@@ -23,8 +23,8 @@ const patience = time.Minute
 
 // A Phone is a client with one WebSocket. Its methods are safe for concurrent use.
 type Phone struct {
-	Protocol string     // passed to a later phone that takes over from this one
-	Rings    chan *Call // calls to it
+	Protocol string     // protocol to pass to a later phone that takes over from this one
+	Rings    chan *Call // calls to the phone
 	t        harness.T
 	conn     *websocket.Conn
 	silent   bool
@@ -34,7 +34,7 @@ type Phone struct {
 	mu      sync.Mutex
 	replies map[string]chan reply
 	calls   map[string]*Call
-	closed  chan struct{} // closed with the socket
+	closed  chan struct{} // closed when the socket is closed
 }
 
 type reply struct {
@@ -83,7 +83,7 @@ func (p *Phone) Offline() {
 	p.request("subscriber.offline", map[string]any{}, nil)
 }
 
-// Silent makes later calls cheap: the phone describes its audio but never sends any.
+// Silent makes later calls cheap, because the phone describes its audio but never sends any.
 func (p *Phone) Silent() *Phone {
 	p.silent = true
 	return p
@@ -97,7 +97,7 @@ func (p *Phone) G711() *Phone {
 }
 
 // Light makes the phone's later calls carry audio at a fraction of the cost, so that one program
-// can make many. hear is called with each payload that arrives.
+// can make many calls. hear is called with each payload that arrives.
 func (p *Phone) Light(hear func(payload []byte)) *Phone {
 	p.hear = hear
 	return p
@@ -125,7 +125,7 @@ func (p *Phone) WaitClosed() {
 	}
 }
 
-// Take moves the calls of an earlier phone to this one, as an SDK that reconnects does.
+// Take moves the calls of an earlier phone to this phone, like an SDK that reconnects.
 func (p *Phone) Take(from *Phone) {
 	from.mu.Lock()
 	defer from.mu.Unlock()
@@ -185,8 +185,8 @@ type message struct {
 		Type   string `json:"event_type"`
 		NodeID string `json:"node_id"`
 		Params struct {
-			CallID string `json:"call_id"`    // of an event about a call
-			State  string `json:"call_state"` // of call.state
+			CallID string `json:"call_id"`    // ID in an event about a call
+			State  string `json:"call_state"` // state in call.state
 			Method string
 			Params struct {
 				CallID string `json:"callID"`
@@ -208,7 +208,7 @@ func (p *Phone) read() {
 		}
 		var m message
 		if err := json.Unmarshal(text, &m); err != nil {
-			continue // events in formats that the phone does not know
+			continue // events in formats that the phone does not support
 		}
 		if m.Method == "" {
 			p.mu.Lock()
@@ -227,7 +227,7 @@ func (p *Phone) read() {
 		case "call.state":
 			p.handleState(m.Params.Params.CallID, m.Params.Params.State)
 		}
-		_ = p.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{}}) // or it is closed
+		_ = p.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{}}) // the socket may be closed
 	}
 }
 

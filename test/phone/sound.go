@@ -74,8 +74,8 @@ func (c *Call) WaitHeard(payload string) {
 	}
 }
 
-// WaitSound waits until the phone, which has to use G.711, hears a loud packet or, if loud is false, a
-// silent one.
+// WaitSound waits until the phone hears a loud packet or, if loud is false, a silent one. The phone
+// must use G.711.
 func (c *Call) WaitSound(loud bool) {
 	c.phone.t.Helper()
 	for end := time.After(patience); ; {
@@ -90,7 +90,7 @@ func (c *Call) WaitSound(loud bool) {
 	}
 }
 
-// loudSamples counts the samples of mu-law that are loud.
+// loudSamples counts the loud samples in a mu-law payload.
 func loudSamples(payload string) (n int) {
 	for i := range len(payload) {
 		if payload[i]&0x7f < 0x40 {
@@ -107,8 +107,8 @@ func HearBoth(a, b *Call) {
 	Hear(b, a)
 }
 
-// Hear repeatedly sends a payload from one phone until the other hears it. It returns the payloads
-// that the other phone heard before.
+// Hear repeatedly sends a payload from one phone until the other phone hears it. It returns the
+// payloads that the other phone heard before.
 func Hear(from, to *Call) (before []string) {
 	to.phone.t.Helper()
 	what := uuid.NewString()

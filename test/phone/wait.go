@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// WaitConnected waits until the call, which must belong to a light phone, can carry audio.
+// WaitConnected waits until the call can carry audio. It must be a call of a light phone.
 func (c *Call) WaitConnected() {
 	c.phone.t.Helper()
 	select {

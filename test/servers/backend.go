@@ -25,15 +25,15 @@ func BackendName(t T) string {
 	return name
 }
 
-// Backend returns the environment variables for selvage with a new database and a new session store
-// on the chosen backend. Both are removed at the end of the test.
+// Backend returns environment variables for selvage. They name a new database and a new session
+// store on the chosen backend, which are removed at the end of the test.
 func Backend(t T) []string {
 	t.Helper()
 	return BackendLike(t, "")
 }
 
-// BackendLike is [Backend] with a copy of the database at the URL, see [PostgresLike]. With ""
-// the database is empty. The sqlite backend ignores the URL.
+// BackendLike is like [Backend], but with a copy of the database at the URL; see [PostgresLike]. If
+// the URL is "", the database is empty. The sqlite backend ignores the URL.
 func BackendLike(t T, database string) []string {
 	t.Helper()
 	name := BackendName(t)

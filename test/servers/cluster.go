@@ -11,13 +11,13 @@ import (
 // A RedisCluster is a running Redis Cluster: three masters that share the slots, and their
 // replicas.
 type RedisCluster struct {
-	Nodes []*RedisServer // the masters first
+	Nodes []*RedisServer // masters first, then replicas
 	URL   string
 }
 
-// Cluster returns the URL of a shared cluster of three masters. A cluster has one database
-// and its data is kept, so a test that empties it uses [OwnCluster]. To keep its keys apart
-// from those of other tests, a test adds ?prefix= and a name, as [Backend] does.
+// Cluster returns the URL of a shared cluster of three masters. A cluster has one database and its
+// data is kept, so a test that deletes all data uses [OwnCluster]. To separate its keys from those
+// of other tests, a test adds ?prefix= and a name, as [Backend] does.
 func Cluster(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_CLUSTER"); url != "" {
@@ -36,9 +36,9 @@ var sharedCluster = sync.OnceValues(func() (*RedisCluster, error) {
 	return c, err
 })
 
-// forgive sets how many milliseconds a node may be silent before other nodes consider it
-// dead. On a busy machine, nodes are silent now and then. The timeout is raised only once the
-// cluster runs, because a cluster created with it would take as long to start.
+// forgive sets how many milliseconds a node may be silent before other nodes consider it dead. On a
+// busy machine, nodes are sometimes silent. The timeout is raised only after the cluster has
+// started, because a cluster created with it would take as long to start.
 func (c *RedisCluster) forgive(timeout string) error {
 	for _, n := range c.Nodes {
 		if _, err := n.cli("CONFIG", "SET", "cluster-node-timeout", timeout); err != nil {
@@ -56,13 +56,13 @@ func OwnCluster(t T, replicas int, args ...string) *RedisCluster {
 	check(t, err)
 	t.Cleanup(c.remove)
 
-	if replicas > 0 { // a replica would replace a master that is only slow
+	if replicas > 0 { // otherwise a replica would replace a master that is only slow
 		check(t, c.forgive("6000"))
 	}
 	return c
 }
 
-// CLI runs a redis-cli command on the node that has the key and returns its output.
+// CLI runs a redis-cli command on the node that stores the key, and returns its output.
 func (c *RedisCluster) CLI(t T, args ...string) string {
 	t.Helper()
 	return c.Nodes[0].CLI(t, append([]string{"-c"}, args...)...)
@@ -111,7 +111,7 @@ func startCluster(replicas int, args []string) (c *RedisCluster, err error) {
 	return c, poll("a cluster", func() error { return c.whole(replicas) })
 }
 
-// whole returns an error until every node knows of all slots, nodes and replicas.
+// whole returns an error until every node knows all slots, nodes and replicas.
 func (c *RedisCluster) whole(replicas int) error {
 	for _, n := range c.Nodes {
 		info, err := n.cli("CLUSTER", "INFO")

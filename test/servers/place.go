@@ -12,9 +12,9 @@ import (
 	"syscall"
 )
 
-// A place is the directory that holds the data of all servers that this process starts. It is
-// removed when the process ends, however it ends, by a shell that waits for the other end of a pipe
-// to close. Servers that still write to the directory are about to be killed.
+// A place is the directory that holds the data of all servers that this process starts. However the
+// process ends, a shell then removes the directory. The shell waits for the other end of a pipe to
+// close. Servers that still write to the directory at that moment are about to be killed.
 type place struct {
 	dir  string
 	open *os.File // our end of the pipe; must not be garbage-collected
@@ -45,7 +45,8 @@ var thePlace = sync.OnceValues(func() (*place, error) {
 	return &place{dir: dir, open: end}, nil
 })
 
-// newPlace creates a subdirectory of the place that belongs to the account; nil means our own.
+// newPlace creates a subdirectory of the place that belongs to the account. If account is nil, it
+// belongs to our own account.
 func newPlace(kind string, account *syscall.Credential) (string, error) {
 	p, err := thePlace()
 	if err != nil {
@@ -64,9 +65,9 @@ func newPlace(kind string, account *syscall.Credential) (string, error) {
 	return dir, nil
 }
 
-// FreePort returns a port of 127.0.0.1 that nothing listens on. It stays reserved while this
-// process lives: no other test gets it, and the kernel does not choose it for a connection.
-// So it is still free when its server starts late or is stopped.
+// FreePort returns a port of 127.0.0.1 on which nothing listens. The port stays reserved while this
+// process lives: no other test gets it, and the kernel does not choose it for a connection. So it
+// is still free when its server starts late or is stopped.
 func FreePort(t T) int {
 	t.Helper()
 	port, err := freePort()
@@ -74,8 +75,8 @@ func FreePort(t T) int {
 	return port
 }
 
-// claims reserve the ports that this process was given against other test processes, until this
-// process ends. They are abstract Unix sockets, which exist only on Linux and have no file.
+// claims keep other test processes from using the ports of this process, until this process ends.
+// They are abstract Unix sockets, which exist only on Linux and have no file.
 var (
 	claimsMu sync.Mutex
 	claims   []io.Closer
@@ -106,8 +107,8 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("looking for a free port: %w", last)
 }
 
-// spawner returns the queue of a thread that starts processes and lives as long as this
-// process. Linux sends the parent-death signal when the thread that started the child ends.
+// spawner returns the queue of a thread that starts processes and lives as long as this process.
+// Linux sends the parent-death signal when the thread that started the child ends.
 var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {

@@ -17,22 +17,22 @@ import (
 )
 
 // A PostgresServer is a running PostgreSQL. Acknowledged transactions are on disk. As on most
-// servers, its default collation is the collation of a language, not of bytes.
+// servers, the default collation is that of a language, not of bytes.
 type PostgresServer struct {
 	Server
 	URL string // URL of the superuser; see [PostgresServer.Database]
 }
 
-// Postgres returns the URL of an empty database that is dropped at the end of the test. Its
-// role owns the database and has no other rights.
+// Postgres returns the URL of an empty database that is dropped at the end of the test. The role in
+// the URL owns the database and has no other rights.
 func Postgres(t T) string {
 	t.Helper()
 	return PostgresLike(t, "")
 }
 
-// PostgresLike is [Postgres] with a copy of the database at the URL like, which must not be in use
-// at the same time. If like is "", the new database is empty. The new role has the same rights to
-// the copy as the role in like has to the original.
+// PostgresLike is like [Postgres], but with a copy of the database at the URL like. That database
+// must not be in use at the same time. If like is "", the new database is empty. The new role has
+// the same rights to the copy as the role in like has to the original.
 func PostgresLike(t T, like string) string {
 	t.Helper()
 	admin := os.Getenv("SELVAGE_TEST_POSTGRES")
@@ -55,7 +55,7 @@ func OwnPostgres(t T, settings ...string) *PostgresServer {
 	return p
 }
 
-// Database returns the URL of a new empty database on this server, as [Postgres] does.
+// Database returns the URL of a new empty database on this server; see [Postgres].
 func (p *PostgresServer) Database(t T) string {
 	t.Helper()
 	return database(t, p.URL, "")
@@ -68,7 +68,7 @@ func (p *PostgresServer) SQL(t T, statements string) string {
 	return SQL(t, p.URL, statements)
 }
 
-// SQL runs statements as [PostgresServer.SQL] does, in the database at the URL.
+// SQL runs statements like [PostgresServer.SQL], in the database at the URL.
 func SQL(t T, url, statements string) string {
 	t.Helper()
 	out, err := psql(url, statements)
@@ -93,7 +93,7 @@ func database(t T, admin, like string) string {
 	check(t, err)
 
 	t.Cleanup(func() {
-		// The server may have been stopped; its databases go with it.
+		// This fails if the server was stopped. Its databases are then removed with the server.
 		_, _ = psql(admin, fmt.Sprintf("DROP DATABASE %[1]s WITH (FORCE);\nDROP ROLE %[1]s;\n", name))
 	})
 
@@ -166,8 +166,8 @@ func initdb(dir, password string, account *syscall.Credential) error {
 	return nil
 }
 
-// unprivileged returns the account to run PostgreSQL as, because PostgreSQL refuses to run as
-// root. It returns nil, our own account, if we are not root.
+// unprivileged returns the account that runs PostgreSQL, because PostgreSQL refuses to run as root.
+// If we are not root, it returns nil, which means our own account.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -204,12 +204,12 @@ func psql(url, statements string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
-// remove stops the server and removes its data. It also frees the shared memory segment that
-// a killed server leaves behind.
+// remove stops the server and removes its data. It also frees the shared memory segment that a
+// killed server leaves behind.
 func (p *PostgresServer) remove() {
 	_ = p.stop() // a server that does not stop dies with this process
 	if text, err := os.ReadFile(filepath.Join(p.dir, "postmaster.pid")); err == nil {
-		// The seventh line holds the segment's key and id.
+		// The seventh line contains the segment's key and ID.
 		if lines := strings.Split(string(text), "\n"); len(lines) > 6 {
 			if fields := strings.Fields(lines[6]); len(fields) == 2 {
 				_ = exec.Command("ipcrm", "-m", fields[1]).Run()

@@ -24,8 +24,8 @@ type RedisServer struct {
 	env []string // environment of redis-cli
 }
 
-// redisDatabases is the number of databases of a shared server. A database that is handed out
-// a second time is emptied first.
+// redisDatabases is the number of databases on a shared server. A database that is used for a
+// second time is emptied first.
 const redisDatabases = 1000
 
 // Redis returns the URL of an empty database on a shared server. Only the caller uses the database.
@@ -93,8 +93,8 @@ func (r *RedisServer) CLI(t T, args ...string) string {
 	return out
 }
 
-// TryCLI is [RedisServer.CLI] for a command that may fail: a server that becomes a master or
-// a replica closes its connections.
+// TryCLI is like [RedisServer.CLI], but for a command that may fail. A server that becomes a master
+// or a replica closes its connections.
 func (r *RedisServer) TryCLI(args ...string) (string, error) { return r.cli(args...) }
 
 func (r *RedisServer) cli(args ...string) (string, error) {
@@ -162,8 +162,8 @@ func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 	return r, nil
 }
 
-// ask sends commands to a Redis without a password and returns the last answer. Every answer
-// must be one line.
+// ask sends commands to a Redis without a password and returns the last answer. Every answer must
+// be one line.
 func ask(address string, commands ...string) (answer string, err error) {
 	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
 	if err != nil {

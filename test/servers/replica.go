@@ -38,8 +38,8 @@ func OwnPostgresPair(t T, settings ...string) *PostgresPair {
 	return p
 }
 
-// Database returns the URL of a new empty database, as [Postgres] does. It names both servers, of
-// which clients use the writable one.
+// Database returns the URL of a new empty database; see [Postgres]. The URL names both servers.
+// Clients use the one that is writable.
 func (p *PostgresPair) Database(t T) string {
 	t.Helper()
 	u, err := url.Parse(p.Primary.Database(t))
@@ -48,8 +48,8 @@ func (p *PostgresPair) Database(t T) string {
 	return u.String()
 }
 
-// Promote makes the replica accept changes. The primary must have ended, since there would be two
-// otherwise.
+// Promote makes the replica accept changes. The primary must have ended, because otherwise there
+// would be two primaries.
 func (p *PostgresPair) Promote(t T) {
 	t.Helper()
 	if p.Primary.cmd != nil {
@@ -73,7 +73,7 @@ func startReplica(of *PostgresServer, settings []string) (*PostgresServer, error
 		return nil, err
 	}
 
-	// Without --write-recovery-conf the copy would be a server of its own.
+	// Without --write-recovery-conf the copy would be an independent server.
 	cmd := exec.Command(copyCommand, "--dbname", of.URL, "--pgdata", dir, "--write-recovery-conf",
 		"--checkpoint", "fast", "--no-sync")
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: of.account}

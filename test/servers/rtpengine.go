@@ -11,7 +11,7 @@ import (
 // An RTPEngine is a running rtpengine in user space, on loopback only.
 type RTPEngine struct {
 	Server
-	Address string // where it takes commands
+	Address string // address that accepts commands
 }
 
 // OwnRTPEngine starts an rtpengine for one test.

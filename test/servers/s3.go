@@ -15,12 +15,12 @@ import (
 // An S3Server is a running object store (versitygw), which keeps objects in files.
 type S3Server struct {
 	Server
-	Endpoint string // its URL
-	Access   string // the access key
-	Secret   string // the secret key
+	Endpoint string // URL of the store
+	Access   string // access key
+	Secret   string // secret key
 }
 
-// S3 returns a bucket of its own on a shared object store.
+// S3 returns a new bucket on a shared object store.
 func S3(t T) (s *S3Server, bucket string) {
 	t.Helper()
 	s, err := sharedS3()
@@ -47,12 +47,12 @@ func (s *S3Server) NewBucket(t T) string {
 	return name
 }
 
-// File returns the file in which the store keeps an object, for tests that damage it.
+// File returns the name of the file that contains an object, for tests that damage it.
 func (s *S3Server) File(bucket, object string) string {
 	return filepath.Join(s.dir, "objects", bucket, filepath.FromSlash(object))
 }
 
-// Env returns the environment variables for selvage with its media in the bucket.
+// Env returns the environment variables for selvage that put its media in the bucket.
 func (s *S3Server) Env(bucket string) map[string]string {
 	return map[string]string{
 		"SELVAGE_MEDIA":          "s3://" + bucket + "/calls?endpoint=" + s.Endpoint + "&region=us-east-1",

@@ -12,8 +12,8 @@ import (
 // sentinelMaster is the sentinel's name for its master.
 const sentinelMaster = "selvage"
 
-// A RedisSentinel is a running master with a replica and a sentinel, which promotes the
-// replica once the master has been down for four seconds.
+// A RedisSentinel is a running master with a replica and a sentinel. The sentinel promotes the
+// replica when the master has been down for four seconds.
 type RedisSentinel struct {
 	Master, Replica *RedisServer // initial roles
 	Sentinel        *RedisServer
@@ -96,7 +96,7 @@ func newSentinel(master int) (*RedisServer, error) {
 		return nil, err
 	}
 
-	// Sentinel records what it learns in its configuration file.
+	// The sentinel writes what it learns to its configuration file.
 	file := filepath.Join(dir, "sentinel.conf")
 	config := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s 127.0.0.1 %d 1\n"+
 		"sentinel down-after-milliseconds %[3]s 4000\nsentinel failover-timeout %[3]s 3000\n",

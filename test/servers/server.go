@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// patience is how long a server may take to start or to end. It is generous, since the
+// patience limits how long a server may take to start or to end. It is generous, because the
 // machine may be busy with other tests.
 const patience = time.Minute
 
@@ -24,13 +24,13 @@ const pollEvery = 5 * time.Millisecond
 type Server struct {
 	Port int
 
-	dir     string // its data; the log is next to it
+	dir     string // directory of its data; the log is next to it
 	command []string
 	account *syscall.Credential // account it runs as; nil means our own
-	ending  syscall.Signal      // asks for a clean shutdown
-	dying   syscall.Signal      // sent when this process ends
-	ready   func() error        // returns nil once it answers
-	cmd     *exec.Cmd           // nil while it does not run
+	ending  syscall.Signal      // signal that requests a clean shutdown
+	dying   syscall.Signal      // signal that the server receives when this process ends
+	ready   func() error        // returns nil when the server answers
+	cmd     *exec.Cmd           // nil while the server does not run
 	exited  chan struct{}
 }
 
@@ -53,8 +53,7 @@ func (s *Server) Kill(t T) {
 	check(t, s.kill())
 }
 
-// Pause stops the server and its children with SIGSTOP: connections stay open and are not
-// answered.
+// Pause stops the server and its children with SIGSTOP. Connections stay open and get no answers.
 func (s *Server) Pause(t T) {
 	t.Helper()
 	check(t, s.signal(syscall.SIGSTOP))
@@ -97,7 +96,7 @@ func (s *Server) start() error {
 
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // its log shows why it exited
+		_ = cmd.Wait() // the log shows why it exited
 		close(exited)
 	}()
 
@@ -130,7 +129,7 @@ func (s *Server) stop() error {
 	if s.cmd == nil {
 		return nil
 	}
-	_ = s.cmd.Process.Signal(s.ending) // it may have ended by itself
+	_ = s.cmd.Process.Signal(s.ending) // it may have ended already
 	select {
 	case <-s.exited:
 		s.cmd = nil
@@ -146,12 +145,12 @@ func (s *Server) kill() error {
 	}
 	children := s.children()
 
-	_ = s.cmd.Process.Kill() // it may have ended by itself
+	_ = s.cmd.Process.Kill() // it may have ended already
 	<-s.exited
 	s.cmd = nil
 
 	for _, pid := range children {
-		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have followed its parent
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended with its parent
 	}
 	// PostgreSQL does not start while a child still holds its shared memory.
 	return poll("the children of "+s.name()+" to end", func() error {
@@ -165,8 +164,8 @@ func (s *Server) kill() error {
 	})
 }
 
-// signal sends a signal to the server first, so that it starts no more children, and then to
-// its children.
+// signal sends a signal to the server first, so that it starts no more children, and then to the
+// children.
 func (s *Server) signal(sig syscall.Signal) error {
 	if s.cmd == nil {
 		return fmt.Errorf("%s is not running", s.name())
@@ -180,13 +179,12 @@ func (s *Server) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// children returns the processes that the server started. PostgreSQL has one for each
-// connection.
+// children returns the child processes of the server. PostgreSQL has one for each connection.
 func (s *Server) children() []int {
 	pid := strconv.Itoa(s.cmd.Process.Pid)
 	text, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
 	if err != nil {
-		return nil // it has ended
+		return nil // the server has ended
 	}
 	var pids []int
 	for _, field := range strings.Fields(string(text)) {
@@ -206,7 +204,7 @@ func (s *Server) remove() {
 
 func (s *Server) name() string { return filepath.Base(s.command[0]) }
 
-// poll calls done until it returns nil, for as long as patience allows.
+// poll calls done until it returns nil or patience has passed.
 func poll(what string, done func() error) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
 		err := done()

@@ -2,15 +2,15 @@
 // 127.0.0.1, with their data in a temporary directory.
 //
 // [Postgres], [Redis], [Cluster] and [Sentinel] return URLs on shared servers. A shared server
-// starts when the test process first asks for it, unless SELVAGE_TEST_POSTGRES,
-// SELVAGE_TEST_REDIS, SELVAGE_TEST_CLUSTER or SELVAGE_TEST_SENTINEL names a running one.
-// `go run ./test/servers/run -- COMMAND` starts all of them once and runs COMMAND with them.
-// [OwnPostgres] and its counterparts start a server for one test, which may stop, kill, pause
+// starts when the test process first needs it. If SELVAGE_TEST_POSTGRES, SELVAGE_TEST_REDIS,
+// SELVAGE_TEST_CLUSTER or SELVAGE_TEST_SENTINEL names a running server, that server is used
+// instead. `go run ./test/servers/run -- COMMAND` starts all of them once and runs COMMAND with
+// them. [OwnPostgres] and its counterparts start a server for one test, which may stop, kill, pause
 // and restart it.
 //
-// All servers end with the test process, however it ends. Services that already run on the
-// machine are never used. If the programs are not installed, a test is skipped, or fails where
-// all tests must run; see [Missing].
+// All servers end with the test process, however it ends. Servers that already run on the machine
+// are never used. If a program is not installed, a test is skipped. It fails where all tests must
+// run; see [Missing].
 package servers
 
 import (
@@ -22,7 +22,7 @@ import (
 	"slices"
 )
 
-// A T is the part of testing.TB that is needed here. Programs that are not tests can implement
+// A T is the part of testing.TB that this package needs. Programs that are not tests can implement
 // it themselves.
 type T interface {
 	Helper()
@@ -46,7 +46,7 @@ type missingError string
 
 func (e missingError) Error() string { return "there is no " + string(e) }
 
-// check ends the test if err is not nil; a program that is not installed is [Missing].
+// check ends the test if err is not nil. It calls [Missing] for a program that is not installed.
 func check(t T, err error) {
 	t.Helper()
 	var program missingError
@@ -58,8 +58,8 @@ func check(t T, err error) {
 	}
 }
 
-// program returns the path of a command: the newest version in Debian's PostgreSQL
-// directories, or else the one on the PATH. SELVAGE_TEST_SERVERS=none hides all commands.
+// program returns the path of a command. It prefers the newest version in Debian's PostgreSQL
+// directories to the one on the PATH. SELVAGE_TEST_SERVERS=none hides all commands.
 func program(name string) (string, error) {
 	if os.Getenv("SELVAGE_TEST_SERVERS") == "none" {
 		return "", missingError(name + ", since SELVAGE_TEST_SERVERS is none")

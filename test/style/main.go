@@ -2,11 +2,11 @@
 //
 //	go run ./test/style [PATH ...]
 //
-// It checks the files that git tracks below the given paths, or all of them. Prose is
-// checked in Go comments and strings, Markdown, HTML templates, scripts, SQL and
-// English messages, against the forms listed in forms.txt. In Go files it also checks the width of
-// lines, assignments of many values, and long functions without paragraphs. Each finding
-// is one line; any finding makes the exit status 1.
+// It checks the files that git tracks below the given paths, or all of them. It checks prose in Go
+// comments and strings, Markdown, HTML templates, scripts, SQL and English messages against the
+// forms listed in forms.txt. In Go files it also checks the width of lines, assignments of many
+// values, and long functions without paragraphs. Each finding is one line. Any finding makes the
+// exit status 1.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// A finding is one place that the style rejects.
+// A finding is one place that breaks a rule of style.
 type finding struct {
 	path    string
 	line    int
@@ -75,8 +75,8 @@ func check(paths []string) ([]finding, error) {
 	return all, nil
 }
 
-// exempt are the beginnings of paths that are not checked: two files have to name the rejected forms,
-// and the others are generated or written elsewhere.
+// exempt lists the beginnings of paths that are not checked. Two of the files have to contain the
+// rejected forms. The others are generated or written elsewhere.
 var exempt = []string{
 	"docs/openapi.yaml", "sdk/dist/", "static/files/signalwire-", "test/style/forms.txt", "test/style/style_test.go",
 }
@@ -85,7 +85,7 @@ func isExempt(path string) bool {
 	return slices.ContainsFunc(exempt, func(beginning string) bool { return strings.HasPrefix(path, beginning) })
 }
 
-// trackedFiles lists the files that git tracks or would track.
+// trackedFiles lists the files that git tracks, and new files that it does not ignore.
 func trackedFiles(paths []string) ([]string, error) {
 	args := append([]string{"ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "--"}, paths...)
 	out, err := exec.Command("git", args...).Output()

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// readers holds, for each kind of file, the function that finds what is wrong with it.
+// readers maps each kind of file to the function that checks it.
 var readers = map[string]func(path string, src []byte) ([]finding, error){
 	".go":   checkGo,
 	".html": checkText,
@@ -30,9 +30,9 @@ var readers = map[string]func(path string, src []byte) ([]finding, error){
 }
 
 const (
-	maxColumns    = 120 // of a line of Go
-	maxAssigned   = 3   // values assigned in one statement
-	maxUnbroken   = 25  // lines of a function without a blank line
+	maxColumns    = 120 // maximum width of a line of Go
+	maxAssigned   = 3   // maximum number of values assigned in one statement
+	maxUnbroken   = 25  // maximum number of lines in a function without a blank line
 	tabWidth      = 4
 	generatedMark = "DO NOT EDIT"
 )
@@ -40,7 +40,7 @@ const (
 //go:embed forms.txt
 var formsFile string
 
-// forms are the expressions that prose avoids, each with a better one.
+// forms lists the expressions that prose avoids, each with a better one.
 var forms = parseForms(formsFile)
 
 type form struct {
@@ -58,7 +58,7 @@ func parseForms(text string) (all []form) {
 	return all
 }
 
-// checkLine returns a finding for each form that a line of prose has.
+// checkLine returns a finding for each rejected form in a line of prose.
 func checkLine(path string, line int, text string) (found []finding) {
 	for _, f := range forms {
 		if hit := f.expression.FindString(text); hit != "" {
@@ -72,7 +72,7 @@ func checkLine(path string, line int, text string) (found []finding) {
 	return found
 }
 
-// checkText checks a file that is prose as a whole.
+// checkText checks a file that consists of prose.
 func checkText(path string, src []byte) (found []finding, err error) {
 	if bytes.Contains(src[:min(len(src), 200)], []byte(generatedMark)) {
 		return nil, nil

@@ -1,4 +1,4 @@
-// Command run starts a cluster for people to try, proves that its nodes act as one, and stops it at
+// Command run starts a cluster for people to try, proves that its nodes act as one, and stops it on
 // Ctrl-C: go run ./test/cluster/run. With -once it stops after the proof.
 package main
 
@@ -28,7 +28,7 @@ func main() {
 	}()
 
 	began := time.Now()
-	c := cluster.Start(t, "setsid") // Ctrl-C must not reach the nodes, which are stopped in order
+	c := cluster.Start(t, "setsid") // Ctrl-C must not reach the nodes, which stop in order
 	show(c, time.Since(began))
 	c.Prove(t, say)
 	if *once {

@@ -1,5 +1,5 @@
-// Command run starts the servers that tests use, once, and runs a command with their URLs in
-// its environment: go run ./test/servers/run -- COMMAND [ARGUMENT…]
+// Command run starts the servers that tests use, once, and runs a command with their URLs in its
+// environment: go run ./test/servers/run -- COMMAND [ARGUMENT…]
 //
 // Unless TMPDIR is set, the servers and the tests keep their files in memory.
 package main
@@ -58,7 +58,6 @@ func run(args []string) int {
 	}
 	// An interrupt also reaches the command. Ignore it here, so that the servers outlive the
 	// command.
-
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 
 	var status *exec.ExitError
@@ -83,7 +82,8 @@ type program struct {
 // ended is the panic value that ends an attempt to start a server.
 type ended struct{}
 
-// try starts a server and returns its URL; "" if it is not installed or did not start.
+// try starts a server and returns its URL. It returns "" if the server is not installed or did not
+// start.
 func (p *program) try(start func() string) (url string) {
 	defer func() {
 		if r := recover(); r != nil && r != (ended{}) {

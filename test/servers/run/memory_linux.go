@@ -2,16 +2,16 @@ package main
 
 import "syscall"
 
-// enough is the space that must be free, in bytes; all tests together use far less.
+// enough is the space that must be free, in bytes. All tests together use far less.
 const enough = 4 << 30
 
 // noexec is the flag of a file system that runs no programs, such as /dev/shm in a container.
 const noexec = 8
 
 // memory returns a directory in memory for the files of tests, or "" if there is none with enough
-// room. Databases sync their writes to disk thousands of times, and tests would spend most of their
-// time waiting for that. When a process is killed, files in memory keep as much as files on a disk.
-// Only a power failure differs, which no test covers.
+// space. Databases sync their writes to disk thousands of times, and tests would spend most of
+// their time waiting for that. Files in memory survive the end of a process like files on a disk.
+// They do not survive a power failure, but no test covers that.
 func memory() string {
 	const dir = "/dev/shm"
 	var fs syscall.Statfs_t

@@ -2,5 +2,5 @@
 
 package main
 
-// memory returns "": only Linux has such a directory for everyone.
+// memory returns "", because only Linux has such a directory for all users.
 func memory() string { return "" }

@@ -94,12 +94,12 @@ func auditKey(t *testing.T, master string) *audit.Key {
 	return chains
 }
 
-// TestRestoreForged shows that a backup made without the master key is refused. Its author knows the
-// recipient and the fingerprint, and can write any rows.
+// TestRestoreForged shows that a backup made without the master key is refused. The forger knows
+// the recipient and the fingerprint, and can write any rows.
 func TestRestoreForged(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	master := filepath.Join(dir, "master.key")
-	rows := storetest.Rows(t) // without a ring or an audit trail, which could show the forgery
+	rows := storetest.Rows(t) // without a ring or an audit trail, which could reveal the forgery
 	forged := backup.Key{MasterKey: keyOf(t, master).MasterKey}
 	for name, url := range map[string]string{"sqlite": "sqlite:selvage.db", "postgres": servers.Postgres(t)} {
 		to, err := restore(t, create(t, rows, forged, id.Recipient()), id, url, master)
@@ -117,12 +117,12 @@ func TestRestoreForged(t *testing.T) {
 	}
 }
 
-// TestRestoreBrokenAudit shows that a backup whose audit trail was tampered with is refused, unless
-// that is accepted.
+// TestRestoreBrokenAudit shows that a backup whose audit trail was modified is refused, unless the
+// caller accepts that.
 func TestRestoreBrokenAudit(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	master := filepath.Join(dir, "master.key")
-	rows := storetest.Open(t, dir, nil) // whose audit key does not belong to the master key
+	rows := storetest.Open(t, dir, nil) // its audit key does not belong to the master key
 	storetest.AddProject(t, rows, time.Now())
 	a := create(t, rows, keyOf(t, master), id.Recipient())
 	to, err := restore(t, a, id, "sqlite:selvage.db", master)
@@ -139,8 +139,8 @@ func TestRestoreBrokenAudit(t *testing.T) {
 	}
 }
 
-// TestRestoreElsewhere restores a backup of SQLite into SQLite and into PostgreSQL, and the latter into SQLite
-// again.
+// TestRestoreElsewhere restores a backup of SQLite into SQLite and into PostgreSQL. It then
+// restores a backup of PostgreSQL into SQLite.
 func TestRestoreElsewhere(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	master := filepath.Join(dir, "master.key")
@@ -187,7 +187,8 @@ func TestRestoreElsewhere(t *testing.T) {
 	})
 }
 
-// TestRestoreOlderSchema restores a backup of each earlier schema. The rows get the newest one.
+// TestRestoreOlderSchema restores a backup of each earlier schema, and checks that the restored
+// rows have the newest schema.
 func TestRestoreOlderSchema(t *testing.T) {
 	master := filepath.Join(storetest.Dir(t), "master.key")
 	newest := schemaOf(t, storetest.Rows(t))
@@ -221,8 +222,8 @@ type noProgress struct{}
 func (noProgress) ExpectThings(int) {}
 func (noProgress) Steps(int)        {}
 
-// TestCopyOfUnfinished shows that an unfinished copy is not accepted as the source of another one,
-// which would then lack rows. A finished copy is.
+// TestCopyOfUnfinished shows that an unfinished copy, which may lack rows, is not accepted as the
+// source of another copy. A finished copy is accepted.
 func TestCopyOfUnfinished(t *testing.T) {
 	for name, c := range map[string]store.Config{"sqlite": {Dir: t.TempDir()}, "postgres": {URL: servers.Postgres(t)}} {
 		t.Run(name, func(t *testing.T) {
@@ -255,8 +256,8 @@ func schemaOf(t *testing.T, rows *store.Store) int64 {
 	return current
 }
 
-// TestRestoreWithoutMedia shows that no server can use restored rows whose media could not be moved to
-// their place, and that a second restore into the same database works.
+// TestRestoreWithoutMedia shows what happens if media cannot be moved to its place. No server can
+// use the restored rows, and a second restore into the same database works.
 func TestRestoreWithoutMedia(t *testing.T) {
 	dir, id, url := storetest.Dir(t), newKey(t), servers.Postgres(t)
 	master := filepath.Join(dir, "master.key")
@@ -295,7 +296,7 @@ func TestRestoreWithoutMedia(t *testing.T) {
 	}
 }
 
-// TestRestoreStops shows that a restore that is stopped leaves nothing in the data directory.
+// TestRestoreStops shows that an interrupted restore leaves nothing in the data directory.
 func TestRestoreStops(t *testing.T) {
 	dir, id := storetest.Dir(t), newKey(t)
 	rows := storetest.Open(t, dir, nil)
@@ -310,7 +311,7 @@ func TestRestoreStops(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := os.Mkdir(filepath.Join(target, "media"), 0o700); err != nil { // such as a mount
+	if err := os.Mkdir(filepath.Join(target, "media"), 0o700); err != nil { // like the directory of a mount
 		t.Fatal(err)
 	}
 
@@ -321,7 +322,7 @@ func TestRestoreStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := Restore{Config: conf, Archive: a, Identities: []age.Identity{id}, Progress: func(string) {
-		if steps++; steps == 12 { // after the archive was checked
+		if steps++; steps == 12 { // after the check of the archive
 			cancel()
 		}
 	}}

@@ -40,9 +40,9 @@ func replaceMaster(t *testing.T, rows *store.Store, ring *keys.Ring, next []byte
 	rows.AuditBy(chains)
 }
 
-// TestBackupAroundMaster backs up before and after the master key is replaced. Each backup is restored
-// with the key of its time, and with no other. A program that does not know the new key yet creates
-// no backup, because nobody could restore it.
+// TestBackupAroundMaster backs up before and after the master key is replaced. Each backup can be
+// restored only with the master key in use at its time. A program that does not know the new key
+// yet creates no backup, because nobody could restore it.
 func TestBackupAroundMaster(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		dir := storetest.Dir(t)
@@ -100,8 +100,8 @@ func testBackupAroundMaster(t *testing.T, dir string, rows *store.Store) {
 	}
 }
 
-// wantRestored checks the project, the audit trail and a secret, which was sealed before the master key
-// was replaced.
+// wantRestored checks the project, the audit trail, and a secret that was sealed before the master
+// key was replaced.
 func wantRestored(t *testing.T, r *Restore, project, sealed string) {
 	t.Helper()
 	master, err := MasterKey(r.Config)

@@ -80,8 +80,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestFiles shows that a second start uses the same authority, and that the files are not readable
-// or writable by more users than necessary.
+// TestFiles shows that a second start uses the same authority. It also shows that no more users
+// than necessary can read or write the files.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, Config{Dir: dir}), open(t, Config{Dir: dir})

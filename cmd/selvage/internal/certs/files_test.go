@@ -55,7 +55,8 @@ func write(t *testing.T, file string, text []byte, mode os.FileMode) {
 
 const day = 24 * time.Hour
 
-// TestOpenFiles shows which certificates are accepted, and with which errors others are rejected.
+// TestOpenFiles shows which certificates are accepted, and with which errors the others are
+// rejected.
 func TestOpenFiles(t *testing.T) {
 	now := time.Now()
 	chain, key := makePair(t, now.Add(-day), 90*day, "pbx.example.org")
@@ -68,7 +69,7 @@ func TestOpenFiles(t *testing.T) {
 		chain, key []byte
 		mode       os.FileMode
 		hosts      []string
-		want       string // in the error
+		want       string // text in the error
 	}{
 		{"valid", chain, key, 0o600, []string{"pbx.example.org"}, ""},
 		{"valid, readable by its owner alone", chain, key, 0o400, nil, ""},
@@ -105,7 +106,7 @@ func TestOpenFiles(t *testing.T) {
 }
 
 // TestExpired shows that an expired certificate is served at the start, and logged. It replaces no
-// other certificate, and is replaced by a valid one.
+// other certificate. A valid certificate replaces it.
 func TestExpired(t *testing.T) {
 	now := time.Now()
 	past, pastKey := makePair(t, now.Add(-91*day), 90*day, "past.example.org")
@@ -133,7 +134,7 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// notes is a log that can be read while it is written.
+// notes is a log that can be read while other goroutines write it.
 type notes struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -145,7 +146,7 @@ func (n *notes) Write(p []byte) (int, error) {
 	return n.text.Write(p)
 }
 
-// take returns what was written since the last call.
+// take returns the text that was written since the last call.
 func (n *notes) take() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -185,7 +186,7 @@ func TestRun(t *testing.T) {
 		for _, tt := range []struct {
 			what  string
 			do    func()
-			names string // of the certificate in use afterwards
+			names string // names in the certificate that is in use afterwards
 			log   string
 		}{
 			{"nothing changed", func() {}, "a.test", ""},

@@ -8,12 +8,12 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 )
 
-// TestArguments shows which arguments commands accept, and what is wrong with the others.
+// TestArguments shows which arguments commands accept, and the errors for others.
 func TestArguments(t *testing.T) {
 	tests := []struct {
 		name        string
 		takes, args []string
-		want        string // the error; "" for none
+		want        string // expected error; "" for none
 	}{
 		{"all", []string{"ID"}, []string{"1"}, ""},
 		{"an optional one", []string{"ID", "[FILE]"}, []string{"1"}, ""},

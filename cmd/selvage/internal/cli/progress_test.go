@@ -28,8 +28,8 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestProgressOfBytes shows that the line has the bytes, their rate and the remaining time. Skipped
-// bytes do not count toward the rate.
+// TestProgressOfBytes shows that the line contains the bytes, their rate and the remaining time.
+// Skipped bytes do not count toward the rate.
 func TestProgressOfBytes(t *testing.T) {
 	var out strings.Builder
 	at := time.Unix(0, 0)
@@ -62,7 +62,7 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
-// TestProgressBarOfBytes shows that the bar follows the bytes if their number is expected, too.
+// TestProgressBarOfBytes shows that the bar follows the bytes if their number is also expected.
 func TestProgressBarOfBytes(t *testing.T) {
 	var out strings.Builder
 	at := time.Unix(0, 0)

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// TestClock shows at which differences a clock causes a warning, makes the server unready, and
-// prevents a start.
+// TestClock shows which differences cause a warning, make the server unready, or prevent a start.
 func TestClock(t *testing.T) {
 	tests := []struct {
 		ahead          time.Duration

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestSettled shows that a file is taken only when it and the JSON about it have not changed for a
-// while, and only if its name is that of a finished recording.
+// TestSettled shows that a file is taken only when neither it nor its JSON file has changed for a
+// while. Its name must also be that of a finished recording.
 func TestSettled(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	w := &watcher{dir: dir, root: rootOf(t, dir), settle: time.Minute, now: func() time.Time { return now }}
@@ -30,7 +30,7 @@ func TestSettled(t *testing.T) {
 	}
 
 	for name, tt := range map[string]struct {
-		audio, sidecar time.Duration // ages; no sidecar if 0
+		audio, sidecar time.Duration // ages; 0 means no sidecar
 		want           bool
 	}{
 		"new":               {time.Second, 0, false},
@@ -77,7 +77,8 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// TestFaults shows which errors move a file aside. All others leave it for another try.
+// TestFaults shows which errors move a file to another folder. All other errors leave it for
+// another attempt.
 func TestFaults(t *testing.T) {
 	for _, tt := range []struct {
 		err  error
@@ -109,8 +110,8 @@ func rootOf(t *testing.T, dir string) *os.Root {
 	return root
 }
 
-// TestWatchedLinks shows that programs that may write to a watched directory can neither stop the watcher
-// nor make it read or write other files.
+// TestWatchedLinks shows that programs with write access to a watched directory cannot stop the
+// watcher. They also cannot make it read or write other files.
 func TestWatchedLinks(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	w := &watcher{dir: dir, root: rootOf(t, dir), now: time.Now}

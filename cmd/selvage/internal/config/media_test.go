@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestMediaAddresses shows that browsers on the server's machine get loopback and its other
-// addresses, unless the server listens only on loopback or the addresses are configured.
+// TestMediaAddresses shows that browsers on the server's machine get loopback and the machine's
+// other addresses. They do not get the latter if the server listens only on loopback or the
+// addresses are configured.
 func TestMediaAddresses(t *testing.T) {
 	loopback, named := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("192.0.2.7")
 	tests := []struct {

@@ -12,7 +12,7 @@ func TestBackendURLs(t *testing.T) {
 	)
 	tests := []struct {
 		url                string
-		database, sessions string // part of the error; "" for none
+		database, sessions string // expected part of the error; "" for none
 	}{
 		{"sqlite:selvage.db", "", ""},
 		{"sqlite:/srv/selvage.db", "", ""},

@@ -102,7 +102,7 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// TestSample checks that the sample has every key once, with its default.
+// TestSample checks that the sample contains every key once, with its default.
 func TestSample(t *testing.T) {
 	var sample strings.Builder
 	if err := Sample(&sample); err != nil {
@@ -194,7 +194,7 @@ func TestCheckVariables(t *testing.T) {
 		{"SELVAGE_BINARY=bin/selvage", ""},
 		{"SELVAGE_NOTHING=", ""},
 		{"SELVAGER=1", ""},
-		{"SELVAGE_SERVICE_HOST=10.0.0.1", ""}, // as Kubernetes sets them
+		{"SELVAGE_SERVICE_HOST=10.0.0.1", ""}, // the form that Kubernetes sets
 		{"SELVAGE_SERVICE_PORT_HTTP=80", ""},
 		{"SELVAGE_OPS_PORT=tcp://10.0.0.1:80", ""},
 		{"SELVAGE_PORT_80_TCP_ADDR=10.0.0.1", ""},
@@ -217,7 +217,7 @@ func TestCheckVariables(t *testing.T) {
 
 func TestRetention(t *testing.T) {
 	for text, want := range map[string]time.Duration{"0": 0, "400d": 400 * span.Day, "720h": 30 * span.Day,
-		"29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} { // -1 for an error
+		"29d": -1, "1h": -1, "-1d": -1, "": -1, "ever": -1, "99999999d": -1} { // -1 means an error
 		var r retention
 		err := r.UnmarshalText([]byte(text))
 		if (err != nil) != (want < 0) || err == nil && time.Duration(r) != want {

@@ -17,8 +17,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestApplyLeavesTheRest shows that applying a plan keeps changes made since the plan was computed,
-// except to members that the file names.
+// TestApplyLeavesTheRest shows that applying a plan keeps changes that were made after the plan was
+// computed, except changes to members that the file names.
 func TestApplyLeavesTheRest(t *testing.T) {
 	ctx, dir := t.Context(), storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)
@@ -63,8 +63,8 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	}
 }
 
-// TestApplyIgnoresRegistered shows that a client which registered itself with the name of a client in
-// the file is left as it is, and that the file creates its own.
+// TestApplyIgnoresRegistered shows that a self-registered client stays unchanged if it has the name
+// of a client in the file. The file creates its own client.
 func TestApplyIgnoresRegistered(t *testing.T) {
 	ctx, dir := t.Context(), storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)

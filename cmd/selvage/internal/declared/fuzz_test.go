@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzParse parses files of projects.
+// FuzzParse parses files that describe projects.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{
 		"projects: [{name: Acme, clients: [{name: App, scopes: [openid]}]}]", `{"projects":[{"name":"Acme"}]}`,

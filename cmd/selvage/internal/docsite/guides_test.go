@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/docs"
 )
 
-// TestGuides shows that every document is served, that every served document exists, and that
-// each link between them leads to an existing page and heading.
+// TestGuides shows that every document is served and every served document exists. Each link
+// between them must lead to an existing page and heading.
 func TestGuides(t *testing.T) {
 	var names []string
 	for _, g := range contents {

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/openapi/openapitest"
 )
 
-// get requests a path, with pairs of header names and values.
+// get requests a path. header lists pairs of header names and values.
 func get(t *testing.T, s *docsite.Site, path string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest("GET", path, nil)
@@ -32,8 +32,8 @@ var (
 	fetched  = regexp.MustCompile(`(?:src|href|action)="([^"]+)"`)
 )
 
-// TestPages shows that every operation of the document is on a page, and that pages fetch
-// nothing from other hosts.
+// TestPages shows that every operation of the document is on a page, and that pages load nothing
+// from other hosts.
 func TestPages(t *testing.T) {
 	s := docsite.New(docsite.Config{Config: openapi.Config{PublicURL: "https://calls.example.org"}})
 	index := get(t, s, "/docs")
@@ -112,7 +112,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// hostile is a kind whose texts contain markup, and whose names are already taken by other kinds.
+// hostile is a kind with markup in its texts, and with names that other kinds already use.
 const hostile = `{"title":"<b>Recording</b>","description":"<script>alert(1)</script> ` + "`<i>`" +
 	`","type":"object","required":["name"],
 	"x-kind":{"type":"recording","path":"recordings_","key":"recording","update":"PUT","name":["name"],

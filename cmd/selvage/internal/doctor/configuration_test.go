@@ -10,7 +10,7 @@ import (
 )
 
 // TestReadableSecrets shows that a file that every user can read is reported if it contains a
-// secret. A URL with a password is a secret.
+// secret. A URL with a password counts as a secret.
 func TestReadableSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "selvage.yaml")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -22,7 +22,7 @@ func TestReadableSecrets(t *testing.T) {
 		config config.Config
 		from   config.Origins
 		mode   os.FileMode
-		want   string // the secret that the file sets; "" for no finding
+		want   string // secret that the file sets; "" for no finding
 	}{
 		{config.Config{Database: "postgres://ann:hush@h/x"}, config.Origins{"database": file + ":1:1"}, 0o644,
 			"database"},

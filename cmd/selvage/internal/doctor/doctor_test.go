@@ -51,14 +51,14 @@ func TestExamine(t *testing.T) {
 	})
 }
 
-// TestMountOf shows that the mount point of /proc is found, where there is one.
+// TestMountOf shows that mountOf finds the mount point of /proc, on systems with a /proc.
 func TestMountOf(t *testing.T) {
 	if kind, mount := mountOf("/proc/self"); kind != "" && (kind != "proc" || mount != "/proc") {
 		t.Errorf("mountOf(/proc/self) = %q, %q", kind, mount)
 	}
 }
 
-// TestClocksOfRows shows that rows with times in the future reveal a clock that was set back.
+// TestClocksOfRows shows that rows with times in the future reveal that the clock was set back.
 func TestClocksOfRows(t *testing.T) {
 	s, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// tries is how many times a busy machine may answer too late.
+// tries is the number of attempts, because a busy machine may answer too late.
 const tries = 3
 
 // TestMediaUnreachable shows that doctor names the transports by which a running server does not
@@ -19,7 +19,7 @@ func TestMediaUnreachable(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		config media.Config
-		want   []string // transports
+		want   []string // transports in the finding
 	}{
 		{"open", media.Config{}, nil},
 		{"without UDP", media.Config{NoUDP: true}, []string{"UDP"}},
@@ -53,8 +53,8 @@ func TestMediaUnreachable(t *testing.T) {
 	}
 }
 
-// TestTestCall shows that doctor hears itself in a call to a running server, and reports a server
-// that takes part in no call.
+// TestTestCall shows that doctor hears its own audio in a call to a running server. It also shows
+// that doctor reports a server that does not take part in the call.
 func TestTestCall(t *testing.T) {
 	engine, err := media.New(media.Config{Listen: "127.0.0.1:0"})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestRTPEngine shows that doctor asks each rtpengine.
+// TestRTPEngine shows that doctor checks each rtpengine.
 func TestRTPEngine(t *testing.T) {
 	running := servers.OwnRTPEngine(t)
 	e := &Examination{Config: config.Config{Services: config.AllServices, ListenMedia: "127.0.0.1:0"}}

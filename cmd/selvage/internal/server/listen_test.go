@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serveTest serves h with the limits of every listener, except for how long they wait: bodies for
-// request bodies, answers for responses.
+// serveTest serves h with the limits of every listener, but with other waiting times: bodies for
+// request bodies, and answers for responses.
 func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.Addr {
 	t.Helper()
 	l, err := listen(t.Context(), wanted{address: "127.0.0.1:0", flag: "--listen"}, nil)
@@ -112,7 +112,7 @@ func TestWholeFile(t *testing.T) {
 // TestLongAnswer shows that the deadline for the request body does not end the response.
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
-	const enough = 2 * time.Second // for a body of four bytes
+	const enough = 2 * time.Second // time for a body of four bytes
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		select {
@@ -133,7 +133,7 @@ func TestLongAnswer(t *testing.T) {
 	}
 }
 
-// TestBigHeader shows that a request with too large a header gets status 431.
+// TestBigHeader shows that a request with a header that is too large gets status 431.
 func TestBigHeader(t *testing.T) {
 	addr := serveTest(t, http.NotFoundHandler(), patience, patience)
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr.String(), nil)
@@ -169,8 +169,8 @@ func TestUnreadBody(t *testing.T) {
 	}
 }
 
-// TestWriteRenewed shows that a write has its full time whatever deadline was set before, for
-// example when a connection was hijacked.
+// TestWriteRenewed shows that a write has its full time, whatever deadline was set before. Such a
+// deadline remains, for example, after a connection was hijacked.
 func TestWriteRenewed(t *testing.T) {
 	l, err := listen(t.Context(), wanted{address: "127.0.0.1:0", flag: "--listen"}, nil)
 	if err != nil {
@@ -189,7 +189,7 @@ func TestWriteRenewed(t *testing.T) {
 		name string
 		set  func(time.Time) error
 	}{{"SetDeadline", conn.SetDeadline}, {"SetWriteDeadline", conn.SetWriteDeadline}} {
-		for range 2 { // the second write finds the deadline of the first
+		for range 2 { // the second write finds the deadline that the first one set
 			if _, err := io.WriteString(conn, "x"); err != nil {
 				t.Errorf("before %s: %v", tt.name, err)
 			}

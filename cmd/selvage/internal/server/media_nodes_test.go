@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/bus"
 )
 
-// TestMediaNodes shows that a TURN server relays to the addresses that other nodes have named within
-// a minute.
+// TestMediaNodes shows that a TURN server relays to addresses that other nodes have sent within the
+// last minute.
 func TestMediaNodes(t *testing.T) {
 	m := newMediaNodes(bus.New(bus.Config{Node: "a"}), nil)
 	for _, named := range []struct {
@@ -42,8 +42,7 @@ func TestMediaNodes(t *testing.T) {
 	}
 }
 
-// TestNamedMedia shows that a node answers the question for its addresses in the form that others
-// read.
+// TestNamedMedia shows that a node sends its addresses in the form that other nodes can read.
 func TestNamedMedia(t *testing.T) {
 	own := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:8444")}
 	text, err := json.Marshal(own)

@@ -8,7 +8,7 @@ func TestMemoryLimit(t *testing.T) {
 	tests := []struct{ inUse, want uint64 }{
 		{0, 192 * mib},
 		{100 * mib, 192 * mib},
-		{184 * mib, 256 * mib}, // a quarter more than that and 16 MiB, in steps of 8
+		{184 * mib, 256 * mib}, // (184 MiB + 16 MiB) and a quarter more, in steps of 8
 		{1000 * mib, 1272 * mib},
 	}
 	for _, tt := range tests {

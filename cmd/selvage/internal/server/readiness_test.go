@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestReadiness shows how dependencies are reported at first, and how after lostAfter.
+// TestReadiness shows how dependencies are reported at first, and how they are reported after
+// lostAfter.
 func TestReadiness(t *testing.T) {
 	unavailable := fmt.Errorf("asking: %w: %w",
 		problem.New(problem.Unavailable, "x", "the database does not answer"), errors.New("dial tcp 10.0.0.1"))
@@ -21,7 +22,7 @@ func TestReadiness(t *testing.T) {
 	tests := []struct {
 		name        string
 		ask         func(ctx context.Context) (string, error)
-		want, later string // at first, and after lostAfter
+		want, later string // expected at first, and after lostAfter
 		ok, okLater bool
 	}{
 		{"good", func(context.Context) (string, error) { return "", nil }, "ok", "ok", true, true},
@@ -99,8 +100,8 @@ func TestReadinessOfLost(t *testing.T) {
 	})
 }
 
-// TestReadinessOfMany shows that the number of probes does not change how many times a dependency
-// is asked: once in total if it hangs, and otherwise once a second.
+// TestReadinessOfMany shows that a dependency is asked the same number of times, however many
+// probes there are. It is asked once in total if it hangs, and otherwise once a second.
 func TestReadinessOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, slow atomic.Int32

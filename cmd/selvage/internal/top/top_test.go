@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// at returns a reading of metrics, this many seconds after the first.
+// at returns a reading of metrics, taken this many seconds after the first reading.
 func at(t *testing.T, seconds int, metrics string) reading {
 	t.Helper()
 	s, err := parse(strings.NewReader(metrics))
@@ -19,7 +19,8 @@ func at(t *testing.T, seconds int, metrics string) reading {
 	return reading{at: time.Unix(int64(1000+seconds), 0), samples: s, state: "ready"}
 }
 
-// metricsOf returns the metrics of a process that started at a time and has served requests.
+// metricsOf returns the metrics of a process that started at the time start and has served
+// requests.
 func metricsOf(start, oauth, uploads, failed, queue int) string {
 	return fmt.Sprintf(`process_start_time_seconds %d
 selvage_webhook_queue %d
@@ -38,7 +39,7 @@ func TestValues(t *testing.T) {
 	tests := []struct {
 		name        string
 		before, now []reading
-		want        Values // of all nodes
+		want        Values // expected values of all nodes
 	}{
 		{"first reading", []reading{{}}, []reading{at(t, 2, metricsOf(1, 10, 0, 0, 3))},
 			Values{"requests": -1, "latency_p50_seconds": -1, "webhook_queue": 3}},
@@ -67,8 +68,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestQuantile interpolates in the bucket of the quantile, and of the last one returns the bound
-// below.
+// TestQuantile shows that a quantile is interpolated within its bucket. In the last bucket, it is
+// the lower bound.
 func TestQuantile(t *testing.T) {
 	const name = "selvage_http_request_duration_seconds"
 	metrics := func(first, second, all int) string {

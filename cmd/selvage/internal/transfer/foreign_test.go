@@ -48,7 +48,8 @@ func TestKeycloakHashes(t *testing.T) {
 	}
 }
 
-// TestForeignFiles shows that files of other systems, and damaged ones, are refused.
+// TestForeignFiles shows that files from other systems are rejected if they are damaged or of an
+// unknown kind.
 func TestForeignFiles(t *testing.T) {
 	for _, text := range []string{`{"version":1}`, `[1]`, `[null]`, `{"realm":"acme"}`, `{"realm":`, `"acme"`} {
 		if f, err := transfer.Keycloak(strings.NewReader(text)); err == nil {
@@ -60,7 +61,8 @@ func TestForeignFiles(t *testing.T) {
 	}
 }
 
-// TestUnmapped shows that every member of a user that has no place is reported, unless it is empty.
+// TestUnmapped shows that every member of a user that selvage cannot hold is reported, unless it is
+// empty.
 func TestUnmapped(t *testing.T) {
 	f, err := transfer.Keycloak(strings.NewReader(`{"realm":"acme","groups":[{},{}],"users":[
 		{"username":"ada@example.com","groups":["/staff"],"requiredActions":[],

@@ -10,11 +10,11 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// bound is the most that a file may cost.
+// bound is the maximum cost of a file.
 var bound = fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 20 * time.Microsecond,
 	Heap: 4 << 20, PerByte: 4 << 10}
 
-// FuzzRead reads files of exports.
+// FuzzRead reads exports.
 func FuzzRead(f *testing.F) {
 	const header = `{"kind":"selvage-export","version":1}` + "\n"
 	for _, text := range []string{
@@ -36,7 +36,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzForeign reads files of other systems.
+// FuzzForeign reads files from other systems.
 func FuzzForeign(f *testing.F) {
 	for _, text := range []string{
 		"", "[]", "[null]", "{}", `{"realm":1,"users":[{}],"clients":[{}]}`, strings.Repeat("[", 10_000),

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestElsewhereOfSpecialFiles shows that no file in a user's home directory can block a process of
-// root or fill its memory.
+// TestElsewhereOfSpecialFiles shows that no file in a user's home directory can block a process
+// that runs as root, or fill its memory.
 func TestElsewhereOfSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe, device := filepath.Join(dir, "pipe"), filepath.Join(dir, "device")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestStateOf shows the state of a store for the certificates that it holds.
+// TestStateOf shows the state of a store, depending on the certificates in it.
 func TestStateOf(t *testing.T) {
 	cert := func(name string, raw byte, ca bool) *x509.Certificate {
 		return &x509.Certificate{Raw: []byte{raw}, Subject: pkix.Name{CommonName: name}, IsCA: ca}
