@@ -41,9 +41,7 @@ func converse(t *testing.T, w *world) (c conversation) {
 	c.bob.respond(c.invite, "200 OK", c.bob.offer("sendrecv"))
 	c.bob.expect("ACK")
 	c.answered = c.alice.expect("200")
-	ack := c.alice.inDialog("ACK", c.answered)
-	ack.seq = c.alice.seq
-	c.alice.send(c.alice.write(ack, ""))
+	c.alice.acks(c.answered, c.alice.seq)
 	return c
 }
 
@@ -135,9 +133,7 @@ func TestHold(t *testing.T) {
 		if !strings.Contains(m.body(), tt.want) {
 			t.Errorf("the answer to %s is\n%s\nwant %s", tt.direction, m, tt.want)
 		}
-		ack := c.alice.inDialog("ACK", c.answered)
-		ack.seq = c.alice.seq
-		c.alice.send(c.alice.write(ack, ""))
+		c.alice.acks(c.answered, c.alice.seq)
 	}
 	hear(t, c.bob, c.bob.mediaOf(c.invite), c.alice, "back")
 

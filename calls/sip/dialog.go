@@ -50,7 +50,7 @@ type dialog struct {
 	gateway    *fabric.Gateway // the gateway of the call, or nil; fixed once flow is set
 	authorized bool            // the INVITE to the gateway had credentials
 
-	reTx *serverTx // the transaction of the phone's latest re-INVITE
+	reTx *serverTx // the transaction of the phone's latest accepted re-INVITE
 
 	reference reference // the transfer in progress
 	referred  bool      // the phone has sent a REFER
@@ -76,15 +76,37 @@ func (s *Server) add(d *dialog) bool {
 	return true
 }
 
-// remove deletes a dialog from the server.
-func (s *Server) remove(d *dialog) {
+// remove deletes a dialog from the server. It reports whether the server had it.
+func (s *Server) remove(d *dialog) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	_, had := s.dialogs[d.key]
 	delete(s.dialogs, d.key)
 	delete(s.legs, d.leg)
-	if d.received != nil {
-		go d.received.acknowledge() // an ACK can no longer find the dialog
+	s.mu.Unlock()
+	for _, t := range d.accepted() {
+		t.acknowledge() // an ACK can no longer find the dialog
 	}
+	return had
+}
+
+// removeLeg deletes a dialog from those that take part in calls. Messages of the phone still find it.
+func (s *Server) removeLeg(d *dialog) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.legs, d.leg)
+}
+
+// accepted returns the transactions of the phone's first and latest INVITE. An ACK of the phone
+// may be for either.
+func (d *dialog) accepted() (all []*serverTx) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, t := range []*serverTx{d.received, d.reTx} {
+		if t != nil {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // dialogOf returns the dialog that a request belongs to. It returns nil if the dialog is unknown,
@@ -163,6 +185,20 @@ func (d *dialog) request(method sip.RequestMethod, seq uint32) *sip.Request {
 	r.AppendHeader(&sip.CSeqHeader{SeqNo: seq, MethodName: method})
 	r.AppendHeader(userAgent)
 	return r
+}
+
+// end removes the dialog and sends the phone a BYE. If the phone has not yet acknowledged a 200, both
+// wait until it has, or until that has timed out (RFC 3261, section 15). No BYE is sent if the phone
+// has sent one by then.
+func (d *dialog) end(c calls.Cause) {
+	for _, t := range d.accepted() {
+		if t.afterACK(func() { d.end(c) }) {
+			return
+		}
+	}
+	if d.server.remove(d) {
+		d.bye(c)
+	}
 }
 
 // bye sends the phone a BYE.

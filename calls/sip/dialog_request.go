@@ -14,11 +14,8 @@ func (s *Server) handleACK(r *sip.Request, f flow) {
 		t.acknowledge()
 	}
 	if d := s.dialogOf(r, f); d != nil {
-		d.mu.Lock()
-		first, later := d.received, d.reTx
-		d.mu.Unlock()
-		for _, t := range []*serverTx{first, later} {
-			if t != nil {
+		for _, t := range d.accepted() {
+			if t.seq == r.CSeq().SeqNo { // RFC 3261, section 13.2.2.4
 				t.acknowledge()
 			}
 		}
@@ -73,21 +70,19 @@ func (d *dialog) advance(seq uint32) bool {
 	return true
 }
 
-// byPhone ends the call after the phone has sent a BYE.
+// byPhone ends the call after the phone has sent a BYE. If the call is already over, byPhone
+// removes the dialog, which waited for an ACK.
 func (d *dialog) byPhone() {
 	if d.finish() {
 		d.hangUp(calls.Hangup, calls.NormalClearing)
+		return
 	}
+	d.server.remove(d)
 }
 
 // update handles a re-INVITE or an UPDATE. With these, a phone holds or resumes the call, or moves
 // to another port.
 func (d *dialog) update(r *sip.Request, t *serverTx) {
-	if r.Method == sip.INVITE {
-		d.mu.Lock()
-		d.reTx = t
-		d.mu.Unlock()
-	}
 	contact := d.server.contactFor(d.flow)
 	switch {
 	case !d.updates.Allow(): // RFC 3261, section 14.2
@@ -106,11 +101,14 @@ func (d *dialog) update(r *sip.Request, t *serverTx) {
 		t.respond(response(r, 488, "Not Acceptable Here", nil), nil)
 		return
 	}
+	d.mu.Lock()
 	if c := contactOf(r); c != nil {
-		d.mu.Lock()
 		d.remote = c.Address
-		d.mu.Unlock()
 	}
+	if r.Method == sip.INVITE {
+		d.reTx = t
+	}
+	d.mu.Unlock()
 	t.respond(response(r, 200, "OK", []byte(reply.SDP), contact, allow), nil)
 }
 

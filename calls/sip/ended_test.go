@@ -16,9 +16,7 @@ func (p *phone) inCall() message {
 	if m.kind() != "200" {
 		p.t.Fatalf("calling echo returned\n%s\nwant 200", m)
 	}
-	ack := p.inDialog("ACK", m)
-	ack.seq = p.seq
-	p.send(p.write(ack, ""))
+	p.acks(m, p.seq)
 	return m
 }
 
@@ -57,7 +55,7 @@ func TestEndedEndpoint(t *testing.T) {
 	alice.dial("hall")
 	hall.respond(hall.expect("INVITE"), "200 OK", hall.offer("sendrecv"))
 	hall.expect("ACK")
-	alice.expect("200")
+	alice.acks(alice.expect("200"), alice.seq)
 	if err := w.fabric.Resources.Delete(t.Context(), w.project, w.endpointKind(), r.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +121,7 @@ func TestDeletedGateway(t *testing.T) {
 			carrier.expect("180")
 			bob.respond(bob.expect("INVITE"), "200 OK", bob.offer("sendrecv"))
 			bob.expect("ACK")
-			carrier.expect("200")
+			carrier.acks(carrier.expect("200"), carrier.seq)
 			return bob
 		},
 		"through it": func(w *world, carrier *phone) *phone {
@@ -131,7 +129,7 @@ func TestDeletedGateway(t *testing.T) {
 			alice.dial("+4930123456")
 			carrier.respond(carrier.expect("INVITE"), "200 OK", carrier.offer("sendrecv"))
 			carrier.expect("ACK")
-			alice.expect("200")
+			alice.acks(alice.expect("200"), alice.seq)
 			return alice
 		},
 	} {

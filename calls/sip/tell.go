@@ -92,10 +92,12 @@ func (d *dialog) tellEnd(c calls.Cause) {
 	}
 	d.mu.Unlock()
 
-	switch {
-	case confirmed:
-		d.bye(c)
-	case d.received != nil:
+	if confirmed {
+		d.server.removeLeg(d)
+		d.end(c)
+		return
+	}
+	if d.received != nil {
 		status, reason := refusalOf(c)
 		d.received.respond(response(d.invite, status, reason, nil, reasonOf(c)), nil)
 	}

@@ -38,14 +38,17 @@ type serverTx struct {
 	server *Server
 	key    serverKey
 	flow   flow
+	seq    uint32 // the request's sequence number, which the ACK repeats
 
-	mu     sync.Mutex
-	last   []byte // the last response
-	final  bool
-	timer  *time.Timer
-	pause  time.Duration
-	since  time.Time
-	unread func() // called if nobody acknowledges the final response to an INVITE; may be nil
+	mu        sync.Mutex
+	last      []byte // the last response
+	final     bool
+	timer     *time.Timer
+	pause     time.Duration
+	since     time.Time
+	unread    func() // called if nobody acknowledges the final response to an INVITE; may be nil
+	awaitsACK bool   // the final response to an INVITE awaits its ACK
+	then      func() // called once awaitsACK is false; may be nil
 }
 
 // serve begins a transaction. If the request is a repeat, serve answers it and fresh is false. t is
@@ -55,7 +58,7 @@ func (s *Server) serve(r *sip.Request, f flow) (t *serverTx, fresh bool) {
 	s.mu.Lock()
 	t = s.served[key]
 	if t == nil && len(s.served) < maxTransactions && !s.closed {
-		t = &serverTx{server: s, key: key, flow: f}
+		t = &serverTx{server: s, key: key, flow: f, seq: r.CSeq().SeqNo}
 		t.timer = s.after(calledFor, t.end)
 		s.served[key], fresh = t, true
 	}
@@ -114,7 +117,8 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 		t.timer = t.server.after(timerEnd, t.end)
 		return
 	}
-	t.unread, t.pause, t.since = unread, timerT1, time.Now()
+	t.unread, t.awaitsACK = unread, true
+	t.pause, t.since = timerT1, time.Now()
 	t.timer = t.server.after(t.pause, t.tick)
 }
 
@@ -122,13 +126,19 @@ func (t *serverTx) respond(r *sip.Response, unread func()) {
 // arrives in time.
 func (t *serverTx) tick() {
 	t.mu.Lock()
+	if !t.awaitsACK { // the ACK arrived in the meantime, and set another timer
+		t.mu.Unlock()
+		return
+	}
 	if time.Since(t.since) >= timerEnd {
 		unread := t.unread
+		then := t.settle()
 		t.mu.Unlock()
 		t.end()
 		if unread != nil {
 			unread()
 		}
+		then()
 		return
 	}
 	defer t.mu.Unlock()
@@ -143,10 +153,36 @@ func (t *serverTx) tick() {
 // few seconds.
 func (t *serverTx) acknowledge() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.final && t.timer.Stop() {
-		t.timer = t.server.after(timerT2+timerT1, t.end)
+	if !t.awaitsACK {
+		t.mu.Unlock()
+		return
 	}
+	t.timer.Stop()
+	t.timer = t.server.after(timerT2+timerT1, t.end)
+	then := t.settle()
+	t.mu.Unlock()
+	then()
+}
+
+// settle stops waiting for the ACK. It returns the function to call then. The caller holds mu.
+func (t *serverTx) settle() (then func()) {
+	then = t.then
+	t.awaitsACK, t.then = false, nil
+	if then == nil {
+		return func() {}
+	}
+	return then
+}
+
+// afterACK reports whether an ACK is awaited. If so, do is called when it arrives, or when the
+// transaction times out.
+func (t *serverTx) afterACK(do func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.awaitsACK {
+		t.then = do
+	}
+	return t.awaitsACK
 }
 
 func (t *serverTx) stop() {

@@ -429,6 +429,14 @@ func (p *phone) inDialog(method string, answered message) request {
 	return r
 }
 
+// acks acknowledges the 200 to an INVITE in a call. seq is the sequence number of the INVITE.
+func (p *phone) acks(answered message, seq int) {
+	p.t.Helper()
+	ack := p.inDialog("ACK", answered)
+	ack.seq = seq
+	p.send(p.write(ack, ""))
+}
+
 // respond answers a request from the server. If body is not "", it is a media description.
 func (p *phone) respond(m message, status, body string) {
 	p.t.Helper()

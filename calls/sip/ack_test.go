@@ -1,0 +1,80 @@
+package sip_test
+
+import "testing"
+
+// unacknowledged makes a phone call the echo, and does not acknowledge the 200. It then ends the call at the
+// server, and returns the 200.
+func (p *phone) unacknowledged() message {
+	p.t.Helper()
+	_, m := p.dial("echo")
+	if m.kind() != "200" {
+		p.t.Fatalf("calling echo returned\n%s\nwant 200", m)
+	}
+	p.endedByServer()
+	return m
+}
+
+// endedByServer ends all calls at the server, which must release them at once.
+func (p *phone) endedByServer() {
+	p.t.Helper()
+	p.calls.Shutdown(p.t.Context())
+	p.isOver()
+}
+
+// hasNoBYE fails if the server has sent a BYE: then it would arrive before the response to a request.
+func (p *phone) hasNoBYE(answered message) {
+	p.t.Helper()
+	p.send(p.write(p.inDialog("OPTIONS", answered), ""))
+	p.expect("200")
+}
+
+// TestNoBYEBeforeACK shows that a phone gets the BYE of a call that has ended only once it has acknowledged
+// the 200 to its INVITE (RFC 3261, section 15).
+func TestNoBYEBeforeACK(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	m := p.unacknowledged()
+	p.hasNoBYE(m)
+	p.acks(m, p.seq-1)
+	p.respond(p.expect("BYE"), "200 OK", "")
+}
+
+// TestNoBYEBeforeLaterACK is the same for the 200 to a re-INVITE.
+func TestNoBYEBeforeLaterACK(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	m := p.inCall()
+	again := p.inDialog("INVITE", m)
+	again.headers, again.body = sdpType, p.offer("sendrecv")
+	p.send(p.write(again, ""))
+	p.expect("200")
+	p.endedByServer()
+	p.hasNoBYE(m)
+	p.acks(m, p.seq-1)
+	p.respond(p.expect("BYE"), "200 OK", "")
+}
+
+// TestBYEWithoutACK shows that the BYE is sent when the ACK is no longer awaited.
+func TestBYEWithoutACK(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	m := p.unacknowledged()
+	p.hasNoBYE(m)
+	w.server.TimeOutACKs()
+	p.respond(p.expect("BYE"), "200 OK", "")
+}
+
+// TestBYEInsteadOfACK shows that a phone that hangs up instead of acknowledging the 200 gets no BYE.
+func TestBYEInsteadOfACK(t *testing.T) {
+	w := newWorld(t)
+	p := w.newPhone("alice")
+	m := p.unacknowledged()
+	p.send(p.write(p.inDialog("BYE", m), ""))
+	p.expect("200")
+	for last := (message)(""); last.kind() != "481"; {
+		p.send(p.write(p.inDialog("OPTIONS", m), ""))
+		if last = p.next(deadline); last.kind() != "200" && last.kind() != "481" {
+			t.Fatalf("after its BYE, the phone got\n%s\nwant nothing but answers", last)
+		}
+	}
+}
