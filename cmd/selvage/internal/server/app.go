@@ -228,7 +228,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	}
 	a.Recordings = recordings.New(recordings.Config{
 		Store: a.Store, Media: a.media, MaxUpload: int64(a.Config.Recordings.MaxUpload),
-		Wait: time.Duration(a.Config.Recordings.Wait), Links: a.Ring, CheckMaker: a.checkMaker,
+		Wait: time.Duration(a.Config.Recordings.Wait), Links: a.Ring, CheckMaker: recordingsCallers{a}.checkMaker,
 		Calls: recordedCalls{a}, CheckURL: a.egress.Check, SubscriberOf: a.Fabric.Addresses.SubscriberOf,
 		CountUpload: a.countUpload,
 	})

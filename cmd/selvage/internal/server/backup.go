@@ -17,51 +17,54 @@ import (
 // backup, the server waits for the same time.
 const backupCheck = time.Minute
 
-// runBackups creates backups in the configured directory, if there is one, until ctx is done. It
+// A backupRunner creates and checks the backups of a running server.
+type backupRunner struct{ *App }
+
+// run creates backups in the configured directory, if there is one, until ctx is done. It
 // also runs the jobs that operators request.
-func (a *App) runBackups(ctx context.Context, log *slog.Logger) {
-	dir := a.Config.BackupDir()
+func (b backupRunner) run(ctx context.Context, log *slog.Logger) {
+	dir := b.Config.BackupDir()
 	if dir == "" {
 		return
 	}
 	tick := time.NewTicker(backupCheck)
 	defer tick.Stop()
-	a.backUpIfDue(ctx, dir, log)
+	b.backUpIfDue(ctx, dir, log)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			a.backUpIfDue(ctx, dir, log)
-		case job := <-a.backupJobs.requested:
-			a.runBackupJob(ctx, dir, job, log)
+			b.backUpIfDue(ctx, dir, log)
+		case job := <-b.backupJobs.requested:
+			b.runJob(ctx, dir, job, log)
 		}
 	}
 }
 
 // backUpIfDue creates a backup if the newest one in dir is too old. If an operator has requested a
 // job, it runs that job first.
-func (a *App) backUpIfDue(ctx context.Context, dir string, log *slog.Logger) {
+func (b backupRunner) backUpIfDue(ctx context.Context, dir string, log *slog.Logger) {
 	newest, err := newestBackup(dir)
 	if err != nil {
 		log.Error("creating a backup", "directory", dir, "error", err)
 		return
 	}
-	if time.Since(newest) < time.Duration(a.Config.Backup.Every) || !a.backupJobs.begin(dashboard.BackupJob{}) {
+	if time.Since(newest) < time.Duration(b.Config.Backup.Every) || !b.backupJobs.begin(dashboard.BackupJob{}) {
 		return
 	}
-	a.runBackupJob(ctx, dir, dashboard.BackupJob{}, log)
+	b.runJob(ctx, dir, dashboard.BackupJob{}, log)
 }
 
-// runBackupJob runs a job that has begun, and logs its result.
-func (a *App) runBackupJob(ctx context.Context, dir string, job dashboard.BackupJob, log *slog.Logger) {
+// runJob runs a job that has begun, and logs its result.
+func (b backupRunner) runJob(ctx context.Context, dir string, job dashboard.BackupJob, log *slog.Logger) {
 	name, err := job.Name, error(nil)
 	if job.Check {
 		err = checkBackup(ctx, dir, job.Name)
 	} else {
-		name, err = a.backUp(ctx, dir, log)
+		name, err = b.backUp(ctx, dir, log)
 	}
-	a.backupJobs.end(name, err)
+	b.backupJobs.end(name, err)
 
 	if err != nil && ctx.Err() == nil {
 		doing := "creating a backup"
@@ -73,14 +76,14 @@ func (a *App) runBackupJob(ctx context.Context, dir string, job dashboard.Backup
 }
 
 // backUp creates a backup in dir, and returns its name.
-func (a *App) backUp(ctx context.Context, dir string, log *slog.Logger) (name string, err error) {
-	recipients, err := backup.ParseRecipients(a.Config.Backup.Recipients)
+func (b backupRunner) backUp(ctx context.Context, dir string, log *slog.Logger) (name string, err error) {
+	recipients, err := backup.ParseRecipients(b.Config.Backup.Recipients)
 	if err != nil {
 		return "", err
 	}
 	began := time.Now()
-	r, err := backups.Backup{Rows: a.Store, Media: a.media, Program: a.version, Key: a.BackupKey(), To: recipients,
-		Keep: int(a.Config.Backup.Keep), Progress: a.backupJobs.step}.Create(ctx, dir+"/")
+	r, err := backups.Backup{Rows: b.Store, Media: b.media, Program: b.version, Key: b.BackupKey(), To: recipients,
+		Keep: int(b.Config.Backup.Keep), Progress: b.backupJobs.step}.Create(ctx, dir+"/")
 	if r.Name != "" {
 		log.Info("created a backup", "name", r.Name, "rows", r.Rows, "recordings", r.Recordings,
 			"bytes", r.Bytes, "new_media_bytes", r.AddedBytes, "removed", len(r.Removed),

@@ -63,14 +63,14 @@ func (j *backupJobs) end(name string, err error) {
 	}
 }
 
-// shownBackups returns the backups of this server for the dashboard, or nil if it creates none.
-func (a *App) shownBackups() *dashboard.Backups {
-	dir := a.Config.BackupDir()
+// shown returns the backups of this server for the dashboard, or nil if it creates none.
+func (b backupRunner) shown() *dashboard.Backups {
+	dir := b.Config.BackupDir()
 	if dir == "" {
 		return nil
 	}
 	return &dashboard.Backups{
-		Directory: dir, Every: span.InDays(time.Duration(a.Config.Backup.Every)), Keep: int(a.Config.Backup.Keep),
+		Directory: dir, Every: span.InDays(time.Duration(b.Config.Backup.Every)), Keep: int(b.Config.Backup.Keep),
 		List: func() (all []dashboard.Backup, err error) {
 			found, err := listBackups(dir)
 			for _, s := range found {
@@ -79,28 +79,28 @@ func (a *App) shownBackups() *dashboard.Backups {
 			}
 			return all, err
 		},
-		Job: a.backupJobs.job, Create: a.requestBackup,
-		Check: func(_ context.Context, name string) error { return a.requestCheck(dir, name) },
+		Job: b.backupJobs.job, Create: b.request,
+		Check: func(_ context.Context, name string) error { return b.requestCheck(dir, name) },
 	}
 }
 
-// requestBackup starts a backup in the background. It records each request in the audit trail,
+// request starts a backup in the background. It records each request in the audit trail,
 // because a backup may replace the oldest one.
-func (a *App) requestBackup(ctx context.Context) error {
+func (b backupRunner) request(ctx context.Context) error {
 	job := dashboard.BackupJob{}
-	if !a.backupJobs.begin(job) {
+	if !b.backupJobs.begin(job) {
 		return dashboard.ErrBackupRuns
 	}
-	if err := a.Store.Record(ctx, audit.Of("backup.requested", "", "installation", "")); err != nil {
-		a.backupJobs.end("", err)
+	if err := b.Store.Record(ctx, audit.Of("backup.requested", "", "installation", "")); err != nil {
+		b.backupJobs.end("", err)
 		return err
 	}
-	a.backupJobs.requested <- job
+	b.backupJobs.requested <- job
 	return nil
 }
 
 // requestCheck starts a check of a backup in dir in the background.
-func (a *App) requestCheck(dir, name string) error {
+func (b backupRunner) requestCheck(dir, name string) error {
 	found, err := listBackups(dir)
 	if err != nil {
 		return err
@@ -114,9 +114,9 @@ func (a *App) requestCheck(dir, name string) error {
 	}
 
 	job := dashboard.BackupJob{Name: name, Check: true}
-	if !a.backupJobs.begin(job) {
+	if !b.backupJobs.begin(job) {
 		return dashboard.ErrBackupRuns
 	}
-	a.backupJobs.requested <- job
+	b.backupJobs.requested <- job
 	return nil
 }

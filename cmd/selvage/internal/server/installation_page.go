@@ -19,13 +19,16 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installation returns the installation-wide pages of the dashboard.
-func (a *App) installation() dashboard.Installation {
+// installationPages gives the dashboard what its pages about the whole installation show and do.
+type installationPages struct{ *App }
+
+// all returns the functions of every page.
+func (p installationPages) all() dashboard.Installation {
 	return dashboard.Installation{
-		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse,
-		Mailing: &dashboard.Mailing{State: a.mailState, List: a.letters, Retry: a.retryLetter, Test: a.sendTest},
-		Backups: a.shownBackups(),
-		Examine: a.examine, Findings: a.findings,
+		Policies: p.policies, Keys: p.shownKeys, Rotate: p.rotateUse,
+		Mailing: &dashboard.Mailing{State: p.mailState, List: p.letters, Retry: p.retryLetter, Test: p.sendTest},
+		Backups: backupRunner{p.App}.shown(),
+		Examine: p.examine, Findings: p.findings,
 	}
 }
 
@@ -34,14 +37,14 @@ var policyGroups = []string{"limits", "password", "session", "operators", "token
 	"recordings", "mail"}
 
 // policies returns the settings in policyGroups, except secrets.
-func (a *App) policies() (all []dashboard.Policy) {
+func (p installationPages) policies() (all []dashboard.Policy) {
 	for _, s := range config.Settings() {
 		group, _, ok := strings.Cut(s.Path, ".")
 		if !ok || s.Secret || !slices.Contains(policyGroups, group) {
 			continue
 		}
 		all = append(all, dashboard.Policy{
-			Group: group, Key: s.Path, Value: s.Show(a.Config), Default: s.Default, Means: s.Meaning,
+			Group: group, Key: s.Path, Value: s.Show(p.Config), Default: s.Default, Means: s.Meaning,
 			Variable: s.Env(),
 		})
 	}
@@ -51,8 +54,8 @@ func (a *App) policies() (all []dashboard.Policy) {
 	return all
 }
 
-func (a *App) shownKeys(ctx context.Context) (all []dashboard.RingKey, err error) {
-	records, err := a.Store.RingKeys(ctx)
+func (p installationPages) shownKeys(ctx context.Context) (all []dashboard.RingKey, err error) {
+	records, err := p.Store.RingKeys(ctx)
 	for _, r := range records {
 		all = append(all, dashboard.RingKey{Kid: r.Kid, Use: string(r.Use), State: string(r.State),
 			Created: r.Created, Since: r.Activated})
@@ -60,30 +63,32 @@ func (a *App) shownKeys(ctx context.Context) (all []dashboard.RingKey, err error
 	return all, err
 }
 
-func (a *App) rotateUse(ctx context.Context, name string) error {
+func (p installationPages) rotateUse(ctx context.Context, name string) error {
 	use := keys.Use(name)
 	if !slices.Contains(keys.Uses(), use) {
 		return problem.NoSuch("use")
 	}
-	_, err := a.Ring.Rotate(ctx, use, false)
+	_, err := p.Ring.Rotate(ctx, use, false)
 	return err
 }
 
 // mailState returns how emails are sent.
-func (a *App) mailState(context.Context) (m dashboard.MailState, err error) {
-	sender := a.sender()
+func (p installationPages) mailState(context.Context) (m dashboard.MailState, err error) {
+	sender := p.sender()
 	m.From, m.Way = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), "Sent by the server in mail.url."
-	if a.Box != nil {
+	if p.Box != nil {
 		m.Way = "No mail server is set (mail.url is “log:”), so mails are stored here."
-		if a.showsMailbox() {
-			m.Box = a.Where.Public + "/dev/mail"
+		if p.showsMailbox() {
+			m.Box = p.Where.Public + "/dev/mail"
 		}
 	}
 	return m, nil
 }
 
-func (a *App) letters(ctx context.Context, state string, q page.Query) (page.Page[dashboard.Letter], error) {
-	found, err := a.Store.ListLetters(ctx, mail.State(state), q)
+func (p installationPages) letters(
+	ctx context.Context, state string, q page.Query,
+) (page.Page[dashboard.Letter], error) {
+	found, err := p.Store.ListLetters(ctx, mail.State(state), q)
 	all := page.Page[dashboard.Letter]{Prev: found.Prev, Next: found.Next}
 	for _, l := range found.Items {
 		all.Items = append(all.Items, dashboard.Letter{ID: l.ID, Kind: string(l.Kind), To: l.To, State: string(l.State),
@@ -92,13 +97,13 @@ func (a *App) letters(ctx context.Context, state string, q page.Query) (page.Pag
 	return all, err
 }
 
-func (a *App) retryLetter(ctx context.Context, id string) error {
-	_, err := a.Store.RetryLetter(ctx, id)
+func (p installationPages) retryLetter(ctx context.Context, id string) error {
+	_, err := p.Store.RetryLetter(ctx, id)
 	return err
 }
 
-func (a *App) sendTest(ctx context.Context, to string) error {
-	return a.Post.Deliver(ctx, uuid.NewString(),
+func (p installationPages) sendTest(ctx context.Context, to string) error {
+	return p.Post.Deliver(ctx, uuid.NewString(),
 		mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}})
 }
 
@@ -107,23 +112,23 @@ func (a *App) sendTest(ctx context.Context, to string) error {
 var examining sync.Mutex
 
 // examine looks for problems in the same way as `selvage doctor` next to a running server.
-func (a *App) examine(ctx context.Context) (all []dashboard.Finding) {
+func (p installationPages) examine(ctx context.Context) (all []dashboard.Finding) {
 	examining.Lock()
 	defer examining.Unlock()
-	e := &doctor.Examination{Config: a.Config, Getenv: os.Getenv, Version: a.version}
+	e := &doctor.Examination{Config: p.Config, Getenv: os.Getenv, Version: p.version}
 	for _, f := range e.Examine(ctx) {
 		all = append(all, dashboard.Finding{Group: f.Group, Name: f.Name, Found: f.Found, Remedy: f.Remedy,
 			Status: string(f.Status)})
 	}
 	if ctx.Err() == nil {
-		a.examined.Store(&all)
+		p.examined.Store(&all)
 	}
 	return all
 }
 
 // findings returns the results of the last examination, or nil before the first one.
-func (a *App) findings() []dashboard.Finding {
-	if all := a.examined.Load(); all != nil {
+func (p installationPages) findings() []dashboard.Finding {
+	if all := p.examined.Load(); all != nil {
 		return *all
 	}
 	return nil
@@ -137,7 +142,7 @@ const (
 )
 
 // keepExamined examines the installation at intervals, so that pages can show what needs attention.
-func (a *App) keepExamined(ctx context.Context) {
+func (p installationPages) keepExamined(ctx context.Context) {
 	next := time.NewTimer(firstExamination)
 	defer next.Stop()
 	for {
@@ -146,7 +151,7 @@ func (a *App) keepExamined(ctx context.Context) {
 			return
 		case <-next.C:
 		}
-		a.examine(ctx)
+		p.examine(ctx)
 		next.Reset(examinations)
 	}
 }

@@ -14,7 +14,10 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// recordingsCaller returns the owner whose recordings the caller may access. The caller
+// recordingsCallers authenticates the callers of the recordings API.
+type recordingsCallers struct{ *App }
+
+// caller returns the owner whose recordings the caller may access. The caller
 // authenticates with
 //
 //   - an API key, which gives access to its project,
@@ -22,24 +25,24 @@ import (
 //   - a login to the dashboard without an Authorization header, for the project in the path.
 //
 // API keys and tokens need the scope Voice.
-func (a *App) recordingsCaller(r *http.Request) (recordings.Owner, error) {
+func (c recordingsCallers) caller(r *http.Request) (recordings.Owner, error) {
 	if projectID, key, ok := web.Basic(r); ok {
-		return a.callerByKey(r, projectID, key)
+		return c.byKey(r, projectID, key)
 	}
 	if raw, ok := web.AccessToken(r); ok {
-		return a.callerByToken(r, raw)
+		return c.byToken(r, raw)
 	}
-	if a.pages != nil && r.Header.Get("Authorization") == "" {
+	if c.pages != nil && r.Header.Get("Authorization") == "" {
 		projectID := r.PathValue("AccountSid")
-		operatorID, err := a.pages.Caller(r, projectID)
+		operatorID, err := c.pages.Caller(r, projectID)
 		return recordings.Owner{ProjectID: projectID, Maker: makerOf(revocation.Key, operatorID)}, err
 	}
 	return recordings.Owner{}, problem.NoCredentials().Because("neither an API key nor a token was sent")
 }
 
-// callerByKey authenticates an API key, and counts the request against its limits.
-func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Owner, error) {
-	k, err := a.Fabric.APIKeys.Authenticate(r.Context(), projectID, key)
+// byKey authenticates an API key, and counts the request against its limits.
+func (c recordingsCallers) byKey(r *http.Request, projectID, key string) (recordings.Owner, error) {
+	k, err := c.Fabric.APIKeys.Authenticate(r.Context(), projectID, key)
 	if err != nil {
 		return recordings.Owner{}, err
 	}
@@ -47,7 +50,7 @@ func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Ow
 	if !k.Has(fabric.Voice) {
 		return recordings.Owner{}, problem.NoCredentials().Because("the API key lacks the scope Voice")
 	}
-	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, a.admit(r, k.ID)
+	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, c.admit(r, k.ID)
 }
 
 // confirm checks that a request proves possession of the key or certificate to which its access
@@ -61,14 +64,14 @@ func (a *App) confirm(r *http.Request, raw string, t fabric.Token) error {
 	return a.proofs.Confirm(r, raw, t.Binding)
 }
 
-// callerByToken authenticates an access token, and counts the request against the limits of
+// byToken authenticates an access token, and counts the request against the limits of
 // its caller.
-func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, error) {
-	t, err := a.IDP.Tokens.Open(r.Context(), raw)
+func (c recordingsCallers) byToken(r *http.Request, raw string) (recordings.Owner, error) {
+	t, err := c.IDP.Tokens.Open(r.Context(), raw)
 	if err != nil {
 		return recordings.Owner{}, err
 	}
-	if err := a.confirm(r, raw, t); err != nil {
+	if err := c.confirm(r, raw, t); err != nil {
 		return recordings.Owner{}, err
 	}
 	if !t.Has(fabric.Voice) || t.Kind != fabric.Service && t.SubscriberID == "" {
@@ -82,22 +85,24 @@ func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, erro
 	}
 	maker := makerOf(revocation.Client, t.ClientID, revocation.Key, t.KeyID, revocation.Subscriber, t.SubscriberID)
 	return recordings.Owner{ProjectID: t.ProjectID, SubscriberID: t.SubscriberID, Maker: maker},
-		a.admit(r, t.Caller())
+		c.admit(r, t.Caller())
 }
 
 // ingestKey returns the project of an ingest key, and counts the request against the key's limits.
 // recheck returns an error if the key has been revoked in the meantime.
-func (a *App) ingestKey(r *http.Request, secret string) (projectID string, recheck func() error, err error) {
-	k, err := a.Fabric.IngestKeys.Authenticate(r.Context(), secret)
+func (c recordingsCallers) ingestKey(
+	r *http.Request, secret string,
+) (projectID string, recheck func() error, err error) {
+	k, err := c.Fabric.IngestKeys.Authenticate(r.Context(), secret)
 	if err != nil {
 		return "", nil, err
 	}
 	audit.As(r.Context(), audit.IngestKey, k.ID)
 	recheck = func() error {
-		_, err := a.Fabric.IngestKeys.Authenticate(r.Context(), secret)
+		_, err := c.Fabric.IngestKeys.Authenticate(r.Context(), secret)
 		return err
 	}
-	return k.ProjectID, recheck, a.admit(r, k.ID)
+	return k.ProjectID, recheck, c.admit(r, k.ID)
 }
 
 // makerOf returns the identity of the caller that makes a link to media. The arguments are pairs of
@@ -107,11 +112,11 @@ func makerOf(kindsAndIDs ...string) string { return strings.Join(kindsAndIDs, "\
 // checkMaker returns problem.Unauthenticated if the link's maker was revoked after the link was
 // made. The maker is an API key, a client, a subscriber or an operator. Ending all of an operator's
 // links counts as revoking the operator.
-func (a *App) checkMaker(maker string, made time.Time) error {
+func (c recordingsCallers) checkMaker(maker string, made time.Time) error {
 	parts := strings.Split(maker, "\n")
 	var subjects []revocation.Subject
 	for i := 0; i+1 < len(parts); i += 2 {
 		subjects = append(subjects, revocation.Subject{Kind: parts[i], ID: parts[i+1]})
 	}
-	return a.revocations.Check(made, subjects...)
+	return c.revocations.Check(made, subjects...)
 }

@@ -73,7 +73,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
 			Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log),
 			Counts:       a.Store.ListCounts,
-			Installation: a.installation(), Log: log,
+			Installation: installationPages{a}.all(), Log: log,
 		})
 		if err != nil {
 			return nil, err
@@ -86,14 +86,16 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
+		callers := recordingsCallers{a}
 		api := laml.New(laml.Config{
-			Recordings: a.Recordings, Calls: a.CallRecords, Credentials: a.recordingsCaller, IngestKey: a.ingestKey,
+			Recordings: a.Recordings, Calls: a.CallRecords,
+			Credentials: callers.caller, IngestKey: callers.ingestKey,
 			Miss: a.countMediaMiss, PublicURL: a.Where.Public,
 			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Redirect: a.newRedirect(),
 			Log: log,
 		})
 		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/", laml.IngestPrefix)
-		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.recordingsCaller,
+		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: callers.caller,
 			MediaURLs: api.MediaURLs, Log: log})
 		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
 	}

@@ -239,9 +239,9 @@ func (s *server) deferredWork() []func(context.Context) {
 	a := s.app
 	return []func(context.Context){
 		func(ctx context.Context) { a.sweep(ctx, s.log) },
-		func(ctx context.Context) { a.runBackups(ctx, s.log) },
+		func(ctx context.Context) { backupRunner{a}.run(ctx, s.log) },
 		func(ctx context.Context) { a.count(ctx, s.log) },
-		a.keepExamined,
+		installationPages{a}.keepExamined,
 		a.webhooks.Run, a.logouts.Run, a.callbacks.Run, a.Post.Run,
 		func(ctx context.Context) {
 			a.Fabric.Presence.Watch(ctx, func(err error) {
