@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installationPages gives the dashboard what its pages about the whole installation show and do.
+// installationPages implements the pages of the dashboard that concern the whole installation.
 type installationPages struct{ *App }
 
 // all returns the functions of every page.
