@@ -12,9 +12,9 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A two-party call that moves into a room keeps its media. Its clients may go on to send Opus, which
-// the engine decodes but cannot encode. They hear the room in G.722, which their descriptions have as
-// well, or in the codec of a phone.
+// A call between two parties keeps its media when it moves into a room. Its clients may continue to
+// send Opus, which the engine decodes but cannot encode. They hear the room in G.722, which their
+// descriptions also contain, or in the codec of a phone.
 
 // Adopt implements calls.Mixer.
 func (m *mixer) Adopt(media calls.Media) error {
@@ -52,8 +52,8 @@ func (m *mixer) Release(media calls.Media) {
 	l.voice.Store(nil)
 }
 
-// put passes the payload of a packet to the mixer. at is its RTP timestamp. Packets in other codecs are
-// dropped.
+// put passes the payload of a packet to the mixer. at is its RTP timestamp. Packets in other codecs
+// are dropped.
 func (v *voice) put(codec string, at uint32, payload []byte) {
 	switch codec {
 	case sdp.G722, sdp.PCMU, sdp.PCMA:
@@ -70,14 +70,14 @@ func (v *voice) put(codec string, at uint32, payload []byte) {
 	}
 }
 
-// Sizes of Opus packets. A playout has a byte for each 8 kHz tick, while the clock of Opus has 48 kHz
-// (RFC 7587, section 4.1).
+// These are sizes of Opus packets. A playout has a byte for each tick of 8 kHz, but the clock of
+// Opus runs at 48 kHz (RFC 7587, section 4.1).
 const (
 	opusTicks   = 6
-	opusSamples = 16000 * 120 / 1000 // of the longest packet (RFC 6716, section 3.2.5)
+	opusSamples = 16000 * 120 / 1000 // samples of the longest packet (RFC 6716, section 3.2.5)
 )
 
-// A transcoder turns Opus into G.722, the codec of rooms. The zero value is ready to use.
+// A transcoder converts Opus to G.722, the codec of rooms. The zero value is ready to use.
 type transcoder struct {
 	mu      sync.Mutex // held while the other members are used
 	decoder *opus.Decoder
@@ -86,8 +86,8 @@ type transcoder struct {
 	coded   [opusSamples / 2]byte
 }
 
-// encode returns a packet in G.722, which is valid until the next call. A packet that cannot be decoded
-// has no audio. The caller holds mu.
+// encode returns a packet in G.722, which is valid until the next call. If payload cannot be
+// decoded, the packet is empty. The caller holds mu.
 func (t *transcoder) encode(payload []byte) []byte {
 	n, err := t.decode(payload)
 	if err != nil {
@@ -99,8 +99,8 @@ func (t *transcoder) encode(payload []byte) []byte {
 	return coded
 }
 
-// decode decodes a packet to pcm and returns the number of samples. The packet comes from a client, which
-// may be hostile, so a panic in the decoder counts as an error.
+// decode decodes a packet to pcm and returns the number of samples. The packet comes from a client,
+// which may be hostile, so decode returns a panic of the decoder as an error.
 func (t *transcoder) decode(payload []byte) (n int, err error) {
 	defer func() {
 		if p := recover(); p != nil {

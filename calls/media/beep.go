@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// beeps has a file for each codec, named after it, with the same tone: 1400 Hz for 0.4 s. All
-// packets in a file have the same size and last 20 ms. The files were made by ffmpeg with "-f data"
-// and, for Opus, these options:
+// beeps contains the tone, 1400 Hz for 0.4 s, in a file for each codec. The codec is the name of
+// the file. All packets in a file have the same size and last 20 ms. The files were made by ffmpeg
+// with "-f data" and, for Opus, these options:
 //
 //	sine=frequency=1400:sample_rate=48000:duration=0.4,volume=2,afade=t=in:d=0.02,afade=t=out:st=0.38:d=0.02
 //	-c:a libopus -b:a 24k -vbr off -frame_duration 20 -application voip
@@ -23,10 +23,10 @@ var beeps embed.FS
 const (
 	beepStep = 20 * time.Millisecond
 	opusBeep = 60  // bytes per packet
-	g711Beep = 160 // also for G.722
+	g711Beep = 160 // bytes per packet, also for G.722
 )
 
-// beepFor returns the packets of the tone in a codec, or nil if it has none.
+// beepFor returns the packets of the tone in a codec, or nil if the codec has no file.
 func beepFor(codec string) [][]byte {
 	tone, err := beeps.ReadFile("beep/" + codec)
 	if err != nil {
@@ -92,9 +92,9 @@ func (o *sender) sendSound(w *worker, codec sdp.Codec, marker bool, at uint32, p
 	o.send(w, b, time.Now())
 }
 
-// inject runs f, which sends packets that the engine generates. Meanwhile, packets from the
-// stream's source are dropped; afterwards, the source begins a new epoch. Concurrent calls of
-// inject wait for each other.
+// inject runs f, which sends packets that the engine generates. While f runs, packets from the
+// stream's source are dropped. Then, the source begins a new epoch. Concurrent calls of inject wait
+// for each other.
 func (o *sender) inject(f func()) {
 	o.turn.Lock()
 	defer o.turn.Unlock()

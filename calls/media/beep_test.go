@@ -13,8 +13,9 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestBeep plays a tone to a client while the other one talks. The tone is part of the stream that
-// the client already receives, without a gap in sequence numbers, and speech continues after it.
+// TestBeep plays a tone to a client while the other client talks. The tone continues the stream
+// that the client already receives, without a gap in sequence numbers. Speech continues after the
+// tone.
 func TestBeep(t *testing.T) {
 	for name, tt := range map[string]struct {
 		codec   webrtc.RTPCodecParameters
@@ -58,8 +59,8 @@ func TestBeep(t *testing.T) {
 	}
 }
 
-// wantNext fails the test unless p follows before in the stream. Its timestamp must be greater by
-// step, or by any amount if step is 0 or p has a marker.
+// wantNext fails the test unless p follows before in the stream. The timestamp must increase by
+// step. If step is 0 or p has a marker, it may increase by any amount.
 func wantNext(t *testing.T, before, p *rtp.Packet, step uint32) {
 	t.Helper()
 	later := p.Timestamp - before.Timestamp
@@ -96,8 +97,8 @@ func TestBeepSounds(t *testing.T) {
 	}
 }
 
-// crossings returns the frequency of the middle half of n samples at 48 kHz, by counting sign
-// changes.
+// crossings counts sign changes in the middle half of n samples at 48 kHz, and returns the
+// frequency.
 func crossings(n int, positive func(i int) bool) (hz float64) {
 	changes := 0
 	for i := n/4 + 1; i < n*3/4; i++ {

@@ -6,25 +6,26 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// The limits on sending in one section. Packets beyond them are dropped and counted.
+// These constants limit what a client sends in one section. Packets beyond the limits are dropped
+// and counted.
 const (
-	audioPackets = 200       // a second; browsers send 50, or 100 with frames of 10 ms
-	videoBytes   = 2e6 / 8   // a second
-	rtcpPackets  = 50        // a second
+	audioPackets = 200       // per second; browsers send 50, or 100 with frames of 10 ms
+	videoBytes   = 2e6 / 8   // per second
+	rtcpPackets  = 50        // per second
 	smallPacket  = 250       // a smaller packet of video counts as this many bytes
 	burst        = 2         // seconds
-	maxBitrate   = 1_800_000 // of video, as advertised to clients: below the limit
+	maxBitrate   = 1_800_000 // of video, as advertised to clients; lower than the limit
 )
 
 // A bucket is a token bucket. The zero value always stays empty.
 type bucket struct {
-	rate, burst float64 // tokens per second, and the most that it holds
+	rate, burst float64 // tokens per second, and the maximum level
 	level       float64
 	last        time.Time
 }
 
 // newBuckets returns the buckets of a section. The bucket for RTP counts packets of audio or bytes
-// of video, and that for RTCP counts packets.
+// of video. The bucket for RTCP counts packets.
 func newBuckets(kind calls.Kind) (rtp, rtcp bucket) {
 	rate := float64(audioPackets)
 	if kind == calls.Video {
@@ -41,7 +42,7 @@ func cost(kind calls.Kind, size int) float64 {
 	return 1
 }
 
-// take removes tokens and reports whether there were enough.
+// take removes n tokens. It returns false if the bucket has fewer.
 func (b *bucket) take(n float64, now time.Time) bool {
 	if b.last.IsZero() {
 		b.level, b.last = b.burst, now

@@ -130,7 +130,7 @@ type inbound struct {
 	Energy, RTT                float64
 }
 
-// until polls the statistics of a peer until wanted returns true for them.
+// until polls the statistics of a peer until wanted returns true.
 func (b *browser) until(name, what string, wanted func(map[string]inbound) bool) map[string]inbound {
 	b.t.Helper()
 	var raw json.RawMessage
@@ -182,8 +182,8 @@ func TestChromium(t *testing.T) {
 	})
 }
 
-// TestChromiumUpdate changes a call with Chromium: video is added, directions change, and the
-// page is reloaded.
+// TestChromiumUpdate changes a call with Chromium: it adds video, changes directions and reloads
+// the page.
 func TestChromiumUpdate(t *testing.T) {
 	b := newBrowser(t)
 	e := newEngine(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/pion/rtp"
 )
 
-// A cipher encrypts or decrypts packets. Package srtp has the one for browsers.
+// A cipher encrypts or decrypts packets. Package srtp has the implementation for browsers.
 type cipher interface {
 	EncryptRTP(dst, packet []byte, h *rtp.Header) ([]byte, error)
 	EncryptRTCP(dst, packet []byte, h *rtcp.Header) ([]byte, error)
@@ -18,22 +18,22 @@ type cipher interface {
 	DecryptRTCP(dst, packet []byte, h *rtcp.Header) ([]byte, error)
 }
 
-// A plain is the cipher of phones, which do not encrypt. Its zero value is ready to use. Sequence
-// numbers are checked as SRTP checks them, since a sender relies on never seeing a packet twice.
+// A plain is the cipher of phones that do not encrypt. The zero value is ready to use. It checks
+// sequence numbers like SRTP, because a sender relies on never seeing a packet twice.
 type plain struct{ sources []*plainSource }
 
-// A plainSource knows which packets of an SSRC have arrived.
+// A plainSource records which packets of an SSRC have arrived.
 type plainSource struct {
 	ssrc     uint32
 	highest  int64
 	seen     window
-	rejected int    // in a row
+	rejected int    // consecutive rejected packets
 	restarts uint32 // added to the SSRC of packets
 }
 
-// maxRejected is how many packets in a row may be old or repeated. After that, the phone is assumed
-// to have restarted its sequence numbers, as some phones do after a hold. Its packets then get
-// another SSRC, because new sequence numbers mean a new stream.
+// maxRejected is the number of consecutive packets that may be old or repeated. After these, the
+// phone probably restarted its sequence numbers, as some phones do after a hold. Its packets then
+// get another SSRC, because new sequence numbers mean a new stream.
 const maxRejected = 25
 
 var errRepeated = errors.New("the packet is old or repeated")
@@ -76,7 +76,7 @@ func (c *plain) DecryptRTP(dst, packet []byte, _ *rtp.Header) ([]byte, error) {
 	return dst, nil
 }
 
-// source returns what is known about an SSRC. The oldest one is forgotten if there are too many.
+// source returns the plainSource of an SSRC. If there are too many, it forgets the oldest.
 func (c *plain) source(ssrc uint32) *plainSource {
 	for _, s := range c.sources {
 		if s.ssrc == ssrc {

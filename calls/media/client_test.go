@@ -20,7 +20,7 @@ import (
 // deadline is how long a test waits for the network.
 const deadline = time.Minute
 
-// A client is a browser made of pion: one PeerConnection per media section, because pion
+// A client is a browser made of pion. It has one PeerConnection per media section, because pion
 // cannot keep sections of one connection apart.
 type client struct {
 	t     *testing.T
@@ -38,15 +38,15 @@ type part struct {
 	pc     *webrtc.PeerConnection
 	track  *webrtc.TrackLocalStaticRTP
 	sender *webrtc.RTPSender
-	up     chan struct{} // closed when connected
+	up     chan struct{} // closed when the part is connected
 
 	mu  sync.Mutex
 	seq uint16
 	ts  uint32
 
-	level []byte // audio level extension of sent packets, if any
+	level []byte // audio level extension of sent packets, or nil
 
-	packets chan *rtp.Packet   // received
+	packets chan *rtp.Packet   // received packets
 	reports chan []rtcp.Packet // about the media that the part sends
 	remote  chan *webrtc.TrackRemote
 }
@@ -56,8 +56,8 @@ const levelID = 1
 
 // A setup holds options for a client.
 type setup struct {
-	codecs  []webrtc.RTPCodecParameters // of audio; nil is Opus with telephone events
-	network webrtc.NetworkType          // 0 is UDP over IPv4
+	codecs  []webrtc.RTPCodecParameters // audio codecs; nil means Opus with telephone events
+	network webrtc.NetworkType          // 0 means UDP over IPv4
 }
 
 var (
@@ -143,7 +143,7 @@ func (c *client) close() {
 	}
 }
 
-// add adds a section. If opens is true, the client offers it; otherwise it answers.
+// add adds a section. If opens is true, the client offers the section. Otherwise, it answers.
 func (c *client) add(kind string, opens bool) *part {
 	c.t.Helper()
 	pc, err := c.api.NewPeerConnection(webrtc.Configuration{})
@@ -188,7 +188,7 @@ func (c *client) codec(kind string) webrtc.RTPCodecCapability {
 	return c.audio[0].RTPCodecCapability
 }
 
-// send adds a track to the part.
+// send makes the part send a track.
 func (p *part) send(t *testing.T, codec webrtc.RTPCodecCapability) {
 	t.Helper()
 	var err error
@@ -246,8 +246,8 @@ func (p *part) said() uint16 {
 	return p.seq
 }
 
-// hear sends a payload from one part until the other has received it, and returns the packet. The
-// first packets may be lost while the other side is still getting its keys.
+// hear sends a payload from one part until the other part has received it, and returns the packet.
+// The first packets may be lost while the receiver is still getting its keys.
 func hear(t *testing.T, from, to *part, payload string) *rtp.Packet {
 	t.Helper()
 	end := time.After(deadline)

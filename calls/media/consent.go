@@ -9,35 +9,36 @@ import (
 )
 
 const (
-	maxPeers = 8 // addresses known to a transport; a new one replaces the least recently heard
+	maxPeers = 8 // addresses per transport; a new address replaces the least recently heard
 
-	// unprovenChecks is how many checks a second a client may send from unproven addresses. Agents
-	// send twenty a second (RFC 8445, section 14.2), in bursts if they have several networks.
-	// Further checks get no answer.
+	// unprovenChecks is how many checks per second a client may send from unproven addresses.
+	// Agents send 20 per second (RFC 8445, section 14.2), in bursts if they have several networks.
+	// Checks above the limit get no answer.
 	unprovenChecks = 50
 
-	checkPause   = 50 * time.Millisecond  // shortest time before a check is sent again (RFC 8445, section 14.2)
-	checkRepeats = 2                      // repetitions of a check, if the client sends none itself
-	repeatPause  = 400 * time.Millisecond // before each repetition
+	checkPause   = 50 * time.Millisecond  // minimum time between checks (RFC 8445, section 14.2)
+	checkRepeats = 2                      // repetitions of a check if the client sends none
+	repeatPause  = 400 * time.Millisecond // time before each repetition
 
-	consentInterval = 5 * time.Second  // between two checks of the path in use, plus or minus a fifth
-	consentTimeout  = 30 * time.Second // sending stops after this time without an answer (RFC 7675, section 5.1)
+	consentInterval = 5 * time.Second  // time between checks of the path in use, plus or minus a fifth
+	consentTimeout  = 30 * time.Second // sending stops without an answer for this long (RFC 7675)
 )
 
 // A transaction is the id of a STUN request.
 type transaction = [stun.TransactionIDSize]byte
 
 // A peer is a UDP address from which a client proved that it knows our password. The source address
-// of a packet may be forged, so it does not prove that the client is there. The engine therefore
-// sends a check to the address, and uses the address as a path once the check has been answered.
+// of a packet may be forged, so the packet does not prove that the client is there. The engine
+// therefore sends a check to the address, and uses the address as a path after the client has
+// answered.
 type peer struct {
 	path        path         // with the attributes of the client's last check
-	credentials *credentials // the ones that the client last used from this address
+	credentials *credentials // the credentials that the client last used from this address
 	lastHeard   time.Time    // when the client last used credentials
 
 	check     transaction // the unanswered check, or zero
-	sentAt    time.Time   // when it was last sent
-	repeats   int         // how many times it was repeated since the client was last heard
+	sentAt    time.Time   // when the check was last sent
+	repeats   int         // how many times the check was repeated since the client was last heard
 	renewAt   time.Time   // when to check consent again, if the path is in use
 	consentAt time.Time   // when the last answered check was sent; zero if none was answered
 }
@@ -48,8 +49,8 @@ func (p *peer) hasConsent(now time.Time) bool {
 }
 
 // receiveCheck records a check that a client sent by UDP. It returns a check to send to the client,
-// or nil, and reports whether the path may be used already. ok is false if the client sent too many
-// checks.
+// or nil. consent reports whether the path may already be used. ok is false if the client sent too
+// many checks.
 func (t *transport) receiveCheck(from *path, c *credentials, now time.Time) (request []byte, consent, ok bool) {
 	owned := t.engine.table.refreshClaim(from.remote, t, now)
 	t.mu.Lock()
@@ -125,8 +126,8 @@ func (t *transport) buildCheck(p *peer, now time.Time) []byte {
 	return m.Raw
 }
 
-// checkPriority is the PRIORITY of our checks: the one for a peer-reflexive candidate (RFC 8445,
-// section 5.1.2.1).
+// checkPriority is the PRIORITY of our checks. It is the priority of a peer-reflexive candidate
+// (RFC 8445, section 5.1.2.1).
 var checkPriority = []byte{110, 255, 255, 255}
 
 // receiveCheckAnswer handles an answer to a check. The answer proves the address that it came from,
@@ -151,8 +152,8 @@ func (t *transport) receiveCheckAnswer(m *stun.Message, from *path, now time.Tim
 	return true
 }
 
-// sendChecks sends a check to each address from which the client has sent one, unless the address
-// has answered before. It is called when the client's password becomes known.
+// sendChecks sends a check to each address from which the client has sent a check and which has not
+// answered yet. It is called when the client's password becomes known.
 func (t *transport) sendChecks(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// nominate returns a signed request in which the client nominates the path that the request takes.
+// nominate returns a signed request in which the client nominates the path of the request.
 func (c *light) nominate() []byte {
 	return c.request(c.ufrag, c.password, attr{stun.AttrUseCandidate, nil}, attr{stun.AttrPriority, []byte{9, 9, 9, 9}})
 }
 
-// soon is how long tests wait for packets of which none may follow.
+// soon is how long tests wait for packets that must not arrive.
 const soon = 100 * time.Millisecond
 
 // receive returns the next packet from a socket, or nil if none arrives in time.
@@ -71,7 +71,7 @@ func TestSpoofedSource(t *testing.T) {
 func TestSpoofedFlood(t *testing.T) {
 	e := newEngine(t)
 	c, victim := echo(t, e), stranger(t, e)
-	const rate, atOnce = 50, 100 // requests that are answered
+	const rate, atOnce = 50, 100 // requests that the engine answers
 	began := time.Now()
 	for e.Stats().Limited < 100 {
 		_, err := victim.Write(c.nominate())
@@ -132,7 +132,7 @@ func TestForgedAnswers(t *testing.T) {
 	}
 }
 
-// TestMove shows that media follows a client to another address within one round trip.
+// TestMove shows that media follows a client to a new address within one round trip.
 func TestMove(t *testing.T) {
 	e := newEngine(t)
 	c, there := echo(t, e), stranger(t, e)
@@ -174,8 +174,8 @@ func TestSilentClient(t *testing.T) {
 	}
 }
 
-// TestEarlyCheck shows that a callee can check its path before its answer has arrived. This happens
-// if media is faster than signaling.
+// TestEarlyCheck shows that a callee can check its path before its answer has arrived, because
+// media may be faster than signaling.
 func TestEarlyCheck(t *testing.T) {
 	e := newEngine(t)
 	caller := echo(t, e)
@@ -201,8 +201,8 @@ func TestEarlyCheck(t *testing.T) {
 	}
 }
 
-// TestTakenAddress shows that a client cannot take over the address of another client that still
-// uses it, even if checks to that address are answered for it.
+// TestTakenAddress shows that a client cannot take over an address that another client still uses.
+// This applies even if the first client answers checks to the address.
 func TestTakenAddress(t *testing.T) {
 	e := newEngine(t)
 	c := echo(t, e)
@@ -211,7 +211,7 @@ func TestTakenAddress(t *testing.T) {
 	before := c.checks.Load()
 	c.write(thief.nominate())
 	waitFor(t, "a check to be answered", func() bool { return c.checks.Load() > before })
-	c.response() // to the thief's request
+	c.response() // the response to the thief's request
 
 	c.write(c.packet("still mine"))
 	if heard := c.hear(); heard != "still mine" {
@@ -222,7 +222,8 @@ func TestTakenAddress(t *testing.T) {
 	}
 }
 
-// TestManySources shows that a client with many source addresses uses a bounded part of the table.
+// TestManySources shows that a client with many source addresses uses only a limited part of the
+// table.
 func TestManySources(t *testing.T) {
 	e := newEngine(t)
 	c := echo(t, e)

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// nacks returns a datagram that requests nearly all packets before last, each of them many times.
+// nacks returns a datagram that requests nearly all packets before last many times.
 func nacks(t testing.TB, ssrc uint32, last uint16) []byte {
 	t.Helper()
 	var all []rtcp.Packet
@@ -31,8 +31,8 @@ func nacks(t testing.TB, ssrc uint32, last uint16) []byte {
 	return plain
 }
 
-// unagreed returns transport-wide feedback, which no client has negotiated: a few bytes that claim
-// to describe 65,535 packets.
+// unagreed returns transport-wide feedback, which no client has negotiated. Its few bytes claim to
+// describe 65,535 packets.
 func unagreed() []byte {
 	b := make([]byte, 20)
 	b[0], b[1] = 0x8f, byte(rtcp.TypeTransportSpecificFeedback)

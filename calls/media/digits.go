@@ -14,7 +14,7 @@ const (
 	maxDigits   = 64 // pending digits
 	digitStep   = 20 * time.Millisecond
 	digitSteps  = 5 // a digit lasts 100 ms
-	digitEnds   = 3 // the end is sent this many times (RFC 4733, section 2.5.1.4)
+	digitEnds   = 3 // the end is sent three times (RFC 4733, section 2.5.1.4)
 	digitPause  = 80 * time.Millisecond
 	digitVolume = 10 // -10 dBm0
 )
@@ -52,7 +52,7 @@ func (l *leg) Dial(digits string) {
 	}
 }
 
-// next removes and returns the next event. If there is none, it stops the dialer.
+// next removes and returns the next event. If no event waits, it stops the dialer.
 func (d *dialer) next() (event byte, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *leg) audioDestination() *section {
 	return nil
 }
 
-// sendDigit sends one digit and the pause after it. It reports false if the leg was closed.
+// sendDigit sends one digit and the pause after it. It returns false if the leg was closed.
 func (l *leg) sendDigit(w *worker, o *sender, event byte) bool {
 	start := time.Now()
 	at := o.timestampAt(start)

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	rotation         = 24 * time.Hour   // of the engine's certificate
-	handshakeTimeout = 20 * time.Second // of one handshake
+	rotation         = 24 * time.Hour   // maximum age of the engine's certificate
+	handshakeTimeout = 20 * time.Second // maximum time of one handshake
 	maxHandshakes    = 3                // attempts per transport
 )
 
@@ -65,8 +65,7 @@ func (e *Engine) rotateCertificate(now time.Time) error {
 	return nil
 }
 
-// fingerprintOf returns a certificate's fingerprint as written in descriptions (RFC 8122, section
-// 5).
+// fingerprintOf formats a certificate's fingerprint for a description (RFC 8122, section 5).
 func fingerprintOf(h crypto.Hash, certificate []byte) string {
 	sum := h.New()
 	sum.Write(certificate)
@@ -94,7 +93,7 @@ func (t *transport) verifyCertificate(certificates [][]byte, _ [][]*x509.Certifi
 	return nil
 }
 
-// receiveDTLS queues a DTLS packet for the handshake, which begins with the first one.
+// receiveDTLS queues a DTLS packet for the handshake. The first packet starts the handshake.
 func (t *transport) receiveDTLS(b []byte, now time.Time) {
 	if !t.pipe.push(b, now) {
 		t.engine.counters.dropped.Add(1)
@@ -103,8 +102,8 @@ func (t *transport) receiveDTLS(b []byte, now time.Time) {
 	t.startHandshake()
 }
 
-// startHandshake starts a handshake if none is running, the client has sent a DTLS packet and its
-// fingerprint is known.
+// startHandshake starts a handshake, unless one is running. It requires that the client has sent a
+// DTLS packet and that the client's fingerprint is known.
 func (t *transport) startHandshake() {
 	if t.handshaking.Load() || t.pipe.empty() || t.fingerprint().Hash == "" || t.ctx.Err() != nil {
 		return

@@ -18,9 +18,9 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// FuzzDTLS looks for packets of a proven client that break the DTLS library. A panic in one of the
-// library's goroutines would end the process. An input is a sequence of packets, each preceded by
-// its length in two bytes.
+// FuzzDTLS looks for packets from a proven client that break the DTLS library. A panic in one of
+// the library's goroutines would end the process. An input is a sequence of packets. Two bytes with
+// the length precede each packet.
 func FuzzDTLS(f *testing.F) {
 	p := newPair(f, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	var whole []byte
@@ -89,7 +89,7 @@ func (p *pair) flights(f *testing.F) [][]byte {
 	return sent
 }
 
-// A sinkConn is the connection of a client that receives what comes to the sink.
+// A sinkConn is the connection of a client that receives the packets sent to the sink.
 type sinkConn struct {
 	*net.UDPConn
 	to *transport
@@ -98,7 +98,7 @@ type sinkConn struct {
 	sent [][]byte
 }
 
-// packets returns what the client has sent. It may still be sending alerts.
+// packets returns the packets that the client has sent. The client may still be sending alerts.
 func (c *sinkConn) packets() [][]byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,22 +1,22 @@
 // Package media is the built-in engine for calls. It carries audio and video between browsers
 // without another server.
 //
-// Every media section of a leg has its own transport: ICE as a lite agent (RFC 8445), DTLS-SRTP
-// (RFC 5764) and one RTP stream in each direction. All transports share one UDP port and, for
-// networks that block UDP, the TCP port with the same number (RFC 6544). A packet from a client is
-// decrypted, rewritten to continue the stream that the linked client receives, encrypted and sent.
-// The goroutine that read the packet does all this without waiting and without allocating memory.
+// Every media section of a leg has its own transport. It has ICE as a lite agent (RFC 8445),
+// DTLS-SRTP (RFC 5764) and one RTP stream in each direction. All transports share one UDP port. For
+// networks that block UDP, they also share the TCP port with the same number (RFC 6544). A packet
+// from a client is decrypted, rewritten to continue the stream that the linked client receives,
+// encrypted and sent. The goroutine that read the packet does all this without waiting and without
+// allocating memory.
 //
 // Only the audio of rooms is decoded, by the goroutine of their mixer.
 //
-// The engine cannot be made to send media to a third party. It ignores the candidates in
+// Nobody can make the engine send media to a third party. It ignores the candidates in
 // descriptions. By UDP, it sends media, keys and reports only to addresses that answered a STUN
-// check with the client's password, and it repeats these checks while an address is in use (RFC
-// 7675). Any other address receives only checks, and answers to signed requests that came from
-// there.
+// check with the client's password. It repeats these checks while an address is in use (RFC 7675).
+// Any other address receives only checks, and answers to signed requests from this address.
 //
-// Phones have no STUN. The engine exchanges plain RTP only with the address that a phone has proved
-// by authenticating to the engine's caller. Each section of a phone has a UDP port of its own. See
+// Phones do not use STUN. The engine exchanges RTP only with the address that a phone has proved by
+// authenticating to the engine's caller. Each section of a phone has its own UDP port. See
 // calls.Terms.
 package media
 
@@ -40,8 +40,8 @@ type Config struct {
 	Listen string
 
 	// Advertise lists the addresses that descriptions offer to clients, the best first. Port 0
-	// means the port listened on. If the list is empty, the address listened on is advertised or,
-	// if that is unspecified, the addresses of this machine.
+	// means the port of Listen. If the list is empty, the engine advertises the address in Listen
+	// or, if that address is unspecified, the addresses of this machine.
 	Advertise []netip.AddrPort
 
 	NoUDP, NoTCP bool
@@ -60,22 +60,22 @@ type Engine struct {
 	udp       *net.UDPConn     // nil if switched off
 	tcp       *net.TCPListener // nil if switched off
 	port      int
-	host      string    // listened on; "" for all addresses
-	ports     portRange // for phones
+	host      string    // the host of the listening address; "" for all addresses
+	ports     portRange // ports for phones
 
 	table    table
 	probe    *probe
 	identity atomic.Pointer[identity]
 	counters counters
 	unproven limit.Connections // TCP connections that belong to no section yet
-	proof    atomic.Int64      // how long a TCP connection may take to prove where it belongs, in ns
+	proof    atomic.Int64      // how long a TCP connection may take to prove its section, in ns
 	panicked atomic.Int64      // when a panic outside a leg was last logged, in ns since 1970
 
 	streamsMu sync.Mutex
-	streams   map[*stream]struct{} // all TCP connections; nil once the engine closes
+	streams   map[*stream]struct{} // all TCP connections; nil after the engine closes
 
-	// mu guards the legs, their sections and their links, which all change rarely. Forwarding a
-	// packet does not lock it.
+	// mu guards the legs, their sections and their links, which rarely change. Forwarding a packet
+	// does not lock it.
 	mu     sync.Mutex
 	legs   map[*leg]struct{}
 	closed bool

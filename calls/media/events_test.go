@@ -37,14 +37,14 @@ func TestRecord(t *testing.T) {
 	r := newTap()
 	c.leg.Record(r)
 
-	// A leg that is linked to no other leg is recorded, too.
+	// A leg without a link is recorded, too.
 	p := await(t, c.parts[0], "recorded", r.packets)
 	if p.Kind != calls.Audio || p.Codec != "opus" || string(p.Payload) != "recorded" || p.SSRC == 0 || p.Time == 0 {
 		t.Errorf("recorded %+v", p)
 	}
 
 	wall := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
-	const ntp = 4_004_413_200 << 32 // the same time, in seconds since 1900
+	const ntp = 4_004_413_200 << 32 // the NTP time of the report, in seconds since 1900
 	must(t, c.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.SenderReport{SSRC: p.SSRC, NTPTime: ntp, RTPTime: p.Time}}))
 	select {
 	case got := <-r.clocks:
@@ -137,7 +137,7 @@ func TestDial(t *testing.T) {
 		t.Errorf("events come as %d of source %d, want the next of %d", last.SequenceNumber, last.SSRC, before.SSRC)
 	}
 
-	// Afterwards, speech continues.
+	// After the digits, speech continues.
 	if p := hear(t, alice.parts[0], bob.parts[0], "goodbye"); p.SSRC != before.SSRC {
 		t.Errorf("the source is %d, want %d", p.SSRC, before.SSRC)
 	}

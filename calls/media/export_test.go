@@ -17,7 +17,7 @@ func (e *Engine) Unproven() int {
 	return e.unproven.Networks()
 }
 
-// WaitForProof sets how long a new TCP connection may take to prove which transport it belongs to.
+// WaitForProof sets how long a new TCP connection may take to prove its transport.
 func (e *Engine) WaitForProof(d time.Duration) { e.proof.Store(int64(d)) }
 
 // Known returns how many names, addresses and own checks are in the engine's table.
@@ -29,8 +29,8 @@ func (e *Engine) Known() (names, addresses, checks int) {
 	return len(e.table.byName), len(e.table.byAddress), len(e.table.checks)
 }
 
-// MaxTestCalls is the most test calls at the same time.
+// MaxTestCalls is the maximum number of test calls at the same time.
 const MaxTestCalls = maxTestCalls
 
-// TestCallFor is how long a test call lasts at most.
+// TestCallFor is the maximum duration of a test call.
 const TestCallFor = testCallFor

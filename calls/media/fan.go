@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// In a room, the video of one client goes to many. A fan is the routes to them.
+// In a room, many clients see the video of one client. A fan contains the routes to these clients.
 
 // Show implements calls.Mixer.
 func (m *mixer) Show(from calls.Media, to ...calls.Media) {
@@ -45,7 +45,7 @@ func (m *mixer) SendsVideo(media calls.Media) bool {
 }
 
 // watch makes the clients of viewers see the video of source. If source is nil, they see no video.
-// Each source is rerouted once, no matter how many viewers there are, because all legs wait until
+// Each source is rerouted only once, no matter how many viewers it has, because all legs wait until
 // this is done. The caller holds the engine's mu.
 func watch(viewers []*leg, source *leg) {
 	changed := make(map[*leg]bool) // the sources
@@ -73,7 +73,7 @@ func (l *leg) unwatch() {
 	watch(slices.Clone(l.watched), nil)
 }
 
-// fan returns the routes from video section s, the one with index n, to the clients that see it.
+// fan returns the routes from the video section s, which has index n, to the clients that see it.
 // The caller holds the engine's mu.
 func (l *leg) fan(s *section, n int) []*route {
 	var all []*route
@@ -85,8 +85,8 @@ func (l *leg) fan(s *section, n int) []*route {
 	return all
 }
 
-// setFan sets the legs that receive the section's packets. If a leg is new, it asks the client for
-// a key frame.
+// setFan sets the legs that receive the section's packets. If one of them is new, it asks the
+// client for a key frame.
 func (s *section) setFan(fan []*route) {
 	var before []*route
 	if old := s.fan.Load(); old != nil {
@@ -98,7 +98,7 @@ func (s *section) setFan(fan []*route) {
 		s.fan.Store(&fan)
 	}
 
-	// A map, because a large room would need too many comparisons.
+	// A large room would need too many comparisons without a map.
 	receives := make(map[*section]bool, len(before))
 	for _, r := range before {
 		receives[r.to] = false
@@ -138,11 +138,12 @@ func (w *worker) forwardAll(s *section, fan []*route, plain []byte, p packet, no
 	}
 }
 
-// bitrateFor is how long a client's estimate of its bandwidth counts.
+// bitrateFor is how long a client's estimate of its bandwidth is valid.
 const bitrateFor = 5 * time.Second
 
-// minBitrate is the lowest bandwidth, in bits per second, that a client of a room can ask a source
-// for. One with less loses packets, instead of spoiling the video for all others.
+// minBitrate is the lowest bandwidth, in bits per second, that a client of a room can request from
+// a source. A client with less bandwidth loses packets, instead of spoiling the video for all
+// others.
 const minBitrate = 150_000
 
 // limitBitrate records the bandwidth that a client estimates for the video that it sees. It sets
@@ -168,7 +169,7 @@ func (s *section) limitBitrate(from *section, p *rtcp.ReceiverEstimatedMaximumBi
 	}
 }
 
-// An estimate is the bandwidth to a client, as the client estimated it.
+// An estimate is the bandwidth to a client, as estimated by the client.
 type estimate struct {
 	bitrate float32
 	at      time.Time

@@ -18,7 +18,7 @@ import (
 type videoLeg struct {
 	*leg
 	video  *section
-	client *net.UDPConn // receives what the engine sends
+	client *net.UDPConn // receives the engine's packets
 }
 
 // newVideoLegs returns n legs of an engine.
@@ -71,8 +71,8 @@ func (l videoLeg) sendRTCP(t *testing.T, w *worker, p rtcp.Packet, now time.Time
 	w.receiveRTCP(l.video.transport, b, now)
 }
 
-// received returns the RTCP packets that the engine has sent to the client of l so far. It ends them
-// with a packet of its own, because sockets on loopback keep the order.
+// received returns the RTCP packets that the engine has sent to the client of l so far. It sends
+// another packet to mark their end, because sockets on loopback keep the order.
 func (l videoLeg) received(t *testing.T) (all []rtcp.Packet) {
 	t.Helper()
 	const end = "end"
@@ -108,8 +108,8 @@ func requested(packets []rtcp.Packet) (n int) {
 	return n
 }
 
-// TestShowMany shows that the work of showing another source is proportional to the number of
-// viewers, not to its square. It counts allocations, since each route is one.
+// TestShowMany shows that the work to show another source is proportional to the number of viewers,
+// and not to its square. It counts allocations, because each route needs one.
 func TestShowMany(t *testing.T) {
 	const n = 100
 	e, legs := newVideoLegs(t, n)
@@ -197,7 +197,7 @@ func TestSharedRequests(t *testing.T) {
 }
 
 // TestLowBandwidth shows that a client that claims to have almost no bandwidth does not spoil the
-// video for others.
+// video for other clients.
 func TestLowBandwidth(t *testing.T) {
 	e, legs := newVideoLegs(t, 3)
 	m, w, now := e.NewMixer(), e.newWorker(), time.Now()

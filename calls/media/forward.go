@@ -42,7 +42,7 @@ func (w *worker) decryptRTP(t *transport, b []byte, now time.Time) ([]byte, bool
 		return nil, false
 	}
 	w.decrypted = true
-	if !known && t.port == nil { // those of phones are in their cipher
+	if !known && t.port == nil { // the cipher counts the sources of phones
 		t.in.sources = append(t.in.sources, ssrc)
 	}
 	return plain, true
@@ -94,5 +94,5 @@ func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8,
 	return loudness, true
 }
 
-// nowhere maps all header extensions to 0, which turns them into padding.
+// noExtensions maps all header extensions to 0, which turns them into padding.
 var noExtensions [16]uint8

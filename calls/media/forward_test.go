@@ -172,7 +172,7 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestEpochs shows that no sequence number is used twice, whatever the sources send, and that late
+// TestEpochs shows that no sequence number is used twice, no matter what the sources send. Late
 // packets from an earlier epoch are dropped.
 func TestEpochs(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
@@ -203,12 +203,12 @@ func TestEpochs(t *testing.T) {
 
 	send(from, 1, 65534, true)
 	send(from, 1, 65535, true)
-	send(from, 1, 1, true) // 0 is late
+	send(from, 1, 1, true) // packet 0 is late
 	send(from, 1, 0, true)
 	send(from, 1, 65533, false) // older than the epoch
 	send(from, 2, 100, true)    // the client begins another stream
 	send(from, 2, 99, false)
-	send(other, 1, 2, true) // and another client takes over
+	send(other, 1, 2, true) // another client takes over
 	send(other, 1, 1, false)
 	send(from, 2, 101, true)
 	to.out.endEpoch(nil)

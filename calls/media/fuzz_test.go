@@ -33,7 +33,7 @@ func FuzzDatagram(f *testing.F) {
 }
 
 // FuzzPacket looks for decrypted packets that break the code that rewrites them. Clients control
-// their content.
+// the content of these packets.
 func FuzzPacket(f *testing.F) {
 	f.Add([]byte("\x90\x6f\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01\xbe\xde\x00\x01\x10\x1e\x00\x00\x90\x80\x01\x00"))
 	f.Add([]byte("\xb0\x6f\x00\x01\x00\x00\x00\x01\x00\x00\x00\x01" +

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A hall is a mixer whose members have made-up keys. Tests call mix themselves.
+// A hall is a mixer whose members have fixed keys. Tests call mix themselves.
 type hall struct {
 	t       testing.TB
 	engine  *Engine
@@ -29,14 +29,14 @@ type hall struct {
 type talker struct {
 	leg    *leg
 	at     netip.AddrPort
-	sink   *net.UDPConn // receives what the member hears
+	sink   *net.UDPConn // receives the audio that the member hears
 	seal   *srtp.Context
 	open   *srtp.Context
 	codec  sdp.Codec
 	say    *wav.Encoder
 	hear   *wav.Decoder
-	pitch  float64 // of the tone that it sends; 0 is silence
-	sent   int     // frames
+	pitch  float64 // pitch of the tone that it sends; 0 means silence
+	sent   int     // frames sent
 	heard  []int16
 	buffer [maxPacket]byte
 }
@@ -94,7 +94,7 @@ func (h *hall) enter(codec string, pitch float64) *talker {
 	return c
 }
 
-// packet returns the next packet of the client, encrypted.
+// packet returns the client's next packet, encrypted.
 func (c *talker) packet(t testing.TB) []byte {
 	t.Helper()
 	pcm := make([]int16, frameSamples)
@@ -124,7 +124,8 @@ func (c *talker) packet(t testing.TB) []byte {
 	return sealed
 }
 
-// run lets all clients send a number of frames, except those that loses picks, and mixes them.
+// run makes all clients send a number of frames and mixes them. Frames for which loses returns true
+// are not sent.
 func (h *hall) run(frames int, loses func(frame int) bool) {
 	h.t.Helper()
 	for i := range frames {
@@ -141,7 +142,7 @@ func (h *hall) run(frames int, loses func(frame int) bool) {
 	}
 }
 
-// receive decodes the packet that the mixer has sent, if any.
+// receive decodes the packet that the mixer has sent. If the mixer has sent none, it does nothing.
 func (c *talker) receive(t testing.TB) {
 	t.Helper()
 	if err := c.sink.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
@@ -166,7 +167,7 @@ func (c *talker) receive(t testing.TB) {
 	}
 }
 
-// forget forgets what all clients have heard.
+// forget discards the audio that all clients have received.
 func (h *hall) forget() {
 	for _, c := range h.members {
 		c.heard = nil
@@ -188,7 +189,7 @@ func (c *talker) loudness(pitch float64) float64 {
 }
 
 // wantHears fails the test unless the client hears the tones of exactly these members, each as loud
-// as it was sent.
+// as the member sent it.
 func (h *hall) wantHears(c *talker, others ...*talker) {
 	h.t.Helper()
 	for i, other := range h.members {
@@ -207,7 +208,8 @@ func (h *hall) wantHears(c *talker, others ...*talker) {
 	}
 }
 
-// noise returns the largest amplitude in the audio that the client has received, without one tone.
+// noise returns the largest amplitude in the audio that the client has received, except for one
+// tone.
 func (c *talker) noise(pitch float64) float64 {
 	most := 0.0
 	const piece = 800

@@ -9,8 +9,8 @@ type packet struct {
 	time   uint32
 	ssrc   uint32
 	fixed  int // length of the header without its extensions
-	offset int // of the payload
-	end    int // of the payload, without padding
+	offset int // where the payload begins
+	end    int // where the payload ends, without padding
 }
 
 // parse reads the header of an RTP packet and reports whether it is well formed.

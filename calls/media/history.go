@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// historyLength is how many video packets can be repeated: about half a second at the highest bit
-// rate.
+// historyLength is how many video packets can be repeated. This is about half a second at the
+// highest bit rate.
 const historyLength = 128
 
-// A history keeps the latest encrypted packets of a stream, to repeat those that its client missed.
-// If the engine received a packet, its source cannot repeat it, because the engine would reject the
-// repetition as a replay (RFC 3711, section 3.3.2).
+// A history stores the latest encrypted packets of a stream, to repeat packets that the client
+// missed. The source of a packet cannot repeat it, because the engine would reject the repetition
+// as a replay (RFC 3711, section 3.3.2).
 type history struct {
 	packets [historyLength]struct {
 		seq      uint16
@@ -22,15 +22,16 @@ type history struct {
 	bytes bucket // limits repeated bytes
 }
 
-// repeatAfter is the shortest time between two repetitions of a packet. A client waits for one
-// round trip before it asks again.
+// repeatAfter is the minimum time between two repetitions of a packet. A client waits for one round
+// trip before it asks again.
 const repeatAfter = 20 * time.Millisecond
 
-// requestAfter is the shortest time between two requests for a packet to its source. All clients
-// that see the same video share it, because each of them asks for a packet that never arrived here.
+// requestAfter is the minimum time between two requests for the same packet to its source. All
+// clients that see the same video share this limit, because all of them ask for a packet that never
+// arrived here.
 const requestAfter = 100 * time.Millisecond
 
-// A requests remembers which packets a source was asked to repeat.
+// A requests records which packets a source was asked to repeat.
 type requests struct {
 	mu    sync.Mutex
 	asked map[uint16]time.Time
@@ -75,7 +76,7 @@ func (h *history) has(seq uint16) bool {
 }
 
 // take returns a remembered packet to repeat. It returns nil if the packet was repeated within
-// repeatAfter, or the limit for repeated bytes is reached.
+// repeatAfter, or if the limit for repeated bytes is exceeded.
 func (h *history) take(seq uint16, now time.Time) []byte {
 	p := &h.packets[seq%historyLength]
 	if now.Sub(p.repeated) < repeatAfter || !h.bytes.take(float64(len(p.sealed)), now) {

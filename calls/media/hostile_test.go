@@ -103,7 +103,7 @@ func TestGarbageSTUN(t *testing.T) {
 		}
 	}
 
-	// The first answer is for the valid request, which came last.
+	// The first response belongs to the valid request, which was sent last.
 	c.prove()
 	if got := e.Stats().BadSTUN; got != 2 {
 		t.Errorf("BadSTUN = %d, want 2", got)
@@ -152,7 +152,7 @@ func TestFloods(t *testing.T) {
 		if i%4 == 0 {
 			c.write(junk[:40+i%1000])
 		}
-		if i%50 == 0 { // let the engine catch up: loopback drops what it cannot queue
+		if i%50 == 0 { // the engine catches up, since full sockets drop packets
 			c.prove()
 		}
 	}
@@ -230,7 +230,7 @@ func dialFrom(t *testing.T, e *media.Engine, ip net.IP, n int) (all []net.Conn) 
 	return all
 }
 
-// isOpen reports whether the engine keeps a TCP connection open on which nothing was sent.
+// isOpen reports whether the engine keeps a TCP connection open although nothing was sent on it.
 func isOpen(t *testing.T, c net.Conn) bool {
 	t.Helper()
 	must(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
@@ -238,8 +238,8 @@ func isOpen(t *testing.T, c net.Conn) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// TestManyUnprovenTCP shows that the number of unproven connections is limited in total and for
-// each network.
+// TestManyUnprovenTCP shows that the number of unproven connections is limited, both in total and
+// for each network.
 func TestManyUnprovenTCP(t *testing.T) {
 	const limit, share, networks = 256, 32, 9
 	e := newEngine(t)
@@ -267,7 +267,7 @@ func TestManyUnprovenTCP(t *testing.T) {
 	}
 }
 
-// A faultyTap panics at each packet, like a bug in the code that handles packets.
+// A faultyTap panics at each packet. It stands for a bug in the code that handles packets.
 type faultyTap struct{}
 
 func (faultyTap) Packet(calls.Packet)                 { panic("a fault") }
@@ -296,7 +296,7 @@ func TestPanic(t *testing.T) {
 	if got := other.hear(); got != "three" {
 		t.Errorf("heard %q, want three", got)
 	}
-	c.leg.Quality() // takes the locks that were held during the panic
+	c.leg.Quality() // takes the locks that the panic may have left locked
 	if len(c.watch.failed) > 0 {
 		t.Error("Failed was called twice")
 	}

@@ -23,7 +23,7 @@ func (e *Engine) runHousekeeping() {
 	}
 }
 
-// recoverHousekeeping does one round of housekeeping and logs a panic in it.
+// recoverHousekeeping does one round of housekeeping, and recovers from a panic.
 func (e *Engine) recoverHousekeeping(now time.Time) {
 	defer func() { e.handlePanic(nil, recover()) }()
 	e.doHousekeeping(now)
@@ -52,9 +52,9 @@ func (e *Engine) doHousekeeping(now time.Time) {
 	}
 }
 
-// latestPath returns when a client was last seen on one of its transports, and the path of that
-// transport. A transport without a path counts only while it is new. If none counts, the time is
-// zero.
+// latestPath returns when a client was last seen on any of its transports, and the path of the
+// latest transport. A transport without a path counts only while it is new. If no transport counts,
+// lastSeen is zero.
 func latestPath(transports []*transport, now time.Time) (lastSeen time.Time, latest *path) {
 	var latestAt int64
 	for _, t := range transports {

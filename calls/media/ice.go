@@ -9,13 +9,13 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// A credentials holds our credentials for a section, 48 and 192 random bits (RFC 8445, section 5.3
-// requires 24 and 128), and the credentials of the client that they are used with.
+// A credentials holds our credentials for a section and the client's credentials that belong to
+// them. Ours have 48 and 192 random bits, while RFC 8445, section 5.3, requires 24 and 128.
 type credentials struct {
 	ufrag, password string
 	key             stun.MessageIntegrity
 
-	clientUfrag string // empty while it is unknown; guarded by the transport's mu, as is the key
+	clientUfrag string // "" while unknown; guarded by the transport's mu, like the key
 	clientKey   stun.MessageIntegrity
 }
 
@@ -26,8 +26,9 @@ func newCredentials() *credentials {
 	return c
 }
 
-// nominationHold is how long a path is kept before one of lower priority may replace it. Otherwise,
-// agents that nominate all pairs at the same time (RFC 5245, section 8.1.1.2) would make it flap.
+// nominationHold is how long a path remains before a path of lower priority may replace it.
+// Otherwise, the path would flap with agents that nominate all pairs at the same time (RFC 5245,
+// section 8.1.1.2).
 const nominationHold = time.Second
 
 // isSTUN reports whether a packet looks like STUN (RFC 8489, section 5; RFC 7983).
@@ -38,12 +39,12 @@ func isSTUN(b []byte) bool {
 // receiveSTUN handles a STUN packet that arrived on a path. It returns the transport whose client
 // sent it, or nil if the sender did not prove that it knows the password.
 //
-// If the request came by UDP, the engine also sends a check of its own, and only the answer to that
-// check makes the source a path. The check is sent before the answer to the request, so that the
-// client answers it before it sends anything else.
+// If the request came by UDP, the engine also sends a check, and only the answer to this check
+// makes the source a path. The check is sent before the answer to the request, so that the client
+// answers the check before it sends anything else.
 //
-// A packet without a known user name fragment and valid integrity gets no answer. So a scanner
-// learns nothing, and a spoofed address receives nothing.
+// A packet without a known user name fragment and valid integrity gets no answer. Therefore, a
+// scanner learns nothing, and a spoofed address receives nothing.
 func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport) {
 	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	m := &w.request
@@ -76,8 +77,8 @@ func (w *worker) receiveSTUN(b []byte, from *path, now time.Time) (t *transport)
 	t = named
 	t.lastHeard.Store(now.UnixNano())
 	if m.Contains(stun.AttrICEControlled) {
-		// A lite agent is never the controlling one (RFC 8445, section 6.1.1), so the client must
-		// be.
+		// A lite agent is never the controlling agent (RFC 8445, section 6.1.1), so the client must
+		// take this role.
 		w.respond(m, from, c, stun.BindingError, stun.CodeRoleConflict)
 		return t
 	}
@@ -136,8 +137,8 @@ func (w *worker) respond(m *stun.Message, to *path, c *credentials, kind stun.Me
 	}
 }
 
-// selectPath decides whether to use a path on which the client proved itself. The path that the
-// client nominated last is used, and before any nomination, the path proven last.
+// selectPath decides whether to use a path on which the client proved itself. It uses the path that
+// the client nominated last. Before any nomination, it uses the path that was proven last.
 func (t *transport) selectPath(from *path, now time.Time) {
 	current := t.path.Load()
 	if current != nil && current.same(from) && current.nominated {
@@ -157,7 +158,7 @@ func (t *transport) selectPath(from *path, now time.Time) {
 	t.setPath(from, now)
 }
 
-// setPath sends packets on the path from now on.
+// setPath makes the transport send packets on the path from now on.
 func (t *transport) setPath(from *path, now time.Time) {
 	p := *from
 	p.at = now

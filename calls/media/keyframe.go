@@ -14,7 +14,8 @@ const (
 	keyframeInterval = 300 * time.Millisecond // between two requests
 )
 
-// A keyframe holds video back until a key frame arrives, which can be decoded by itself.
+// A keyframe holds video back until a key frame arrives. Clients can decode a key frame without
+// earlier frames.
 type keyframe struct {
 	wanted       bool
 	since, asked time.Time
@@ -29,7 +30,7 @@ func (k *keyframe) passes(from *section, codec string, payload []byte, now time.
 		return true
 	}
 	if startsKeyframe(codec, payload) {
-		from.asked.Store(0) // the last request is answered: the next one may be sent immediately
+		from.asked.Store(0) // answered: the next request may follow immediately
 	} else if now.Sub(k.since) < keyframePatience {
 		return false
 	}
@@ -37,7 +38,7 @@ func (k *keyframe) passes(from *section, codec string, payload []byte, now time.
 	return true
 }
 
-// due reports whether it is time for another request.
+// due reports whether another request may be sent.
 func (k *keyframe) due(now time.Time) bool {
 	if now.Sub(k.asked) < keyframeInterval {
 		return false
@@ -57,7 +58,7 @@ func startsKeyframe(codec string, b []byte) bool {
 	return true
 }
 
-// startsVP8 reads the payload descriptor (RFC 7741, section 4.2) and the P bit after it.
+// startsVP8 reads the payload descriptor (RFC 7741, section 4.2) and the P bit that follows.
 func startsVP8(b []byte) bool {
 	if len(b) < 2 || b[0]&0x17 != 0x10 { // S=1, PID=0
 		return false

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// TestNothingLeft shows that legs release all resources, however they end.
+// TestNothingLeft shows that legs release all resources, no matter how they end.
 func TestNothingLeft(t *testing.T) {
 	const legs = 1000
 	e := newEngine(t)
@@ -54,7 +54,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// TestClose shows that an engine that is closed with open legs releases all resources.
+// TestClose shows that closing an engine with open legs releases all resources.
 func TestClose(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	e, err := media.New(media.Config{Listen: "127.0.0.1:0"})
@@ -76,7 +76,7 @@ func TestClose(t *testing.T) {
 	waitFor(t, "all goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
 
-// openFiles returns how many files and sockets the process has open.
+// openFiles returns the number of open files and sockets of the process.
 func openFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir("/proc/self/fd")

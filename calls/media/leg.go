@@ -23,22 +23,22 @@ type leg struct {
 	session  uint64
 	version  uint64
 	sections []*section          // in the order of our description
-	to       map[calls.Kind]*leg // legs whose clients receive what this client sends
-	from     map[calls.Kind]*leg // legs from whose clients this client receives
+	to       map[calls.Kind]*leg // legs whose clients receive this client's media
+	from     map[calls.Kind]*leg // legs whose clients send media to this client
 	watches  *leg                // in a room, the leg whose video this client sees
 	watched  []*leg              // in a room, the legs whose clients see this client
 
-	mixed     bool                  // made for a mixer, so its audio must have a codec that can be mixed; fixed
+	mixed     bool                  // the audio needs a codec that a mixer can mix; fixed
 	voice     atomic.Pointer[voice] // nil if the audio is not mixed
 	closed    atomic.Bool
-	done      chan struct{} // closed with the leg
+	done      chan struct{} // closed when the leg is closed
 	muteAudio atomic.Bool
 	muteVideo atomic.Bool
 	deaf      atomic.Bool
 	tap       atomic.Pointer[calls.Tap]
 	reporter  reporter
 	digits    dialer
-	past      totals // of closed sections; guarded by the engine's mu
+	past      totals // totals of closed sections; guarded by the engine's mu
 }
 
 var _ calls.Media = (*leg)(nil)
@@ -67,10 +67,10 @@ func (l *leg) parse(text string) (*sdp.Description, error) {
 type step struct {
 	offer   *sdp.Section
 	answer  sdp.Section
-	old     *section   // nil for a new one
+	old     *section   // nil for a new section
 	replace bool       // the client uses a new DTLS association
-	restart bool       // of ICE
-	port    *phonePort // for a new section of a phone
+	restart bool       // the client restarts ICE
+	port    *phonePort // the port of a phone's new section
 }
 
 // plan returns the steps that an offer requires, without applying them. The caller holds the
@@ -113,8 +113,8 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 	return steps, nil
 }
 
-// planPhone is plan for a phone. The first audio section is accepted. Its codec never changes,
-// because the other side's client cannot follow, and neither does its encryption.
+// planPhone is like plan, for a phone. It accepts the first audio section. The section's codec and
+// encryption never change, because the client on the other side could not follow.
 func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 	accepted := false
 	for i := range d.Sections {
@@ -150,8 +150,8 @@ func (l *leg) planPhone(d *sdp.Description) (steps []step, err error) {
 	return steps, nil
 }
 
-// canUse reports whether an accepted section of a phone is as encrypted as it must be, and agrees with the
-// section that it replaces, if any.
+// canUse reports whether an accepted section of a phone has the required encryption. If it replaces
+// a section, it must agree with the old section.
 func (l *leg) canUse(old *section, offer, answer *sdp.Section) bool {
 	switch secure := answer.IsSecure(); {
 	case l.terms.SRTP.Required && !secure:
@@ -167,7 +167,8 @@ func (l *leg) canUse(old *section, offer, answer *sdp.Section) bool {
 	return true
 }
 
-// canMix reports whether a mixer can mix an accepted section, if the leg is made for one.
+// canMix reports whether a mixer can mix an accepted section. If the leg is not for a mixer, it
+// returns true.
 func (l *leg) canMix(s sdp.Section) bool {
 	return !l.mixed || s.Rejected || s.Kind != sdp.Audio || slices.Contains(mixable, s.Codecs[0].Name)
 }
@@ -188,8 +189,8 @@ func (l *leg) checkUsable(s *sdp.Section) error {
 	return nil
 }
 
-// preferredCodecs returns the codecs that an answer should prefer: those in use, or else those of
-// the linked leg. The caller holds the engine's mu.
+// preferredCodecs returns the codecs that an answer should prefer. They are the codecs in use, or
+// otherwise the codecs of the linked leg. The caller holds the engine's mu.
 func (l *leg) preferredCodecs(old *section, kind string) (names []string) {
 	if to := l.to[calls.Kind(kind)]; old == nil && to != nil {
 		old = to.liveSection(calls.Kind(kind), 0)
@@ -203,7 +204,7 @@ func (l *leg) preferredCodecs(old *section, kind string) (names []string) {
 	return names
 }
 
-// apply replaces the sections by the results of steps. The caller holds the engine's mu.
+// apply replaces the sections with the results of steps. The caller holds the engine's mu.
 func (l *leg) apply(steps []step) {
 	before := l.sections
 	l.sections = nil
@@ -216,13 +217,13 @@ func (l *leg) apply(steps []step) {
 		}
 	}
 	l.version++
-	if !l.isPhone() { // phones expect the order of their own offer, and browsers expect the SDK's order
+	if !l.isPhone() { // phones expect their offer's order, browsers the SDK's
 		slices.SortStableFunc(l.sections, func(a, b *section) int { return rank(a) - rank(b) })
 	}
 	l.rerouteAll()
 }
 
-// rank orders audio sections before others.
+// rank orders audio sections before other sections.
 func rank(s *section) int {
 	if s.kind == calls.Audio {
 		return 0
@@ -250,8 +251,8 @@ func (l *leg) applyStep(s step) *section {
 	return result
 }
 
-// addOffered adds a section with the same kind and codecs as s, which belongs to another leg. Phones are
-// offered one section of audio.
+// addOffered adds a section with the same kind and codecs as s, which belongs to another leg. A
+// phone is offered only one section of audio.
 func (l *leg) addOffered(s *section) (err error) {
 	if l.isPhone() && (s.kind != calls.Audio || len(l.sections) > 0) {
 		return nil

@@ -27,20 +27,20 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// A light is a client made only of a socket and keys. It is fast, and can do what browsers never
-// do.
+// A light is a client that consists of a socket and keys. It is fast, and can do what browsers
+// never do.
 type light struct {
 	t               testing.TB
 	leg             calls.Media
 	watch           *watcher
 	conn            *net.UDPConn
-	ufrag, password string // the engine's
+	ufrag, password string // the engine's credentials
 	dtls            *dtls.Conn
 	in, out         *srtp.Context
 	ssrc            uint32
 	seq             uint16
 
-	silent     atomic.Bool // do not answer checks
+	silent     atomic.Bool // checks get no answer
 	checks     atomic.Int32
 	stun, srtp chan []byte
 	handshake  *queue
@@ -115,7 +115,7 @@ func newLight(t testing.TB, e *media.Engine, offer string) *light {
 	return c
 }
 
-// read reads packets and dispatches them by kind.
+// read reads packets and dispatches them by type.
 func (c *light) read() {
 	buffer := make([]byte, 2048)
 	for {
@@ -141,7 +141,7 @@ func (c *light) read() {
 	}
 }
 
-// answer answers a check that the engine sent.
+// answer answers a check from the engine.
 func (c *light) answer(m *stun.Message) {
 	if !c.silent.Load() {
 		_, _ = c.conn.Write(answerTo(m, lightPassword))
@@ -217,7 +217,7 @@ func (c *light) response() *stun.Message {
 	}
 }
 
-// connect does the DTLS handshake and derives the keys.
+// connect performs the DTLS handshake and derives the keys.
 func (c *light) connect() error {
 	c.prove()
 	conn, err := dtls.ClientWithOptions(c.handshake, c.conn.RemoteAddr(),

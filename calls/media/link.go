@@ -8,7 +8,7 @@ import (
 
 // Link implements calls.Media.
 func (l *leg) Link(kind calls.Kind, to calls.Media) {
-	target, _ := to.(*leg) // nil if to is nil or a leg of another engine, which cannot be reached
+	target, _ := to.(*leg) // nil if to is nil, or if to is a leg of another engine
 
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// socketBuffer is the size of each UDP socket buffer: about half a second of the traffic that one
-// busy CPU core handles.
+// socketBuffer is the size of each UDP socket buffer. It holds about half a second of the traffic
+// that one busy CPU core handles.
 const socketBuffer = 4 << 20
 
 // tries is how many times New looks for a port that is free for both UDP and TCP.
@@ -47,7 +47,7 @@ func (e *Engine) listen(cfg Config) error {
 	return nil
 }
 
-// open opens a UDP and a TCP socket at address. If its port is 0, TCP takes the port that UDP got.
+// open opens a UDP and a TCP socket at address. If the port is 0, TCP uses the port that UDP got.
 func (e *Engine) open(address string, cfg Config) error {
 	if !cfg.NoUDP {
 		c, err := net.ListenPacket("udp", address)
@@ -57,7 +57,7 @@ func (e *Engine) open(address string, cfg Config) error {
 		e.udp = c.(*net.UDPConn)
 		e.port = e.udp.LocalAddr().(*net.UDPAddr).Port
 
-		// The kernel may grant less, or refuse. Either way only bursts suffer.
+		// The kernel may grant less, or refuse. In either case, only bursts suffer.
 		_ = e.udp.SetReadBuffer(socketBuffer)
 		_ = e.udp.SetWriteBuffer(socketBuffer)
 
@@ -110,8 +110,8 @@ func (e *Engine) resolveAdvertised(configured []netip.AddrPort) ([]netip.AddrPor
 	return all, nil
 }
 
-// localAddresses returns the address listened on or, if that is unspecified, the addresses of this
-// machine. Loopback addresses are included only if there are no others.
+// localAddresses returns the address of the sockets. If this address is unspecified, it returns the
+// addresses of this machine. Loopback addresses are included only if the machine has no others.
 func (e *Engine) localAddresses() (all []netip.AddrPort, err error) {
 	var bound net.Addr
 	if e.udp != nil {
@@ -139,8 +139,8 @@ func (e *Engine) localAddresses() (all []netip.AddrPort, err error) {
 	return all, nil
 }
 
-// UDP returns the addresses of the UDP port: those advertised to clients, and the one to use from
-// this machine. Both are empty if UDP is switched off.
+// UDP returns the addresses of the UDP port: the addresses advertised to clients, and the address
+// to use from this machine. Both are empty if UDP is switched off.
 func (e *Engine) UDP() (advertised []netip.AddrPort, local netip.AddrPort) {
 	if e.udp == nil {
 		return nil, netip.AddrPort{}

@@ -20,8 +20,8 @@ func (c *lostCount) Lost()                { c.lost++ }
 func (c *lostCount) Talking(bool)         {}
 func (c *lostCount) Failed(error)         {}
 
-// TestLostConsent shows that a leg is lost when the engine gives up the path to its client, even if
-// the client still sends packets. Otherwise, its call would continue in silence.
+// TestLostConsent shows that a leg is lost when the engine abandons the path to its client, even if
+// the client still sends packets. Otherwise, the call would continue in silence.
 func TestLostConsent(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	s, _ := p.linked()
@@ -50,7 +50,7 @@ func TestLostConsent(t *testing.T) {
 }
 
 // toSink returns the check among the packets that the second client received, or nil, and the
-// number of media packets among them. It ends them with a packet of its own, because sockets on
+// number of media packets among them. It sends another packet to mark the end, because sockets on
 // loopback keep the order.
 func (p *pair) toSink(t *testing.T) (check *stun.Message, media int) {
 	t.Helper()
@@ -82,8 +82,8 @@ func (p *pair) toSink(t *testing.T) (check *stun.Message, media int) {
 	}
 }
 
-// TestConsent shows that nothing more is sent to a client that stops answering checks, even if it
-// still sends packets, until it answers again.
+// TestConsent shows that a client that stops answering checks receives nothing until it answers
+// again. This applies even if it still sends packets.
 func TestConsent(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
 	from, to := p.linked()
@@ -187,13 +187,13 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestUnconnected shows that the engine counts browsers that failed to connect in time, and packets
+// TestUnconnected shows that the engine counts browsers that did not connect in time, and packets
 // that never arrived.
 func TestUnconnected(t *testing.T) {
 	tests := []struct {
 		name     string
 		up       bool
-		remoteAt time.Duration // before the leg is closed; zero if the client has sent no description
+		remoteAt time.Duration // time before the leg is closed; zero without a description
 		want     uint64
 	}{
 		{"connected", true, time.Minute, 0},

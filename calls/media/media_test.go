@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// key is a payload that looks like the start of a VP8 key frame.
+// key is a payload that begins like a VP8 key frame.
 const key = "\x10\x00\x00\x00picture"
 
 func TestEcho(t *testing.T) {

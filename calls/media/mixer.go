@@ -21,9 +21,9 @@ const maxLate = 5 * frameTime
 // A mixer implements calls.Mixer. Its goroutine decodes, adds and encodes a frame of all members
 // every 20 ms, without allocating memory.
 //
-// A member that has been silent for a second hears what all other silent members hear. Their common
-// stream is encoded once. When a member begins to speak, its own encoder follows the common one, so
-// that its client's decoder hears no difference.
+// A member that has been silent for a second hears the same audio as all other silent members. This
+// common stream is encoded once. When a member begins to speak, its own encoder continues from the
+// state of the common encoder, so that its client's decoder hears no difference.
 type mixer struct {
 	engine *Engine
 	done   chan struct{}
@@ -31,18 +31,18 @@ type mixer struct {
 	mu     sync.Mutex // never held while the engine's mu is taken
 	voices []*voice
 	closed bool
-	chime  []int16 // the rest of a sound
+	chime  []int16 // the rest of the chime that is playing
 	tap    calls.Tap
 
-	// Only the goroutine uses the following fields.
+	// Only the mixer's goroutine uses the following fields.
 	worker  *worker
 	sum     [frameSamples]int32
 	pcm     [frameSamples]int16
 	alone   [frameBytes]byte
 	common  [frameBytes]byte
-	encoder *wav.Encoder // of the common stream
-	seq     uint16       // of the packets for tap
-	at      uint32       // their timestamp, which counts all frames
+	encoder *wav.Encoder // encodes the common stream
+	seq     uint16       // sequence number of the packets for tap
+	at      uint32       // timestamp of the packets for tap, which counts all frames
 }
 
 var _ calls.Mixer = (*mixer)(nil)
@@ -174,7 +174,7 @@ func (m *mixer) mix(now time.Time) {
 	}
 	m.addChime()
 
-	// Members who begin to speak follow the common stream as it was before this frame.
+	// Members who begin to speak continue the common stream from its state before this frame.
 	for _, v := range m.voices {
 		if v.ready(now) && v.shared && !v.sharesStream() {
 			v.encoder.Follow(m.encoder)
@@ -230,7 +230,7 @@ func (m *mixer) play(v *voice, now time.Time) {
 	v.say(m.worker, &m.alone, now)
 }
 
-// The sounds that a mixer plays when a member comes and goes.
+// The chimes that a mixer plays when a member joins and leaves.
 var (
 	risingChime  = newChime(660, 880)
 	fallingChime = newChime(880, 660)
@@ -261,7 +261,7 @@ func (m *mixer) playChime(chime []int16) {
 	m.chime = chime
 }
 
-// addChime adds the next part of a sound. The caller holds mu.
+// addChime adds the next part of the chime. The caller holds mu.
 func (m *mixer) addChime() {
 	n := min(len(m.chime), frameSamples)
 	for i, s := range m.chime[:n] {

@@ -25,8 +25,8 @@ func TestMix(t *testing.T) {
 	h.wantHears(d, a, b, c)
 }
 
-// TestMixSilence shows that silent members share a stream, and that nobody hears a difference when
-// one of them begins to speak or stops.
+// TestMixSilence shows that silent members share a stream. When a member begins to speak or stops,
+// nobody hears a difference.
 func TestMixSilence(t *testing.T) {
 	h := newHall(t)
 	a, b, c := h.enter(sdp.G722, 440), h.enter(sdp.G722, 0), h.enter(sdp.G722, 0)
@@ -53,7 +53,7 @@ func TestMixSilence(t *testing.T) {
 	}
 }
 
-// TestMixControls shows mute, deafness, volumes, and members that are removed.
+// TestMixControls tests mute, deafness, volumes, and removing members.
 func TestMixControls(t *testing.T) {
 	h := newHall(t)
 	a, b := h.enter(sdp.G722, 440), h.enter(sdp.G722, 1000)
@@ -107,7 +107,7 @@ func TestMixLoss(t *testing.T) {
 	}
 }
 
-// TestMixChime shows that all members hear the sound when a member joins.
+// TestMixChime shows that all members hear the chime when a member joins.
 func TestMixChime(t *testing.T) {
 	h := newHall(t)
 	a := h.enter(sdp.G722, 0)
@@ -132,14 +132,14 @@ func (t *tape) Packet(p calls.Packet) {
 
 func (t *tape) Clock(calls.Kind, uint32, time.Time) {}
 
-// A deaf tap keeps nothing.
+// A deaf is a tap that keeps nothing.
 type deaf struct{}
 
 func (deaf) Packet(calls.Packet)                 {}
 func (deaf) Clock(calls.Kind, uint32, time.Time) {}
 
-// TestMixRecord shows that a recording contains all members, and that its timestamps advance while
-// the room is empty.
+// TestMixRecord shows that a recording contains all members. Its timestamps also advance while the
+// room is empty.
 func TestMixRecord(t *testing.T) {
 	h := newHall(t)
 	a, b := h.enter(sdp.G722, 440), h.enter(sdp.PCMU, 1000)
@@ -171,7 +171,7 @@ func TestMixRecord(t *testing.T) {
 	}
 }
 
-// hears fails the test unless the tape has all tones as loud as members send them.
+// hears fails the test unless the tape contains all tones, each as loud as its member sent it.
 func (t *tape) hears(test *testing.T, pitches ...float64) {
 	test.Helper()
 	d, err := wav.NewDecoder("g722")
@@ -221,8 +221,8 @@ func TestMixAllocations(t *testing.T) {
 	}
 }
 
-// TestPlayout shows that packets are played in order, that the mixer waits for a late client, and
-// that a needless delay shrinks.
+// TestPlayout shows that packets are played in order and that the mixer waits for a late client. It
+// also shows that a needless delay shrinks.
 func TestPlayout(t *testing.T) {
 	var p playout
 	var b [frameBytes]byte
@@ -275,14 +275,14 @@ func TestPlayout(t *testing.T) {
 // byte2 returns the lowest byte of n.
 func byte2(n int) int { return n & 0xff }
 
-// BenchmarkRoom measures a room in which every member sends audio, and one in ten speaks or all do:
-// the CPU time per frame, and how many members one core carries.
+// BenchmarkRoom measures a room in which every member sends audio, while all members or one in ten
+// speak. It reports the CPU time per frame, and how many members one core can carry.
 func BenchmarkRoom(b *testing.B) {
 	b.Run("one in ten speaks", func(b *testing.B) { benchmarkRoom(b, 10) })
 	b.Run("all speak", func(b *testing.B) { benchmarkRoom(b, 1) })
 }
 
-// benchmarkRoom measures a room in which one member in some speaks.
+// benchmarkRoom measures a room in which one of every some members speaks.
 func benchmarkRoom(b *testing.B, some int) {
 	const members, distinct = 150, 50
 	h := newHall(b)

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// TestKeystreams shows that no two packets are encrypted with the same keystream, however a
+// TestKeystreams shows that no two packets are encrypted with the same keystream, no matter how a
 // client's sequence numbers jump. A packet's keystream is its plaintext XORed with its ciphertext.
 // Two packets of one stream have the same keystream if, and only if, they have the same index (RFC
 // 3711, section 9.1).
@@ -64,7 +64,7 @@ func TestKeystreams(t *testing.T) {
 // payloadSize is the size of the payloads whose keystreams the test compares.
 const payloadSize = 16
 
-// linked returns the section that sends and the section that receives.
+// linked returns the sending and the receiving section.
 func (p *pair) linked() (from, to *section) {
 	for l := range p.engine.legs {
 		if r := l.sections[0].route.Load(); r != nil {

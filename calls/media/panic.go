@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// panicPause is the shortest time between two log entries about panics outside legs.
+// panicPause is the minimum time between two log entries about panics outside legs.
 const panicPause = time.Second
 
 // handlePanic keeps a panic caused by one client's packet from ending the process. It closes the
-// leg and notifies its watcher. cause is the result of recover, which is nil if there was no panic.
-// l is nil if the sender is unknown.
+// leg and notifies its watcher. cause is the result of recover, which is nil without a panic. l is
+// nil if the sender is unknown.
 func (e *Engine) handlePanic(l *leg, cause any) {
 	if cause == nil {
 		return

@@ -8,17 +8,17 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A path is the way in which packets reach a client: from our UDP socket to an address, or over a
-// TCP connection that the client opened. It is immutable.
+// A path is the way in which packets reach a client. It leads from our UDP socket to an address, or
+// over a TCP connection that the client opened. It is immutable.
 type path struct {
 	udp    *net.UDPConn
 	tcp    *stream // nil for UDP
 	remote netip.AddrPort
 	local  netip.AddrPort
-	trial  *trial // limits the packets; nil for none
+	trial  *trial // limits the packets; nil means no limit
 
-	// What the client requested for the path (RFC 8445, section 8.1.1), and since when it has been
-	// used.
+	// What the client requested for the path (RFC 8445, section 8.1.1), and since when the path has
+	// been used.
 	nominated bool
 	priority  uint32
 	at        time.Time

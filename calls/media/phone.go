@@ -11,36 +11,38 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// Phones speak RTP, or SRTP with keys in their descriptions, without ICE. Packets from a phone cannot be
-// told apart by their source, which is unknown until the first one arrives if the phone is behind NAT.
-// Each section of a phone therefore has a UDP port of its own. The engine accepts packets only from the
-// address that the phone proved when it authenticated, and sends media only there. Descriptions determine
-// the port alone, and only until the first packet arrives (symmetric RTP, RFC 4961). Descriptions from
-// gateways also determine the address, on trial.
+// Phones use RTP, or SRTP with keys in their descriptions, without ICE. If a phone is behind NAT,
+// the source of its packets is unknown until the first packet arrives. Therefore, the engine cannot
+// tell the packets of phones apart by their source, and each section of a phone has its own UDP
+// port. The engine accepts packets only from the address that the phone proved when it
+// authenticated, and sends media only there. A description determines only the port, and only until
+// the first packet arrives (symmetric RTP, RFC 4961). A description from a gateway also determines
+// the address, on trial.
 
-// relatch is how long a phone must be silent at its port before another port may replace it.
+// relatch is how long a phone must be silent at its port before it may use a different port.
 const relatch = 2 * time.Second
 
 // A phonePort is the UDP port of a phone's section.
 type phonePort struct {
 	conn    *net.UDPConn
-	local   netip.AddrPort             // as in our description
+	local   netip.AddrPort             // the local address, as in our description
 	proved  netip.Addr                 // the address that the phone has proved
 	gateway bool                       // see calls.Terms
-	secure  bool                       // the phone uses SRTP; never changes
-	claimed bool                       // the addresses to which media is sent are not proved
+	secure  bool                       // the phone uses SRTP; fixed
+	claimed bool                       // media is sent to unproved addresses
 	phone   atomic.Pointer[netip.Addr] // the only address to exchange packets with
 	latched atomic.Bool                // the phone has sent a packet from the port in use
-	trial   trial                      // of claimed addresses
+	trial   trial                      // limits packets to claimed addresses
 }
 
-// A trial counts the packets to addresses that a gateway has named or a caller by UDP has claimed, until
-// media comes from there. Anybody with a gateway could otherwise direct the media of calls to somebody
-// else, and so could anybody who forges the source of a packet. Gateways that learn our address from our
-// packets still get some.
+// A trial counts the packets to an address that a gateway has named or a caller by UDP has claimed.
+// It ends when media comes from the address. Otherwise, anyone with a gateway could direct the
+// media of calls to a victim, and so could anyone who forges the source of a packet. Some gateways
+// learn our address only from our packets, so a trial sends some packets.
 type trial struct{ sent atomic.Int64 }
 
-// The most packets of a trial, which are five seconds of audio, and which of the further ones is sent.
+// maxOnTrial is five seconds of audio. After this many packets, a trial sends only one of
+// everyOnTrial packets.
 const (
 	maxOnTrial   = 250
 	everyOnTrial = 50
@@ -69,9 +71,9 @@ func (e *Engine) openPhonePort(terms calls.Terms) (*phonePort, error) {
 	return p, nil
 }
 
-// remoteFor returns the address to exchange packets with, if the phone's description names the
-// address described. Gateways often send media from another machine. They cannot name private
-// addresses though, unless they are in the same private network themselves.
+// remoteFor returns the address to exchange packets with, if the phone's description contains the
+// address described. Gateways often send media from another machine. But they cannot name private
+// addresses, unless they are in the same private network.
 func (p *phonePort) remoteFor(described netip.Addr) netip.Addr {
 	switch {
 	case !p.gateway, !described.IsGlobalUnicast() && !described.IsLoopback(), described.Is4() != p.proved.Is4(),
@@ -84,12 +86,13 @@ func (p *phonePort) remoteFor(described netip.Addr) netip.Addr {
 
 // AddressFor returns the address of this machine that a phone can reach, or the zero address.
 func (e *Engine) AddressFor(phone netip.Addr) netip.Addr {
-	a, _ := e.addressFor(phone) // it is zero if there is an error
+	a, _ := e.addressFor(phone) // the zero address after an error
 	return a
 }
 
-// addressFor returns the address to advertise to a phone: the one from which packets to the phone
-// leave this machine, if it is advertised, or else the first advertised one of the same family.
+// addressFor returns the address to advertise to a phone. If the address from which packets to the
+// phone leave this machine is advertised, addressFor returns it. Otherwise, it returns the first
+// advertised address of the same family.
 func (e *Engine) addressFor(phone netip.Addr) (best netip.Addr, err error) {
 	route := routeTo(phone)
 	for _, a := range e.advertise {
@@ -130,8 +133,8 @@ func (e *Engine) newPhoneTransport(s *section, port *phonePort) *transport {
 	return t
 }
 
-// setRemotePort sets the port at which the phone expects media. It is used until the phone sends
-// media itself.
+// setRemotePort sets the port at which the phone expects media. The port is used until the phone
+// sends media.
 func (t *transport) setRemotePort(port int, described netip.Addr) {
 	to := t.port.remoteFor(described)
 	if port == 0 || t.announced == port && *t.port.phone.Load() == to {
@@ -163,8 +166,8 @@ func (e *Engine) readPhone(t *transport) {
 	}
 }
 
-// receivePhone handles a packet that arrives at a phone's port. The first RTP packet sets the port to which
-// media is sent. If the phone uses SRTP, only a packet with the phone's key does.
+// receivePhone handles a packet that arrives at a phone's port. The first RTP packet sets the port
+// to which media is sent. If the phone uses SRTP, only a packet with the phone's key sets the port.
 func (w *worker) receivePhone(t *transport, b []byte, remote netip.AddrPort, now time.Time) {
 	if remote.Addr() != *t.port.phone.Load() || len(b) < 12 || b[0]>>6 != 2 {
 		w.engine.counters.unknown.Add(1)

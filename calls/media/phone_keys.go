@@ -10,11 +10,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Phones encrypt with keys in descriptions (RFC 4568). The engine makes a random key for each section, which
-// never changes. A phone may change its own key. Both directions never have the same key, because SRTP
-// would then encrypt two packets with the same key stream if their numbers were the same.
+// Phones encrypt with keys in descriptions (RFC 4568). The engine makes a random key for each
+// section, which never changes. A phone may change its own key. The two directions never use the
+// same key, because SRTP would then encrypt packets with the same number with the same key stream.
 
-// profiles maps the suites of a=crypto to the names that package srtp has for them.
+// profiles maps the suites in a=crypto to their names in package srtp.
 var profiles = map[string]srtp.ProtectionProfile{
 	"AES_CM_128_HMAC_SHA1_80": srtp.ProtectionProfileAes128CmHmacSha1_80,
 	"AES_CM_128_HMAC_SHA1_32": srtp.ProtectionProfileAes128CmHmacSha1_32,
@@ -24,8 +24,8 @@ var profiles = map[string]srtp.ProtectionProfile{
 	"AEAD_AES_256_GCM":        srtp.ProtectionProfileAeadAes256Gcm,
 }
 
-// keys returns our keys for the media of a phone: none for RTP, or several while an offer is not answered.
-// The caller holds the engine's mu.
+// keys returns our keys for the media of a phone. RTP has no keys. Before an offer is answered,
+// there are several. The caller holds the engine's mu.
 func (s *section) keys() []sdp.Crypto {
 	if s == nil || !s.live() {
 		return nil
@@ -33,8 +33,8 @@ func (s *section) keys() []sdp.Crypto {
 	return s.transport.crypto
 }
 
-// suites returns the suites that a phone may use in a section, which is nil for a new one. The caller holds
-// the engine's mu.
+// suites returns the suites that a phone may use in a section. old is nil for a new section. The
+// caller holds the engine's mu.
 func (l *leg) suites(old *section) (names []string) {
 	if len(old.keys()) == 0 {
 		return sdp.Suites(l.terms.SRTP.Suites)
@@ -55,7 +55,7 @@ func contextFor(c sdp.Crypto, options ...srtp.ContextOption) (*srtp.Context, err
 	return srtp.CreateContext([]byte(c.Key[:length]), []byte(c.Key[length:]), profile, options...)
 }
 
-// makeKeys makes a key for each suite, with which the engine encrypts what a phone receives.
+// makeKeys makes a key for each suite. The engine uses one of them to encrypt the phone's media.
 func (t *transport) makeKeys(suites []sdp.Crypto) {
 	t.port.secure = true
 	t.crypto = slices.Clone(suites)
@@ -66,15 +66,15 @@ func (t *transport) makeKeys(suites []sdp.Crypto) {
 	}
 }
 
-// setRemoteKey sets the key of what a phone sends, and keeps only our key for the same suite. A phone that
-// keeps its key continues its stream. The caller holds the engine's mu.
+// setRemoteKey sets the key of the media that a phone sends, and keeps only our key for the same
+// suite. A phone that keeps its key continues its stream. The caller holds the engine's mu.
 func (t *transport) setRemoteKey(s *sdp.Section) {
 	ours, theirs, ok := chooseKeys(t.crypto, s)
 	if !ok {
 		return
 	}
 	if ours.Tag = theirs.Tag; t.phoneKey == "" {
-		if ctx, err := contextFor(ours); err == nil { // without keys, nothing is sent
+		if ctx, err := contextFor(ours); err == nil { // after an error, nothing is sent
 			t.section.out.setKeys(t, ctx)
 		}
 	}
@@ -85,7 +85,7 @@ func (t *transport) setRemoteKey(s *sdp.Section) {
 
 	ctx, err := contextFor(theirs, srtp.SRTPReplayProtection(reorder), srtp.SRTCPReplayProtection(64))
 	if err != nil {
-		return // its packets are dropped
+		return // the phone's packets are dropped
 	}
 	t.phoneKey = theirs.Key
 	t.in.mu.Lock()
@@ -93,8 +93,9 @@ func (t *transport) setRemoteKey(s *sdp.Section) {
 	t.in.mu.Unlock()
 }
 
-// chooseKeys returns the keys of both sides for the first of our suites that a phone's description has. ok
-// is false if the description has none of them, or if the phone sends our own key back.
+// chooseKeys returns the keys of both sides for the first of our suites that a phone's description
+// contains. ok is false if the description contains none of our suites, or if the phone sends our
+// own key back.
 func chooseKeys(keys []sdp.Crypto, s *sdp.Section) (ours, theirs sdp.Crypto, ok bool) {
 	for _, ours := range keys {
 		if c, found := s.FindCrypto([]string{ours.Suite}); found && c.Key != ours.Key {
@@ -104,8 +105,8 @@ func chooseKeys(keys []sdp.Crypto, s *sdp.Section) (ours, theirs sdp.Crypto, ok 
 	return ours, theirs, false
 }
 
-// checkKeys returns an error if a phone's answer to an offer of SRTP has no key that can be used. The
-// caller holds the engine's mu.
+// checkKeys returns an error if a phone's answer to an offer of SRTP has no usable key. The caller
+// holds the engine's mu.
 func (l *leg) checkKeys(s *sdp.Section) error {
 	keys := l.findSection(s.Mid).keys()
 	if len(keys) == 0 {

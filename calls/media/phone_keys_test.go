@@ -26,7 +26,7 @@ import (
 
 const suite80 = "AES_CM_128_HMAC_SHA1_80"
 
-// suites are the supported ones.
+// suites contains the supported suites.
 var suites = map[string]srtp.ProtectionProfile{
 	suite80:                   srtp.ProtectionProfileAes128CmHmacSha1_80,
 	"AES_CM_128_HMAC_SHA1_32": srtp.ProtectionProfileAes128CmHmacSha1_32,
@@ -45,7 +45,7 @@ func newSecret(suite string) secret {
 	return secret{suite, string(key)}
 }
 
-// line returns the line of a description that has the key.
+// line returns the key's line for a description.
 func (s secret) line() string {
 	return fmt.Sprintf("a=crypto:1 %s inline:%s\r\n", s.suite, base64.StdEncoding.EncodeToString([]byte(s.key)))
 }
@@ -77,12 +77,12 @@ func newSecurePhone(t *testing.T, suite string) *securePhone {
 // offer returns the phone's description with its key.
 func (p *securePhone) offer() string { return p.offerWith(p.line()) }
 
-// offerWith returns the phone's description with other lines for keys.
+// offerWith returns the phone's description with the given lines for keys.
 func (p *securePhone) offerWith(lines string) string {
 	return strings.Replace(p.description(p.port(), "sendrecv"), "RTP/AVP", "RTP/SAVP", 1) + lines
 }
 
-// keyIn returns the engine's key in its description.
+// keyIn returns the engine's key from a description.
 func keyIn(t *testing.T, description string) secret {
 	t.Helper()
 	d, err := sdp.ParsePhone(description)
@@ -129,7 +129,7 @@ func (p *securePhone) echoes(from *net.UDPConn, payload string) {
 		must(p.t, err)
 		plain, err := p.in.DecryptRTP(nil, b[:n], nil)
 		if err != nil {
-			continue // of an earlier key
+			continue // the packet has an earlier key
 		}
 		packet := &rtp.Packet{}
 		must(p.t, packet.Unmarshal(plain))
@@ -156,8 +156,8 @@ func TestSecurePhone(t *testing.T) {
 	}
 }
 
-// TestSecureOffer shows that a phone is offered the permitted suites, each with a key of its own, and that
-// its answer decides.
+// TestSecureOffer shows that a phone is offered the permitted suites, each with its own key. The
+// phone's answer decides which suite is used.
 func TestSecureOffer(t *testing.T) {
 	e, browser := newEngine(t), newPhone(t, "127.0.0.1")
 	browser.call(e, browser.description(browser.port(), "sendrecv"))
@@ -249,8 +249,8 @@ func TestSecureOfferRefused(t *testing.T) {
 	}
 }
 
-// TestSecurePhoneChangesKey renegotiates with the same key, which continues the stream, and then with a new
-// one. Our key remains.
+// TestSecurePhoneChangesKey renegotiates with the same key, which continues the stream, and then
+// with a new key. Our key remains.
 func TestSecurePhoneChangesKey(t *testing.T) {
 	e, p := newEngine(t), newSecurePhone(t, suite80)
 	before := keyIn(t, p.dial(calls.Terms{}, e))
@@ -278,8 +278,8 @@ func TestSecurePhoneChangesKey(t *testing.T) {
 	}
 }
 
-// TestSecureStrangers shows that packets without the phone's key are dropped, even from its address, and
-// that they do not divert its media. Repeated packets are dropped, too.
+// TestSecureStrangers shows that packets without the phone's key are dropped, even from its
+// address. They do not divert the phone's media. Repeated packets are dropped, too.
 func TestSecureStrangers(t *testing.T) {
 	e, p := newEngine(t), newSecurePhone(t, suite80)
 	p.dial(calls.Terms{}, e)
@@ -292,7 +292,8 @@ func TestSecureStrangers(t *testing.T) {
 		waitFor(t, "the packet to be dropped", func() bool { return e.Stats().Dropped > before })
 	}
 
-	// Before the phone has sent anything, a stranger behind the same NAT tries other keys, and none.
+	// Before the phone has sent anything, a stranger behind the same NAT tries other keys, and then
+	// no key.
 	stranger := newPhone(t, "127.0.0.1")
 	wrong, err := newSecret(suite80).context(t).EncryptRTP(nil, p.packet(0, "wrong key"), nil)
 	must(t, err)
@@ -310,14 +311,15 @@ func TestSecureStrangers(t *testing.T) {
 	}
 }
 
-// TestSecureFFmpeg sends a tone from one ffmpeg to another one. ffmpeg has its own implementation of SRTP.
+// TestSecureFFmpeg sends a tone from one ffmpeg to another. ffmpeg has its own implementation of
+// SRTP.
 func TestSecureFFmpeg(t *testing.T) {
 	ffmpeg, err := exec.LookPath("ffmpeg")
 	if err != nil {
 		servers.Missing(t, "ffmpeg")
 	}
 	var samples []int16
-	for range 5 { // another program may take the ports that a phone leaves to ffmpeg
+	for range 5 { // another program may take a port before ffmpeg opens it
 		if samples, err = toneThrough(t, ffmpeg); err == nil {
 			break
 		}
@@ -334,8 +336,8 @@ func TestSecureFFmpeg(t *testing.T) {
 	}
 }
 
-// toneThrough returns half a second of what one ffmpeg hears of the tone of another one. It returns an error
-// if one of them ends.
+// toneThrough sends a tone from one ffmpeg to another, and returns half a second of the received
+// audio. If either process ends, it returns an error.
 func toneThrough(t *testing.T, ffmpeg string) ([]int16, error) {
 	t.Helper()
 	e, from, to := newEngine(t), newSecurePhone(t, suite80), newSecurePhone(t, suite80)

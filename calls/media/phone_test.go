@@ -45,7 +45,8 @@ func newPhone(t *testing.T, at string) *phone {
 	return &phone{t: t, conn: conn, watch: newWatcher()}
 }
 
-// description returns the phone's description. port is where it says that it expects media.
+// description returns the phone's description. port is the port at which the phone claims to expect
+// media.
 func (p *phone) description(port int, direction string) string {
 	return fmt.Sprintf("v=0\r\no=- 1 1 IN IP4 10.1.2.3\r\ns=-\r\nc=IN IP4 10.1.2.3\r\nt=0 0\r\n"+
 		"m=audio %d RTP/AVP 0 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:101 telephone-event/8000\r\na=%s\r\n",
@@ -80,7 +81,7 @@ func (p *phone) ring(e *media.Engine, other calls.Media) (offer string) {
 	return offer
 }
 
-// take reads from a description where the phone sends its media.
+// take reads the address for the phone's media from a description.
 func (p *phone) take(description string) {
 	p.t.Helper()
 	d, err := sdp.ParsePhone(description)
@@ -97,14 +98,14 @@ func (p *phone) packet(kind uint8, payload string) []byte {
 	return b
 }
 
-// say sends a packet from a socket: the phone's own, or that of a stranger.
+// say sends a packet from a socket, which belongs to the phone or to a stranger.
 func (p *phone) say(from *net.UDPConn, payload string) {
 	p.t.Helper()
 	_, err := from.WriteToUDP(p.packet(0, payload), p.to)
 	must(p.t, err)
 }
 
-// hear returns the next packet that arrives at the phone's socket, or nil within the time.
+// hear returns the next packet that arrives at the phone's socket, or nil if none arrives in time.
 func (p *phone) hear(within time.Duration) *rtp.Packet {
 	p.t.Helper()
 	must(p.t, p.conn.SetReadDeadline(time.Now().Add(within)))
@@ -200,7 +201,7 @@ func talkBoth(t *testing.T, p *phone, c *client) {
 func TestPhoneBehindNAT(t *testing.T) {
 	e := newEngine(t)
 	p := newPhone(t, "127.0.0.1")
-	p.call(e, p.description(9, "sendrecv")) // a port that its NAT changes
+	p.call(e, p.description(9, "sendrecv")) // NAT changes this port
 	p.leg.Link(calls.Audio, p.leg)
 	p.echoes("hello")
 	select {
@@ -219,7 +220,7 @@ func TestStrangersRTP(t *testing.T) {
 	p.call(e, p.description(9, "sendrecv"))
 	p.leg.Link(calls.Audio, p.leg)
 
-	// Neither a stranger nor another port of the phone's address gets the phone's media.
+	// Neither a stranger nor another port of the phone's address receives the phone's media.
 	unknown := e.Stats().Unknown
 	p.say(stranger.conn, "from elsewhere")
 	waitFor(t, "the stranger's packet to be dropped", func() bool { return e.Stats().Unknown > unknown })
@@ -250,7 +251,7 @@ func TestPhoneRepeats(t *testing.T) {
 	}
 	waitFor(t, "the repeated packet to be dropped", func() bool { return e.Stats().Dropped == dropped+1 })
 
-	p.seq += 1 << 15 // as if the phone had started again
+	p.seq += 1 << 15 // as if the phone had restarted
 	p.echoes("restarted")
 }
 
@@ -301,10 +302,11 @@ func TestPhoneOfferRefused(t *testing.T) {
 	}
 }
 
-// firstPort is the first port in tests of ranges. It is not among those that the kernel assigns.
+// firstPort is the first port in tests of port ranges. The kernel does not assign ports this low.
 const firstPort = 4000
 
-// withPorts makes an engine use n ports for phones, at a loopback address that only this process uses.
+// withPorts makes an engine use n ports for phones, at a loopback address that only this process
+// uses.
 func withPorts(n int) func(*media.Config) {
 	pid := os.Getpid()
 	return func(c *media.Config) {
@@ -331,14 +333,15 @@ func TestPhonePorts(t *testing.T) {
 	two.echoes("hello")
 }
 
-// TestPhoneOfferKeepsNoPort refuses offers whose first section could be used.
+// TestPhoneOfferKeepsNoPort shows that no port stays open for a refused offer whose first section
+// is usable.
 func TestPhoneOfferKeepsNoPort(t *testing.T) {
 	e := newEngine(t, withPorts(4))
 	room := e.NewMixer()
 	defer room.Close()
 	p, other := newPhone(t, "127.0.0.1"), newPhone(t, "127.0.0.1")
 	offer := p.description(p.port(), "sendrecv")
-	const opus = "m=audio 4002 RTP/AVP 111\r\na=rtpmap:111 opus/48000/2\r\n" // which a room cannot mix
+	const opus = "m=audio 4002 RTP/AVP 111\r\na=rtpmap:111 opus/48000/2\r\n" // a room cannot mix it
 
 	for range 5 {
 		_, _, err := room.Answer(p.watch, offer+opus, calls.Terms{Phone: loopback})
@@ -350,7 +353,8 @@ func TestPhoneOfferKeepsNoPort(t *testing.T) {
 	must(t, err)
 	defer leg.Close()
 
-	// The present section is rejected, the next one would need a port, and the last one cannot be mixed.
+	// The current section is rejected, the next section would need a port, and the last section
+	// cannot be mixed.
 	start := offer[:strings.Index(offer, "m=audio")]
 	moved := start + "m=audio 0 RTP/AVP 0\r\nm=audio 4000 RTP/AVP 0\r\n" + opus
 	for range 5 {

@@ -10,7 +10,7 @@ import (
 // queueLength is how many DTLS packets may be queued. A flight from a browser has at most four.
 const queueLength = 16
 
-// A pipe is the net.PacketConn for a DTLS association. It reads packets that workers pushed, and
+// A pipe is the net.PacketConn of a DTLS association. It reads packets that workers pushed, and
 // writes to the path of its transport.
 type pipe struct {
 	transport *transport
@@ -65,7 +65,7 @@ func (p *pipe) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // WriteTo implements net.PacketConn.
 func (p *pipe) WriteTo(b []byte, _ net.Addr) (int, error) {
-	p.transport.send(b) // pion repeats a packet that is lost here like any other
+	p.transport.send(b) // pion repeats lost packets
 	return len(b), nil
 }
 
@@ -93,7 +93,7 @@ func (p *pipe) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// reset makes the pipe ready for another association after one has been closed.
+// reset makes the pipe ready for another association after an association has been closed.
 func (p *pipe) reset() {
 	for !p.empty() {
 		<-p.queue

@@ -2,24 +2,23 @@ package media
 
 import "sync"
 
-// The sizes of a playout, in bytes. A byte is one tick of the RTP clock, an eighth of a
-// millisecond.
+// The sizes of a playout in bytes. A byte is one tick of the RTP clock, an eighth of a millisecond.
 const (
 	frameBytes   = 160 // 20 ms, the step of a mixer
 	playoutBytes = 1 << 12
-	startDelay   = 2 * frameBytes  // packets wait this long at first, so that later ones are in time
+	startDelay   = 2 * frameBytes  // the initial delay, so that later packets are in time
 	maxDelay     = 10 * frameBytes // packets further ahead begin a new stream
 	maxStall     = 25              // frames without a packet after which the stream has ended
 	trimAfter    = 100             // frames after which a needless delay is reduced
 )
 
-// A playout collects the audio of one client until a mixer plays it. It orders the audio by its
-// RTP timestamps. The codecs of rooms have one byte for each tick of their clock, so the buffer is
-// a ring of bytes, and packets may have any length.
+// A playout collects the audio of one client until a mixer plays it. It orders the audio by its RTP
+// timestamps. The codecs of rooms have one byte for each tick of their clock. Therefore, the buffer
+// is a ring of bytes, and packets may have any length.
 //
-// The delay grows by a frame whenever nothing is there to be played. It shrinks by a frame if all
-// packets of two seconds came earlier than necessary. Both also make up for a client whose clock is
-// slower or faster than ours.
+// The delay grows by a frame whenever no audio is ready to play. It shrinks by a frame if all
+// packets of two seconds came earlier than necessary. This also compensates for a client whose
+// clock is slower or faster than ours.
 type playout struct {
 	mu      sync.Mutex
 	data    [playoutBytes]byte
@@ -28,7 +27,7 @@ type playout struct {
 	started bool
 	next    uint32 // timestamp of the byte to be played next
 	newest  uint32 // timestamp after the newest byte
-	stalled int    // frames since the last one that had a packet
+	stalled int    // frames since the last frame with a packet
 	least   int32  // smallest number of bytes that were left after a frame
 	frames  int    // since least was reset
 }
@@ -38,7 +37,7 @@ func (p *playout) put(codec string, at uint32, payload []byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(payload) > maxDelay/2 {
-		return // longer than any client sends
+		return // longer than the packets of any client
 	}
 	ahead := int32(at - p.next)
 	if !p.started || p.codec != codec || ahead+int32(len(payload)) > maxDelay || ahead < -playoutBytes {
@@ -71,7 +70,7 @@ type audioKind int
 
 const (
 	noAudio    audioKind = iota // the client sends no audio
-	lateAudio                   // a packet was lost or has not come yet
+	lateAudio                   // a packet was lost or has not arrived yet
 	wholeFrame                  // a whole frame
 )
 
@@ -82,7 +81,7 @@ func (p *playout) take(b *[frameBytes]byte) (codec string, what audioKind) {
 	if !p.started {
 		return "", noAudio
 	}
-	if int32(p.newest-p.next) <= 0 { // wait, which increases the delay
+	if int32(p.newest-p.next) <= 0 { // waiting increases the delay
 		if p.stalled++; p.stalled > maxStall {
 			p.started = false
 		}
@@ -104,7 +103,7 @@ func (p *playout) take(b *[frameBytes]byte) (codec string, what audioKind) {
 	return p.codec, what
 }
 
-// trim drops a frame if the delay was longer than necessary for a while.
+// trim drops a frame after the delay has been longer than necessary for a while.
 func (p *playout) trim() {
 	p.least = min(p.least, int32(p.newest-p.next))
 	if p.frames++; p.frames < trimAfter {

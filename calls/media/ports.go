@@ -11,14 +11,14 @@ import (
 type Ports struct{ First, Last int }
 
 // Count returns how many phones can have a port at the same time. RTP uses even ports (RFC 3550,
-// section 11), because some phones send RTCP to the next one.
+// section 11), because some phones send RTCP to the port above.
 func (p Ports) Count() int { return (p.Last+1)/2 - (p.First+1)/2 }
 
 // errNoPort is returned if all ports of the range are in use.
 var errNoPort = errors.New("all ports for phones are in use")
 
-// A portRange opens ports one after the other, so that a port that was just closed is not used
-// again soon. Late packets of the previous call could otherwise reach the next one.
+// A portRange opens ports one after the other, so that a closed port is not reused soon. Otherwise,
+// late packets of the previous call could reach the next call.
 type portRange struct {
 	Ports
 	mu   sync.Mutex

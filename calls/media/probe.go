@@ -11,17 +11,17 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// Besides those of clients, the engine answers signed requests from programs that test its UDP
-// port. The limit prevents attackers from directing many answers at a third party.
+// In addition to requests from clients, the engine answers signed requests from programs that test
+// its UDP port. The limit prevents attackers from directing many answers at a third party.
 const (
 	probesPerSecond = 10
-	probeRepeat     = 200 * time.Millisecond // before a test sends another request
+	probeRepeat     = 200 * time.Millisecond // time before a test repeats its request
 
 	maxTestCalls = 4
 	testCallFor  = 10 * time.Second
 )
 
-// A probe holds the credentials of tests.
+// A probe holds the credentials for tests.
 type probe struct {
 	*credentials
 	mu    sync.Mutex
@@ -33,11 +33,12 @@ func newProbe() *probe {
 	return &probe{credentials: newCredentials(), rate: bucket{rate: probesPerSecond, burst: probesPerSecond}}
 }
 
-// Probe returns the credentials for Reach and TestCall. They are accepted for nothing else. Each
-// engine has its own.
+// Probe returns the credentials for Reach and TestCall, which are valid only there. Each engine has
+// its own credentials.
 func (e *Engine) Probe() string { return e.probe.ufrag + ":" + e.probe.password }
 
-// receiveProbe answers a request for a user name that no transport has, if it is a test.
+// receiveProbe handles a request for a user name that no transport has. If the request is a test,
+// it answers.
 func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now time.Time) {
 	p := w.engine.probe
 	if from.tcp != nil || string(ufrag) != p.ufrag {
@@ -61,7 +62,7 @@ func (w *worker) receiveProbe(m *stun.Message, ufrag []byte, from *path, now tim
 	w.respond(m, from, p.credentials, stun.BindingSuccess, nil)
 }
 
-// receiveTestCall answers an offer in a test with a leg that hears itself, and with its description.
+// receiveTestCall answers the offer of a test with the description of a leg that hears itself.
 func (w *worker) receiveTestCall(m *stun.Message, offer []byte, from *path) {
 	e := w.engine
 	if e.probe.calls.Add(1) > maxTestCalls {

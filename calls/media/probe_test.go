@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// TestReach shows that programs with the engine's credentials find its UDP port, and others do not.
+// TestReach shows that programs with the engine's credentials find its UDP port, and other programs
+// do not.
 func TestReach(t *testing.T) {
 	e := newEngine(t)
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(e.Port()))
@@ -30,8 +31,9 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestTestCall shows that programs with the engine's credentials can place a call that hears itself,
-// that only a few such calls are possible at the same time, and that other programs cannot.
+// TestTestCall shows that programs with the engine's credentials can place a call that hears
+// itself. Only a few of these calls are possible at the same time. Other programs cannot place
+// them.
 func TestTestCall(t *testing.T) {
 	e := newEngine(t)
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(e.Port()))
@@ -64,8 +66,8 @@ func TestTestCall(t *testing.T) {
 	}
 }
 
-// TestProbeFlood shows that the engine answers only some of many signed requests, and none with a
-// wrong password.
+// TestProbeFlood shows that the engine answers only some of many signed requests. It answers no
+// requests with a wrong password.
 func TestProbeFlood(t *testing.T) {
 	e := newEngine(t)
 	name, password := e.Probe()[:10], e.Probe()[11:]

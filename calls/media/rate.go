@@ -1,13 +1,14 @@
 package media
 
-// halfBand interpolates between two samples, or keeps what is below 4 kHz at 16 kHz. It holds one half
-// of a symmetric windowed sinc (Blackman), scaled so that the whole has the sum 2^15.
+// halfBand interpolates between two samples at 16 kHz, or removes frequencies above 4 kHz. It holds
+// one half of a symmetric windowed sinc (Blackman), scaled so that the whole filter has the sum
+// 2^15.
 var halfBand = [8]int32{20531, -6023, 2783, -1322, 576, -212, 56, -5}
 
-// A halfRate converts frames between 8 and 16 kHz, in one direction. Both directions delay the audio
-// by a millisecond.
+// A halfRate converts frames between 8 and 16 kHz, in one direction. Both directions delay the
+// audio by a millisecond.
 type halfRate struct {
-	past [31]int16 // the last samples of the input, oldest first; 16 are used at 8 kHz
+	past [31]int16 // the last input samples, oldest first; 16 are used at 8 kHz
 }
 
 // double converts a frame from 8 to 16 kHz.

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/calls/line"
 )
 
-// Reach sends requests to the UDP port of an engine at an address, until one is answered or ctx is
-// done. probe comes from the engine's Probe.
+// Reach sends requests to the UDP port of an engine at an address until the engine answers, or ctx
+// is done. probe comes from the engine's Probe.
 func Reach(ctx context.Context, at netip.AddrPort, probe string) error {
 	if _, err := askEngine(ctx, at, probe); err != nil {
 		return fmt.Errorf("testing the media port: %w", err)
@@ -25,7 +25,7 @@ func Reach(ctx context.Context, at netip.AddrPort, probe string) error {
 
 // TestCall calls the engine at the UDP port of an address. It checks the path, exchanges keys and
 // sends audio until it hears itself. It returns how long the audio took. The call belongs to no
-// project, and nothing is recorded about it. probe comes from the engine's Probe.
+// project and leaves no record. probe comes from the engine's Probe.
 func TestCall(ctx context.Context, at netip.AddrPort, probe string) (time.Duration, error) {
 	answer, err := askEngine(ctx, at, probe, stun.RawAttribute{Type: stun.AttrData, Value: []byte(line.Description())})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestCall(ctx context.Context, at netip.AddrPort, probe string) (time.Durati
 	return hearSelf(ctx, l, heard)
 }
 
-// hearSelf sends packets every 20 ms until one comes back, and returns how long it took.
+// hearSelf sends a packet every 20 ms until one comes back. It returns how long the packet took.
 func hearSelf(ctx context.Context, l *line.Line, heard <-chan string) (time.Duration, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -73,7 +73,8 @@ func hearSelf(ctx context.Context, l *line.Line, heard <-chan string) (time.Dura
 	}
 }
 
-// askEngine sends a signed request with attributes to an engine until it answers, and returns the answer.
+// askEngine sends a signed request with attributes to an engine until it answers, and returns the
+// answer.
 func askEngine(ctx context.Context, at netip.AddrPort, probe string, attributes ...stun.Setter) (*stun.Message, error) {
 	name, password, _ := strings.Cut(probe, ":")
 	key := stun.NewShortTermIntegrity(password)
@@ -88,12 +89,12 @@ func askEngine(ctx context.Context, at netip.AddrPort, probe string, attributes 
 		return nil, err
 	}
 	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends the reading
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // closing ends the reading
 	defer stop()
 
 	answer := &stun.Message{Raw: make([]byte, maxPacket)}
 	for ctx.Err() == nil {
-		_, _ = conn.Write(request.Raw) // an error shows when reading
+		_, _ = conn.Write(request.Raw) // reading returns the error
 		_ = conn.SetReadDeadline(time.Now().Add(probeRepeat))
 		n, err := conn.Read(answer.Raw[:maxPacket])
 		if isTimeout(err) || ctx.Err() != nil {

@@ -8,12 +8,12 @@ type receiver struct {
 	started  bool
 	first    int64 // extended sequence numbers of the current source
 	highest  int64
-	received uint64 // of the current source
+	received uint64 // packets of the current source
 
-	pastExpected uint64 // of earlier sources
+	pastExpected uint64 // packets of earlier sources
 	pastReceived uint64
 
-	jitter   float64 // in RTP clock units
+	jitter   float64 // jitter in RTP clock units
 	clock    uint32
 	transit  int64
 	lastTime uint32
@@ -32,8 +32,8 @@ func (r *receiver) measure(p packet, clock uint32, now time.Time) {
 	r.highest = max(r.highest, extended)
 	r.first = min(r.first, extended)
 
-	// Packets with the same timestamp, such as those of one video frame, cannot be used to measure
-	// jitter.
+	// Packets with the same timestamp, such as the packets of one video frame, cannot be used to
+	// measure jitter.
 	r.clock = clock
 	arrival := int64(float64(now.UnixNano()%(1<<50)) / 1e9 * float64(clock))
 	transit := arrival - int64(p.time)

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A client starts speaking with minLoudPackets packets in a row that are at least as loud as speech.
-// It stops once none of its packets has been that loud for longer than maxPause.
+// A client starts speaking with minLoudPackets consecutive packets that are at least as loud as
+// speech. It stops speaking after none of its packets has been that loud for longer than maxPause.
 const (
 	minLevel       = 45 // in -dBov: levels of -45 dBov and above are speech
 	minLoudPackets = 3
@@ -20,13 +20,13 @@ const (
 type reporter struct {
 	watcher calls.Watcher
 
-	// mu keeps events in order. It is held while the watcher is called, and no other lock is.
+	// mu keeps events in order. It is held while the watcher is called. No other lock is held then.
 	mu        sync.Mutex
 	connected bool
 	lost      bool
 	failed    bool
 
-	loudPackets atomic.Int32 // number of loud packets since the last quiet one
+	loudPackets atomic.Int32 // loud packets since the last quiet packet
 	lastLoud    atomic.Int64 // arrival of the last loud packet, in ns since 1970
 	talking     atomic.Bool  // changes only while mu is held
 }
@@ -51,9 +51,9 @@ func (r *reporter) reset() {
 	r.connected, r.lost = false, false
 }
 
-// reportPresence calls Lost if the client has not sent an authenticated packet for calls.LostAfter,
-// and Connected when the client sends one after that. lastSeen is the time of the last authenticated
-// packet, or zero if no path leads to the client.
+// reportPresence calls Lost if the client has not sent an authenticated packet for calls.LostAfter.
+// When the client sends a packet again, it calls Connected. lastSeen is the time of the last
+// authenticated packet, or zero if no path leads to the client.
 func (l *leg) reportPresence(lastSeen time.Time, p *path, now time.Time) {
 	r := &l.reporter
 	r.mu.Lock()
@@ -86,7 +86,7 @@ func (r *reporter) countLevel(level uint8, now time.Time) {
 	}
 }
 
-// detectPause reports that the client stopped speaking, if it has been quiet for longer than
+// detectPause reports that the client stopped speaking if it has been quiet for longer than
 // maxPause.
 func (r *reporter) detectPause(now time.Time) {
 	if r.talking.Load() && now.UnixNano()-r.lastLoud.Load() > int64(maxPause) {
@@ -94,7 +94,7 @@ func (r *reporter) detectPause(now time.Time) {
 	}
 }
 
-// reportTalking calls Talking if talking is a change.
+// reportTalking calls Talking if the client's state has changed.
 func (r *reporter) reportTalking(talking bool) {
 	if r.talking.Load() == talking {
 		return // the usual case, without the lock
@@ -106,7 +106,7 @@ func (r *reporter) reportTalking(talking bool) {
 	}
 }
 
-// fail closes the leg and calls Failed, once.
+// fail closes the leg and calls Failed once.
 func (l *leg) fail(err error) {
 	l.Close()
 	r := &l.reporter

@@ -16,8 +16,8 @@ const (
 )
 
 // receiveRTCP handles an SRTCP packet from a proven client. Reports and requests about media that
-// the client receives go to its source, translated to the source's numbers. Reports about media
-// that the client sends go to the clients that receive it. The engine creates no reports of its own,
+// the client receives go to the media's source, with the source's numbers. Reports about media that
+// the client sends go to the clients that receive it. The engine does not create its own reports,
 // so a leg without a link receives none.
 func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	packets, ok := w.decryptRTCP(t, b, now)
@@ -75,7 +75,7 @@ func (w *worker) decryptRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Pack
 	return parseRTCP(plain)
 }
 
-// parseRTCP parses those packets of a datagram that the engine uses. It skips all others, because
+// parseRTCP parses the packets of a datagram that the engine uses. It skips other packets, because
 // some kinds are small but expand to a lot of memory.
 func parseRTCP(b []byte) (packets []rtcp.Packet, ok bool) {
 	for len(b) > 0 {
@@ -98,7 +98,7 @@ func parseRTCP(b []byte) (packets []rtcp.Packet, ok bool) {
 	return packets, true
 }
 
-// newRTCP returns an empty packet of the kind that h names, or nil if the engine does not use that
+// newRTCP returns an empty packet of the kind in h. It returns nil if the engine does not use this
 // kind.
 func newRTCP(h rtcp.Header) rtcp.Packet {
 	switch h.Type {
@@ -123,7 +123,7 @@ func newRTCP(h rtcp.Header) rtcp.Packet {
 	return nil
 }
 
-// toSource sets the SSRCs in reports and requests to those that the source uses.
+// toSource replaces the SSRCs in reports and requests with the source's SSRCs.
 func toSource(back []rtcp.Packet, from *section) []rtcp.Packet {
 	source := from.source.Load()
 	for _, p := range back {
@@ -183,9 +183,9 @@ func (o *sender) sendReport(from *section, p *rtcp.SenderReport, now time.Time) 
 	})
 }
 
-// receiveReports records from the client's report how well our stream arrives, and returns the
-// report translated to the source's numbers. If many clients receive the source, it returns nothing,
-// because their reports would contradict each other.
+// receiveReports records from the client's report how well our stream arrives. It returns the
+// report with the source's numbers. If many clients receive the source, it returns nothing, because
+// their reports would contradict each other.
 func (s *section) receiveReports(blocks []rtcp.ReceptionReport, many bool, now time.Time) (back []rtcp.Packet) {
 	o := &s.out
 	o.mu.Lock()
@@ -212,9 +212,9 @@ func (s *section) extend(seq uint16) uint32 {
 }
 
 // resend resends packets that the client missed. It returns a request for packets that never
-// arrived here, to be sent to their source (RFC 4585, section 6.2.1). Requests for packets that are
-// older than the history are ignored: they did arrive, and are no longer of use to a client. budget
-// is how many more packets the client may request.
+// arrived here, to be sent to their source (RFC 4585, section 6.2.1). It ignores requests for
+// packets that are older than the history. These packets did arrive, and are no longer useful to a
+// client. budget is the number of packets that the client may still request.
 func (s *section) resend(e *Engine, p *rtcp.TransportLayerNack, budget *int, now time.Time) []rtcp.Packet {
 	o := &s.out
 	o.mu.Lock()
@@ -258,7 +258,7 @@ func (o *sender) sendRTCP(e *Engine, packets ...rtcp.Packet) {
 // caller holds mu.
 func (o *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
 	if o.ctx == nil || o.transport.port != nil && !o.format.Mux {
-		return // some phones take RTCP on their RTP port for audio
+		return // some phones treat RTCP on their RTP port as audio
 	}
 	switch packets[0].(type) {
 	case *rtcp.SenderReport, *rtcp.ReceiverReport:
@@ -288,7 +288,7 @@ type reports struct {
 // recordSent records that a sender report was sent.
 func (r *reports) recordSent(middle uint32, now time.Time) { r.lastReport, r.lastAt = middle, now }
 
-// recordBlock processes a report block (RFC 3550, section 6.4.1).
+// recordBlock records a report block (RFC 3550, section 6.4.1).
 func (r *reports) recordBlock(b rtcp.ReceptionReport, now time.Time) {
 	r.lost = float64(b.FractionLost) / 256
 	if b.LastSenderReport == 0 || b.LastSenderReport != r.lastReport {

@@ -9,8 +9,8 @@ import (
 	"github.com/pion/rtp"
 )
 
-// await waits for an RTCP packet for which fits returns true. Since packets may be lost, it calls
-// again every 20 ms, as clients repeat theirs.
+// await waits for an RTCP packet for which fits returns true. Because packets may be lost, it calls
+// again every 20 ms, just as clients repeat their packets.
 func (p *part) await(t *testing.T, what string, fits func(rtcp.Packet) bool, again func()) {
 	t.Helper()
 	ticker := time.NewTicker(20 * time.Millisecond)
@@ -38,7 +38,8 @@ func TestKeyframeRequest(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "video")
 	asks := func(p rtcp.Packet) bool { _, ok := p.(*rtcp.PictureLossIndication); return ok }
 
-	// Video that cannot be decoded by itself is held back, and alice is asked for a key frame.
+	// Video that cannot be decoded by itself is held back, and the engine asks alice for a key
+	// frame.
 	alice.parts[0].await(t, "a request of the engine for a key frame", asks, func() {
 		alice.parts[0].say(t, "\x10\x01delta")
 	})
@@ -59,14 +60,13 @@ func TestRepeat(t *testing.T) {
 	must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.TransportLayerNack{MediaSSRC: first.SSRC,
 		Nacks: rtcp.NackPairsFromSequenceNumbers([]uint16{first.SequenceNumber})}}))
 
-	// A packet that alice's client never sent to the engine is requested from alice, by her own
-	// number.
+	// The engine requests a packet that it never received from alice, by her own number.
 	p := alice.parts[0]
 	p.mu.Lock()
 	p.seq++
 	missing := p.seq
 	p.mu.Unlock()
-	p.say(t, key+"after") // once, so that the numbers are known
+	p.say(t, key+"after") // sent once, so that the numbers are known
 	var after *rtp.Packet
 	for after == nil || string(after.Payload) != key+"after" {
 		select {

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A section is one media section of a leg: a transport, the media that the client sends in it and
+// A section is one media section of a leg. It has a transport, the media that the client sends and
 // the media that the client receives.
 type section struct {
 	leg  *leg
@@ -17,20 +17,20 @@ type section struct {
 	mid  string
 
 	// Guarded by the engine's mu.
-	agreed    sdp.Section // as in our last description, without the transport
-	ufrag     string      // the client's; a new one restarts ICE
+	agreed    sdp.Section // our last description of the section, without the transport
+	ufrag     string      // the client's user name fragment; a new one restarts ICE
 	offered   bool        // we sent an offer, and the client has not answered yet
 	transport *transport  // nil if the section was rejected or closed
 
-	formats atomic.Pointer[formats]  // of the client's media
-	route   atomic.Pointer[route]    // where the client's media goes; nil if nowhere
+	formats atomic.Pointer[formats]  // formats of the client's media
+	route   atomic.Pointer[route]    // where the client's media goes; nil means nowhere
 	fan     atomic.Pointer[[]*route] // in a room, where the client's video goes
 	source  atomic.Uint32            // SSRC of the client's stream, 0 before its first packet
-	asked   atomic.Int64             // when the client was last asked for a key frame, in ns since 1970
+	asked   atomic.Int64             // when the client was last asked for a key frame, in ns
 	highest atomic.Uint32            // extended sequence number of the client's newest packet
 
 	receiver receiver // guarded by the transport's in.mu
-	requests requests // to the client, for packets that never arrived here
+	requests requests // requests to the client for packets that never arrived here
 	out      sender
 }
 
@@ -39,7 +39,7 @@ func (s *section) live() bool { return s.transport != nil }
 
 // A formats describes the media that a client sends. It is immutable.
 type formats struct {
-	names   [128]string // codecs by payload type; empty for types not agreed on
+	names   [128]string // codecs by payload type; "" for types without agreement
 	clock   uint32
 	level   uint8 // id of the audio level extension, 0 if there is none
 	accepts bool  // the client may send
@@ -48,8 +48,8 @@ type formats struct {
 // A route leads from one section to the section of another leg. It is immutable.
 type route struct {
 	to         *section
-	types      [128]int8 // payload types at the destination; -1 for codecs that it lacks
-	extensions [16]uint8 // extension ids at the destination; 0 for those that it lacks
+	types      [128]int8 // payload types at the destination; -1 for missing codecs
+	extensions [16]uint8 // extension ids at the destination; 0 for missing extensions
 }
 
 // newSection returns a section with a transport. port is nil for browsers.
@@ -139,7 +139,7 @@ func (s *section) connected(t *transport) {
 	}
 	s.leg.reportConnected(p)
 
-	// The client has missed everything that its source sent so far.
+	// The client has missed all packets that its source has sent so far.
 	s.leg.engine.mu.Lock()
 	defer s.leg.engine.mu.Unlock()
 	from := s.leg.from[s.kind]

@@ -13,13 +13,13 @@ import (
 )
 
 // A sender is the stream that a client receives in one section. Its SSRC never changes, and its
-// sequence numbers and timestamps continue without a gap when the source changes. To the client, it
-// is always the same stream.
+// sequence numbers and timestamps continue without a gap when the source changes. For the client,
+// it is always the same stream.
 //
-// An epoch is the time between two changes of the source. Within an epoch, sequence numbers are
-// those of the source plus an offset, and packets older than the epoch are dropped. A source whose
-// numbers jump back to numbers already sent begins a new epoch. So no number is used twice, which
-// would break the encryption (RFC 3711, section 9.1).
+// An epoch is the time between two changes of the source. Within an epoch, the sequence numbers of
+// the stream are the source's numbers plus an offset, and packets older than the epoch are dropped.
+// A source whose numbers jump back to numbers already sent begins a new epoch. Therefore, no number
+// is used twice, which would break the encryption (RFC 3711, section 9.1).
 type sender struct {
 	section *section
 	ssrc    uint32
@@ -27,23 +27,23 @@ type sender struct {
 	turn    sync.Mutex // held while packets that the engine generates are sent
 
 	mu        sync.Mutex
-	ctx       cipher // nil until they are known
+	ctx       cipher // nil until the keys are known
 	transport *transport
 	clock     uint32
 	format    sdp.Section // guarded by mu: codecs for telephone events and feedback
 
-	// The current epoch. Packets are counted from 0, the first one in the epoch.
+	// These fields describe the current epoch. Its first packet has the count 0.
 	from        *section // nil between epochs
 	fromSSRC    uint32
-	highest     int64  // count of the newest packet; -1 if there is none
-	highestSeq  uint16 // its sequence number at the source
+	highest     int64  // count of the newest packet; -1 before the first packet
+	highestSeq  uint16 // sequence number of the newest packet at the source
 	sentPackets window
 	base        uint16 // our sequence number for count 0
 	timeOffset  uint32
 
 	started  bool
-	lastSeq  uint16 // highest number sent
-	lastTime uint32 // timestamp of that packet
+	lastSeq  uint16 // highest sequence number sent
+	lastTime uint32 // timestamp of the packet with lastSeq
 	lastAt   time.Time
 
 	held     bool // packets that the engine generates replace the source's
@@ -51,7 +51,7 @@ type sender struct {
 	sent     uint64
 	octets   uint32
 	history  *history                 // for video, to repeat lost packets
-	estimate atomic.Pointer[estimate] // of the bandwidth to a client that sees one of a room
+	estimate atomic.Pointer[estimate] // bandwidth to a client that sees one member of a room
 	reports  reports
 }
 
@@ -59,7 +59,7 @@ func (o *sender) init(s *section) {
 	o.section = s
 	o.ssrc, o.track = randomSSRC(), rand.Text()[:16]
 
-	// RFC 3711, section 3.3.1: starting below 2^15 makes the roll-over counter unambiguous.
+	// Starting below 2^15 makes the roll-over counter unambiguous (RFC 3711, section 3.3.1).
 	o.lastSeq = uint16(mrand.Uint32()) >> 1
 	o.lastTime = mrand.Uint32()
 	if s.kind == calls.Video {
@@ -108,8 +108,8 @@ func (o *sender) currentSource() *section {
 	return o.from
 }
 
-// forward sends a decrypted packet from a source, which it changes in place. It reports whether the
-// source should be asked for a key frame.
+// forward sends a decrypted packet from a source, and changes b in place. It reports whether to ask
+// the source for a key frame.
 func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec string, now time.Time) (ask bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -118,7 +118,7 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 	}
 	count := o.count(from, p, now)
 	if count < 0 {
-		return false // older than the epoch
+		return false // the packet is older than the epoch
 	}
 	if o.section.kind == calls.Video && !o.keyframe.passes(from, codec, b[p.offset:p.end], now) {
 		o.skip(p, count)
@@ -147,7 +147,7 @@ func (o *sender) count(from *section, p packet, now time.Time) int64 {
 	}
 
 	// The client's keys accept no packet twice, so this packet is new. Its number has moved on by
-	// at least half of the range: the packets in between were lost or not forwarded.
+	// at least half of the range. The packets in between were lost or not forwarded.
 	o.beginEpoch(from, p, now)
 	return 0
 }
@@ -165,7 +165,8 @@ func (o *sender) beginEpoch(from *section, p packet, now time.Time) {
 	}
 }
 
-// skip moves the start of an epoch past a packet. Nothing has been sent in this epoch yet.
+// skip moves the start of an epoch past a packet. It is called before anything has been sent in the
+// epoch.
 func (o *sender) skip(p packet, count int64) {
 	if count > o.highest {
 		o.highest, o.highestSeq = -1, p.seq
@@ -178,7 +179,7 @@ func (o *sender) sourceSeq(seq uint16) (uint16, bool) {
 	return o.highestSeq - uint16(o.highest-count), o.from != nil && count >= 0 && count <= o.highest
 }
 
-// isRecent reports whether seq is among the numbers that the history would remember.
+// isRecent reports whether seq is among the latest numbers, which the history covers.
 func (o *sender) isRecent(seq uint16) bool {
 	behind := o.lastSeq - seq
 	return behind < historyLength

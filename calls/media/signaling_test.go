@@ -10,8 +10,7 @@ import (
 	"github.com/selvage/selvage/calls/media"
 )
 
-// split splits a description into its sections and the part before them, without the bundle
-// attribute.
+// split splits a description into its head and its sections, without the bundle attribute.
 func split(sdp string) (head string, sections []string) {
 	parts := strings.Split(strings.TrimSuffix(sdp, "\r\n"), "\r\nm=")
 	for line := range strings.Lines(parts[0] + "\r\n") {
@@ -88,7 +87,7 @@ func (c *client) take(kind webrtc.SDPType, text string) {
 	}
 }
 
-// call opens a leg with the client's offer.
+// call opens a leg with an offer from the client.
 func (c *client) call(e *media.Engine) {
 	c.t.Helper()
 	leg, answer, err := e.Answer(c.watch, c.offer(), calls.Terms{})

@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// counters count the engine's activity since it started.
+// counters counts the engine's activity since it started.
 type counters struct {
 	received, receivedBytes    atomic.Uint64
 	sent, sentBytes            atomic.Uint64
@@ -23,25 +23,25 @@ type counters struct {
 
 // Stats holds an engine's metrics. All except Legs and Sections only increase.
 type Stats struct {
-	Legs     int // open now
-	Sections int // open now
+	Legs     int // open legs
+	Sections int // sections of open legs
 
 	Received, ReceivedBytes uint64 // RTP packets from clients
 	Sent, SentBytes         uint64 // RTP and RTCP packets to clients
-	Dropped                 uint64 // packets from clients that were not accepted: malformed, replayed, too many
+	Dropped                 uint64 // rejected packets from clients: malformed, replayed or too many
 	Limited                 uint64 // dropped packets that exceeded a limit
-	Unsent                  uint64 // packets that could not be sent: a queue was full, or a path dead
+	Unsent                  uint64 // packets that could not be sent: full queues, dead paths
 	Unknown                 uint64 // packets from addresses that belong to no leg
 	BadSTUN                 uint64 // STUN packets with a wrong password
 	LateFrames              uint64 // frames that mixers skipped because the machine was too slow
-	ConsentLost             uint64 // paths given up because the client no longer answered checks
+	ConsentLost             uint64 // abandoned paths whose client no longer answered checks
 
-	ConnectedUDP, ConnectedTCP uint64 // sections, by the protocol over which they connected
-	Unconnected                uint64 // closed sections whose client failed to connect within unconnectedAfter
+	ConnectedUDP, ConnectedTCP uint64 // sections that connected over each protocol
+	Unconnected                uint64 // closed sections whose client did not connect in time
 	HandshakeFailures          uint64
-	Lost                       uint64 // packets of clients that never arrived, in closed sections
-	RefusedTCP                 uint64 // TCP connections that did not prove themselves in time or exceeded a limit
-	Panics                     uint64 // panics; each ended its leg, if any
+	Lost                       uint64 // clients' packets that never arrived, in closed sections
+	RefusedTCP                 uint64 // TCP connections without timely proof or above a limit
+	Panics                     uint64 // panics; a panic ends its leg, if it has one
 }
 
 // Stats returns the engine's current metrics.

@@ -7,22 +7,23 @@ import (
 	"time"
 )
 
-// maxProven is how many addresses may belong to a transport at the same time. A client has one for
-// each of its networks, and twice as many while it moves to other networks.
+// maxProven is the maximum number of addresses of one transport. A client has one address for each
+// of its networks, and twice as many while it moves to other networks.
 const maxProven = 8
 
 // claimHold is how long an address still belongs to a client that has become silent there. After
 // this time, another client can claim it.
 const claimHold = 10 * time.Second
 
-// A table finds the transport that a packet belongs to. STUN packets are matched by our user name
-// fragment or by the id of our check, and all others by an address that answered such a check.
+// A table finds the transport that a packet belongs to. It finds STUN packets by our user name
+// fragment or by the id of our check. It finds all other packets by an address that answered such a
+// check.
 type table struct {
 	mu        sync.RWMutex
 	byName    map[string]*transport
 	byAddress map[netip.AddrPort]*claim
 
-	checksMu sync.Mutex // no other lock is taken while it is held
+	checksMu sync.Mutex // no other lock is taken while this lock is held
 	checks   map[transaction]*transport
 }
 
@@ -105,8 +106,8 @@ func (t *table) removeName(ufrag string) {
 }
 
 // claimAddress makes a transport the owner of an address. It returns false if another client owns
-// the address and was heard from there within claimHold. If the transport then has too many
-// addresses, its oldest one is forgotten.
+// the address and was heard there within claimHold. If the transport then has too many addresses,
+// claimAddress forgets the oldest.
 func (t *table) claimAddress(a netip.AddrPort, to *transport, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

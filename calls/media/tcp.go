@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	proofTimeout  = 5 * time.Second  // how long a new connection may take to prove which transport it belongs to
-	idleTimeout   = 30 * time.Second // longest time between two STUN checks on a connection
+	proofTimeout  = 5 * time.Second  // how long a new connection may take to prove its transport
+	idleTimeout   = 30 * time.Second // maximum time between two STUN checks on a connection
 	writeTimeout  = 5 * time.Second
-	maxStreams    = 4   // connections per transport; a new one closes the oldest
+	maxStreams    = 4   // connections per transport; a new connection closes the oldest
 	maxUnproven   = 256 // connections that belong to no transport yet
-	maxPerNetwork = 32  // unproven connections from one network
+	maxPerNetwork = 32  // unproven connections per network
 	streamQueue   = 128 // packets queued for a slow connection
 )
 
-// A stream is a TCP connection from a client (RFC 6544). Each packet is preceded by its length in
-// two bytes (RFC 4571).
+// A stream is a TCP connection from a client (RFC 6544). Two bytes with the length precede each
+// packet (RFC 4571).
 type stream struct {
 	conn  *net.TCPConn
 	queue chan frame
@@ -46,7 +46,7 @@ func (e *Engine) acceptTCP(l *net.TCPListener) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of file descriptors, for example: retry, since other connections may end
+		if err != nil { // for example out of file descriptors; other connections may end
 			select {
 			case <-e.done:
 				return
@@ -146,7 +146,7 @@ func (e *Engine) trackStream(s *stream) (stop func()) {
 	}
 }
 
-// closeStreams closes all connections, and makes later ones close immediately.
+// closeStreams closes all connections. Later connections are closed immediately.
 func (e *Engine) closeStreams() {
 	e.streamsMu.Lock()
 	defer e.streamsMu.Unlock()

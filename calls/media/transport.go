@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A transport is the connection between one media section and its client: the ICE credentials and
-// path, the DTLS association and the keys derived from it.
+// A transport is the connection between one media section and its client. It has the ICE
+// credentials and path, the DTLS association and the keys derived from it.
 type transport struct {
 	engine    *Engine
 	section   *section
@@ -37,10 +37,10 @@ type transport struct {
 	// mu guards the fields that descriptions change.
 	mu       sync.Mutex
 	ours     *credentials
-	previous *credentials    // valid until the client uses the ones that replaced them
-	remote   sdp.Fingerprint // of the client's certificate; empty until it is known
-	remoteAt time.Time       // when it became known; zero before
-	streams  []*stream       // TCP connections of the client, the oldest first
+	previous *credentials    // valid until the client uses the new credentials
+	remote   sdp.Fingerprint // fingerprint of the client's certificate; empty until it is known
+	remoteAt time.Time       // when remote became known; zero before
+	streams  []*stream       // the client's TCP connections, the oldest first
 
 	peers    []*peer // UDP addresses from which the client sent checks
 	unproven bucket  // limits the client's checks from unproven addresses
@@ -49,7 +49,7 @@ type transport struct {
 
 	pipe        *pipe
 	attempts    atomic.Int32 // handshakes started
-	handshaking atomic.Bool  // a handshake is running or done
+	handshaking atomic.Bool  // a handshake is running or has ended
 	ctx         context.Context
 	cancel      context.CancelFunc
 
@@ -59,15 +59,15 @@ type transport struct {
 // inbound is the receiving half of a transport's keys.
 type inbound struct {
 	mu        sync.Mutex
-	ctx       cipher   // nil until they are known
+	ctx       cipher   // nil until the keys are known
 	sources   []uint32 // authenticated senders of RTP
-	reporters []uint32 // and of RTCP
+	reporters []uint32 // authenticated senders of RTCP
 	rtp       bucket
 	rtcp      bucket
 }
 
-// maxSources limits the number of SSRCs per section, because each costs memory. A browser uses one,
-// and a second after it has replaced a transceiver.
+// maxSources limits the number of SSRCs per section, because each costs memory. A browser uses one
+// SSRC, and a second SSRC after it has replaced a transceiver.
 const maxSources = 8
 
 // newTransport returns a transport that clients can reach immediately.
@@ -111,7 +111,7 @@ func (t *transport) credential(ufrag []byte) *credentials {
 	return nil
 }
 
-// credentials returns all credentials that are valid.
+// credentials returns all valid credentials.
 func (t *transport) credentials() []*credentials {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -121,8 +121,8 @@ func (t *transport) credentials() []*credentials {
 	return []*credentials{t.ours}
 }
 
-// restart replaces the credentials (RFC 8445, section 9). The old ones remain valid until the
-// client uses the new ones, so that packets keep flowing until then.
+// restart replaces the credentials (RFC 8445, section 9). The old credentials remain valid until
+// the client uses the new ones, so that packets keep flowing.
 func (t *transport) restart() {
 	t.mu.Lock()
 	oldest := t.previous
@@ -136,7 +136,7 @@ func (t *transport) restart() {
 	t.engine.table.addName(name, t)
 }
 
-// retirePrevious records that the client used c. If c is the current credentials, the replaced ones
+// retirePrevious records that the client used c. If c is the current credentials, the previous ones
 // become invalid.
 func (t *transport) retirePrevious(c *credentials) {
 	t.mu.Lock()

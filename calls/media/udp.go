@@ -10,8 +10,8 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// maxPacket is the size of the largest packet that is read. Browsers send at most 1,200 bytes of
-// RTP.
+// maxPacket is the size of the largest packet that the engine reads. Browsers send at most 1,200
+// bytes of RTP.
 const maxPacket = 2048
 
 // A worker holds what one goroutine needs to handle packets without allocating memory.
@@ -20,12 +20,12 @@ type worker struct {
 	raw       [maxPacket]byte
 	plain     [maxPacket]byte
 	sealed    [maxPacket]byte
-	copied    [maxPacket]byte // for one of several clients
+	copied    [maxPacket]byte // a copy for one of several clients
 	header    rtp.Header
-	decrypted bool // the packet being handled was RTP with the right key
+	decrypted bool // the current packet was RTP with the right key
 	request   stun.Message
 	response  stun.Message
-	from      path // of the packet being handled
+	from      path // path of the current packet
 }
 
 func (e *Engine) newWorker() *worker { return &worker{engine: e} }

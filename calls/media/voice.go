@@ -17,8 +17,8 @@ import (
 // frameSamples is the number of samples in a frame of a mixer: 20 ms at 16 kHz.
 const frameSamples = 320
 
-// mixable lists the codecs that a mixer decodes and encodes, the best first, with their names in
-// package wav.
+// mixable lists the codecs that a mixer decodes and encodes, the best first. wavNames contains
+// their names in package wav.
 var (
 	mixable  = []string{sdp.G722, sdp.PCMU, sdp.PCMA}
 	wavNames = map[string]string{sdp.G722: "g722", sdp.PCMU: "mulaw", sdp.PCMA: "alaw"}
@@ -26,9 +26,9 @@ var (
 
 // Silent members are not mixed, so that the noise of many microphones does not add up.
 const (
-	minEnergy = 100 * 100 // quieter frames are silent; mean square of the samples, about -50 dBov
-	hangover  = 25        // silent frames in a row after which a member is no longer mixed
-	alone     = 50        // silent frames in a row after which it gets the stream of all silent members
+	minEnergy = 100 * 100 // a frame is silent below this mean square, about -50 dBov
+	hangover  = 25        // consecutive silent frames after which a member is no longer mixed
+	alone     = 50        // consecutive silent frames after which a member gets the common stream
 )
 
 // A voice is a member of a mixer, with the audio that its client sends and receives.
@@ -41,7 +41,7 @@ type voice struct {
 	volumeIn, volumeOut atomic.Int32
 
 	// Only the goroutine of the mixer uses the following fields.
-	codec   string // of decoder
+	codec   string // codec of decoder
 	decoder *wav.Decoder
 	halves  halfRate
 	raw     [frameBytes]byte
@@ -54,7 +54,7 @@ type voice struct {
 	to      *output
 	encoder *wav.Encoder
 	down    halfRate
-	shared  bool // it receives the stream shared by all silent members
+	shared  bool // the member receives the common stream of silent members
 	at      uint32
 	reports int // frames until the next sender report
 }
@@ -96,7 +96,7 @@ func mixableCodec(codecs []sdp.Codec) (sdp.Codec, bool) {
 // reportFrames is the number of frames between two sender reports: five seconds.
 const reportFrames = 250
 
-// listen decodes the client's next frame into pcm, and decides whether it is heard.
+// listen decodes the client's next frame into pcm, and decides whether the other members hear it.
 func (v *voice) listen() {
 	codec, what := v.in.take(&v.raw)
 	switch what {
@@ -159,7 +159,7 @@ func energy(samples []int16) int64 {
 	return sum / int64(len(samples))
 }
 
-// gains are the factors of all volumes, times 2^10.
+// gains contains the factor of each volume, times 2^10.
 var gains = func() (table [101]int64) {
 	for i := range table {
 		table[i] = int64(1024 * math.Pow(2, float64(i-50)/10))
@@ -197,9 +197,9 @@ func (v *voice) ready(now time.Time) bool {
 	return true
 }
 
-// sharesStream reports whether the client can receive the stream of all silent members. A client
-// that has just joined or spoken gets a stream of its own first, until its encoder has the same
-// state as the shared one.
+// sharesStream reports whether the client can receive the stream of all silent members. After
+// joining or speaking, a client first gets its own stream, until its encoder has the same state as
+// the shared encoder.
 func (v *voice) sharesStream() bool {
 	return v.to.codec.Name == sdp.G722 && v.quiet == alone && v.volumeOut.Load() == 0
 }
@@ -214,7 +214,7 @@ func (v *voice) encode(b *[frameBytes]byte, pcm *[frameSamples]int16) {
 	v.encoder.Encode(b[:], v.narrow[:])
 }
 
-// say sends an encoded frame to the client, and a sender report from time to time.
+// say sends an encoded frame to the client. From time to time, it also sends a sender report.
 func (v *voice) say(w *worker, b *[frameBytes]byte, now time.Time) {
 	o := &v.to.to.out
 	at := v.at

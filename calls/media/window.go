@@ -1,14 +1,14 @@
 package media
 
-// reorder is how late a client's packet may arrive, counted in packets. Packets that arrive later
-// are dropped (RFC 3711, section 3.3.2).
+// reorder is how late a client's packet may arrive, counted in packets. Later packets are dropped
+// (RFC 3711, section 3.3.2).
 const reorder = 512
 
 // A window records which of an epoch's latest packets were sent, by their counts.
 type window [reorder / 64]uint64
 
 // has reports whether a packet may have been sent: it was sent, or it is too old to know. highest
-// is the count of the newest packet sent.
+// is the count of the newest sent packet.
 func (w *window) has(count, highest int64) bool {
 	switch {
 	case count > highest:
