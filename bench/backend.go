@@ -13,7 +13,7 @@ import (
 type backend struct {
 	postgres *servers.PostgresServer
 	redis    *servers.RedisServer
-	database string // URL
+	database string // URL of the database
 }
 
 func startBackend(p *harness.Program) *backend {
@@ -27,15 +27,16 @@ func (b *backend) env() []string {
 	return []string{"SELVAGE_DATABASE=" + b.database, "SELVAGE_SESSIONS=" + b.redis.URL}
 }
 
-// A spending is what one operation costs, or the counters from which that is computed.
+// A spending is the cost of one operation, or the counters from which the cost is computed.
 type spending struct {
 	node, postgres, redis, load time.Duration // CPU time; load is the benchmark itself
-	commits, walBytes           float64       // of PostgreSQL; transactions that only read do not count
-	commands                    float64       // of Redis
-	auditBytes, tableBytes      float64       // that tables grow by; the audit trail is counted separately
+	commits, walBytes           float64       // counters of PostgreSQL; transactions that only read do not count
+	commands                    float64       // number of Redis commands
+	auditBytes, tableBytes      float64       // growth of tables in bytes; the audit trail is counted separately
 }
 
-// spent returns the current counters. Reading them costs a little, as if operations had done it.
+// spent returns the current counters. Reading them has a small cost, which counts as a cost of the
+// operations.
 func (b *backend) spent(p *harness.Program, node, load int) spending {
 	const query = "SELECT pg_snapshot_xmax(pg_current_snapshot()), pg_current_wal_lsn() - '0/0'"
 	fields := strings.Split(b.postgres.SQL(p, query), "|")

@@ -20,10 +20,10 @@ const manyCalls = 200
 // A talk holds the cost of many simultaneous calls. Times are in milliseconds.
 type talk struct {
 	Calls    int     `json:"calls"`
-	Setup    float64 `json:"setup_ms"` // CPU of the server for a leg, from dialing to keys
+	Setup    float64 `json:"setup_ms"` // CPU time of the server for a leg, from dialing to keys
 	KiB      float64 `json:"kib"`      // memory for a leg
 	StartP50 float64 `json:"start_p50_ms"`
-	StartMax float64 `json:"start_max_ms"` // of all calls, until sound can pass both ways
+	StartMax float64 `json:"start_max_ms"` // maximum over all calls, until sound can pass both ways
 	Flows    []flow  `json:"flows"`
 }
 
@@ -32,9 +32,9 @@ type flow struct {
 	Legs   int     `json:"legs"`
 	Sent   int64   `json:"sent"`
 	Lost   int64   `json:"lost"`
-	OfCore float64 `json:"of_cpu"` // share of a core
+	OfCore float64 `json:"of_cpu"` // fraction of a core
 	P50    float64 `json:"delay_p50_ms"`
-	P99    float64 `json:"delay_p99_ms"` // from the sender through the server to the receiver
+	P99    float64 `json:"delay_p99_ms"` // delay from the sender through the server to the receiver
 }
 
 // A side is one of the two sides of a call.
@@ -45,7 +45,7 @@ type side struct {
 	delays []time.Duration
 }
 
-// hear counts a packet, whose payload contains the time at which it was sent.
+// hear counts a packet. The payload contains the time at which the packet was sent.
 func (s *side) hear(payload []byte) {
 	took := time.Since(epoch) - time.Duration(binary.BigEndian.Uint64(payload))
 	s.heard.Add(1)
@@ -58,7 +58,7 @@ func (s *side) hear(payload []byte) {
 var epoch = time.Now()
 
 // talking sets up many calls on a separate server. It sends audio through half of them, and then
-// through all.
+// through all of them.
 func talking(p *harness.Program, s settings, prefix []string) *talk {
 	const name = "calls"
 	if !s.only.MatchString(name) {
@@ -89,7 +89,7 @@ func talking(p *harness.Program, s settings, prefix []string) *talk {
 }
 
 // dialAll sets up a call between each pair of people, several at a time. It returns how long each
-// took, sorted.
+// call took to set up, sorted.
 func dialAll(people []*phone.Phone, sides []*side) []time.Duration {
 	const workers = 4
 	took := make([]time.Duration, manyCalls)
@@ -114,7 +114,7 @@ func dialAll(people []*phone.Phone, sides []*side) []time.Duration {
 
 // measureFlow makes all sides speak at the same time, with fifty packets a second each.
 func measureFlow(p *harness.Program, s settings, pid int, sides []*side) flow {
-	speakAll(sides, time.Second) // to warm up
+	speakAll(sides, time.Second) // warms up
 	time.Sleep(drain)
 	for _, one := range sides {
 		one.heard.Store(0)

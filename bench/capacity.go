@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// dailyUse holds the operations that are measured for scale, and how often an active subscriber causes
-// each in a day. An app that is open for eight hours refreshes a JWT every fifteen minutes.
+// dailyUse maps the operations that are measured for scale to how many times a day an active
+// subscriber causes them. An app that is open for eight hours refreshes a JWT every fifteen
+// minutes.
 var dailyUse = map[string]float64{
 	"password login (3 requests)": 0.2,
 	"code flow, no password":      1,
@@ -20,27 +21,27 @@ var dailyUse = map[string]float64{
 	"userinfo":                    2,
 }
 
-// Assumptions about a large installation.
+// These constants are assumptions about a large installation.
 const (
-	activeShare  = 0.25 // of the subscribers, on a day
-	busiestHour  = 0.1  // share of a day's operations
-	devices      = 2    // with a grant, for each subscriber
-	auditDays    = 90   // that the audit trail is kept
-	targetLoad   = 0.5  // of the cores
+	activeShare  = 0.25 // fraction of the subscribers who are active on a day
+	busiestHour  = 0.1  // fraction of a day's operations in the busiest hour
+	devices      = 2    // devices with a grant per subscriber
+	auditDays    = 90   // number of days that the audit trail is kept
+	targetLoad   = 0.5  // fraction of the cores that should be busy
 	nodeCores    = 4
-	primaryCores = 16 // of the PostgreSQL primary of a cell
+	primaryCores = 16 // cores of a cell's PostgreSQL primary
 )
 
-// A need is what an installation needs in its busiest hour.
+// A need holds the requirements of an installation in its busiest hour.
 type need struct {
 	subscribers                    float64
-	perSecond                      float64 // operations
-	nodeLoad, databaseLoad, redis  float64 // cores that are busy
+	perSecond                      float64 // operations per second
+	nodeLoad, databaseLoad, redis  float64 // number of busy cores
 	commits, walBytes, commands    float64 // per second
 	tableBytes, auditBytes, logins float64 // logins are bytes in Redis
 }
 
-// needs returns what an installation with this many subscribers needs.
+// needs returns the requirements of an installation with this many subscribers.
 func needs(subscribers float64, costs []cost, g growth) need {
 	n := need{subscribers: subscribers, tableBytes: subscribers * g.subscriber}
 	active := subscribers * activeShare
@@ -66,24 +67,24 @@ func needs(subscribers float64, costs []cost, g growth) need {
 	return n
 }
 
-// pendingLogin is how long Redis keeps a login that has begun.
+// pendingLogin is how long Redis keeps an unfinished login.
 const pendingLogin = 30 * time.Minute
 
-// cells returns how many installations the subscribers are divided among, so that one PostgreSQL primary
-// carries each.
+// cells returns the number of installations among which the subscribers are divided, so that one
+// PostgreSQL primary can carry each of them.
 func (n need) cells() int { return int(math.Ceil(n.databaseLoad / (primaryCores * targetLoad))) }
 
-// nodes returns how many nodes a cell needs: enough for its load, and one that may fail.
+// nodes returns the number of nodes in a cell: enough for its load, and one more that may fail.
 func (n need) nodes() int {
 	return int(math.Ceil(n.nodeLoad/float64(n.cells())/(nodeCores*targetLoad))) + 1
 }
 
-// shards returns how many masters of a Redis Cluster a cell needs. Redis uses one core for commands.
+// shards returns the number of Redis Cluster masters in a cell. Redis uses one core for commands.
 func (n need) shards() int {
 	return max(1, int(math.Ceil(n.redis/float64(n.cells())/targetLoad)))
 }
 
-// printSizes prints what installations of several sizes need.
+// printSizes prints the requirements of installations of several sizes.
 func printSizes(out io.Writer, costs []cost, g growth) {
 	fmt.Fprintf(out, "\nInstallations in their busiest hour; nodes have %d cores, PostgreSQL %d:\n",
 		nodeCores, primaryCores)

@@ -17,7 +17,8 @@ func TestNeeds(t *testing.T) {
 	if n.perSecond != 10_000 || n.nodeLoad != 1 || n.databaseLoad != 20 || n.tableBytes != 28.8e9 {
 		t.Errorf("needs are %+v, want 10,000 per second, 1 and 20 busy cores, and 28.8 GB", n)
 	}
-	// A primary of 16 cores carries 8 busy ones; a third of a core fits on one node of four, and one is spare.
+	// A primary with 16 cores may have 8 busy cores. A third of a core fits on one node with four
+	// cores, and one node is spare.
 	if n.cells() != 3 || n.nodes() != 2 {
 		t.Errorf("%d cells of %d nodes, want 3 of 2", n.cells(), n.nodes())
 	}

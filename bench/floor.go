@@ -61,7 +61,7 @@ func startFloor(p *harness.Program, prefix []string) bareServer {
 
 func (s bareServer) stop() {
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // fails, since the process was killed
+	_ = s.cmd.Wait() // fails because the process was killed
 }
 
 func (s bareServer) operation(name, path string, connections int) operation {

@@ -21,7 +21,7 @@ type work struct {
 
 // A machine holds the cost of these steps in milliseconds of CPU time.
 type machine struct {
-	Floor        float64 `json:"floor_ms"`                  // a net/http request answered with "hello"
+	Floor        float64 `json:"floor_ms"`                  // net/http request that gets the response "hello"
 	Signature    float64 `json:"signature_ms,omitempty"`    // ES256
 	Verification float64 `json:"verification_ms,omitempty"` // ES256
 	Hash         float64 `json:"hash_ms,omitempty"`         // argon2id, 19 MiB, two passes
@@ -36,12 +36,13 @@ func (m machine) of(n work) float64 {
 }
 
 // there converts a measurement on this machine to the reference machine. It replaces the cost of
-// signatures and hashes by their cost there, and scales all other costs by the ratio of the floors.
+// signatures and hashes with their cost there. It scales all other costs by the ratio of the
+// floors.
 func (m machine) there(ms float64, n work) float64 {
 	return reference.of(n) + (ms-m.of(n))/m.Floor*reference.Floor
 }
 
-// The bare server does expensive work at these paths.
+// The bare server does expensive work when these paths are requested.
 const (
 	pathHello  = "/"
 	pathSign   = "/sign"
@@ -97,8 +98,8 @@ func (r *report) addMachine(p *harness.Program, s settings) {
 	}
 }
 
-// measureMachine measures how fast the machine currently is, because other processes use it too. It
-// measures the floor, and those steps that n contains.
+// measureMachine measures how fast the machine currently is, because other processes use it as
+// well. It measures the floor, and the steps that n contains.
 func (s bareServer) measureMachine(p *harness.Program, length time.Duration, n work) (m machine) {
 	costs := func(path string, connections int) float64 {
 		return measure(p, s.operation(path, path, connections), s.cmd.Process.Pid,

@@ -1,10 +1,10 @@
 // Command bench measures the cost of every operation of selvage: the server's CPU time per
-// operation, the rate, and the latency. CPU time is given as a ratio, which is insensitive to noise
-// and comparable between machines.
+// operation, the rate, and the latency. It prints CPU times as ratios, which are insensitive to
+// noise and comparable between machines.
 //
 // It builds the binary, pins the server to one core and itself to another, checks every response,
-// and repeats each measurement. It alternates the measurements with those of a bare net/http
-// server. That server is the floor, to which it compares the results.
+// and repeats each measurement. It alternates these measurements with measurements of a bare
+// net/http server. That server is the floor, to which it compares the results.
 package main
 
 import (
@@ -35,9 +35,10 @@ type settings struct {
 	repeat int
 	only   *regexp.Regexp
 	json   string
-	// profiles is a directory for a CPU profile of each operation, or "" for none.
+	// profiles is a directory for a CPU profile of each operation. "" means no profiles.
 	profiles string
-	// compare is another binary, on which each operation is measured alternately, or "" for none.
+	// compare is another binary, on which each operation is measured alternately. "" means no other
+	// binary.
 	compare string
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A task performs an operation once on a wire and checks the answers.
+// A task performs an operation once on a wire and checks the responses.
 type task func(w *wire) error
 
 // An operation is something that the benchmark measures.
@@ -18,8 +18,8 @@ type operation struct {
 	name        string
 	address     string
 	connections int
-	goal        float64 // maximum CPU milliseconds on the reference machine; 0 for none
-	work        work    // signing and hashing included in the goal
+	goal        float64 // maximum CPU milliseconds on the reference machine; 0 means no goal
+	work        work    // signatures and hashes that the goal includes
 	pace        int     // operations per second while measuring latencies; 0 for no limit
 	task        func(worker int) task
 }
@@ -39,14 +39,14 @@ func once(request []byte, status int, parts ...string) task {
 type sample struct {
 	rate     float64 // operations per second
 	cpu      float64 // milliseconds per operation
-	p50, p99 float64 // in milliseconds
+	p50, p99 float64 // latencies in milliseconds
 }
 
 // warmUp is the load before each measurement.
 const warmUp = 300 * time.Millisecond
 
 // measure runs an operation for length. If gate is not nil, measure calls it before each
-// repetition, and ends the run when it returns false.
+// repetition. The run ends when gate returns false.
 func measure(p *harness.Program, op operation, pid int, length time.Duration, gate func() bool) sample {
 	var (
 		tasks = make([]task, op.connections)
@@ -119,8 +119,8 @@ func load(
 	return slices.Concat(took...)
 }
 
-// measurePaced measures latencies at a fixed rate, as in an open loop: a slow response does not
-// delay the following requests.
+// measurePaced measures latencies at a fixed rate. As in an open loop, a slow response does not
+// delay later requests.
 func measurePaced(p *harness.Program, op operation, pid int, length time.Duration) sample {
 	due := make(chan struct{}, op.pace) // up to one second of requests may wait
 
@@ -139,7 +139,7 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 			for want := int(time.Since(began).Seconds() * float64(op.pace)); sent < want; sent++ {
 				select {
 				case due <- struct{}{}:
-				default: // too many requests are waiting, which lowers the measured rate
+				default: // too many requests are waiting, so the measured rate becomes lower
 				}
 			}
 		}
@@ -164,7 +164,7 @@ func median(samples []sample) sample {
 	}
 }
 
-// middle returns the median of the values of all.
+// middle returns the median of a value of all items.
 func middle[T any](all []T, value func(T) float64) float64 {
 	values := make([]float64, len(all))
 	for i, one := range all {

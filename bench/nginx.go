@@ -30,14 +30,14 @@ http {
 }
 `
 
-// rivals holds the operations measured on another server, by the name of the same operation on
-// selvage.
+// rivals holds operations that are measured on another server. The key is the name of the same
+// operation on selvage.
 type rivals struct {
 	operations map[string]operation
 	pid        int
 }
 
-// startNginx starts nginx, if it is installed. It serves the recording that selvage serves.
+// startNginx starts nginx, if it is installed. nginx serves the same recording as selvage.
 func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r rivals) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil || !s.only.MatchString("nginx") {
@@ -66,7 +66,7 @@ func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r r
 
 	p.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // fails, since the process was killed
+		_ = cmd.Wait() // fails because the process was killed
 	})
 	harness.Eventually(p, 10*time.Second, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)

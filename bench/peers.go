@@ -51,7 +51,7 @@ func (v provider) start(p *harness.Program, name string, pinned bool, command ..
 	}
 	p.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // fails, since the process was killed
+		_ = cmd.Wait() // fails because the process was killed
 	})
 
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
@@ -60,9 +60,9 @@ func (v provider) start(p *harness.Program, name string, pinned bool, command ..
 	return peer{name: name, pid: cmd.Process.Pid, operations: v.measured(p)}
 }
 
-// besidePeers measures selvage and the other providers alternately. For each operation, it prints the
-// median CPU time of selvage, and for each peer the ratio of selvage's time to the peer's: the median, the
-// minimum and the maximum of the pairs.
+// besidePeers measures selvage and the other providers alternately. For each operation, it prints
+// the median CPU time of selvage. For each peer, it prints the ratio of selvage's time to the
+// peer's time: the median, the minimum and the maximum of the pairs.
 func besidePeers(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	ours, peers := newWorld(p, pinned, ""), startPeers(p, pinned)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

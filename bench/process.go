@@ -15,7 +15,8 @@ import (
 // clockTick is the unit of times in /proc. It is USER_HZ, which is 100 everywhere.
 const clockTick = 10 * time.Millisecond
 
-// cpu returns the CPU time of a process and its descendants, including those that were reaped.
+// cpu returns the CPU time of a process and its descendants, including descendants that were
+// reaped.
 func cpu(p *harness.Program, pid int) time.Duration {
 	var ticks int64
 	for _, one := range harness.Family(pid) {

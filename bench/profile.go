@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// profile measures an operation again with the CPU profiler on, if the settings ask for profiles.
-// It discards the measurement.
+// profile measures an operation again with the CPU profiler on, if profiles are requested. It
+// discards the measurement.
 func (w *world) profile(p *harness.Program, s settings, op operation) {
 	if s.profiles == "" {
 		return

@@ -17,7 +17,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A bank is a client with the profile fapi2. One key signs its assertions, the other its DPoP proofs.
+// A bank is a client with the profile fapi2. One key signs its assertions, and another key signs
+// its DPoP proofs.
 type bank struct {
 	*harness.Client
 	signer jose.Signer

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The clients of the other providers; see bench/peers.
+// These are the clients at the other providers; see bench/peers.
 const (
 	peerRedirect      = "http://localhost/callback"
 	peerNative        = "native"
@@ -28,13 +28,13 @@ const (
 // A provider describes how to use another OpenID provider.
 type provider struct {
 	host    string
-	cookies string // the Cookie header of a signed-in browser
+	cookies string // Cookie header of a signed-in browser
 
-	// The paths of its endpoints.
+	// These are the paths of its endpoints.
 	authorize, token, introspect, userinfo, jwks string
 
-	// login is the path of the login page, or "" if the provider shows none. form is the body that the
-	// page posts, up to the request id at its end.
+	// login is the path of the login page. It is "" if the provider shows none. form is the body
+	// that the page posts, up to the request ID at its end.
 	login, form string
 }
 
@@ -58,8 +58,8 @@ func (v provider) measured(p *harness.Program) []operation {
 	}
 	refresh := func(int) task { return v.refreshChain(p) }
 
-	// with returns an operation with a new token for each measurement, because a store in memory may
-	// drop old ones.
+	// with returns an operation with a new token for each measurement, because a store in memory
+	// may drop old tokens.
 	with := func(name string, ask func(token string) []byte, part string) operation {
 		return operation{name: name, address: v.host, connections: 8, task: func(int) task {
 			tokens, err := v.tokensOf(peerWeb, peerWebSecret)
@@ -112,7 +112,7 @@ func (v provider) signIn(p *harness.Program) string {
 		if err != nil {
 			p.Fatalf("signing in to %s: %v", v.host, err)
 		}
-		_ = r.Body.Close() // only the cookies count
+		_ = r.Body.Close() // only the cookies matter
 	}
 
 	var pairs []string
@@ -176,7 +176,7 @@ func (v provider) code(c *wire, f peerFlow) (string, error) {
 	return "", fmt.Errorf("too many redirects")
 }
 
-// redeem sends a token request and checks the answer.
+// redeem sends a token request and checks the response.
 func (v provider) redeem(c *wire, body url.Values, client, secret string) (t harness.Tokens, err error) {
 	var headers []string
 	if secret == "" {

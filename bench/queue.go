@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// A cluster describes the stations that an operation passes: first a node, then the database with its
-// disk, then the node again.
+// A cluster describes the stations through which an operation passes: first a node, then the
+// database with its disk, then the node again.
 type cluster struct {
-	nodes, cores int // cores are those of each node
+	nodes, cores int // number of nodes, and cores of each node
 	database     int // cores of the database; Redis and a load generator may share them
 	flush        time.Duration
 }
 
-// A visit is what one operation needs from the stations.
+// A visit is the service that one operation needs from the stations.
 type visit struct {
-	node, database time.Duration // CPU time
-	pause          time.Duration // waiting that other operations do not lengthen
+	node, database time.Duration // CPU times
+	pause          time.Duration // waiting time that other operations do not lengthen
 	commits        bool          // whether it waits for a flush of the disk
 }
 
-// simulate returns how long operations take that arrive at the given times. cost returns the needs of
-// one operation. A proxy sends the operations to the nodes in turn. Each core works on one operation
-// until it is done, in the order of arrival. A flush of the disk serves all operations that wait when it
-// begins, as the group commit of PostgreSQL does.
+// simulate returns the durations of operations that arrive at the given times. cost returns what
+// one operation needs. A proxy sends the operations to the nodes in turn. Each core works on one
+// operation until it is done, in the order of arrival. A flush of the disk serves all operations
+// that wait when it begins, like PostgreSQL's group commit.
 func simulate(c cluster, arrivals []time.Duration, cost func() visit) []time.Duration {
 	s := &simulation{}
 	database, disk := &station{cores: c.database}, &groupCommit{flush: c.flush}
@@ -135,7 +135,7 @@ type groupCommit struct {
 	waiting []func()
 }
 
-// wait runs done when a flush that begins after the call has ended.
+// wait runs done after the end of a flush that begins after the call.
 func (g *groupCommit) wait(s *simulation, done func()) {
 	g.waiting = append(g.waiting, done)
 	if !g.busy {
@@ -169,7 +169,8 @@ func poisson(r *rand.Rand, rate float64, length time.Duration) (arrivals []time.
 	}
 }
 
-// percentile returns the value below which the share of the durations lies. It sorts them.
+// percentile returns the value below which this share of the durations lies. It sorts the
+// durations.
 func percentile(all []time.Duration, share float64) time.Duration {
 	slices.Sort(all)
 	return all[min(len(all)-1, int(share*float64(len(all))))]

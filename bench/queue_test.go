@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// TestSimulateQueue compares the simulation with the exact mean of queues that have one.
+// TestSimulateQueue compares the simulation with the exact mean of queues for which a formula
+// exists.
 func TestSimulateQueue(t *testing.T) {
 	const service = time.Millisecond
 	tests := []struct {
 		name string
-		load float64 // share of the core that is busy
+		load float64 // fraction of time in which the core is busy
 		draw func(*rand.Rand) float64
 		want float64 // mean time, as a multiple of the service time
 	}{

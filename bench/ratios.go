@@ -11,7 +11,7 @@ type ratio struct {
 	Name   string  `json:"name"`
 	Value  float64 `json:"value"`
 	Goal   float64 `json:"goal"`
-	AtMost bool    `json:"at_most"` // the goal is an upper bound
+	AtMost bool    `json:"at_most"` // whether the goal is an upper bound
 }
 
 // met reports whether the goal is met.
@@ -28,7 +28,7 @@ type rivalry struct {
 func throughput(f row) float64 { return f.Rate }
 func processor(f row) float64  { return f.CPU }
 
-// rivalries are the goals for recordings.
+// rivalries lists the goals for recordings.
 var rivalries = []rivalry{
 	{"whole WAV, throughput against nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", throughput,
 		0.9, false},

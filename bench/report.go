@@ -35,10 +35,10 @@ type row struct {
 	Name        string  `json:"name"`
 	Connections int     `json:"connections"`
 	CPU         float64 `json:"cpu_ms"`
-	Machine     machine `json:"machine"`           // during the measurement
-	Floors      float64 `json:"floors"`            // CPU as a multiple of the floor
-	There       float64 `json:"there_ms"`          // CPU on the reference machine
-	Goal        float64 `json:"goal_ms,omitempty"` // on the reference machine
+	Machine     machine `json:"machine"`           // speed of the machine during the measurement
+	Floors      float64 `json:"floors"`            // CPU time as a multiple of the floor
+	There       float64 `json:"there_ms"`          // CPU time on the reference machine
+	Goal        float64 `json:"goal_ms,omitempty"` // goal on the reference machine
 	Rate        float64 `json:"per_second"`
 	P50         float64 `json:"p50_ms"`
 	P99         float64 `json:"p99_ms"`
@@ -49,7 +49,7 @@ func newReport(pinned bool, bare bareServer) report {
 	return report{Go: runtime.Version(), Pinned: pinned, bare: bare}
 }
 
-// add measures an operation and, in turn with it, the machine, and records the results.
+// add measures an operation and the machine in turn, and records the results.
 func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 	p.Logf("%s", op.title())
 	var samples []sample

@@ -16,16 +16,16 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A cost is what the benchmark measured of one operation on PostgreSQL and Redis.
+// A cost holds the measurements of one operation on PostgreSQL and Redis.
 type cost struct {
 	operation
 	spending
-	alone []time.Duration // how long it takes when no other operation runs
+	alone []time.Duration // durations when no other operation runs
 }
 
 // scaling measures what operations cost a node, PostgreSQL and Redis, and how much data remains. It
-// checks the queueing simulation against the server, and computes what installations of several sizes
-// need.
+// checks the queueing simulation against the server. It then computes the requirements of
+// installations of several sizes.
 func scaling(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	b := startBackend(p)
 	w := newWorld(p, pinned, "", b.env()...)
@@ -46,7 +46,7 @@ func scaling(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	harness.Sweep()
 }
 
-// measureIdle returns what is spent during s.length without any operation.
+// measureIdle returns the costs during s.length without any operation.
 func measureIdle(p *harness.Program, s settings, b *backend, node int) spending {
 	before := b.spent(p, node, os.Getpid())
 	time.Sleep(s.length)
@@ -109,11 +109,12 @@ func printCosts(out io.Writer, costs []cost) {
 	_ = t.Flush() // a failed write to the terminal is ignored
 }
 
-// Loads of the busiest core at which the simulation is compared with the server.
+// checkedLoads are the loads of the busiest core at which the simulation is compared with the
+// server.
 var checkedLoads = []float64{0.3, 0.5, 0.7}
 
-// checkQueues sends operations at random times, as many independent people do, and compares how long
-// they take with the simulation of the same arrivals.
+// checkQueues sends operations at random times, like many independent people. It compares their
+// durations with a simulation of the same arrivals.
 func checkQueues(p *harness.Program, s settings, costs []cost, out io.Writer) {
 	fmt.Fprintln(out, "\nThe simulation and the server, with one core for the node and one for everything else:")
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -139,18 +140,18 @@ func checkQueues(p *harness.Program, s settings, costs []cost, out io.Writer) {
 	_ = t.Flush() // a failed write to the terminal is ignored
 }
 
-// checkedOperations are a read, and a write that waits for the disk.
+// checkedOperations lists a read, and a write that waits for the disk.
 var checkedOperations = []string{"introspection", "code flow, no password"}
 
 // others returns the CPU time outside the node.
 func (c cost) others() time.Duration { return c.postgres + c.redis + c.load }
 
-// wait returns how long the operation usually waits if it is alone, in addition to its CPU time.
+// wait returns how long the operation usually waits when it is alone, in addition to its CPU time.
 func (c cost) wait() time.Duration {
 	return max(0, percentile(c.alone, 0.5)-c.node-c.others())
 }
 
-// writes reports whether the operation waits for a commit. Operations that only read make no WAL.
+// writes reports whether the operation waits for a commit. Operations that only read create no WAL.
 func (c cost) writes() bool { return c.walBytes > 100 }
 
 // flush returns how long the disk takes to make a commit durable.
@@ -161,8 +162,9 @@ func (c cost) flush() time.Duration {
 	return c.wait()
 }
 
-// draw returns a function that returns the needs of one operation after another. They vary as much as
-// the measured times of an operation that is alone. outside is the mean CPU time outside the node.
+// draw returns a function that returns the needs of one operation after another. They vary as much
+// as the measured times of an operation that runs alone. outside is the mean CPU time outside the
+// node.
 func (c cost) draw(r *rand.Rand, outside time.Duration) func() visit {
 	var sum time.Duration
 	for _, d := range c.alone {
@@ -181,8 +183,9 @@ func (c cost) draw(r *rand.Rand, outside time.Duration) func() visit {
 	}
 }
 
-// arrive begins an operation at each of the times, and returns how long each took. An operation that
-// begins late, since all connections are in use, has waited since its time of arrival.
+// arrive begins an operation at each of the times, and returns how long each took. If all
+// connections are in use, an operation begins late. Its duration then includes the time since its
+// arrival.
 func arrive(p *harness.Program, op operation, arrivals []time.Duration) []time.Duration {
 	op.connections = 64
 	tasks, wires := open(p, op)
@@ -213,7 +216,7 @@ func arrive(p *harness.Program, op operation, arrivals []time.Duration) []time.D
 	return took
 }
 
-// A growth is how much data one thing occupies, in bytes.
+// A growth is the amount of data that one thing occupies, in bytes.
 type growth struct{ subscriber, recording, pendingLogin float64 }
 
 // measureGrowth creates subscribers, recordings and unfinished logins.

@@ -13,8 +13,8 @@ import (
 type crowd struct {
 	Sockets int     `json:"sockets"`
 	MiB     float64 `json:"mib"`         // memory of the whole process
-	Connect float64 `json:"connect_ms"`  // CPU milliseconds to open and authenticate one
-	Idle    float64 `json:"idle_of_cpu"` // share of a core while idle
+	Connect float64 `json:"connect_ms"`  // CPU milliseconds for opening and authenticating one WebSocket
+	Idle    float64 `json:"idle_of_cpu"` // fraction of a core while idle
 }
 
 // manySockets is the number of WebSockets that a node should be able to hold.

@@ -15,7 +15,7 @@ import (
 // speechFile contains recorded speech: 8 kHz, 16 bits, one channel, with a header of 44 bytes.
 const speechFile = "recordings/testdata/speech_s16_8k.wav"
 
-// speechOf returns a recording with the given length in seconds, which repeats the speech in
+// speechOf returns a recording with the given length in seconds. It repeats the speech in
 // speechFile.
 func speechOf(p *harness.Program, seconds int) []byte {
 	file, err := os.ReadFile(speechFile)
@@ -69,7 +69,7 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 const mp3Whole = "MP3 of ten minutes"
 
 // addLame measures lame with the same MP3, if lame is installed. It counts only user time, because
-// reading and writing files is not encoding.
+// encoding does not include reading and writing files.
 func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []string) {
 	lame, err := exec.LookPath("lame")
 	if err != nil || !s.only.MatchString("lame") {

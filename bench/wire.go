@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A wire is an HTTP/1.1 connection that needs little CPU time: it sends prepared bytes and reads
+// A wire is an HTTP/1.1 connection that needs little CPU time. It sends prepared bytes and reads
 // only the necessary parts of the responses.
 type wire struct {
 	conn net.Conn
@@ -20,7 +20,7 @@ type wire struct {
 	body bytes.Buffer
 }
 
-// answerDeadline is how long a request may take.
+// answerDeadline limits how long a request may take.
 const answerDeadline = 30 * time.Second
 
 func dial(address string) (*wire, error) {
@@ -39,8 +39,8 @@ type answer struct {
 	length int64
 }
 
-// maxKept is how many bytes of a body are kept at most. Copying more would cost the load more than
-// the server.
+// maxKept limits how many bytes of a body are kept. Copying more would cost the load more than the
+// server.
 const maxKept = 64 << 10
 
 // do sends a request and reads the response.
@@ -113,7 +113,7 @@ func (w *wire) readHead() (status int, err error) {
 	return strconv.Atoi(string(w.head[9:12]))
 }
 
-// header returns the value of a header field. The case of name must be that used by Go's servers.
+// header returns the value of a header field. name must have the case that Go's servers use.
 func (a answer) header(name string) string {
 	_, after, found := bytes.Cut(a.head, []byte("\r\n"+name+": "))
 	if !found {

@@ -13,16 +13,16 @@ import (
 type world struct {
 	*harness.Project
 	sub     harness.Subscriber
-	login   *harness.Client // public, first-party, ES256 and sealed access tokens
-	sealed  *harness.Client // service, sealed access tokens
-	signed  *harness.Client // service, JWT access tokens (ES256)
-	web     *harness.Client // confidential, for introspection
+	login   *harness.Client // public, first-party client with ES256 and sealed access tokens
+	sealed  *harness.Client // service with sealed access tokens
+	signed  *harness.Client // service with JWT access tokens (ES256)
+	web     *harness.Client // confidential client for introspection
 	cookies string          // cookies of a signed-in browser
-	tokens  harness.Tokens  // of the client in web
+	tokens  harness.Tokens  // tokens of the client in web
 	jwt     harness.Tokens  // of a client whose access tokens are JWTs (ES256)
 	sat     harness.SAT
 	address string
-	speech  []byte // a recording of ten minutes
+	speech  []byte // recording of ten minutes
 	media   string // path of the recording
 }
 
@@ -30,8 +30,8 @@ type world struct {
 const loginScope = "openid offline_access"
 
 // newWorld starts a server with new data. It runs binary or, if that is "", the binary under test.
-// backends are environment variables that name the database and the session store; without them, the
-// environment of the benchmark chooses.
+// backends are environment variables with the database and the session store. Without them, the
+// environment of the benchmark determines both.
 func newWorld(p *harness.Program, pinned bool, binary string, backends ...string) *world {
 	c := harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary, Backends: backends}
 	if binary != "" {

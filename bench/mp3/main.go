@@ -1,5 +1,5 @@
-// Command mp3 compares the MP3s of package recordings/mp3 with those of lame at the same bit rate:
-// how close they are to the original, and how much CPU time they cost.
+// Command mp3 compares the MP3s from package recordings/mp3 with MP3s from lame at the same bit
+// rate. It measures how close they are to the original, and how much CPU time they cost.
 //
 // It needs lame and ffmpeg. Speech comes from Debian's asterisk-core-sounds-en-wav and from flite
 // in ffmpeg. The other material is synthesized. PESQ is shown if python3 (or the program in PYTHON)

@@ -7,8 +7,8 @@ import (
 
 // A figure measures how close a decoded clip is to the original.
 type figure struct {
-	segmental float64 // mean signal to noise of 20 ms segments in dB, each limited to -10 to 35
-	overall   float64 // signal to noise in dB
+	segmental float64 // mean signal-to-noise ratio of 20 ms segments in dB, each limited to -10 to 35
+	overall   float64 // signal-to-noise ratio in dB
 	spectral  float64 // mean log-spectral distance of 32 ms windows in dB
 }
 

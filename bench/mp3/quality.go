@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings/mp3"
 )
 
-// compareQuality prints a row for each material and rate, with our results next to lame's.
+// compareQuality prints a row for each material and rate. The row contains our results and lame's
+// results.
 func compareQuality(dir, only, options string) error {
 	fmt.Println("| material | rate | kbit/s | segmental SNR dB, lame | log-spectral distance dB, lame | PESQ, lame |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|")

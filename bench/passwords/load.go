@@ -16,8 +16,8 @@ import (
 )
 
 // logins signs in from many browsers at the same time, two per CPU. It compares the server's CPU
-// time with that of the hashes alone. Their ratio is the fraction of the possible login rate,
-// limited only by hashing, that the server reaches.
+// time with the CPU time of the hashes alone. The ratio of the two is the fraction of the possible
+// login rate that the server reaches. Only hashing limits the possible login rate.
 func (w *world) logins(length time.Duration) {
 	const wanted = 0.85
 	hash := hashTime(length / 2)
@@ -135,7 +135,8 @@ func (w *world) cpu() (sum time.Duration) {
 	return sum
 }
 
-// cpuOf returns the user and system time of a process. /proc has them in hundredths of a second.
+// cpuOf returns the user and system time of a process. In /proc, these times are in hundredths of a
+// second.
 func cpuOf(pid int) time.Duration {
 	fields := harness.Stat(pid)
 	if len(fields) < 13 {

@@ -1,5 +1,5 @@
-// Command passwords measures what a password login reveals, and what it costs other requests, with
-// the built binary:
+// Command passwords measures, with the built binary, what a password login reveals and how much it
+// slows down other requests:
 //
 //	go run ./bench/passwords            everything, about a minute
 //	go run ./bench/passwords -n 100     shorter
@@ -44,7 +44,7 @@ type world struct {
 	client *harness.Client
 	sub    harness.Subscriber
 	sat    harness.SAT
-	missed bool // at least one figure missed its goal
+	missed bool // whether at least one figure missed its goal
 }
 
 func newWorld(p *harness.Program) *world {
@@ -87,8 +87,8 @@ func (w *world) check(ok bool, format string, args ...any) {
 	fmt.Printf("%s  %s\n", verdict, fmt.Sprintf(format, args...))
 }
 
-// timing compares the times for an unknown email address and for the wrong password of a known one.
-// It omits the slowest 5 % of each sample.
+// timing compares the times for an unknown email address with the times for the wrong password of a
+// known one. It omits the slowest 5 % of each sample.
 func (w *world) timing(n int) {
 	const kept, mostApart, least = 0.95, 2 * time.Millisecond, 0.01
 	g := w.guesser()
@@ -98,7 +98,7 @@ func (w *world) timing(n int) {
 
 	var unknown, wrong []time.Duration
 	for i := range n {
-		// Alternate between the two, and begin with each the same number of times.
+		// Alternate between the two, and begin with each of them the same number of times.
 		known := func() { wrong = append(wrong, g.try(w.sub.Email, "wrong")) }
 		other := func() { unknown = append(unknown, g.try(fmt.Sprintf("nobody%d@example.com", i), "wrong")) }
 		if i%2 == 0 {

@@ -24,7 +24,7 @@ func mannWhitney(a, b []time.Duration) float64 {
 	}
 
 	slices.SortFunc(all, func(x, y one) int { return cmp.Compare(x.took, y.took) })
-	var ranks, ties float64 // ranks is the sum of the ranks of a
+	var ranks, ties float64 // ranks is the sum of the ranks of the values in a
 	for i := 0; i < len(all); {
 		j := i
 		for j < len(all) && all[j].took == all[i].took {
@@ -51,14 +51,14 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// fastest returns the smallest values in all, sorted. share is the fraction of the values to
+// fastest returns the smallest of all values, sorted. share is the fraction of the values to
 // return.
 func fastest(all []time.Duration, share float64) []time.Duration {
 	all = slices.Sorted(slices.Values(all))
 	return all[:int(math.Ceil(float64(len(all))*share))]
 }
 
-// quantile returns the value of a sorted sample below which the given share lies.
+// quantile returns the value of a sorted sample below which this share of the values lies.
 func quantile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(float64(len(sorted))*share))]
 }

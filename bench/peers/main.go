@@ -1,8 +1,8 @@
-// Command peers serves zitadel/oidc's example, an OpenID provider that keeps everything in memory, for
-// the comparison of `make bench-peers`. It has the example's user and storage, but signs with ES256 and
-// logs nothing. It prints "ready" and runs until it is killed.
+// Command peers serves zitadel/oidc's example, an OpenID provider that keeps everything in memory,
+// for the comparison of `make bench-peers`. It has the example's user and storage, but signs with
+// ES256 and logs nothing. It prints "ready" and runs until it is killed.
 //
-// It is a module of its own, so that selvage does not depend on the example's requirements.
+// It is a separate module, so that selvage does not depend on the example's requirements.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 )
 
-// redirectURI is where the flows of the benchmark end. Nothing listens there.
+// redirectURI is the URI at which the flows of the benchmark end. Nothing listens there.
 const redirectURI = "http://localhost/callback"
 
 func main() {
@@ -74,14 +74,14 @@ func (s signedStorage) KeySet(context.Context) ([]op.Key, error) {
 	return []op.Key{publicKey{s.key}}, nil
 }
 
-// serviceID and signedID are the clients of client_credentials: the first is the example's own, the
-// second differs from it in the form of its tokens.
+// serviceID and signedID are the clients of client_credentials. The first is the example's own
+// client. The second differs from it in the format of its tokens.
 const (
 	serviceID = "sid1"
 	signedID  = "sid1-jwt"
 )
 
-// ClientCredentials overrides the example's method to know signedID, too.
+// ClientCredentials overrides the example's method, so that signedID is known as well.
 func (s signedStorage) ClientCredentials(ctx context.Context, id, secret string) (op.Client, error) {
 	if id != signedID {
 		return s.Storage.ClientCredentials(ctx, id, secret)
@@ -93,7 +93,7 @@ func (s signedStorage) ClientCredentials(ctx context.Context, id, secret string)
 	return signedClient{c}, nil
 }
 
-// ClientCredentialsTokenRequest overrides the example's method to know signedID, too.
+// ClientCredentialsTokenRequest overrides the example's method, so that signedID is known as well.
 func (s signedStorage) ClientCredentialsTokenRequest(
 	ctx context.Context, id string, scopes []string,
 ) (op.TokenRequest, error) {

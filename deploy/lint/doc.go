@@ -1,5 +1,5 @@
-// Package lint checks the files in deploy with the tools and the libraries of those who read them. It is
-// a module of its own, so that the server does not depend on them:
+// Package lint checks the files in deploy with the tools and the libraries of the programs that
+// read them. It is a separate module, so that the server does not depend on these tools:
 //
 //	go -C deploy/lint test ./...
 package lint

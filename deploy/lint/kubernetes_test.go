@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// kinds holds Kubernetes' own types of the kinds in the manifests.
+// kinds maps the kinds in the manifests to Kubernetes' own types.
 var kinds = map[string]func() any{
 	"v1 ServiceAccount":                      func() any { return new(core.ServiceAccount) },
 	"v1 ConfigMap":                           func() any { return new(core.ConfigMap) },
@@ -28,8 +28,8 @@ var kinds = map[string]func() any{
 	"autoscaling/v2 HorizontalPodAutoscaler": func() any { return new(autoscaling.HorizontalPodAutoscaler) },
 }
 
-// TestKubernetes decodes each manifest into Kubernetes' own type, which rejects unknown fields and values
-// of a wrong type. It also checks what the manifests promise.
+// TestKubernetes decodes each manifest into Kubernetes' own type, which rejects unknown fields and
+// values of a wrong type. It also checks what the comments of the manifests promise.
 func TestKubernetes(t *testing.T) {
 	raw, err := os.ReadFile("../kubernetes/selvage.yaml")
 	if err != nil {

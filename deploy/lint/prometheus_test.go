@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// exposed returns the names of the server's metrics, as they are written in its sources.
+// exposed returns the names of the server's metrics that its sources contain.
 func exposed(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../cmd/selvage/internal/server/metrics*.go")
@@ -49,7 +49,7 @@ func exposed(t *testing.T) map[string]bool {
 	return names
 }
 
-// others are metrics that Prometheus and its client library make.
+// others matches metrics that Prometheus and its client library create.
 var others = regexp.MustCompile(`^(up|go_goroutines|process_(cpu_seconds_total|resident_memory_bytes))$`)
 
 // checkExpression checks that expr can be parsed and uses only metrics that exist.
@@ -78,7 +78,8 @@ func checkExpression(t *testing.T, names map[string]bool, where, expr string) {
 	})
 }
 
-// TestAlerts checks the rules with Prometheus' own code, and that each has a reason.
+// TestAlerts checks the rules with Prometheus' own code. It also checks that each rule has a
+// reason.
 func TestAlerts(t *testing.T) {
 	const file = "../prometheus/alerts.yaml"
 	groups, errs := rulefmt.ParseFile(file, false, model.UTF8Validation, parser.NewParser(parser.Options{}),

@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// need skips the test if a command is missing, or fails it where nothing may be skipped.
+// need skips the test if a command is missing. It fails the test where no test may be skipped.
 func need(t *testing.T, command string) {
 	t.Helper()
 	if err := os.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin"); err != nil {
@@ -40,8 +40,8 @@ func need(t *testing.T, command string) {
 	t.Skipf("%s is missing", command)
 }
 
-// read returns a file of deploy with replacements, pairs of a regular expression and a text. Each must
-// match.
+// read returns a file of deploy with replacements, which are pairs of a regular expression and a
+// text. Each expression must match.
 func read(t *testing.T, file string, replacements ...string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -66,7 +66,7 @@ func write(t *testing.T, name, text string) string {
 	return name
 }
 
-// TestSystemd verifies the unit, and that systemd rates its exposure below 2 of 10.
+// TestSystemd verifies the unit. It also checks that systemd rates its exposure below 2 of 10.
 func TestSystemd(t *testing.T) {
 	need(t, "systemd-analyze")
 	unit := write(t, filepath.Join(t.TempDir(), "selvage.service"),
@@ -138,8 +138,8 @@ func get(t *testing.T, client *http.Client, url string) (*http.Response, []byte)
 	}
 }
 
-// serve starts a server that lets the proxy in front send recordings. It returns its address, its media
-// directory and the path of a recording.
+// serve starts a server that lets the proxy in front send recordings. It returns the server's
+// address, its media directory and the path of a recording.
 func serve(t *testing.T) (address, media, recording string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -166,7 +166,8 @@ func serve(t *testing.T) (address, media, recording string) {
 	return address, dir + "/data/media", recording
 }
 
-// await waits until a server is ready, which writes run.json, and returns its address.
+// await waits until a server is ready and returns its address. A server that is ready writes
+// run.json.
 func await(t *testing.T, run string) string {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -200,7 +201,7 @@ func checkProxy(t *testing.T, address string, client *http.Client, url, recordin
 		t.Errorf("%d, %d bytes, %v", resp.StatusCode, len(body), resp.Header)
 	}
 
-	// Nobody gets a file that the server has not permitted.
+	// A client cannot get a file unless the server has permitted it.
 	name := strings.TrimPrefix(direct.Header.Get("X-Accel-Redirect"), "/selvage-media/")
 	for _, path := range []string{"/selvage-media/" + name, "/" + name, "/srv/recordings/" + name} {
 		if resp, body := get(t, client, url+path); resp.StatusCode != 404 {
@@ -238,7 +239,8 @@ func TestNginx(t *testing.T) {
 	checkProxy(t, address, through(dir+"/socket"), "https://id.example.org", recording)
 }
 
-// TestCaddy validates the Caddyfile, and runs Caddy with it in front of a server, without certificates.
+// TestCaddy validates the Caddyfile. It then runs Caddy with the file in front of a server, without
+// certificates.
 func TestCaddy(t *testing.T) {
 	need(t, "caddy")
 	if out, err := exec.Command("caddy", "validate", "--config", "../caddy/Caddyfile").CombinedOutput(); err != nil {

@@ -20,7 +20,7 @@ func (m mailed) account(t *testing.T, sub harness.Subscriber) (*harness.Browser,
 	return b, page
 }
 
-// keeper returns the credentials of a key with Management.
+// keeper returns the credentials of a key with the scope Management.
 func (m mailed) keeper(t *testing.T) harness.Option {
 	t.Helper()
 	key := m.CLI(t, "", "key", "create", "--project", m.ID, "--scope", "Management")
@@ -39,7 +39,7 @@ func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verifi
 	return claims.Email, claims.Verified
 }
 
-// TestMailVerification shows that an address is verified once the form of the mailed link is
+// TestMailVerification shows that an address is verified when the form behind the mailed link is
 // posted, and not before.
 func TestMailVerification(t *testing.T) {
 	m := newMailed(t)
@@ -49,14 +49,14 @@ func TestMailVerification(t *testing.T) {
 		t.Fatalf("requesting a link = %d %s", page.Status, page.Body)
 	}
 
-	// A mail scanner opens links too: opening one must not verify anything.
+	// A mail scanner also opens links. Opening a link must not verify anything.
 	link := m.link(t, sub.Email, 1)
 	form := m.Browser().Open(t, link)
 	if _, verified := m.says(t, sub); verified {
 		t.Error("opening the link confirms the address")
 	}
 
-	// The link works once, and nothing is left to verify.
+	// The link works once. Afterwards nothing needs to be verified.
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 	if email, verified := m.says(t, sub); !verified || email != sub.Email {
 		t.Errorf("after the link: %q, verified %v", email, verified)
@@ -69,7 +69,7 @@ func TestMailVerification(t *testing.T) {
 		t.Error("a subscriber with a confirmed address gets another link")
 	}
 
-	// A second request replaces the link of the first.
+	// A second request replaces the first link.
 	other := m.NewSubscriber(t)
 	m.Post(t, "/api/fabric/resources/subscribers/"+other.ID+"/verification", m.keeper(t)).Want(t, 202)
 	m.link(t, other.Email, 1)
@@ -93,9 +93,9 @@ func TestMailVerification(t *testing.T) {
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 }
 
-// TestMailChangeAddress shows that an account gets a new email address only once the link
-// mailed to that address is used. The previous address gets a notice, and nobody learns which
-// addresses have an account.
+// TestMailChangeAddress shows that an account gets a new email address only when the link mailed to
+// that address is used. The previous address gets a notice. Nobody learns which addresses have an
+// account.
 func TestMailChangeAddress(t *testing.T) {
 	m := newMailed(t)
 	sub, taken := m.NewSubscriber(t), m.NewSubscriber(t)
@@ -158,8 +158,8 @@ func TestMailChangeAddress(t *testing.T) {
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 }
 
-// TestMailInvitationAgain shows that a second invitation by the API replaces the link of the
-// first, and that keys without Management cannot invite.
+// TestMailInvitationAgain shows that a second invitation by the API replaces the first link, and
+// that keys without Management cannot invite.
 func TestMailInvitationAgain(t *testing.T) {
 	m := newMailed(t)
 	sub := m.CLI(t, "", "subscriber", "create", "--project", m.ID, "--email", "grace@example.com")
@@ -176,7 +176,7 @@ func TestMailInvitationAgain(t *testing.T) {
 	b.Submit(t, b.Open(t, second), "password-submit",
 		map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
 
-	// Only people without a password are invited, by a key with Management in the same project.
+	// A key with Management in the same project can invite only people without a password.
 	m.Post(t, invite, keeper).Want(t, 422)
 	m.Post(t, invite, m.Basic()).Want(t, 401)
 	other := mailed{Project: m.NewProject(t)}

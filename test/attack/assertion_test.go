@@ -48,7 +48,7 @@ func newParty(t *testing.T) party {
 		"--scope", "Voice"), key, set}
 }
 
-// assertion signs an assertion whose claims are valid except for those that change changes.
+// assertion signs an assertion. All claims are valid except the claims that change changes.
 func (p party) assertion(
 	t *testing.T, alg jose.SignatureAlgorithm, key any, change func(claims map[string]any),
 ) string {
@@ -119,8 +119,8 @@ func TestT7523Assertions(t *testing.T) {
 	}
 }
 
-// TestT7523Replay shows that one assertion yields only one token, however many requests present it,
-// whether at the same time or later.
+// TestT7523Replay shows that one assertion yields only one token, however many requests present it.
+// The requests come at the same time and later.
 func TestT7523Replay(t *testing.T) {
 	p := newParty(t)
 	assertion := p.assertion(t, jose.ES256, p.key, nil)

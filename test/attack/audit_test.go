@@ -37,8 +37,8 @@ func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event
 	return events, text
 }
 
-// TestK05Audited shows that an attempt to manage keys without Management is refused, and
-// recorded with the key that made it.
+// TestK05Audited shows that an attempt to manage keys without Management is refused. The audit
+// trail names the key that made the attempt.
 func TestK05Audited(t *testing.T) {
 	p := project(t)
 	voice := p.NewKey(t, "Voice")
@@ -74,7 +74,7 @@ func TestK05Flood(t *testing.T) {
 		wantLater(t, ask(key), `{"error":"Too Many Requests"}`)
 	}
 	if events, text := eventsOf(t, p, "--action", "management"); len(events) < 2 ||
-		len(events) > 4 { // more if a minute has passed
+		len(events) > 4 { // more than four if a minute has passed
 		t.Errorf("there are %d events of twelve attempts by two keys, want one for each key: %s", len(events), text)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// wantNoRedirectTo opens the authorization endpoint with each redirect URI. All must end on an
-// error page.
+// wantNoRedirectTo opens the authorization endpoint with each redirect URI. Each attempt must end
+// on an error page.
 func wantNoRedirectTo(t *testing.T, c *harness.Client, uris ...string) {
 	t.Helper()
 	for _, uri := range uris {
@@ -69,7 +69,7 @@ func TestA08UnknownClients(t *testing.T) {
 	want := ""
 	for name, f := range tests {
 		page := c.Browser().Open(t, f.URL(),
-			harness.Header("X-Forwarded-For", "192.0.2.1")) // pages show the cause to requests from this machine
+			harness.Header("X-Forwarded-For", "192.0.2.1")) // requests from this machine would see the cause
 		page.WantErrorPage(t, 400)
 		got := plain(page.Answer)
 		if want == "" {
@@ -124,7 +124,7 @@ func TestA10OptionalChallenge(t *testing.T) {
 	b := c.Browser()
 
 	without := c.NewFlow(loginScope).Without("code_challenge", "code_challenge_method")
-	without.Redeem(t, without.Code(t, b, sub)).WantError(t, 400, "invalid_grant") // sends a verifier regardless
+	without.Redeem(t, without.Code(t, b, sub)).WantError(t, 400, "invalid_grant") // Redeem sends a verifier regardless
 	form := without.Form(without.Code(t, b, sub))
 	form.Del("code_verifier")
 	c.Token(t, form).Want(t, 200)
@@ -160,7 +160,7 @@ func TestA12Verifiers(t *testing.T) {
 	other.Redeem(t, code).WantError(t, 400, "invalid_grant")
 }
 
-// TestA14Replay shows that redeeming a code twice ends the tokens of the first redemption.
+// TestA14Replay shows that redeeming a code twice revokes the tokens of the first redemption.
 func TestA14Replay(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -202,7 +202,7 @@ func TestA17CodeBinding(t *testing.T) {
 		if a := other.Token(t, f.Form(code)); a.Status != 400 || a.Object(t)["error"] != "invalid_grant" {
 			t.Errorf("a code redeemed by another client of %s = %d %s, want invalid_grant", name, a.Status, a.Body)
 		}
-		f.Redeem(t, code).Want(t, 200) // the other client's attempt did not invalidate it
+		f.Redeem(t, code).Want(t, 200) // the attempt by the other client did not invalidate the code
 	}
 
 	for _, code := range []string{"", "x", strings.Repeat("A", 10_000), "' OR 1=1--", "\x00"} {

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMailServerAway shows that an email requested while the mail server is down is delivered once
-// it is back, with a valid link. Meanwhile, the page looks the same as always.
+// TestMailServerAway shows that an email requested while the mail server is down is delivered when
+// the server is back. Its link is valid. The page looks the same as with a running mail server.
 func TestMailServerAway(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)

@@ -16,8 +16,8 @@ import (
 
 const backupDeadline = time.Minute
 
-// awaitBackups opens the page of backups until no job is running and it lists the given number of
-// backups.
+// awaitBackups opens the page of backups until no job is running and the page lists the given
+// number of backups.
 func awaitBackups(t *testing.T, b *harness.Browser, want int) (p harness.Page) {
 	t.Helper()
 	harness.Eventually(t, backupDeadline, fmt.Sprint(want, " backups"), func() error {
@@ -31,9 +31,9 @@ func awaitBackups(t *testing.T, b *harness.Browser, want int) (p harness.Page) {
 	return p
 }
 
-// TestBackupsFromPage shows that an owner of the installation creates and checks backups on a page, that
-// concurrent requests create one backup each or none, that a damaged archive is found, and that
-// `selvage backup verify` accepts what was created. Other operators reach none of it.
+// TestBackupsFromPage shows that an owner of the installation can create and check backups on a
+// page. Each of several concurrent requests creates one backup or none, and a check finds a damaged
+// archive. `selvage backup verify` accepts the backups. Other operators can use none of this.
 func TestBackupsFromPage(t *testing.T) {
 	at := t.TempDir()
 	key, dir := filepath.Join(at, "key.txt"), filepath.Join(at, "backups")
@@ -47,14 +47,14 @@ func TestBackupsFromPage(t *testing.T) {
 	upload(t, p)
 
 	owner := operator(t, p, "owner")
-	page := awaitBackups(t, owner, 1) // the server has created one by itself
+	page := awaitBackups(t, owner, 1) // the server has created one automatically
 	for _, role := range []string{"owner@" + p.ID, "admin", "viewer"} {
 		b := operator(t, p, role)
 		b.Open(t, "/dashboard/backups").Want(t, 403)
 		b.Open(t, "/dashboard/backups/live").Want(t, 403)
 	}
 
-	// A request creates a backup unless another one is being created.
+	// A request creates a backup unless another backup is being created.
 	const tries = 4
 	results := make([]harness.Page, tries)
 	var all sync.WaitGroup

@@ -13,9 +13,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// bystanderLimit is the 99th percentile that a bystander's token verifications may take during the
-// attacks. It is enforced if SELVAGE_TEST_BYSTANDER is set. `make attack` sets it and runs one
-// part at a time.
+// bystanderLimit is the maximum 99th percentile of the durations of a bystander's token
+// verifications during the attacks. It is enforced if SELVAGE_TEST_BYSTANDER is set. `make attack`
+// sets the variable and runs one part at a time.
 const bystanderLimit = 25 * time.Millisecond
 
 // A bystander is a project on the shared server that is not attacked. One of its tokens is verified
@@ -30,7 +30,7 @@ type bystander struct {
 
 var standing = bystander{end: make(chan struct{})}
 
-// watch starts the verifications with the first test that needs the shared server.
+// watch starts the verifications when the first test needs the shared server.
 func (b *bystander) watch(t *testing.T) {
 	t.Helper()
 	b.start.Do(func() {
@@ -44,7 +44,7 @@ func (b *bystander) watch(t *testing.T) {
 	})
 }
 
-// verify verifies the token of the request until the attacks have ended.
+// verify verifies the token with a request until the attacks have ended.
 func (b *bystander) verify(request *http.Request) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -100,7 +100,7 @@ func (b *bystander) report() error {
 	return nil
 }
 
-// watched runs the tests and then the bystander's report.
+// watched runs the tests and then prints the bystander's report.
 type watched struct{ *testing.M }
 
 func (w watched) Run() int {

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// TestCallInput shows that calls with unusual ids and addresses are refused, and leave no records.
+// TestCallInput shows that calls with unusual IDs and addresses are refused and leave no records.
 func TestCallInput(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -48,7 +48,7 @@ func TestCallInput(t *testing.T) {
 	}
 }
 
-// TestMuteFlood shows that a command with many kinds of media does not make the server close the
+// TestMuteFlood shows that commands with many kinds of media do not make the server close the
 // sockets of the other members.
 func TestMuteFlood(t *testing.T) {
 	s := harness.Shared(t)
@@ -67,7 +67,7 @@ func TestMuteFlood(t *testing.T) {
 }
 
 // TestRingAfterRevocation shows that a call keeps ringing although earlier tokens of the callee
-// were revoked, and although another subscriber's token is revoked while it rings.
+// were revoked. It also keeps ringing when another subscriber's token is revoked.
 func TestRingAfterRevocation(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -95,8 +95,8 @@ func TestRingAfterRevocation(t *testing.T) {
 	phone.Hear(from, at)
 }
 
-// dial dials an address with an invalid description, and returns the code of the answer: 400, or
-// 429 above a limit.
+// dial dials an address with an invalid description, and returns the code of the response. The code
+// is 400, or 429 above a limit.
 func dial(t *testing.T, s *harness.Socket, to string) string {
 	t.Helper()
 	id := uuid.NewString()
@@ -111,7 +111,7 @@ func dial(t *testing.T, s *harness.Socket, to string) string {
 }
 
 // TestMintedCallers shows that a client cannot exceed the limits on calls by creating more tokens
-// and dialing once with each.
+// and dialing once with each token.
 func TestMintedCallers(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)

@@ -17,18 +17,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A process holds the resources that a server has used so far.
+// A process holds the resources that a server has used.
 type process struct {
-	cpu  time.Duration // of all its threads, and of its children
-	heap uint64        // bytes allocated
+	cpu  time.Duration // CPU time of all its threads and of its children
+	heap uint64        // number of bytes allocated
 }
 
 func (p process) since(before process) process {
 	return process{p.cpu - before.cpu, p.heap - before.heap}
 }
 
-// processOf returns what a server has used so far. It reads CPU time in nanoseconds from proc(5)
-// (/proc/PID/task/TID/schedstat), and the rest from the server's metrics.
+// processOf returns the resources that a server has used. It reads CPU time in nanoseconds from
+// proc(5) (/proc/PID/task/TID/schedstat), and the rest from the server's metrics.
 func processOf(t *testing.T, s *harness.Server) (p process) {
 	t.Helper()
 	for _, pid := range harness.Family(s.PID()) {
@@ -62,7 +62,7 @@ func processOf(t *testing.T, s *harness.Server) (p process) {
 	return p
 }
 
-// The constants bound what one hostile request may cost.
+// These constants bound the cost of one hostile request.
 const (
 	maxCPU  = 50 * time.Millisecond
 	maxHeap = 5 << 20
@@ -192,7 +192,7 @@ func TestI17HostileRequests(t *testing.T) {
 	}
 	ordinary := least("an ordinary password", subscriber("fathom lantern quarry"), 0)
 	check("a password of signs", subscriber("4@8({[<369&#!1/|0$5+7%24@8({[<36"), ordinary.cpu+maxMore)
-	_ = w.Flush() // to a buffer
+	_ = w.Flush() // writes to a buffer
 	t.Logf("the cost of each request, with that of measuring it:%s", table.String())
 }
 

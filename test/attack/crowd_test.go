@@ -15,11 +15,11 @@ import (
 )
 
 // TestP09ParallelLogins starts 300 logins at the same time. Each password hash takes 19 MiB, which
-// would be 5.7 GB together. Logins wait for one another, or get an error and retry. The server stays
-// below 512 MiB, and still verifies tokens without waiting for the logins.
+// would be 5.7 GB for all of them. Logins wait for one another, or get an error and retry. The
+// server stays below 512 MiB, and still verifies tokens without waiting for the logins.
 func TestP09ParallelLogins(t *testing.T) {
 	harness.OneBackend(t)
-	const crowd, most = 300, 512 << 10 // most in KiB
+	const crowd, most = 300, 512 << 10 // most is in KiB
 	p := limited(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
@@ -82,7 +82,8 @@ func TestP09ParallelLogins(t *testing.T) {
 	}
 
 	slices.Sort(took)
-	// On a busy machine everything takes longer, so the bound grows with the logins.
+	// On a busy machine everything takes longer, so the bound grows with the duration of the
+	// logins.
 	if p99, most := took[len(took)*99/100], max(time.Second, queue/4); p99 > most {
 		t.Errorf("during logins, which took %v, a token was verified in %v (p99 of %d), want %v at most",
 			queue, p99, len(took), most)

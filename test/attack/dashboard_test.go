@@ -13,7 +13,7 @@ import (
 
 const operatorPassword = "a loom of one's own"
 
-// operator creates an operator with a role and signs it in to the dashboard.
+// operator creates an operator with a role and signs the operator in to the dashboard.
 func operator(t *testing.T, p *harness.Project, role string) *harness.Browser {
 	t.Helper()
 	email := newOperator(t, p, role)
@@ -66,8 +66,8 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 	}
 }
 
-// TestS07DashboardSignOut shows that cookies from before the login, and cookies of a session
-// that was signed out, do not open the dashboard.
+// TestS07DashboardSignOut shows that old cookies do not open the dashboard. It tests cookies from
+// before the login, and cookies of a session that was signed out.
 func TestS07DashboardSignOut(t *testing.T) {
 	p := project(t)
 	email := newOperator(t, p, "admin@"+p.ID)
@@ -96,8 +96,8 @@ func upload(t *testing.T, p *harness.Project) (sid string) {
 	return p.Upload(t, wav)
 }
 
-// TestD04Dashboard requests pages and data with every kind of credentials except those with the
-// required role.
+// TestD04Dashboard requests pages and data with every kind of credentials except credentials that
+// have the required role.
 func TestD04Dashboard(t *testing.T) {
 	p, theirs := project(t), project(t)
 	sid := upload(t, p)
@@ -109,7 +109,7 @@ func TestD04Dashboard(t *testing.T) {
 	home := "/dashboard/projects/" + p.ID
 	laml := "/api/laml/2010-04-01/Accounts/" + p.ID + "/Recordings"
 
-	// None of these pages opens for a subscriber, an API key or another project's operator.
+	// A subscriber, an API key or another project's operator cannot open any of these pages.
 	for _, path := range []string{home, home + "/keys", home + "/subscribers",
 		home + "/subscribers/" + sub.ID, home + "/recordings/" + sid, home + "/clients/" + c.ID,
 		"/dashboard/operators"} {
@@ -136,7 +136,7 @@ func TestD04Dashboard(t *testing.T) {
 		}
 	}
 
-	// A browser session reads recordings if its role permits.
+	// A browser session can read recordings if the operator's role permits it.
 	viewer.Open(t, laml+".json").Want(t, 200)
 	viewer.Open(t, laml+"/"+sid+".json").Want(t, 200)
 	stranger.Open(t, laml+".json").Want(t, 401, 403, 404)
@@ -154,7 +154,7 @@ func TestD04Dashboard(t *testing.T) {
 	p.Do(t, "DELETE", laml+"/"+sid, admin.Cookies(), ours).Want(t, 204)
 }
 
-// TestD05Echo shows that the dashboard escapes markup from requests in its answers.
+// TestD05Echo shows that the dashboard escapes markup from requests in its responses.
 func TestD05Echo(t *testing.T) {
 	p := project(t)
 	admin := operator(t, p, "admin@"+p.ID)

@@ -11,7 +11,7 @@ import (
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// deviceCodes holds the codes a device received.
+// deviceCodes holds the codes that a device received.
 type deviceCodes struct {
 	Device string `json:"device_code"`
 	User   string `json:"user_code"`
@@ -38,7 +38,7 @@ func tv(t *testing.T, p *harness.Project) *harness.Client {
 	return p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")
 }
 
-// TestD8628Guesses shows that guesses of user codes are limited by address. Beyond the limit even
+// TestD8628Guesses shows that guesses of user codes are limited by address. Beyond the limit, even
 // a valid code is refused.
 func TestD8628Guesses(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__DEVICE_CODES=5"}})
@@ -64,8 +64,8 @@ func TestD8628Guesses(t *testing.T) {
 	b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User}).Want(t, 429)
 }
 
-// TestD8628OtherProject shows that a subscriber of another project cannot sign a device in,
-// neither with a password nor with an existing login.
+// TestD8628OtherProject shows that a subscriber of another project cannot sign a device in. Neither
+// a password nor an existing login helps.
 func TestD8628OtherProject(t *testing.T) {
 	p, other := project(t), project(t)
 	c, stranger := tv(t, p), other.NewSubscriber(t)
@@ -87,8 +87,8 @@ func TestD8628OtherProject(t *testing.T) {
 	}
 }
 
-// TestD8628Polls polls faster than permitted. Every early poll gets slow_down, however many came
-// before. Altered device codes are invalid.
+// TestD8628Polls polls faster than permitted. Every early poll gets slow_down, however many early
+// polls came before it. Altered device codes are invalid.
 func TestD8628Polls(t *testing.T) {
 	c := tv(t, project(t))
 	d := beginDevice(t, c)

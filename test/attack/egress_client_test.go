@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// inside returns URLs of the trap, which only the server can reach. The address shows that, except for
-// hidden, whose name resolves to a private address.
+// inside returns URLs of the trap, which only the server can reach. The URLs in shown contain a
+// private address. The host name in hidden resolves to a private address.
 func (tr *trap) inside(t *testing.T) (shown []string, hidden string) {
 	t.Helper()
 	u, err := url.Parse(tr.URL)
@@ -26,8 +26,9 @@ func (tr *trap) inside(t *testing.T) (shown []string, hidden string) {
 		"https://[::ffff:127.0.0.1]" + port, "https://169.254.169.254"}, "https://" + privateName(t) + port
 }
 
-// TestI12ClientDocuments shows that the server fetches no document of a client from an address that only
-// the server can reach: its keys, its sector, its logo and its request objects.
+// TestI12ClientDocuments shows that the server fetches no document of a client from an address that
+// only the server can reach. These documents are its keys, its sector, its logo and its request
+// objects.
 func TestI12ClientDocuments(t *testing.T) {
 	p, tr := project(t), newTrap(t)
 	p.CLI(t, "", "project", "update", p.ID, "--client-registration", "token")
@@ -61,8 +62,8 @@ func TestI12ClientDocuments(t *testing.T) {
 	tr.wantNoCalls(t)
 }
 
-// wantUnfetched checks that a client without readable documents has no logo, no requests at hidden and no
-// keys.
+// wantUnfetched checks that a client without readable documents has no logo and no keys, and that
+// no request reaches hidden.
 func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 	t.Helper()
 	page := c.Browser().Open(t, c.NewFlow("openid").URL())
@@ -82,7 +83,8 @@ func wantUnfetched(t *testing.T, c *harness.Client, hidden string) {
 	c.Post(t, "/oauth/token", harness.Form(form)).WantError(t, 401, "invalid_client")
 }
 
-// unverified returns an assertion of a client with a wrong signature, for which its keys must be read.
+// unverified returns a client's assertion with a wrong signature. The server must read the client's
+// keys to verify it.
 func unverified(t *testing.T, c *harness.Client) string {
 	t.Helper()
 	claims, err := json.Marshal(map[string]any{"iss": c.ID, "sub": c.ID, "aud": c.Issuer(), "jti": rand.Text(),
@@ -94,7 +96,8 @@ func unverified(t *testing.T, c *harness.Client) string {
 	return part([]byte(`{"alg":"ES256","kid":"k"}`)) + "." + part(claims) + "." + part(make([]byte, 64))
 }
 
-// TestI12Upstream shows that no provider is discovered at an address that only the server can reach.
+// TestI12Upstream shows that the server does not discover a provider at an address that only the
+// server can reach.
 func TestI12Upstream(t *testing.T) {
 	p, tr := project(t), newTrap(t)
 	shown, hidden := tr.inside(t)

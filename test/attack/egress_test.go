@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// manager returns credentials that may manage webhooks.
+// manager returns credentials that permit managing webhooks.
 func manager(t *testing.T, p *harness.Project) harness.Option {
 	t.Helper()
 	return harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -108,7 +108,7 @@ func privateName(t *testing.T) string {
 	return ""
 }
 
-// listenAnywhere listens on all addresses of this machine. Each request sends to hit.
+// listenAnywhere listens on all addresses of this machine. Each request sends a value to hit.
 func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 	t.Helper()
 	hit = make(chan struct{}, 100)
@@ -124,8 +124,8 @@ func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 	return l.Addr().(*net.TCPAddr).Port, hit
 }
 
-// TestI12Dial shows that a webhook is not sent to a name that resolves to a private address,
-// which is only known when it is dialed.
+// TestI12Dial shows that a webhook is not sent to a name that resolves to a private address. The
+// server learns the address only when it dials.
 func TestI12Dial(t *testing.T) {
 	p := project(t)
 	boss := manager(t, p)
@@ -185,7 +185,7 @@ func TestI12Logout(t *testing.T) {
 }
 
 // TestI12Redirect shows that the server does not follow a redirect from an allowed receiver to a
-// forbidden address, and ignores proxies in its environment.
+// forbidden address. It also shows that the server ignores proxies in its environment.
 func TestI12Redirect(t *testing.T) {
 	t.Parallel()
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal,

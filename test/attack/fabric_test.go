@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// faults returns the code of each attribute that a 422 names. Every entry must be complete.
+// faults returns the code of each attribute that a 422 response names. Every entry must be
+// complete.
 func faults(t *testing.T, a harness.Answer) map[string]string {
 	t.Helper()
 	var body struct {
@@ -32,7 +33,7 @@ func faults(t *testing.T, a harness.Answer) map[string]string {
 }
 
 // TestF05Bodies shows that bodies that are malformed, too large or not a JSON object are refused
-// with the fabric API's error format, and create nothing.
+// and create nothing. The errors have the format of the fabric API.
 func TestF05Bodies(t *testing.T) {
 	p := project(t)
 	huge := append(append([]byte(`{"reference":"`), bytes.Repeat([]byte("x"), 10<<20)...), `"}`...)
@@ -135,7 +136,7 @@ func TestF07AllowedAddresses(t *testing.T) {
 	p.Post(t, "/api/fabric/guests/tokens", p.Basic(),
 		harness.JSON(map[string]any{"allowed_addresses": []string{mine, mine}})).Want(t, 201, 422)
 
-	// All faults of a request are reported together.
+	// A response reports all faults of a request together.
 	both := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(),
 		harness.JSON(map[string]any{"expire_at": "soon"})))
 	if both["allowed_addresses"] == "" || both["expire_at"] == "" {
@@ -143,8 +144,8 @@ func TestF07AllowedAddresses(t *testing.T) {
 	}
 }
 
-// TestF08Invites shows that a subscriber can only invite to an address of its own, for a limited
-// time, and that an invite ends with its address.
+// TestF08Invites shows that a subscriber can invite only to the subscriber's own addresses, for a
+// limited time. An invite becomes invalid when its address is deleted.
 func TestF08Invites(t *testing.T) {
 	p := project(t)
 	ada, eve := p.NewSAT(t, "ada"), p.NewSAT(t, "eve")
@@ -186,8 +187,8 @@ func TestF08Invites(t *testing.T) {
 	})
 }
 
-// TestF10Refresh shows that a fabric refresh token works once and in its own project only, and
-// that the fingerprint and scope of a token are checked.
+// TestF10Refresh shows that a fabric refresh token works once and only in its own project. It also
+// shows that the fingerprint and scope of a token are checked.
 func TestF10Refresh(t *testing.T) {
 	p, stranger := project(t), project(t)
 	refresh := func(p *harness.Project, token any) harness.Answer {
@@ -212,7 +213,7 @@ func TestF10Refresh(t *testing.T) {
 		}
 	}
 
-	// A fingerprint is a SHA-256 in base64url: 43 characters.
+	// A fingerprint is a SHA-256 hash in base64url: 43 characters.
 	issue := func(more map[string]any) harness.Answer {
 		more["reference"] = "grace"
 		return p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(more))
@@ -247,7 +248,8 @@ func TestF10ShortLife(t *testing.T) {
 	}
 }
 
-// TestF13Hosts shows that a token request cannot choose the host its holder connects to.
+// TestF13Hosts shows that a token request cannot choose the host to which the token's holder
+// connects.
 func TestF13Hosts(t *testing.T) {
 	p := project(t)
 	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
@@ -267,8 +269,8 @@ func TestF13Hosts(t *testing.T) {
 	}
 }
 
-// TestConsentNamesFabricAccess shows that the consent page names fabric access. A fabric token
-// reveals more than the scope openid does, so people must know before they agree. A client with JWT
+// TestConsentNamesFabricAccess shows that the consent page mentions fabric access. A fabric token
+// reveals more than the scope openid, so people must know this before they agree. A client with JWT
 // access tokens learns no more than the scope allows.
 func TestConsentNamesFabricAccess(t *testing.T) {
 	p := project(t)
@@ -292,9 +294,9 @@ func TestConsentNamesFabricAccess(t *testing.T) {
 	}
 }
 
-// TestFabricAccessNeedsConsent shows that a fabric token needs a consent that names the right to
-// act as the subscriber. Two clients try to reuse a consent without it: one that requested an
-// ID token first, and one that used to have JWT access tokens.
+// TestFabricAccessNeedsConsent shows that a fabric token needs a consent to acting as the
+// subscriber. Two clients try to reuse another consent. One of them requested an ID token first.
+// The other one used to have JWT access tokens.
 func TestFabricAccessNeedsConsent(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -326,7 +328,8 @@ func TestFabricAccessNeedsConsent(t *testing.T) {
 	})
 	c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 
-	// After consent the account page shows the access. Revoking it makes the app ask again.
+	// After the consent, the account page lists the access. If the access is revoked, the app must
+	// ask again.
 	page := b.Open(t, c.NewFlow(loginScope).URL())
 	if !strings.Contains(string(page.Body), "Call as you") {
 		t.Fatalf("the page does not ask whether the app may call as the subscriber: %s", page.Body)

@@ -14,9 +14,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestS09FirstFactor lets many clients that know only the password set up the first second factor
-// of an account at the same time. One of them succeeds. The others must sign in again with that
-// factor.
+// TestS09FirstFactor lets many clients that know only the password set up an account's first second
+// factor at the same time. One of them succeeds. The others must sign in again with that factor.
 func TestS09FirstFactor(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -69,9 +68,9 @@ func TestS09FirstFactor(t *testing.T) {
 	}
 }
 
-// TestStreamNeedsFactor shows that the dashboard's event streams obey the rule for second factors. An
-// open stream ends when its operator gets a role that requires one, and no new stream begins before the
-// session has shown it.
+// TestStreamNeedsFactor shows that the dashboard's event streams follow the rule for second
+// factors. An open stream ends when its operator gets a role that requires a second factor. No new
+// stream begins before the session has presented one.
 func TestStreamNeedsFactor(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=owners"}})
 	p := s.NewProject(t)
@@ -86,7 +85,7 @@ func TestStreamNeedsFactor(t *testing.T) {
 		t.Fatal("the page names no event stream")
 	}
 
-	// The beginning of the response shows that the stream is open before the role changes.
+	// The beginning of the response proves that the stream is open before the role changes.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a stream that is not ended lasts 10 minutes
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.HTTP+stream, nil)

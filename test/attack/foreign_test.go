@@ -20,10 +20,10 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// TestK10ForeignIDs sends every operation whose path names an object to the objects of another
-// project, with keys and tokens that have all rights in their own project. No object is found,
-// shown or changed. If a path names several objects, the test also tries it with the attacker's own
-// object as the first.
+// TestK10ForeignIDs sends every operation whose path contains an ID to the objects of another
+// project. The keys and tokens have all rights in their own project. No object is found, shown or
+// changed. If a path contains several IDs, the test also tries it with the attacker's own object as
+// the first.
 func TestK10ForeignIDs(t *testing.T) {
 	victim := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", harness.AllowLocal)
 	theirs, own := newThings(t, victim), newThings(t, victim.Server.NewProject(t))
@@ -33,7 +33,7 @@ func TestK10ForeignIDs(t *testing.T) {
 	for _, o := range operations(t) {
 		parameters := strings.Count(o.path, "{")
 		if parameters == 0 || slices.Contains(o.accepts, "none") {
-			continue // anyone may fetch this by its id, such as public media
+			continue // anyone may fetch this by its ID, such as public media
 		}
 
 		paths := []string{theirs.fill(o.path)}
@@ -45,7 +45,7 @@ func TestK10ForeignIDs(t *testing.T) {
 			for _, by := range []harness.Option{own.key, harness.Bearer(own.sat.Token)} {
 				n++
 				a := victim.Do(t, o.method, path, by, example(o))
-				isEmpty := a.Status == 200 && o.method == "GET" // a list of the attacker's own objects with that id
+				isEmpty := a.Status == 200 && o.method == "GET" // a list of the attacker's own objects with that ID
 				if (a.Status < 400 && !isEmpty) || a.Status >= 500 || theirs.isShown(a.Body, path) {
 					t.Errorf("%s %s of another project = %d %.300s", o.method, path, a.Status, a.Body)
 				}
@@ -68,7 +68,8 @@ func TestK10ForeignIDs(t *testing.T) {
 	t.Logf("%d things, %d requests", len(theirs.ids), n)
 }
 
-// example returns the document's example of a body, which would change something, or else [body].
+// example returns the document's example of a body, which would change something. If there is none,
+// it returns [body].
 func example(o operation) harness.Option {
 	if o.example == nil {
 		return body(o)
@@ -76,21 +77,21 @@ func example(o operation) harness.Option {
 	return harness.JSON(o.example)
 }
 
-// canary is a name that the project's objects have. Responses that contain it show one of these
-// objects.
+// canary is a name that the project's objects have. A response that contains it reveals one of
+// these objects.
 const canary = "canary-of-the-victim"
 
-// things holds one object of each kind that operations name, in a project.
+// things holds one object of each kind that operations name, all in one project.
 type things struct {
 	*harness.Project
-	key     harness.Option // has all scopes
+	key     harness.Option // key with all scopes
 	sat     harness.SAT
 	account harness.Subscriber
 
-	// ids are the ids of the objects. The key is the path before the id, with {} for each
+	// ids holds the IDs of the objects. The key is the path before the ID, with {} for each
 	// parameter.
 	ids     map[string]string
-	unknown map[string]bool // paths that were filled with an unknown id
+	unknown map[string]bool // paths that contain an unknown ID
 }
 
 // newThings creates the objects in a project.
@@ -123,7 +124,7 @@ func (th *things) addAccount(t *testing.T) {
 	c := th.NewClient(t, "web", "--name", canary, "--backchannel-logout-uri", harness.NewReceiver(t).URL)
 	th.ids["/api/fabric/clients/"], th.ids[subscribers+"{}/consents/"] = c.ID, c.ID
 
-	c.SignIn(t, th.account, "openid") // before there is a second factor
+	c.SignIn(t, th.account, "openid") // before the subscriber has a second factor
 	b := th.Browser()
 	page := b.Submit(t, b.Open(t, "/account?project="+th.ID), "login-submit",
 		map[string]string{"username": th.account.Email, "password": th.account.Password})
@@ -166,7 +167,7 @@ func (th *things) addConversation(t *testing.T) {
 	th.ids["/api/fabric/conversations/"] = peer
 }
 
-// digitsOf returns ten digits that differ between ids.
+// digitsOf returns ten digits that differ from one ID to the next.
 func digitsOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return strconv.FormatUint(1e9+binary.BigEndian.Uint64(sum[:])%9e9, 10)
@@ -217,10 +218,11 @@ func (th *things) addRoom(t *testing.T) {
 	}
 }
 
-// lamlAccounts are the prefixes of the LaML API.
+// lamlAccounts lists the prefixes of the LaML API.
 var lamlAccounts = []string{"/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"}
 
-// addRecordings adds a recording of a conference and one of a call, whose callback is reported.
+// addRecordings adds a recording of a conference and a recording of a call. The callback of the
+// latter is reported.
 func (th *things) addRecordings(t *testing.T) {
 	t.Helper()
 	app := harness.NewReceiver(t)
@@ -244,7 +246,7 @@ func (th *things) addRecordings(t *testing.T) {
 	th.ids["/api/relay/rest/recordings/callbacks/"] = th.first(t, "/api/relay/rest/recordings/callbacks", "id")
 }
 
-// made creates an object and returns its id.
+// made creates an object and returns its ID.
 func (th *things) made(t *testing.T, path string, in any) string {
 	t.Helper()
 	return fmt.Sprint(th.Post(t, path, th.key, harness.JSON(in)).Want(t, 200, 201).Object(t)["id"])
@@ -261,7 +263,7 @@ func (th *things) first(t *testing.T, path, member string) string {
 	return fmt.Sprint(list.Data[0][member])
 }
 
-// fill replaces the parameters of a path by the ids in th, or by unknown ids.
+// fill replaces the parameters of a path with the IDs in th, or with unknown IDs.
 func (th *things) fill(path string) string { return th.fillFrom(path, 0) }
 
 // fillFrom returns the part of a path that begins at from, with its parameters replaced.
@@ -283,23 +285,24 @@ func (th *things) fillFrom(path string, from int) string {
 	return filled.String() + path[at:]
 }
 
-// isShown reports whether an answer shows data of the project that the request did not contain.
+// isShown reports whether a response contains data of the project that the request did not contain.
 func (th *things) isShown(answer []byte, path string) bool {
 	text := string(answer)
 	return strings.Contains(text, canary) || strings.Contains(text, th.account.Email) ||
 		!strings.Contains(path, th.ID) && strings.Contains(text, th.ID)
 }
 
-// unmade matches the operations on objects that the API does not create: resources of these kinds.
+// unmade matches the operations on resources of kinds that the API does not create.
 var unmade = regexp.MustCompile(`/(cxml_applications|dialogflow_agents)/`)
 
-// moments matches values that differ each time an object is shown, such as the duration of a live call.
+// moments matches values that change each time an object is shown, such as the duration of a live
+// call.
 var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"|` +
 	`"(end_time|ended_at|left_at)":null,"duration":[0-9]+|` +
-	`"requests":[0-9]+,"bytes":[0-9]+,"first_at":"[^"]*","last_at":"[^"]*"`) // of a recording's media
+	`"requests":[0-9]+,"bytes":[0-9]+,"first_at":"[^"]*","last_at":"[^"]*"`) // accesses to a recording's media
 
-// show returns what the project reads by each operation that names an id, by path. All these
-// objects exist.
+// show returns the responses to each operation that contains an ID, by path. All these objects
+// exist.
 func (th *things) show(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -323,8 +326,8 @@ func (th *things) show(t *testing.T) map[string]string {
 // pending matches the state of a delivery that has not ended.
 var pending = regexp.MustCompile(`"state": ?"pending"`)
 
-// settled calls show repeatedly until all deliveries have ended and nothing changes any longer, and returns
-// the result.
+// settled calls show repeatedly until all deliveries have ended and no response changes any longer.
+// It returns the last result.
 func (th *things) settled(t *testing.T) (all map[string]string) {
 	t.Helper()
 	all = th.show(t)

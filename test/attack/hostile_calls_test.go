@@ -22,7 +22,7 @@ type envelope struct {
 	Result        struct{ Result struct{ Message string } }
 }
 
-// verto sends a verto message and returns its answer. Any error fails the test.
+// verto sends a verto message and returns its response. Any error fails the test.
 func verto(t *testing.T, s *harness.Socket, method, call string, params map[string]any) (e envelope) {
 	t.Helper()
 	dialog, _ := params["dialogParams"].(map[string]any)
@@ -39,7 +39,8 @@ func verto(t *testing.T, s *harness.Socket, method, call string, params map[stri
 	return e
 }
 
-// offer returns a browser's offer for an audio call, with more as additional lines of its section.
+// offer returns a browser's offer for an audio call. more contains additional lines for its
+// section.
 func offer(more ...string) string {
 	return strings.Join(append([]string{
 		"v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0",
@@ -49,9 +50,9 @@ func offer(more ...string) string {
 	}, more...), "\r\n") + "\r\n"
 }
 
-// TestHostileDescriptions sends hostile media descriptions while two others talk. Each is refused
-// with a reason or starts an ordinary call. Refused calls leave no record, and the others are not
-// affected.
+// TestHostileDescriptions sends hostile media descriptions while two other clients talk. Each
+// description is refused with a reason or starts an ordinary call. Refused calls leave no record,
+// and the other clients are not affected.
 func TestHostileDescriptions(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -93,8 +94,9 @@ func TestHostileDescriptions(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestStrangeCallIDs sends commands for unknown calls and for other clients' calls. Each is
-// answered with 200, since SDKs repeat any other answer, and changes nothing.
+// TestStrangeCallIDs sends commands for unknown calls and for other clients' calls. Each command
+// changes nothing. Its response has the code 200, because SDKs repeat a command after any other
+// response.
 func TestStrangeCallIDs(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -131,8 +133,8 @@ func TestStrangeCallIDs(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestInviteFlood dials as fast as a socket can. All but a few attempts are refused with a reason,
-// and another call is not affected.
+// TestInviteFlood dials as fast as a socket can. Most attempts are refused with a reason, and
+// another call is not affected.
 func TestInviteFlood(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -146,15 +148,15 @@ func TestInviteFlood(t *testing.T) {
 		codes[verto(t, socket, "verto.invite", uuid.NewString(), map[string]any{"sdp": offer(),
 			"dialogParams": map[string]any{"destination_number": "/private/bob"}}).Code]++
 	}
-	// Five calls may begin at once, and then one a second.
+	// Five calls may begin immediately, and then one per second.
 	if most := 6 + int(time.Since(began).Seconds()); codes["200"] > most || codes["429"]+codes["200"] != 80 {
 		t.Errorf("the answers are %v, want at most %d of 200, and 429", codes, most)
 	}
 	phone.HearBoth(from, at)
 }
 
-// TestForeignCalls shows that a call of another project cannot be found by its id over LaML.
-// [TestStrangeCallIDs] shows the same for the relay, and package dashboard for the dashboard.
+// TestForeignCalls shows that a call of another project cannot be found by its ID over LaML.
+// [TestStrangeCallIDs] shows this for the relay, and package dashboard for the dashboard.
 func TestForeignCalls(t *testing.T) {
 	s := harness.Shared(t)
 	victim, stranger := s.NewProject(t), s.NewProject(t)
@@ -190,8 +192,8 @@ func TestForeignCalls(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestMemberFlood raises and lowers a hand in a call from many sockets of one subscriber, faster
-// than the other side can read the events. The other side's socket stays open.
+// TestMemberFlood raises and lowers a hand in a call from many sockets of one subscriber. It does
+// this faster than the other side can read the events. The other side's socket stays open.
 func TestMemberFlood(t *testing.T) {
 	s := harness.Shared(t)
 	p := s.NewProject(t)
@@ -209,7 +211,7 @@ func TestMemberFlood(t *testing.T) {
 				_ = socket.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%d","method":%q,"params":{"self":{"call_id":%q}}}`,
 					i, method, from.ID)) // fails only if the server closed the socket
 			}
-			_, _ = socket.TryCall("signalwire.ping", map[string]any{}) // answered after all the others
+			_, _ = socket.TryCall("signalwire.ping", map[string]any{}) // answered after all the other messages
 		})
 	}
 	flood.Wait()
@@ -217,9 +219,9 @@ func TestMemberFlood(t *testing.T) {
 	phone.HearBoth(from, at)
 }
 
-// TestForeignLegs kills the server of a call. Another subscriber then dials, and adds a screen, with
-// the ids of the call's legs, which members of the call know. Each attempt is refused, and the call
-// continues once both sides attach again.
+// TestForeignLegs kills the server of a call. Another subscriber then dials, and adds a screen,
+// with the IDs of the call's legs, which members of the call know. Each attempt is refused. The
+// call continues after both sides attach again.
 func TestForeignLegs(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)

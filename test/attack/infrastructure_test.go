@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// raw sends bytes over a new connection, and returns the status of the answer and whether the
+// raw sends bytes over a new connection. It returns the status of the response, and whether the
 // server closes the connection.
 func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed bool) {
 	t.Helper()
@@ -30,7 +30,7 @@ func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = io.Copy(conn, request) }() // the server may close before it has read everything
+	go func() { _, _ = io.Copy(conn, request) }() // the server may close the connection before it has read everything
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatalf("no answer: %v", err)
@@ -39,7 +39,7 @@ func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed
 	return resp.StatusCode, resp.Close
 }
 
-// TestI02Headers shows that too many, too long and malformed headers are refused.
+// TestI02Headers shows that headers that are too many, too long or malformed are refused.
 func TestI02Headers(t *testing.T) {
 	s := harness.Shared(t)
 	many := strings.Repeat("X-A: b\r\n", 200_000)
@@ -88,7 +88,7 @@ func TestI02Smuggling(t *testing.T) {
 	}
 }
 
-// TestI02Continue shows that a request that announces a body which it never sends is refused
+// TestI02Continue shows that a request that announces a body but never sends it is refused
 // immediately.
 func TestI02Continue(t *testing.T) {
 	p := project(t)
@@ -103,7 +103,7 @@ func TestI02Continue(t *testing.T) {
 	}
 }
 
-// TestI04Compressed shows that compressed bodies are refused, since a small one can expand to a
+// TestI04Compressed shows that compressed bodies are refused, because a small body can expand to a
 // large one.
 func TestI04Compressed(t *testing.T) {
 	p := project(t)
@@ -158,7 +158,7 @@ func TestI10PublicPort(t *testing.T) {
 	s.Get(t, s.Ops+"/oauth/jwks").Want(t, 404)
 }
 
-// TestErrorPageLog shows that the request id on an error page identifies its cause in a log at
+// TestErrorPageLog shows that the request ID on an error page identifies the cause in a log at
 // level info. This log contains no parameters of the request.
 func TestErrorPageLog(t *testing.T) {
 	s := harness.Start(t)
@@ -181,8 +181,8 @@ func TestErrorPageLog(t *testing.T) {
 	}
 }
 
-// TestErrorPageCause shows that an error page shows its cause, for developers, only to requests
-// from this machine. The log always names the cause.
+// TestErrorPageCause shows that an error page shows its cause to developers, but only for requests
+// from this machine. The log always contains the cause.
 func TestErrorPageCause(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
@@ -224,8 +224,8 @@ func TestErrorPageCause(t *testing.T) {
 	}
 }
 
-// TestI10OpsOfOtherSites shows that the ops listener refuses requests that another site's page
-// makes in an operator's browser.
+// TestI10OpsOfOtherSites shows that the ops listener refuses requests from another site's page in
+// an operator's browser.
 func TestI10OpsOfOtherSites(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap", "/metrics"} {
@@ -242,8 +242,8 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 	}
 }
 
-// TestI15CipherSuites offers the listeners of HTTPS and TURN each TLS 1.2 suite by itself. They accept
-// only suites with forward secrecy and AES-GCM.
+// TestI15CipherSuites offers each TLS 1.2 suite alone to the listeners of HTTPS and TURN. They
+// accept only suites with forward secrecy and AES-GCM.
 func TestI15CipherSuites(t *testing.T) {
 	s := harness.Start(t, "--listen-turn", "127.0.0.1:0")
 	found, _ := s.TryCommand("doctor") // on a busy machine, some checks may fail

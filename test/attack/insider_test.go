@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// ring opens the key ring of a running server, as an insider with its files could.
+// ring opens the key ring of a running server, as an insider with access to its files could.
 func ring(t *testing.T, s *harness.Server) *keys.Ring {
 	t.Helper()
 	rows, err := store.Open(t.Context(), store.Config{URL: s.Database(), Dir: s.Data})
@@ -49,13 +49,13 @@ func ring(t *testing.T, s *harness.Server) *keys.Ring {
 	return r
 }
 
-// part encodes v as a part of a JWT. A string is encoded as it is, any other value as JSON.
+// part encodes v as a part of a JWT. It encodes a string unchanged, and any other value as JSON.
 func part(v any) string {
 	raw, ok := v.(string)
 	if !ok {
 		b, err := json.Marshal(v)
 		if err != nil {
-			panic(err) // the test's own value
+			panic(err) // the test's own value cannot be encoded
 		}
 		raw = string(b)
 	}
@@ -81,7 +81,8 @@ func claimsOf(t *testing.T, token string) map[string]any {
 	return claims
 }
 
-// with returns a copy of claims in which one is changed, or removed if value is nil.
+// with returns a copy of claims with the claim name changed to value. If value is nil, the copy
+// does not have this claim.
 func with(claims map[string]any, name string, value any) map[string]any {
 	c := maps.Clone(claims)
 	c[name] = value

@@ -32,8 +32,8 @@ func newVictim(t *testing.T) victim {
 	return v
 }
 
-// wantTaken checks that the endpoints accept a valid token, so that refusals of others are
-// meaningful.
+// wantTaken checks that the endpoints accept a valid token. Without this check, refusals of other
+// tokens would prove nothing.
 func (v victim) wantTaken(t *testing.T, token string) {
 	t.Helper()
 	for _, path := range []string{"/oauth/userinfo", v.LaML("/Recordings")} {
@@ -62,8 +62,7 @@ func (v victim) wantRefused(t *testing.T, what, token string) {
 	}
 }
 
-// TestJ01NoSignature shows that a token without a signature, or with one that does not match, is
-// refused.
+// TestJ01NoSignature shows that a token with no signature, or with a wrong one, is refused.
 func TestJ01NoSignature(t *testing.T) {
 	v := newVictim(t)
 	parts := strings.Split(v.tokens.AccessToken, ".")
@@ -78,7 +77,7 @@ func TestJ01NoSignature(t *testing.T) {
 	v.wantRefused(t, "changed claims", parts[0]+"."+part(with(v.claims, "sub", "x"))+"."+parts[2])
 }
 
-// TestJ03KeyIDs shows that no key id makes a foreign signature valid.
+// TestJ03KeyIDs shows that no key ID makes a foreign signature valid.
 func TestJ03KeyIDs(t *testing.T) {
 	v, evil := newVictim(t), newAttacker(t)
 	for _, kid := range []any{"../../dev/null", "' OR 1=1--", strings.Repeat("k", 10<<10), []string{"x"}, 1,
@@ -102,8 +101,8 @@ func kidOf(t *testing.T, token string) string {
 	return jws.Signatures[0].Header.KeyID
 }
 
-// TestJ04ForeignKeys shows that a key in a token's header is ignored, and that the server fetches
-// no key from an address there.
+// TestJ04ForeignKeys shows that the server ignores a key in a token's header, and does not fetch a
+// key from an address in the header.
 func TestJ04ForeignKeys(t *testing.T) {
 	v, evil, tr := newVictim(t), newAttacker(t), newTrap(t)
 	jwk := jose.JSONWebKey{Key: &evil.key.PublicKey, KeyID: "evil", Algorithm: "ES256", Use: "sig"}
@@ -154,7 +153,7 @@ func TestJ08Claims(t *testing.T) {
 	}
 }
 
-// TestJ11Confusion shows that a token is refused wherever a token of another kind is required.
+// TestJ11Confusion shows that a token is refused where a token of another kind is required.
 func TestJ11Confusion(t *testing.T) {
 	v := newVictim(t)
 	p := v.Project
@@ -164,7 +163,7 @@ func TestJ11Confusion(t *testing.T) {
 	guest, invite := p.NewGuest(t, address), p.NewInvite(t, sat.Token, address)
 	code := v.NewFlow(loginScope).Code(t, v.Browser(), v.sub)
 
-	// As an access token.
+	// Use other tokens as an access token.
 	for what, token := range map[string]string{
 		"a SAT's refresh token": sat.RefreshToken, "a guest's refresh token": guest.RefreshToken,
 		"an OAuth refresh token": v.tokens.RefreshToken,
@@ -173,7 +172,7 @@ func TestJ11Confusion(t *testing.T) {
 		v.wantRefused(t, what, token)
 	}
 
-	// As a refresh token.
+	// Use other tokens as a refresh token.
 	for what, token := range map[string]string{
 		"a SAT": sat.Token, "a guest token": guest.Token, "an invite": invite,
 		"an OAuth refresh token": v.tokens.RefreshToken,
@@ -190,7 +189,7 @@ func TestJ11Confusion(t *testing.T) {
 	}
 	v.Refresh(t, sat.RefreshToken).WantError(t, 400, "invalid_grant")
 
-	// Changes to the header or the parts of a SAT.
+	// Change the header or the parts of a SAT.
 	sealed := strings.Split(sat.Token, ".")
 	for what, change := range map[string]map[string]any{
 		"typ Refresh": {"typ": "Refresh"}, "zip": {"zip": "DEF"}, "alg": {"alg": "A256KW"}, "enc": {"enc": "A128GCM"},
@@ -204,7 +203,7 @@ func TestJ11Confusion(t *testing.T) {
 	}
 }
 
-// changedHeader returns a sealed token with members of its header changed.
+// changedHeader returns a sealed token with changed members in its header.
 func changedHeader(t *testing.T, parts []string, change map[string]any) string {
 	t.Helper()
 	raw, err := jose.ParseEncryptedCompact(strings.Join(parts, "."), []jose.KeyAlgorithm{jose.DIRECT},
@@ -219,8 +218,8 @@ func changedHeader(t *testing.T, parts []string, change map[string]any) string {
 	return part(head) + "." + strings.Join(parts[1:], ".")
 }
 
-// TestJ15Forms shows that a valid token is accepted only in its usual form, once, in the
-// Authorization header.
+// TestJ15Forms shows that a valid token is accepted only in its usual form, only once, and only in
+// the Authorization header.
 func TestJ15Forms(t *testing.T) {
 	v := newVictim(t)
 	good := v.tokens.AccessToken
@@ -249,8 +248,8 @@ func TestJ15Forms(t *testing.T) {
 	v.wantRefused(t, "16 KiB of dots", strings.Repeat(".", 16<<10))
 }
 
-// TestJ18JWKS shows that the key set contains only public signature keys, with one of each
-// algorithm and every key in use, and that caches keep it for five minutes at most.
+// TestJ18JWKS shows that the key set contains only public signature keys, one for each algorithm
+// and every key in use. Caches may keep it for at most five minutes.
 func TestJ18JWKS(t *testing.T) {
 	v := newVictim(t)
 	a := v.Get(t, "/oauth/jwks").Want(t, 200)

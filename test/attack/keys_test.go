@@ -42,8 +42,8 @@ func sameKeys(a, b map[string]keptKey) bool {
 	})
 }
 
-// TestK05KeysWithoutManagement shows that no credentials without Management for the project can
-// list, create, change, rotate or delete API keys, their own included.
+// TestK05KeysWithoutManagement shows that credentials without Management for the project cannot
+// list, create, change, rotate or delete API keys. This includes their own key.
 func TestK05KeysWithoutManagement(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -80,8 +80,8 @@ func TestK05KeysWithoutManagement(t *testing.T) {
 	}
 }
 
-// TestK05Escalation shows that a key that has only Management cannot create, change or rotate a
-// key to gain other permissions.
+// TestK05Escalation shows that a key that has only Management cannot gain other permissions by
+// creating, changing or rotating a key.
 func TestK05Escalation(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -105,8 +105,8 @@ func TestK05Escalation(t *testing.T) {
 	p.Get(t, p.LaML("/Recordings"), boss).Want(t, 401)
 }
 
-// TestK08KeyTiming shows that a key that is wrong from its first byte is refused as quickly as a
-// key that is wrong only in its last byte.
+// TestK08KeyTiming shows that a key that is wrong in its first byte is refused as quickly as a key
+// that is wrong only in its last byte.
 func TestK08KeyTiming(t *testing.T) {
 	p := project(t)
 	first, last := "XX"+p.Key[2:], p.Key[:len(p.Key)-1]+"x"
@@ -119,7 +119,7 @@ func TestK08KeyTiming(t *testing.T) {
 			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, key)).Want(t, 401)
 			took[i%2] = append(took[i%2], time.Since(began))
 		}
-		return slices.Min(took[0]), slices.Min(took[1]) // the shortest times, which other work did not prolong
+		return slices.Min(took[0]), slices.Min(took[1]) // the shortest times, which other work has not prolonged
 	})
 }
 
@@ -190,7 +190,7 @@ func TestF04MassAssignment(t *testing.T) {
 	}
 }
 
-// TestF05BodiesEverywhere shows that every operation with a body refuses one that is too large,
+// TestF05BodiesEverywhere shows that every operation with a body refuses a body that is too large,
 // too deep, not UTF-8 or of another type.
 func TestF05BodiesEverywhere(t *testing.T) {
 	p := project(t)
@@ -239,7 +239,7 @@ func TestF05BodiesEverywhere(t *testing.T) {
 	p.Get(t, me, p.Basic()).Want(t, 200)
 }
 
-// TestF11SameReference shows that the same reference in two projects names two subscribers,
+// TestF11SameReference shows that the same reference in two projects identifies two subscribers,
 // each with its own password.
 func TestF11SameReference(t *testing.T) {
 	var projects [2]*harness.Project

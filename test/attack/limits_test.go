@@ -33,8 +33,8 @@ func wantLater(t *testing.T, a harness.Answer, body string) {
 	}
 }
 
-// tooOften checks that a used-up limit refuses the next request. A limit allows one more event
-// in each period since began, so several requests may succeed first.
+// tooOften checks that a limit that is used up refuses the next request. A limit permits one more
+// event in each period that has passed since began. Several requests may therefore succeed first.
 func tooOften(t *testing.T, began time.Time, each time.Duration, body string, ask func() harness.Answer) {
 	t.Helper()
 	for through := 0; ; through++ {
@@ -46,8 +46,8 @@ func tooOften(t *testing.T, began time.Time, each time.Duration, body string, as
 	}
 }
 
-// TestLimitsOfKeys shows that a key that exceeds its limit is refused in the format of each API,
-// that reads succeed when writes are used up, and that other keys are not affected.
+// TestLimitsOfKeys shows that a key that exceeds its limit is refused in the format of each API.
+// Reads still succeed when the limit for writes is used up, and other keys are not affected.
 func TestLimitsOfKeys(t *testing.T) {
 	p := limited(t, "API_REQUESTS=6", "API_WRITES=2")
 	other := p.Server.NewProject(t)
@@ -75,12 +75,12 @@ func TestLimitsOfKeys(t *testing.T) {
 	p.Get(t, "/api/fabric/resources", harness.Basic(p.ID, "PT_wrong")).Want(t, 401)
 }
 
-// TestLimitsOfNetworks shows that limits count by network: a /64 counts as one, and other
+// TestLimitsOfNetworks shows that limits count by network. A /64 counts as one network, and other
 // networks are not affected. A forwarded address counts only if a trusted proxy sends it.
 func TestLimitsOfNetworks(t *testing.T) {
 	for _, tt := range []struct {
 		trusted, name string
-		elsewhere     bool // another address in the header is another network
+		elsewhere     bool // whether another address in the header is another network
 	}{{"127.0.0.1", "a trusted proxy", true}, {"192.0.2.1", "a stranger", false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, "SELVAGE_TRUSTED_PROXIES="+tt.trusted, "TOKEN_PER_CLIENT=2",
@@ -127,8 +127,8 @@ func TestLimitsOfNetworks(t *testing.T) {
 	}
 }
 
-// TestLimitOfAccountPages shows that opening the account page without a login counts like a
-// client's authorization request, since each is stored.
+// TestLimitOfAccountPages shows that opening the account page without a login counts like an
+// authorization request, because each of them is stored.
 func TestLimitOfAccountPages(t *testing.T) {
 	p := limited(t, "AUTHORIZE_PER_NETWORK=2")
 	began := time.Now()
@@ -140,8 +140,8 @@ func TestLimitOfAccountPages(t *testing.T) {
 	}
 }
 
-// TestLimitsOfRanges shows that the networks of an IPv6 /48 together have five times the limit
-// of one, and that other ranges are not affected.
+// TestLimitsOfRanges shows that the networks of an IPv6 /48 together have five times the limit of
+// one network. Other ranges are not affected.
 func TestLimitsOfRanges(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "AUTHORIZE_PER_NETWORK=4", "MAIL_PER_NETWORK=1",
 		"DEVICE_CODES=1")

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/test/inbox"
 )
 
-// A mailed is a project whose server sends mail to an inbox, with a first-party client.
+// A mailed is a project with a first-party client. Its server sends emails to an inbox.
 type mailed struct {
 	*harness.Project
 	inbox *inbox.Server
@@ -98,7 +98,7 @@ func (m mailed) subjects(t *testing.T, to string) (all []string) {
 	return all
 }
 
-// forgot asks for a new password in a browser, and returns the page that answers.
+// forgot requests a password reset in a browser, and returns the resulting page.
 func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.Page {
 	t.Helper()
 	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
@@ -108,7 +108,7 @@ func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.P
 }
 
 // TestMailReset shows that an emailed link sets a new password once. Opening the link does not use
-// it up, and of many concurrent posts one succeeds. All earlier logins and tokens end.
+// it up. Of many concurrent posts, one succeeds. All earlier logins and tokens end.
 func TestMailReset(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -208,7 +208,8 @@ func TestMailResetGoesOn(t *testing.T) {
 		t.Errorf("the app gets %v, want a code", told)
 	}
 
-	// No login continues in another browser, because the request belongs to the first browser.
+	// The login does not continue in another browser, because the request belongs to the first
+	// browser.
 	m.forgot(t, m.Browser(), sub.Email)
 	link = m.link(t, sub.Email, 2)
 	elsewhere := m.Browser()
@@ -219,8 +220,8 @@ func TestMailResetGoesOn(t *testing.T) {
 	}
 }
 
-// TestMailUnknownAddress shows that requesting a reset gets the same answer for every address, and
-// that only an enabled account with a password gets an email.
+// TestMailUnknownAddress shows that a request for a reset gets the same response for every address.
+// Only an enabled account with a password gets an email.
 func TestMailUnknownAddress(t *testing.T) {
 	m := newMailed(t)
 	known := m.NewSubscriber(t)
@@ -263,8 +264,8 @@ func TestMailUnknownAddress(t *testing.T) {
 	}
 }
 
-// TestMailLinkBound shows that a link is valid only for its own page, and that a new password or
-// a new email address ends it.
+// TestMailLinkBound shows that a link is valid only for its own page. A new password or a new email
+// address makes it invalid.
 func TestMailLinkBound(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -296,7 +297,8 @@ func TestMailLinkBound(t *testing.T) {
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 }
 
-// TestMailInvitationFactor shows that an invitation signs nobody in where a second factor is required.
+// TestMailInvitationFactor shows that an invitation does not sign anybody in where a second factor
+// is required.
 func TestMailInvitationFactor(t *testing.T) {
 	m := newMailed(t)
 	m.Command(t, "", "project", "update", m.ID, "--require-factor")
@@ -309,8 +311,8 @@ func TestMailInvitationFactor(t *testing.T) {
 	}
 }
 
-// TestMailInvitation shows that an invited person chooses a password once and is signed in, that
-// people with a password are not invited, and that the inviter's name cannot inject markup or headers.
+// TestMailInvitation shows that an invited person chooses a password once and is signed in. People
+// with a password are not invited. The inviter's name cannot inject markup or headers.
 func TestMailInvitation(t *testing.T) {
 	m := newMailed(t)
 	m.Command(t, "", "subscriber", "invite", "--project", m.ID, "--email", "Grace@example.com", "--inviter",
@@ -371,7 +373,8 @@ func TestMailHost(t *testing.T) {
 	}
 }
 
-// TestMailFlood shows that emails are limited per address, in any spelling, and per network.
+// TestMailFlood shows that emails are limited per network and per address, in any spelling of the
+// address.
 func TestMailFlood(t *testing.T) {
 	m := newMailed(t, "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2", "SELVAGE_LIMITS__MAIL_PER_NETWORK=8")
 	sub := m.NewSubscriber(t)
@@ -390,8 +393,8 @@ func TestMailFlood(t *testing.T) {
 	}
 }
 
-// TestMailbox shows that the development mailbox opens only on this machine, under its own name,
-// without a proxy, and only if no mail server is set.
+// TestMailbox shows that the development mailbox opens only on this machine, under a local host
+// name and without a proxy. It opens only if no mail server is configured.
 func TestMailbox(t *testing.T) {
 	s := harness.Start(t)
 	s.Command(t, "", "mail", "test", "--to", "ada@example.com")
@@ -411,7 +414,7 @@ func TestMailbox(t *testing.T) {
 		}).Want(t, 404)
 	}
 
-	// A trusted proxy does not help, since a forwarded request is never local.
+	// A trusted proxy does not help, because a forwarded request is never local.
 	behind := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_TRUSTED_PROXIES=127.0.0.1,203.0.113.9"}})
 	behind.Get(t, "/dev/mail").Want(t, 200)
 	for _, way := range []string{"127.0.0.1", "203.0.113.9", "198.51.100.1", "unknown", "198.51.100.1, 127.0.0.1"} {
@@ -431,7 +434,7 @@ func TestMailbox(t *testing.T) {
 	harness.Start(t, "--listen-tls=off", "--public-url", "https://id.example.org").Get(t, "/dev/mail").Want(t, 404)
 }
 
-// TestMailKept shows that without a mail server, emails are stored and cannot be retried.
+// TestMailKept shows that emails are stored and cannot be retried if there is no mail server.
 func TestMailKept(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", "grace@example.com")

@@ -15,17 +15,17 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(watched{m}) }
 
-// project returns a new project on the shared server, for one test.
+// project returns a new project on the shared server, for a single test.
 func project(t *testing.T) *harness.Project {
 	t.Helper()
 	standing.watch(t)
 	return harness.Shared(t).NewProject(t)
 }
 
-// loginScope is the scope most logins here request.
+// loginScope is the scope that most logins in these tests request.
 const loginScope = "openid profile email offline_access"
 
-// A trap is a server to which attackers direct selvage's requests. Any connection to it is a
+// A trap is a server to which attackers try to direct selvage's requests. Any connection to it is a
 // failure.
 type trap struct {
 	URL   string
@@ -36,7 +36,7 @@ func newTrap(t *testing.T) *trap {
 	t.Helper()
 	tr := &trap{}
 	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
-	// Count connections rather than requests, since reaching the trap at all is a failure.
+	// Count connections, not requests, because a connection to the trap is already a failure.
 	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			tr.calls.Add(1)
@@ -56,16 +56,16 @@ func (tr *trap) wantNoCalls(t *testing.T) {
 	}
 }
 
-// challengePattern matches the options of a passkey prompt, which hold a random challenge.
+// challengePattern matches the options of a passkey prompt, which contain a random challenge.
 var challengePattern = regexp.MustCompile(`data-options="[^"]*"`)
 
 var backPattern = regexp.MustCompile(`name="back" value="[^"]*"`)
 
 var noncePattern = regexp.MustCompile(`'nonce-([^']+)'`)
 
-// plain returns a page without the parts that differ from one answer to the next. These are
-// the request id, the nonce of the content security policy, the challenge of a passkey
-// prompt, the address the language switch returns to, and the given words.
+// plain returns a page without the parts that differ from one response to the next. These are the
+// request ID, the nonce of the content security policy, the challenge of a passkey prompt, the
+// return address of the language switch, and the given words.
 func plain(a harness.Answer, words ...string) string {
 	body := strings.ReplaceAll(string(a.Body), a.Header.Get("X-Request-Id"), "ID")
 	if m := noncePattern.FindStringSubmatch(a.Header.Get("Content-Security-Policy")); m != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestR01Guessing shows that Sids are random, that guessing finds none, and that all guesses
-// get the same answer. Limits on guesses are tested elsewhere.
+// TestR01Guessing shows that Sids are random, that guessing finds none, and that all guesses get
+// the same response. Another test checks the limits on guesses.
 func TestR01Guessing(t *testing.T) {
 	p := project(t)
 	sids := map[string]bool{}
@@ -33,7 +33,7 @@ func TestR01Guessing(t *testing.T) {
 		sids[sid] = true
 		for b, n := 0, 0; b < 128; b++ {
 			if b/8 == 6 && b%8 < 4 || b/8 == 8 && b%8 < 2 {
-				continue // version and variant
+				continue // version and variant of the UUID
 			}
 			bits[n] += int(u[b/8] >> (7 - b%8) & 1)
 			n++
@@ -61,8 +61,8 @@ func TestR01Guessing(t *testing.T) {
 	}
 }
 
-// TestR05MP3Conditions requests an MP3 with validators and ranges. The parts match the whole
-// file, and conditions are evaluated as for any file.
+// TestR05MP3Conditions requests an MP3 with validators and ranges. The parts match the whole file,
+// and conditions are evaluated as for any file.
 func TestR05MP3Conditions(t *testing.T) {
 	p := project(t)
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(80_000, 8)) + ".mp3")
@@ -102,11 +102,11 @@ func TestR05MP3Conditions(t *testing.T) {
 	}
 }
 
-// TestR08Deleted deletes a recording during a download. Nobody can request it any longer, the
-// download may finish, and no bytes are left on disk.
+// TestR08Deleted deletes a recording during a download. Afterwards nobody can request the
+// recording. The download may finish, and no bytes are left on disk.
 func TestR08Deleted(t *testing.T) {
 	p := project(t)
-	wav := harness.Tone(8_000_000, 8) // more than socket buffers hold
+	wav := harness.Tone(8_000_000, 8) // more than socket buffers can hold
 	sid := p.Upload(t, wav)
 	path := p.LaML("/Recordings/" + sid + ".wav")
 	for range 5 {
@@ -167,15 +167,15 @@ func TestR11ManyMP3(t *testing.T) {
 			}
 			res, err := http.DefaultClient.Do(r)
 			if err != nil {
-				return // it was canceled first
+				return // the request was canceled before it was sent
 			}
 			defer res.Body.Close()
-			_, _ = io.Copy(io.Discard, res.Body) // until the request is canceled
+			_, _ = io.Copy(io.Discard, res.Body) // returns when the request is canceled
 		})
 	}
 
-	// The test asserts no time: it suffices that these requests are answered while the encoders are
-	// busy.
+	// The test does not measure time. It is enough that these requests are answered while the
+	// encoders are busy.
 	for range 10 {
 		p.Get(t, short+".wav").Want(t, 200)
 		p.Get(t, short+".mp3").Want(t, 200)
@@ -187,8 +187,8 @@ func TestR11ManyMP3(t *testing.T) {
 	p.Get(t, short+".mp3").Want(t, 200)
 }
 
-// TestSignedMedia shows that signed media opens only for a valid link or credentials, and that a
-// link is bound to its recording, format and expiry.
+// TestSignedMedia shows that signed media requires a valid link or credentials. A link is bound to
+// its recording, format and expiry.
 func TestSignedMedia(t *testing.T) {
 	p := project(t)
 	sid, other := p.Upload(t, harness.Tone(8000, 8)), p.Upload(t, harness.Tone(9000, 8))
@@ -226,8 +226,8 @@ func TestSignedMedia(t *testing.T) {
 	}
 }
 
-// wantLinksEnd shows that a link to media ends when the API key or the subscriber that made it
-// ends.
+// wantLinksEnd shows that a link to media becomes invalid when the API key or the subscriber that
+// made it is revoked.
 func wantLinksEnd(t *testing.T, p *harness.Project, sid string) {
 	t.Helper()
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "jwt", "--scope", "openid", "--scope", "Voice")

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMailNewDevice shows that a login from a new browser sends one notice to the owner. The
-// first login of an account sends none, and neither does a login from a known browser.
+// TestMailNewDevice shows that a login from a new browser sends one notice to the account's owner.
+// The first login of an account and a login from a known browser send none.
 func TestMailNewDevice(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -55,7 +55,7 @@ func TestMailNewDevice(t *testing.T) {
 }
 
 // TestMailToOperators shows that an operator who signs in with only a password gets one notice
-// without a link, and that owners get one notice for each new operator.
+// without a link. Owners get one notice for each new operator.
 func TestMailToOperators(t *testing.T) {
 	m := newMailed(t)
 	owner := newOperator(t, m.Project, "owner")

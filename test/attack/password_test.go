@@ -17,7 +17,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP01Timing shows that an unknown email takes as long as a wrong password.
+// TestP01Timing shows that a login with an unknown email takes as long as one with a wrong
+// password.
 func TestP01Timing(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -30,8 +31,8 @@ func TestP01Timing(t *testing.T) {
 }
 
 // TestP12ImportedHashes shows that failed logins take the same time whatever kind of hash an
-// account has: none, ours, a costly imported one, or a cheap one. Correct passwords of disabled
-// accounts take as long.
+// account has: none, ours, a costly imported one, or a cheap one. Logins of disabled accounts with
+// the correct password take as long.
 func TestP12ImportedHashes(t *testing.T) {
 	p := limited(t, "LOGIN_PER_ACCOUNT=0", "LOGIN_PER_NETWORK=0", "LOGIN_PER_RANGE=0")
 	c := p.NewClient(t, "spa", "--first-party")
@@ -77,8 +78,9 @@ func TestP12ImportedHashes(t *testing.T) {
 	c.SignIn(t, other, loginScope)
 }
 
-// wantAlike compares the shortest times of two actions over all measurements. A real difference
-// persists, unlike the noise of a busy machine. The times may differ by a quarter.
+// wantAlike compares the shortest times of two actions in all measurements. Noise of a busy machine
+// does not affect the shortest times, but a real difference does. The times may differ by a
+// quarter.
 func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Duration)) {
 	t.Helper()
 	var differences []string
@@ -94,8 +96,8 @@ func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Durati
 	t.Errorf("each time: %s", strings.Join(differences, "; "))
 }
 
-// failedLogins returns the shortest times of two kinds of failed logins, which other work on the
-// machine did not prolong. The kinds follow each other as in the Thue-Morse sequence. If they
+// failedLogins returns the shortest times of two kinds of failed logins, because other work on the
+// machine does not prolong these. The kinds are in the order of the Thue-Morse sequence. If they
 // alternated, the garbage collection after every second hash would always affect the same kind.
 func failedLogins(
 	t *testing.T, b *harness.Browser, page harness.Page, sub harness.Subscriber,
@@ -118,7 +120,7 @@ func failedLogins(
 	return slices.Min(took[true]), slices.Min(took[false])
 }
 
-// TestP02OneAnswer shows that a failed login gets the same response whatever the reason.
+// TestP02OneAnswer shows that a failed login gets the same response, whatever the reason.
 func TestP02OneAnswer(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -163,8 +165,8 @@ func requestOf(p harness.Page) string {
 	return id
 }
 
-// TestP10NoPassword shows that a subscriber without a password cannot sign in, and that an
-// email is never matched as a pattern.
+// TestP10NoPassword shows that a subscriber without a password cannot sign in, and that an email
+// address is never used as a pattern.
 func TestP10NoPassword(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -200,9 +202,9 @@ func TestP10NoPassword(t *testing.T) {
 	c.SignIn(t, harness.Subscriber{Email: strings.ToUpper(sub.Email), Password: sub.Password}, loginScope)
 }
 
-// TestP03Guessing shows that guesses lock an account from every address, even for the right
-// password. Unknown accounts appear to lock the same way. A device that the owner used before
-// still signs in, and unlocking opens the account again.
+// TestP03Guessing shows that guesses lock an account for logins from every address, even with the
+// right password. Unknown accounts appear to be locked in the same way. A device that the owner has
+// used before can still sign in. Unlocking opens the account again.
 func TestP03Guessing(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "LOGIN_PER_ACCOUNT=10", "LOGIN_PER_NETWORK=80")
 	c := p.NewClient(t, "spa", "--first-party")
@@ -246,10 +248,10 @@ func TestP03Guessing(t *testing.T) {
 	}
 }
 
-// clock matches the time and the minutes after which a page says to try again.
+// clock matches the time and the number of minutes in a page's advice to try again later.
 var clock = regexp.MustCompile(`[0-9]{2}:[0-9]{2} UTC \([0-9]+ minutes?\)`)
 
-// TestP06Spraying shows that one network cannot try a password on many accounts. A forwarded
+// TestP06Spraying shows that a network cannot try one password on many accounts. A forwarded
 // address from an untrusted client has no effect.
 func TestP06Spraying(t *testing.T) {
 	p := limited(t, "LOGIN_PER_NETWORK=20", "LOGIN_PER_ACCOUNT=10")
@@ -272,8 +274,8 @@ func TestP06Spraying(t *testing.T) {
 	t.Error("100 accounts were tried from one network without a refusal")
 }
 
-// TestP11CostlyPasswords sets passwords that are costly to rate: characters that each stand for
-// several letters, and overlapping patterns. None may take long.
+// TestP11CostlyPasswords sets passwords that are costly to rate. They contain overlapping patterns,
+// and characters that each stand for several letters. Rating them must not take long.
 func TestP11CostlyPasswords(t *testing.T) {
 	p := project(t)
 	set := func(password string) time.Duration {
@@ -282,7 +284,7 @@ func TestP11CostlyPasswords(t *testing.T) {
 			"email": fmt.Sprintf("p11-%d@example.com", began.UnixNano()), "password": password})).Want(t, 201, 422)
 		return time.Since(began)
 	}
-	set("fathom-lantern") // loads the dictionaries, which happens once
+	set("fathom-lantern") // loads the dictionaries, which happens only once
 	for _, password := range []string{
 		"4@8({[<369&#!1/|0$5+7%24@8({[<36", strings.Repeat("4@8({[<369&#!1/|0$5+7%2", 3), strings.Repeat("1|7!", 18),
 		strings.Repeat("12.10.1985 ", 6), strings.Repeat("qweDSAzxc", 8), strings.Repeat("e\u0301", 72),
@@ -294,8 +296,8 @@ func TestP11CostlyPasswords(t *testing.T) {
 	}
 }
 
-// TestP07Unicode shows that a password is accepted in any Unicode normal form, but not with a
-// NUL, and that many combining marks do not make it costly.
+// TestP07Unicode shows that a password is accepted in any Unicode normal form, but not with a NUL
+// character. Many combining marks do not make it costly.
 func TestP07Unicode(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")

@@ -35,8 +35,8 @@ func TestA19PromptNone(t *testing.T) {
 	ask(b, foreign.NewFlow("openid").With("prompt", "none")).WantCallbackError(t, "login_required")
 }
 
-// TestA20Reauthentication shows that prompt=login and max_age ask for a new login when the existing
-// one does not suffice.
+// TestA20Reauthentication shows that prompt=login and max_age require a new login when the existing
+// login is not sufficient.
 func TestA20Reauthentication(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -122,8 +122,8 @@ func TestA22Requests(t *testing.T) {
 		"application/x-www-form-urlencoded", []byte("state="+strings.Repeat("x", 2<<20)))).Want(t, 413)
 }
 
-// TestA22Repeated shows that a repeated parameter is refused, and without a redirect if it
-// decides the redirect.
+// TestA22Repeated shows that a repeated parameter is refused. If the parameter determines the
+// redirect, the error is not sent to a redirect URI.
 func TestA22Repeated(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()
@@ -158,7 +158,7 @@ func TestA23State(t *testing.T) {
 			page = b.Submit(t, page, "login-submit", fields)
 		}
 
-		if page.Has("consent-allow") { // on the first login
+		if page.Has("consent-allow") { // only on the first login
 			page = b.Submit(t, page, "consent-allow", nil)
 		}
 

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// wantLaML checks that an answer is an error in the format of the compatibility API.
+// wantLaML checks that a response is an error in the format of the compatibility API.
 func wantLaML(t *testing.T, a harness.Answer, status, code int) {
 	t.Helper()
 	o := a.Want(t, status).Object(t)
@@ -22,7 +22,7 @@ func wantLaML(t *testing.T, a harness.Answer, status, code int) {
 	}
 }
 
-// TestR02Sids shows that no Sid leads outside the media directory.
+// TestR02Sids shows that no Sid leads to a file outside the media directory.
 func TestR02Sids(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
@@ -47,13 +47,13 @@ func TestR02Sids(t *testing.T) {
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/01900000-0000-7000-8000-000000000000.wav")), 404, 20404)
 }
 
-// insideRedirect reports whether an answer is a redirect within the server, which only cleans
-// the path.
+// insideRedirect reports whether a response is a redirect within the server that only cleans the
+// path.
 func insideRedirect(a harness.Answer) bool {
 	return (a.Status == 301 || a.Status == 307 || a.Status == 308) && strings.HasPrefix(a.Header.Get("Location"), "/")
 }
 
-// rawGet sends a path unchanged, even one that clients would clean.
+// rawGet sends a path unchanged, even if clients would clean it.
 func rawGet(t *testing.T, p *harness.Project, path string) harness.Answer {
 	t.Helper()
 	return p.Get(t, "/", func(r *http.Request) { r.URL.Opaque = "//" + r.URL.Host + path })
@@ -98,7 +98,7 @@ func TestR05Conditions(t *testing.T) {
 		}
 	}
 
-	// Many ranges must not multiply the answer.
+	// Many ranges must not multiply the size of the response.
 	two := p.Get(t, path, harness.Header("Range", "bytes=0-1,4-5"))
 	if two.Status != 206 && two.Status != 200 || two.Status == 206 &&
 		!strings.HasPrefix(two.Header.Get("Content-Type"), "multipart/byteranges") {
@@ -115,7 +115,8 @@ func TestR05Conditions(t *testing.T) {
 	}
 }
 
-// TestR07OtherAccounts shows that no account can read, list or delete recordings of another.
+// TestR07OtherAccounts shows that an account cannot read, list or delete recordings of another
+// account.
 func TestR07OtherAccounts(t *testing.T) {
 	mine, theirs := project(t), project(t)
 	wav := harness.Tone(8000, 8)
@@ -147,8 +148,8 @@ func TestR07OtherAccounts(t *testing.T) {
 	}
 }
 
-// TestR09Uploads uploads pages as recordings. They are refused, or served like all media with
-// headers that keep browsers from running them.
+// TestR09Uploads uploads web pages as recordings. They are refused, or they are served like all
+// media, with headers that prevent browsers from running them.
 func TestR09Uploads(t *testing.T) {
 	p := project(t)
 
@@ -190,7 +191,8 @@ func wantMediaHeaders(t *testing.T, a harness.Answer) {
 	}
 }
 
-// TestR13NoCredentials shows that everything but public media requires credentials that permit it.
+// TestR13NoCredentials shows that everything except public media requires credentials that permit
+// the access.
 func TestR13NoCredentials(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
@@ -225,8 +227,8 @@ func TestR13NoCredentials(t *testing.T) {
 	p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200)
 }
 
-// TestR13SubscriberToken shows that a subscriber's token with Voice reads the subscriber's own
-// recordings, and can neither store nor delete any.
+// TestR13SubscriberToken shows that a subscriber's token with Voice can read the subscriber's own
+// recordings, but cannot store or delete any.
 func TestR13SubscriberToken(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)

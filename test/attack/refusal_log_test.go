@@ -12,17 +12,17 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A refusal is a request that an API refuses, and what the log must say about it.
+// A refusal is a request that an API refuses, together with what the log must contain about it.
 type refusal struct {
 	method, target string
 	opts           []harness.Option
 	status         int
-	body           string // part of the response, which shows its shape
+	body           string // part of the response body, which shows its format
 	cause          string // part of the cause in the log
 }
 
-// TestRefusalLog shows that each API logs its refusals at the default level, with the id of the
-// request, the status and a cause that clients do not see. The log has no credentials.
+// TestRefusalLog shows that each API logs its refusals at the default level. A log line has the ID
+// of the request, the status and a cause that clients do not see. The log contains no credentials.
 func TestRefusalLog(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{
 		Env: []string{"SELVAGE_LIMITS__MEDIA_MISSES_PER_NETWORK=1", "SELVAGE_LIMITS__TOKEN_PER_CLIENT=3"}})
@@ -90,8 +90,9 @@ func TestRefusalLog(t *testing.T) {
 	}
 }
 
-// checkRefusal sends a request, and checks the response and its line in the log. If a limit has to refuse
-// it, checkRefusal repeats it, because the limit grows with the time since the requests before.
+// checkRefusal sends a request, and checks the response and its line in the log. If a limit has to
+// refuse the request, checkRefusal repeats it, because the limit permits more requests as time
+// passes.
 func checkRefusal(t *testing.T, s *harness.Server, r refusal) {
 	t.Helper()
 	a := s.Do(t, r.method, r.target, r.opts...)

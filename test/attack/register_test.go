@@ -19,7 +19,7 @@ func newOpen(t *testing.T, env ...string) mailed {
 	return m
 }
 
-// register requests an account in the middle of a login.
+// register requests an account during a login.
 func (m mailed) register(t *testing.T, b *harness.Browser, email, password string) harness.Page {
 	t.Helper()
 	page := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL())
@@ -29,7 +29,7 @@ func (m mailed) register(t *testing.T, b *harness.Browser, email, password strin
 
 const chosen = "granite-otter-nine"
 
-// TestRegister shows that an account is created once the form of the mailed link is posted, and
+// TestRegister shows that an account is created when the form behind the mailed link is posted, and
 // not before. The app then gets its code in the browser that started the registration.
 func TestRegister(t *testing.T) {
 	m := newOpen(t)
@@ -52,7 +52,7 @@ func TestRegister(t *testing.T) {
 	early.Submit(t, page, "login-submit",
 		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
 
-	// The requesting browser continues to the app, and the link works once.
+	// The browser that requested the account continues to the app. The link works only once.
 	told := b.Submit(t, form, "confirm-submit", nil).Callback(t)
 	if told.Get("code") == "" {
 		t.Fatalf("the app gets %v, want a code", told)
@@ -66,8 +66,8 @@ func TestRegister(t *testing.T) {
 }
 
 // TestRegisterElsewhere opens the link in a browser that did not request the account. The person
-// must choose another password there. Otherwise, an attacker could prepare an account for someone
-// else and know its password.
+// must choose another password there. Otherwise an attacker could prepare an account for another
+// person and know its password.
 func TestRegisterElsewhere(t *testing.T) {
 	m := newOpen(t)
 	stranger := m.Browser()
@@ -87,7 +87,7 @@ func TestRegisterElsewhere(t *testing.T) {
 		t.Fatalf("choosing a password = %d %s", done.Status, done.Body)
 	}
 
-	// The password typed in the first browser does not sign in.
+	// The password typed in the first browser does not work.
 	page := stranger.Open(t, m.spa.NewFlow(loginScope).URL())
 	stranger.Submit(t, page, "login-submit",
 		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
@@ -97,8 +97,8 @@ func TestRegisterElsewhere(t *testing.T) {
 // requestIn matches the id of a request in a page.
 var requestIn = regexp.MustCompile(`id=[A-Z0-9]+`)
 
-// TestRegisterKnown shows that requesting an account gets the same answer whether or not the
-// address has one. Only an email to the owner of the address reveals the difference.
+// TestRegisterKnown shows that a request for an account gets the same response whether or not the
+// address has an account. Only an email to the owner of the address reveals the difference.
 func TestRegisterKnown(t *testing.T) {
 	m := newOpen(t)
 	known, disabled := m.NewSubscriber(t), m.NewSubscriber(t)
@@ -133,8 +133,8 @@ func TestRegisterKnown(t *testing.T) {
 	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": chosen}).Want(t, 409)
 }
 
-// TestRegisterClosed shows that a closed project accepts no registration: by page, by form, by
-// prompt=create, or by a link from when registration was open.
+// TestRegisterClosed shows that a closed project accepts no registration. The test tries the page,
+// the form, prompt=create, and a link from when registration was open.
 func TestRegisterClosed(t *testing.T) {
 	m := newMailed(t)
 	prompts := func() []string {

@@ -31,8 +31,8 @@ func withToken(token any) map[string]any {
 	return map[string]any{"authentication": map[string]any{"jwt_token": token}}
 }
 
-// TestJ11RelayTokens shows that a socket authenticates with a SAT only: other kinds of tokens,
-// malformed ones and tokens in the wrong place are refused.
+// TestJ11RelayTokens shows that a socket can authenticate only with a SAT. Other kinds of tokens,
+// malformed tokens and tokens in the wrong place are refused.
 func TestJ11RelayTokens(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
@@ -68,15 +68,15 @@ func TestJ11RelayTokens(t *testing.T) {
 	}
 }
 
-// TestF11RelayForeign shows that a socket cannot act for another subscriber: neither with the
-// protocol of that subscriber's socket, nor with that subscriber's token, nor before it has
+// TestF11RelayForeign shows that a socket cannot act for another subscriber. It has no success with
+// the protocol of that subscriber's socket, with that subscriber's token, or before it has
 // authenticated.
 func TestF11RelayForeign(t *testing.T) {
 	p := project(t)
 	ada, bob := p.NewSAT(t, "ada"), p.NewSAT(t, "bob")
 	online := func(id string) any { return p.CLI(t, "", "subscriber", "show", "--project", p.ID, id)["online"] }
 
-	// Resuming ada's protocol with bob's token changes the presence of neither.
+	// Resuming ada's protocol with bob's token does not change the presence of either.
 	s, protocol := p.Connect(t, ada.Token, "")
 	s.Call(t, "subscriber.online", nil)
 	s.Abandon()
@@ -107,7 +107,7 @@ func TestF11RelayForeign(t *testing.T) {
 }
 
 // TestI01Sockets opens sockets that never authenticate. At most 200 of them may be open from one
-// address, and each is closed in time. The server still answers other clients.
+// address, and the server closes each after a limited time. The server still answers other clients.
 func TestI01Sockets(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -115,8 +115,8 @@ func TestI01Sockets(t *testing.T) {
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 
-	// Count the sockets that were certainly open together with each one: they opened before it was
-	// dialed, and were too young to be closed when it opened.
+	// Count the sockets that were certainly open at the same time as each one. They opened before
+	// it was dialed, and were too young to be closed when it opened.
 	began := time.Now()
 	silent := dialUntilRefused(t, s)
 	for _, last := range silent {
@@ -148,21 +148,21 @@ func TestI01Sockets(t *testing.T) {
 	p.Connect(t, sat.Token, "")
 }
 
-// The constants are the limits for unauthenticated sockets from one address: how many, and for how
-// long.
+// These constants are the limits for unauthenticated sockets from one address: their number, and
+// how long they may stay open.
 const (
 	strangers     = 200
 	authenticates = 10 * time.Second
 )
 
-// A silentSocket never authenticates. It opened at some time between asked and opened.
+// A silentSocket never authenticates. It was opened between the times asked and opened.
 type silentSocket struct {
 	*harness.Socket
 	asked, opened time.Time
 }
 
-// dialUntilRefused opens sockets until one is refused. It dials in parallel, so that all are
-// open before the first has been silent for too long.
+// dialUntilRefused opens sockets until one is refused. It dials in parallel, so that all sockets
+// are open before the first has been silent for too long.
 func dialUntilRefused(t *testing.T, s *harness.Server) (silent []silentSocket) {
 	t.Helper()
 
@@ -209,7 +209,7 @@ func TestI08RelayLog(t *testing.T) {
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 
-	// Use the tokens in every place that a log line could repeat.
+	// Use the tokens in every place that a log line could contain.
 	socket, protocol := s.Connect(t, sat.Token, "")
 	socket.Call(t, "subscriber.online", nil)
 	socket.Call(t, "signalwire.reauthenticate", withToken(sat.RefreshToken))
@@ -236,8 +236,8 @@ func TestI08RelayLog(t *testing.T) {
 	}
 }
 
-// TestF05Messages shows that a socket survives malformed and deeply nested messages, that a message
-// of one MiB is refused, and that the server still answers other clients.
+// TestF05Messages shows that a socket stays open after malformed and deeply nested messages. A
+// message of one MiB is refused, and the server still answers other clients.
 func TestF05Messages(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")

@@ -19,7 +19,8 @@ func TestT16Revoke(t *testing.T) {
 			tokens, _ := c.SignIn(t, sub, loginScope)
 			asks := func() harness.Answer { return p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)) }
 
-			// Another client, an altered token and a caller without credentials revoke nothing.
+			// Another client, an altered token and a caller without credentials cannot revoke
+			// anything.
 			other.Revoke(t, tokens.AccessToken).Want(t, 200, 400)
 			other.Revoke(t, tokens.RefreshToken).Want(t, 200, 400)
 			c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
@@ -36,7 +37,7 @@ func TestT16Revoke(t *testing.T) {
 			// Revoking an access token does not end the grant.
 			c.Revoke(t, tokens.AccessToken).Want(t, 200)
 			harness.WithinASecond(t, "a revoked access token", func() error { return asks().StatusIs(401) })
-			c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens) // a new access token of the same grant
+			c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens) // another access token of the same grant
 			asks().Want(t, 200)
 
 			// Revoking the refresh token ends the grant.
@@ -50,7 +51,7 @@ func TestT16Revoke(t *testing.T) {
 }
 
 // TestT16RevokeRotated revokes the grant of a stolen refresh token. The thief has used the token
-// twice already, and the owner knows only the first.
+// twice already, and the owner knows only the first token.
 func TestT16RevokeRotated(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web")

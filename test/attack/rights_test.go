@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestJ13GuestToken shows that a guest token reads its own addresses and nothing else.
+// TestJ13GuestToken shows that a guest token can read only its own addresses.
 func TestJ13GuestToken(t *testing.T) {
 	p := project(t)
 	sat, other := p.NewSAT(t, "ada"), p.NewSAT(t, "grace")
@@ -66,7 +66,7 @@ func TestJ14WrongCredentials(t *testing.T) {
 		harness.JSON(map[string]string{"address_id": address})).WantUnauthorized(t)
 }
 
-// protected are the routes of this server that require credentials.
+// protected lists the routes of this server that require credentials.
 var protected = []struct{ method, path string }{
 	{"GET", "/api/fabric/addresses"}, {"GET", "/api/fabric/addresses/x"}, {"POST", "/api/fabric/guests/tokens"},
 	{"GET", "/api/fabric/resources/subscribers"}, {"POST", "/api/fabric/resources/subscribers"},
@@ -89,7 +89,7 @@ var protected = []struct{ method, path string }{
 }
 
 // TestK01NoCredentials shows that every protected route refuses missing, malformed and foreign
-// credentials, with a challenge.
+// credentials. Its response contains a challenge.
 func TestK01NoCredentials(t *testing.T) {
 	p := project(t)
 	stranger := project(t)
@@ -118,7 +118,7 @@ func TestK01NoCredentials(t *testing.T) {
 	p.Get(t, "/api/fabric/no/such/route", p.Basic()).WantError(t, 404, "Not Found")
 }
 
-// TestK02MissingScope shows that a key works only for the scopes it was created with.
+// TestK02MissingScope shows that a key works only for the scopes with which it was created.
 func TestK02MissingScope(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
@@ -147,8 +147,8 @@ func TestK02MissingScope(t *testing.T) {
 	}
 }
 
-// TestK06Export exports and erases a subscriber with a key that may manage the project but not
-// fetch recordings. The export contains no complete Sid, which would open public media, and the
+// TestK06Export exports and erases a subscriber with a key that may manage the project but may not
+// fetch recordings. The export contains no complete Sid, because a Sid would open public media. The
 // erasure is refused.
 func TestK06Export(t *testing.T) {
 	p := project(t)
@@ -169,7 +169,7 @@ func TestK06Export(t *testing.T) {
 	p.Post(t, path+"/erase", manager).WantUnauthorized(t)
 	p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200)
 
-	// A key with Voice gets the Sid, but never a push token.
+	// A key with Voice gets the Sid, but no key gets a push token.
 	body = string(p.Get(t, path+"/export", both).Want(t, 200).Body)
 	if !strings.Contains(body, sid) || strings.Contains(body, pushToken) {
 		t.Errorf("the export of a key with Voice lacks the Sid %s, or has a push token: %s", sid, body)

@@ -44,7 +44,7 @@ func TestS02ForeignRequest(t *testing.T) {
 
 	attacker, victim := c.Browser(), c.Browser()
 	page := attacker.Open(t, c.NewFlow("openid").URL())
-	victim.Open(t, c.NewFlow("openid").URL()) // gets cookies of its own
+	victim.Open(t, c.NewFlow("openid").URL()) // the victim gets its own cookies
 	for name, b := range map[string]*harness.Browser{"a browser without cookies": c.Browser(),
 		"another browser": victim} {
 		got := b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
@@ -59,7 +59,7 @@ func TestS02ForeignRequest(t *testing.T) {
 }
 
 // TestS02Tokens posts forms from the right origin, without the page's token or with the token of
-// another browser. All are refused and no login ends.
+// another browser. All of them are refused and no login ends.
 func TestS02Tokens(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -95,8 +95,8 @@ func TestS02Tokens(t *testing.T) {
 	theirs.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
 }
 
-// TestS04Cookies shows that altered, swapped, duplicated, oversized or numerous cookies sign
-// nobody in.
+// TestS04Cookies shows that cookies that are altered, swapped, duplicated, too large or too many do
+// not sign anybody in.
 func TestS04Cookies(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -143,7 +143,7 @@ func TestS04Cookies(t *testing.T) {
 	ask("200 copies", strings.Repeat("__Host-selvage=A; ", 200), 303, 431)
 }
 
-// TestS02Fixation shows that cookies from before a login are not valid for it.
+// TestS02Fixation shows that cookies from before a login are not valid after it.
 func TestS02Fixation(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -155,7 +155,7 @@ func TestS02Fixation(t *testing.T) {
 	before.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 }
 
-// copyCookies returns another browser that has the current cookies of b.
+// copyCookies returns another browser with the current cookies of b.
 func copyCookies(t *testing.T, p *harness.Project, b *harness.Browser) *harness.Browser {
 	t.Helper()
 	u, err := url.Parse(p.PublicURL)
@@ -167,8 +167,8 @@ func copyCookies(t *testing.T, p *harness.Project, b *harness.Browser) *harness.
 	return thief
 }
 
-// TestS06LogoutRedirect shows that a logout redirects only to a registered URI of the client that a
-// valid hint names, and that a refused logout does not end the login.
+// TestS06LogoutRedirect shows that a logout redirects only to a URI that is registered for the
+// client in a valid hint. A refused logout does not end the login.
 func TestS06LogoutRedirect(t *testing.T) {
 	const home = "https://rp.example/bye"
 	p := project(t)
@@ -232,7 +232,7 @@ func TestS06Confirmation(t *testing.T) {
 	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 }
 
-// TestS07Replay shows that copied cookies and tokens are useless after a logout.
+// TestS07Replay shows that copied cookies and tokens no longer work after a logout.
 func TestS07Replay(t *testing.T) {
 	const home = "https://rp.example/bye"
 	p := project(t)
@@ -260,7 +260,7 @@ func TestS07Replay(t *testing.T) {
 	}
 }
 
-// TestS07NewPassword shows that a new password ends every earlier token and login.
+// TestS07NewPassword shows that a new password revokes all earlier tokens and logins.
 func TestS07NewPassword(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric")
@@ -329,7 +329,8 @@ func TestS08Headers(t *testing.T) {
 		t.Errorf("/account has Cross-Origin-Opener-Policy %q, want same-origin", got)
 	}
 
-	// Only the page that ends a prompt=none request may be framed, and only by its app.
+	// Only the page that ends a prompt=none request may be in a frame, and only in a frame of its
+	// app.
 	csp := back.Header.Get("Content-Security-Policy")
 	if !back.Has("return-submit") || !strings.Contains(csp, "frame-ancestors https://rp.example;") ||
 		strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {

@@ -17,22 +17,23 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The table of rights is the OpenAPI document. Each operation names the kinds of credentials that
-// it accepts (security), and the scopes of which these credentials need one (x-scopes). The tests
-// here send each kind of credentials to each operation and compare the result with the table.
+// The OpenAPI document is the table of rights. For each operation, it lists the kinds of
+// credentials that the operation accepts (security). It also lists the scopes of which these
+// credentials need one (x-scopes). The tests in this file send each kind of credentials to each
+// operation and compare the result with the table.
 
-// An operation is an operation of the table.
+// An operation is an operation in the table.
 type operation struct {
 	method, path string
 	accepts      []string // kinds of credentials: basic, service, login, sat, guest, invite, none
 	of           *openapi3.Operation
-	example      any // of the body; nil if the operation has none
+	example      any // example body; nil if the operation has none
 }
 
 func (o operation) String() string { return o.method + " " + o.path }
 
-// operations returns the operations in the table, except for those unrelated to the rights of a
-// project or a subscriber: pages, and the endpoints that authenticate OAuth clients.
+// operations returns the operations in the table. It omits operations that are unrelated to the
+// rights of a project or a subscriber: pages, and the endpoints that authenticate OAuth clients.
 func operations(t *testing.T) (all []operation) {
 	t.Helper()
 	for path, item := range openapitest.Ours().Paths.Map() {
@@ -63,14 +64,14 @@ func exampleOf(op *openapi3.Operation) any {
 	return op.RequestBody.Value.Content["application/json"].Example
 }
 
-// A credentials holds one kind of credentials for a project.
+// A credentials holds credentials of one kind for a project.
 type credentials struct {
 	name   string
-	kind   string   // as in the table, or "" for credentials that no operation accepts
-	scopes []string // of keys, services and logins
+	kind   string   // kind in the table, or "" for credentials that no operation accepts
+	scopes []string // scopes of keys, services and logins
 	send   []harness.Option
 
-	prove func(method, path string) harness.Option // adds a DPoP proof; nil for none
+	prove func(method, path string) harness.Option // adds a DPoP proof; nil if none is needed
 }
 
 // options returns the credentials for a request.
@@ -94,14 +95,14 @@ func (c credentials) may(o operation) bool {
 	return !scoped || openapitest.MayUse(o.of, c.scopes...)
 }
 
-// isRefused reports whether an answer refuses the credentials. For operations that change
-// recordings, subscribers who may read recordings are authenticated but not permitted, so the
-// answer is 403.
+// isRefused reports whether a response refuses the credentials. Subscribers who may read recordings
+// are authenticated but may not change recordings. Operations that change recordings therefore
+// answer them with 403.
 func (c credentials) isRefused(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden && c.kind == "login"
 }
 
-// allScopes are the scopes of keys and clients.
+// allScopes lists the scopes of keys and clients.
 var allScopes = []string{"Voice", "Messaging", "Fax", "Video", "Management", "Numbers", "Chat", "Storage", "Tasking",
 	"Datasphere", "Pubsub"}
 
@@ -160,8 +161,8 @@ func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	return append(append(all, boundCredentials(t, p)...), otherCredentials(t, p)...)
 }
 
-// boundCredentials returns tokens that are bound to a key: with the proofs that they need, without
-// proofs, with those of another key, and with one for another request.
+// boundCredentials returns tokens that are bound to a key. Some have the proofs that they need.
+// Others have no proofs, proofs by another key, or a proof for another request.
 func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	owner, thief := harness.NewHolder(t, p.Issuer()), harness.NewHolder(t, p.Issuer())
@@ -190,8 +191,8 @@ func boundCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	}
 }
 
-// otherCredentials returns credentials for something else: ingest keys, tokens for registrations,
-// SIP passwords, and the secrets of clients and of operators. No operation of the table accepts them.
+// otherCredentials returns credentials for other purposes: ingest keys, tokens for registrations,
+// SIP passwords, and the secrets of clients and operators. No operation in the table accepts them.
 func otherCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 	t.Helper()
 	manager := harness.Basic(p.ID, p.NewKey(t, "Management", "Voice"))
@@ -230,8 +231,8 @@ func otherCredentials(t *testing.T, p *harness.Project) (all []credentials) {
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
-// fill replaces the parameters of a path by the results of ids, or by unknown ids where these are
-// empty.
+// fill replaces the parameters of a path with the results of ids. If a result is empty, it uses an
+// unknown ID.
 func fill(path string, ids func(parameter string) string) string {
 	return inPath.ReplaceAllStringFunc(path, func(m string) string {
 		if id := ids(strings.Trim(m, "{}")); id != "" {
@@ -242,12 +243,12 @@ func fill(path string, ids func(parameter string) string) string {
 }
 
 // TestK09Rights sends every kind of credentials to every operation, for objects that do not exist.
-// Those credentials that the table lists are accepted, and all others are refused.
+// The credentials in the table are accepted, and all others are refused.
 func TestK09Rights(t *testing.T) {
 	p := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", "LOGIN_PER_NETWORK=0")
 	everyone, table := eachCredentials(t, p), operations(t)
 
-	// Operations of the browser SDK are authorized by credentials that this test must not end.
+	// The credentials that authorize operations of the browser SDK must not end in this test.
 	ids := func(parameter string) string {
 		if parameter == "AccountSid" {
 			return p.ID

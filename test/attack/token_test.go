@@ -31,8 +31,8 @@ func TestT01TwoWays(t *testing.T) {
 	c.Post(t, "/oauth/token", harness.Form(form), harness.Basic(c.ID, c.Secret)).Want(t, 400, 401)
 }
 
-// TestT04BasicForms shows that malformed Basic credentials are refused, and escaped ones accepted
-// (RFC 6749, section 2.3.1).
+// TestT04BasicForms shows that malformed Basic credentials are refused, and that escaped
+// credentials are accepted (RFC 6749, section 2.3.1).
 func TestT04BasicForms(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -74,7 +74,7 @@ func escapeAll(s string) string {
 	return b.String()
 }
 
-// TestT05WrongClient shows that a client must authenticate by its own method, with exactly its
+// TestT05WrongClient shows that a client must authenticate by its own method, with exactly its own
 // secret.
 func TestT05WrongClient(t *testing.T) {
 	p := project(t)
@@ -118,7 +118,7 @@ func TestT05WrongClient(t *testing.T) {
 			harness.Basic(strings.ToUpper(basic.ID), basic.Secret)},
 	}
 
-	// Clients that named themselves in the body get no challenge.
+	// Clients that identify themselves in the body get no challenge.
 	named := []string{"basic client in the body", "wrong secret in the body",
 		"confidential client, no secret", "public client with a secret"}
 	for name, opts := range tests {
@@ -133,8 +133,8 @@ func TestT05WrongClient(t *testing.T) {
 	}
 }
 
-// TestT07Grants shows that unsupported grants, and grants a client is not registered for, are
-// refused.
+// TestT07Grants shows that a client cannot use unsupported grants, or grants for which it is not
+// registered.
 func TestT07Grants(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -157,9 +157,9 @@ func TestT07Grants(t *testing.T) {
 	service.Refresh(t, "x").WantError(t, 400, "unauthorized_client")
 }
 
-// TestT08RefreshReuse uses a refresh token again, which ends its family. The predecessor of the
-// current token returns the current one during a grace period, and ends the family afterwards.
-// An older token ends the family immediately.
+// TestT08RefreshReuse uses a refresh token again, which ends its family. During a grace period, the
+// predecessor of the current token returns the current one. After the grace period, it ends the
+// family. An older token ends the family immediately.
 func TestT08RefreshReuse(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -223,7 +223,7 @@ func TestT10RefreshBinding(t *testing.T) {
 		t.Errorf("a narrowed refresh returns the scope %q, want openid", tokens.Scope)
 	}
 	p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
-	ask(loginScope).Want(t, 200) // a later refresh may request all that was granted
+	ask(loginScope).Want(t, 200) // a later refresh may request everything that was granted
 	ask("openid Voice").WantError(t, 400, "invalid_scope")
 }
 
@@ -270,8 +270,9 @@ func TestT14Bodies(t *testing.T) {
 	}
 }
 
-// TestT15Headers checks the headers of answers that contain or refuse tokens. They are not
-// cached, not readable by scripts of other origins, and repeat nothing that was sent.
+// TestT15Headers checks the headers of responses that contain or refuse tokens. The responses are
+// not cached, scripts of other origins cannot read them, and they do not repeat anything from the
+// request.
 func TestT15Headers(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	wrong := "wrong-secret-of-mine"

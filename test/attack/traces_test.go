@@ -22,7 +22,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A standIn is an OTLP collector that checks each request against the protocol's own definition
+// A standIn is an OTLP collector that checks each request against the definition of the protocol
 // (OTLP 1.10, sections "OTLP/HTTP" and "Trace"), and keeps the spans.
 type standIn struct {
 	mu    sync.Mutex
@@ -87,7 +87,7 @@ func (c *standIn) take(r *http.Request) error {
 	return nil
 }
 
-// checkSpan checks what the definition requires of a span.
+// checkSpan checks that a span meets the requirements of the definition.
 func checkSpan(s *tracepb.Span) error {
 	none := func(id []byte) bool { return len(bytes.Trim(id, "\x00")) == 0 }
 	switch {
@@ -117,7 +117,7 @@ func (c *standIn) find(trace, prefix string) *tracepb.Span {
 	return nil
 }
 
-// parent returns the span within which s is, or nil.
+// parent returns the parent of the span s, or nil.
 func (c *standIn) parent(s *tracepb.Span) *tracepb.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,9 +141,9 @@ func (c *standIn) await(t *testing.T, trace, prefix string) (s *tracepb.Span) {
 	return s
 }
 
-// TestTraces shows that requests, changes, queries, sessions and webhooks are traced to a collector,
-// that traces continue those of callers and name themselves to receivers, that the log has their
-// ids, and that they contain no secrets.
+// TestTraces shows that requests, changes, queries, sessions and webhooks are traced to a
+// collector. Traces continue the traces of callers, and receivers get the trace's ID. The log
+// contains the IDs of traces. Traces contain no secrets.
 func TestTraces(t *testing.T) {
 	c := new(standIn)
 	at := httptest.NewServer(c)
@@ -152,7 +152,7 @@ func TestTraces(t *testing.T) {
 		"SELVAGE_TELEMETRY__OTLP_HEADERS=X-Tenant=acme", "SELVAGE_EGRESS__ALLOW=localhost"}})
 	p := s.NewProject(t)
 
-	// A request within the trace of its caller.
+	// This request is part of its caller's trace.
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	within := harness.Header("Traceparent", "00-"+trace+"-"+parent+"-01")
 	a := s.Post(t, "/api/fabric/resources/subscribers", p.Basic(), within,
@@ -168,7 +168,8 @@ func TestTraces(t *testing.T) {
 		t.Errorf("the query %v is within %v, want a change within the request", insert, change)
 	}
 
-	// A refusal: its line in the log names the trace. A caller may also ask for no trace.
+	// This request is refused. Its line in the log contains the trace's ID. A caller may also
+	// request that a request is not traced.
 	const refused, unwanted = "1af7651916cd43dd8448eb211c80319c", "2af7651916cd43dd8448eb211c80319c"
 	s.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, "PThush"),
 		harness.Header("Traceparent", "00-"+unwanted+"-"+parent+"-00")).Want(t, 401)
@@ -182,12 +183,12 @@ func TestTraces(t *testing.T) {
 		return nil
 	})
 
-	// A login uses sessions: the request for a token counts against a limit.
+	// This login uses sessions, because the request for a token counts against a limit.
 	service := p.NewClient(t, "service")
 	service.Token(t, url.Values{"grant_type": {"client_credentials"}}).Want(t, 200)
 	c.await(t, "", "session ")
 
-	// A webhook continues the trace of its delivery.
+	// This webhook continues the trace of its delivery.
 	receiver := harness.NewReceiver(t)
 	p.NewWebhook(t, receiver.URL, "subscriber.created")
 	p.NewSubscriber(t)

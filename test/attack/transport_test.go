@@ -20,8 +20,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestI02SmuggledBytes sends requests whose end two servers could find in different places. Each is
-// refused or ends the connection, so that bytes after it are never treated as a request.
+// TestI02SmuggledBytes sends requests whose end two servers could see in different places. The
+// server refuses each request or closes the connection, so that bytes after the request are never
+// treated as another request.
 func TestI02SmuggledBytes(t *testing.T) {
 	s := harness.Shared(t)
 	const post, hidden = "POST /oauth/token HTTP/1.1\r\nHost: x\r\n", "GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -59,9 +60,9 @@ func TestI02SmuggledBytes(t *testing.T) {
 	}
 }
 
-// TestRefusedUpgrades hides a request after a refused WebSocket upgrade. A proxy that then treats
-// the connection as a WebSocket would not see the hidden request, so the server closes the
-// connection when it refuses.
+// TestRefusedUpgrades hides a request after a refused WebSocket upgrade. A proxy that treats the
+// connection as a WebSocket would not see the hidden request. The server therefore closes the
+// connection when it refuses the upgrade.
 func TestRefusedUpgrades(t *testing.T) {
 	s := harness.Shared(t)
 	const hidden = "GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -79,7 +80,7 @@ func TestRefusedUpgrades(t *testing.T) {
 	}
 }
 
-// answers sends bytes over a new connection. It returns the statuses of all answers, and whether
+// answers sends bytes over a new connection. It returns the statuses of all responses, and whether
 // the server closes the connection.
 func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, closed bool) {
 	t.Helper()
@@ -94,7 +95,7 @@ func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, 
 
 	in := bufio.NewReader(conn)
 	for {
-		// After the first answer, the server either closes the connection soon or not at all.
+		// After the first response, the server either closes the connection soon or not at all.
 		wait := time.Minute
 		if len(statuses) > 0 {
 			wait = 2 * time.Second
@@ -114,19 +115,20 @@ func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, 
 	}
 }
 
-// TestI01SlowClients keeps connections busy with a byte a second: of a header, of a body, and of a
-// response that is not read. Each is closed in time, and other clients are served at the same time.
+// TestI01SlowClients keeps connections busy. It sends a byte of a header or of a body every second,
+// or does not read a response. The server closes each connection after a limited time, and serves
+// other clients at the same time.
 func TestI01SlowClients(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
 	s := harness.Start(t)
 	p := s.NewProject(t)
-	sid := p.Upload(t, harness.Tone(4_000_000, 8)) // 8 MB, more than the kernel buffers
+	sid := p.Upload(t, harness.Tone(4_000_000, 8)) // 8 MB, more than the kernel's buffers can hold
 
 	var clients sync.WaitGroup
 	for name, tt := range map[string]struct {
 		first string
-		drip  string // sent each second
+		drip  string // bytes sent each second
 		most  time.Duration
 	}{
 		"a slow header": {"GET /oauth/jwks HTTP/1.1\r\nHost: x\r\nX-A: ", "a", 15 * time.Second},
@@ -158,7 +160,7 @@ func TestI01SlowClients(t *testing.T) {
 }
 
 // drip sends bytes each second until the server has closed the connection, and returns how long
-// that takes. It stops soon after the duration most.
+// that takes. If it takes longer than most, drip stops.
 func drip(s *harness.Server, first, each string, most time.Duration) time.Duration {
 	began := time.Now()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
@@ -166,12 +168,12 @@ func drip(s *harness.Server, first, each string, most time.Duration) time.Durati
 		return 0
 	}
 	defer conn.Close()
-	_, _ = io.WriteString(conn, first) // errors are detected below
+	_, _ = io.WriteString(conn, first) // the writes below detect errors
 
 	reads := strings.HasPrefix(first, "GET") && each == ""
 	buf := make([]byte, 1)
 	for time.Since(began) < most+time.Second {
-		if reads { // the answer is not read, so only a write can detect a closed connection
+		if reads { // the response is not read, so only a write can detect a closed connection
 			time.Sleep(time.Second)
 			if _, err := io.WriteString(conn, "\r\n"); err != nil {
 				break
@@ -191,7 +193,8 @@ func drip(s *harness.Server, first, each string, most time.Duration) time.Durati
 }
 
 // TestI09Floods floods an HTTP/2 connection with frames that cost the client little. The server
-// closes the connection or keeps up. Its memory does not grow, and it still answers other clients.
+// closes the connection or processes all frames. Its memory does not grow, and it still answers
+// other clients.
 func TestI09Floods(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)
@@ -272,7 +275,7 @@ func floodConnection(
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	over := make(chan struct{}) // the last frame has been answered, or the connection is closed
+	over := make(chan struct{}) // closed when the last frame has been answered or the connection is closed
 	last := [8]byte{'o', 'v', 'e', 'r'}
 	go func() {
 		defer close(over)
@@ -315,8 +318,8 @@ func floodConnection(
 	return sent, false
 }
 
-// TestI16Spoofing sends hosts and forwarded addresses that an attacker chose. They appear in
-// nothing that others see: no redirect, link, cookie, cache key or log line.
+// TestI16Spoofing sends hosts and forwarded addresses that an attacker chose. They do not appear in
+// anything that other people see: redirects, links, cookies, cache keys or log lines.
 func TestI16Spoofing(t *testing.T) {
 	s := harness.Shared(t)
 	for _, spoofed := range []harness.Option{

@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// declared lists where a secret may be found in plain text, and why.
+// declared lists the places where a secret may be in plain text, and the reasons.
 var declared = []struct{ secret, place, reason string }{
 	{"recording Sid", "rows", "it is the name of the recording, which the LaML API requires"},
 	{"recording Sid", "export of a subscriber", "the subscriber may fetch the recording"},
@@ -40,8 +40,8 @@ func find(text, secret string) string {
 	return ""
 }
 
-// TestCanaries uses secrets as intended, then sends each to places where it does not belong, and
-// searches for all of them everywhere, while the server runs and after it has stopped.
+// TestCanaries uses secrets as intended, and then sends each of them to places where it does not
+// belong. It searches for all of them everywhere, while the server runs and after it has stopped.
 func TestCanaries(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug", harness.AllowLocal,
 		"SELVAGE_LISTEN_SIP=127.0.0.1:0", "SELVAGE_PHONE_PORTS=0"}})

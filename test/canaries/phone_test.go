@@ -40,7 +40,7 @@ func newSIPLine(t *testing.T, s *harness.Server) *sipLine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() }) // reading is over
+	t.Cleanup(func() { _ = conn.Close() }) // all reads have ended
 	return &sipLine{t: t, conn: conn}
 }
 

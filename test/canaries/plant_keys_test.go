@@ -20,8 +20,8 @@ const (
 	messageText    = "canary-message-weft-4717"
 )
 
-// plantKeys uses the secrets of switches, of clients that register themselves, of upstream providers
-// and of connectors.
+// plantKeys uses the secrets of switches, of self-registered clients, of upstream providers and of
+// connectors.
 func (n *nest) plantKeys(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	made := func(path, member string, in map[string]any) string {
@@ -50,7 +50,8 @@ func (n *nest) plantKeys(t *testing.T, add func(name, secret string)) {
 	add("connector token", connector)
 }
 
-// plantSessions uses the secrets of devices, of links in emails and of operators, and sends a message.
+// plantSessions uses the secrets of devices, of links in emails, and of operators. It also sends a
+// message.
 func (n *nest) plantSessions(t *testing.T, add func(name, secret string)) {
 	t.Helper()
 	tv := n.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")

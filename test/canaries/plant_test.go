@@ -20,7 +20,7 @@ type nest struct {
 	secrets    map[string]string
 	client     *harness.Client
 	subscriber harness.Subscriber
-	key        string // an API key with all scopes
+	key        string // API key with all scopes
 	sid        string
 }
 
@@ -34,7 +34,7 @@ const (
 	wrongPassword    = "canary-wrong-heddle-4715"
 )
 
-// plant creates secrets of every kind and uses each as intended.
+// plant creates secrets of every kind and uses each of them as intended.
 func plant(t *testing.T, s *harness.Server) *nest {
 	t.Helper()
 	p := s.NewProject(t)
@@ -54,7 +54,7 @@ func plant(t *testing.T, s *harness.Server) *nest {
 	add("client secret", n.client.Secret)
 	add("password", n.subscriber.Password)
 
-	// A login with all its tokens, a code that is redeemed and one that is not.
+	// This login has all kinds of tokens, a code that is redeemed, and a code that is not redeemed.
 	b := n.client.Browser()
 	flow := n.client.NewFlow("openid offline_access")
 	used := flow.Code(t, b, n.subscriber)
@@ -151,7 +151,7 @@ func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	}
 	b.Cookies()(r)
 	for _, cookie := range r.Cookies() {
-		if cookie.Value != n.ID { // one cookie holds the id of the project that the operator saw last
+		if cookie.Value != n.ID { // one cookie contains the ID of the project that the operator opened last
 			add("operator's cookie "+cookie.Name, cookie.Value)
 		}
 	}
@@ -170,7 +170,7 @@ func (n *nest) plantAccounts(t *testing.T, add func(name, secret string)) {
 	add("new password", newPassword)
 }
 
-// forms returns the forms in which a secret may be written.
+// forms returns the forms in which a secret may be written, by name.
 func forms(secret string) map[string]string {
 	all := map[string]string{
 		"as it is": secret, "in hexadecimal": hex.EncodeToString([]byte(secret)),
@@ -188,11 +188,11 @@ func forms(secret string) map[string]string {
 	return all
 }
 
-// ownPath matches the field in a page's language form that contains the page's own URL, which is
-// the path that the client requested.
+// ownPath matches the field with the page's own URL in the language form of a page. The URL
+// contains the path that the client requested.
 var ownPath = regexp.MustCompile(`name="back" value="[^"]*"`)
 
-// spray sends each secret to where it does not belong, and returns the answers by request.
+// spray sends each secret to places where it does not belong, and returns the responses by request.
 func (n *nest) spray(t *testing.T) map[string][]byte {
 	t.Helper()
 	answers := map[string][]byte{}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // opens PostgreSQL
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the driver for PostgreSQL
 	"github.com/redis/go-redis/v9"
 
 	"github.com/selvage/selvage/test/harness"
@@ -66,8 +66,8 @@ func served(t *testing.T, s *harness.Server) map[string][]byte {
 	return all
 }
 
-// stored returns the bytes of every file in the data directory, and all rows and sessions
-// that are kept elsewhere.
+// stored returns the bytes of every file in the data directory. It also returns all rows and
+// sessions that are stored elsewhere.
 func stored(t *testing.T, s *harness.Server) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -163,7 +163,7 @@ func valuesOf(t *testing.T, address string) []byte {
 	return b.Bytes()
 }
 
-// valueOf returns the value of a key, whatever its type; "" if it has expired.
+// valueOf returns the value of a key of any type. It returns "" if the key has expired.
 func valueOf(t *testing.T, client *redis.Client, key string) any {
 	t.Helper()
 	ctx := t.Context()

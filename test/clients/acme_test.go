@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// certified starts a server on the given ports that orders its certificates from an ACME server.
+// certified starts a server on the given ports that gets its certificates from an ACME server.
 func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, hosts ...string) *harness.Server {
 	t.Helper()
 	return harness.StartConfig(t, harness.Config{
@@ -27,8 +27,8 @@ func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, host
 	})
 }
 
-// TestACMEOverTLS shows that two names are validated by tls-alpn-01, that the certificates are
-// stored sealed, and that they outlive the process.
+// TestACMEOverTLS shows that two names are validated by tls-alpn-01, and that the certificates are
+// stored sealed. The next process uses them as well.
 func TestACMEOverTLS(t *testing.T) {
 	harness.OneBackend(t)
 	httpPort, tlsPort := harness.FreePort(t), harness.FreePort(t)
@@ -95,8 +95,8 @@ func TestACMEOverHTTP(t *testing.T) {
 	s.Get(t, "/.well-known/acme-challenge/nothing").Want(t, 403)
 }
 
-// TestACMEFails shows that the log names the reason when validation fails, and that the server
-// serves everything else.
+// TestACMEFails shows that the log contains the reason when validation fails, and that everything
+// else on the server still works.
 func TestACMEFails(t *testing.T) {
 	harness.OneBackend(t)
 	httpPort, tlsPort := harness.FreePort(t), harness.FreePort(t)

@@ -11,8 +11,8 @@ import (
 // mobileRedirect is a redirect URI with the custom scheme of a native app.
 const mobileRedirect = "com.dialer://oauth-callback"
 
-// TestAppAuth shows that the profile mobile-legacy accepts the incomplete requests of the
-// fabric's native apps.
+// TestAppAuth shows that the profile mobile-legacy accepts the incomplete requests that the
+// fabric's native apps send.
 func TestAppAuth(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
@@ -51,7 +51,7 @@ func TestAppAuth(t *testing.T) {
 }
 
 // TestAppAuthRedirect shows that the browser is redirected to exactly the address that the
-// operating system hands to the app.
+// operating system passes to the app.
 func TestAppAuthRedirect(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
@@ -64,8 +64,8 @@ func TestAppAuthRedirect(t *testing.T) {
 	}
 }
 
-// TestAppAuthJSON shows that the token endpoint accepts JSON, which a command line client of the
-// fabric sends.
+// TestAppAuthJSON shows that the token endpoint accepts JSON. A command line client of the fabric
+// sends JSON.
 func TestAppAuthJSON(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)

@@ -15,15 +15,15 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The test recording is ten hours of silence in mu-law, with a tone of half a minute.
+// The test recording is ten hours of silence in mu-law, with a tone that lasts half a minute.
 const (
 	hours    = 10
 	rate     = 8000
-	toneFrom = 7*3600 + 1234 // seconds
+	toneFrom = 7*3600 + 1234 // in seconds
 	toneFor  = 30
 )
 
-// tenHours returns the recording's WAV file and its size, at one byte per sample.
+// tenHours returns the WAV file of the recording and its size. Each sample has one byte.
 func tenHours() (size int64, body io.Reader) {
 	const quiet, pitch = 0xFF, 500
 	samples := int64(hours * 3600 * rate)
@@ -51,7 +51,7 @@ func tenHours() (size int64, body io.Reader) {
 		bytes.NewReader(tone), silence(hours*3600-toneFrom-toneFor))
 }
 
-// A constant is an endless reader of one byte.
+// A constant is an endless reader that repeats one byte.
 type constant byte
 
 func (c constant) Read(p []byte) (int, error) {
@@ -125,8 +125,8 @@ new Promise(async (done, failed) => {
 	}
 })`
 
-// TestChromiumSeeksInTenHours shows that Chromium knows the length of an MP3 immediately and plays
-// the right part after a seek, although the MP3 is never stored.
+// TestChromiumSeeksInTenHours shows that Chromium knows the length of an MP3 immediately, and plays
+// the right part after a seek. The MP3 is never stored.
 func TestChromiumSeeksInTenHours(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -135,7 +135,7 @@ func TestChromiumSeeksInTenHours(t *testing.T) {
 	b := ownTab(t, chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		// The error can be ignored: if the page does not arrive, the navigation fails.
+		// The error can be ignored, because the navigation fails if the page does not arrive.
 		_, _ = io.WriteString(w, "<!DOCTYPE html><title>a player of somebody else</title>")
 	}))
 	t.Cleanup(page.Close)

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A came is how a promise in the app was settled.
+// A came is the result of a promise in the app.
 type came struct {
 	Value               json.RawMessage
 	Code, Hint, Message string
@@ -39,7 +39,7 @@ func browserApp(t *testing.T, p *harness.Project, flags ...string) (page string,
 			"issuer": p.Issuer(), "client_id": c.ID, "project_id": p.ID})
 	})
 
-	mux.HandleFunc("GET /sdk.js", func(w http.ResponseWriter, r *http.Request) { // as the server serves it
+	mux.HandleFunc("GET /sdk.js", func(w http.ResponseWriter, r *http.Request) { // like the server
 		script := p.Get(t, "/sdk/selvage.js").Want(t, 200)
 		w.Header().Set("Content-Type", script.Header.Get("Content-Type"))
 		_, _ = w.Write(script.Body)
@@ -103,14 +103,14 @@ func TestBrowserSDK(t *testing.T) {
 	}
 	b.wantAddresses(p)
 
-	// A reload clears the app's memory, but the browser is still signed in.
+	// A reload deletes the app's memory, but the browser is still signed in.
 	b.do(chromedp.Reload())
 	b.ready(page)
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "true" || eval[string](b, "app.user.sub") != sub.ID {
 		t.Errorf("a silent login after a reload returned %+v", o)
 	}
 
-	// Concurrent requests for a token share one request to the server.
+	// Concurrent requests for a token in the app share one request to the server.
 	before := eval[int](b, "tokenRequests()")
 	tokens := eval[[]string](b, `app.getAccessToken().then(async (old) => [old, ...await Promise.all(
 		[1, 2, 3].map(() => app.getAccessToken({ fresh: true })))])`)
@@ -130,8 +130,8 @@ func TestBrowserSDK(t *testing.T) {
 		t.Errorf("a silent login after the logout returned %+v, want false", o)
 	}
 
-	// Two people are signed in and one signs out. The app must not silently use the other
-	// account, which nobody has chosen.
+	// Two people are signed in and one of them signs out. The app must not silently use the other
+	// account, because nobody has chosen it.
 	b.logIn(page, sub)
 	other := p.NewSubscriber(t)
 	b.leave("app.login({ prompt: 'login' })")
@@ -145,7 +145,8 @@ func TestBrowserSDK(t *testing.T) {
 	}
 }
 
-// wantAddresses lists addresses one by one and page by page, and requests a guest token for one.
+// wantAddresses lists addresses one by one and page by page, and requests a guest token for one of
+// them.
 func (b tab) wantAddresses(p *harness.Project) {
 	b.Helper()
 	p.NewSubscriber(b)
@@ -168,8 +169,8 @@ func (b tab) wantAddresses(p *harness.Project) {
 	}
 }
 
-// wantCode fails the test unless the promise is rejected with our own error of that code, which
-// must have a hint.
+// wantCode fails the test unless the promise is rejected with our own error with that code. The
+// error must have a hint.
 func (b tab) wantCode(promise, code string) came {
 	b.Helper()
 	o := b.outcome(promise)
@@ -189,7 +190,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	b := ownTab(t, chromedp.Flag("disable-popup-blocking", false))
 	b.do(goTo(page))
 	b.ready(page)
-	b.wantCode("app.login({ popup: true })", "popup_blocked") // not from a click
+	b.wantCode("app.login({ popup: true })", "popup_blocked") // the call does not come from a click
 
 	windows := chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
 	b.do(chromedp.Click(chromedp.CSS("#popup")))
@@ -204,7 +205,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	in := b.beside(chromedp.WithTargetID(<-windows))
 	in.until("the login page", "document.querySelector('#login-submit')")
 	in.do(write("#username", sub.Email), write("#password", sub.Password))
-	// A click through the DevTools protocol would not finish before the window closes.
+	// A click through the DevTools protocol would not return before the window closes.
 	in.leave("document.querySelector('#login-submit').click()")
 	if o := eval[came](b, "login"); o.Code != "" || eval[string](b, "app.user?.sub ?? ''") != sub.ID {
 		t.Errorf("the login in a window returned %+v", o)
@@ -215,8 +216,8 @@ func TestBrowserSDKPopup(t *testing.T) {
 	}
 }
 
-// TestBrowserSDKTabs shows that two tabs with the same refresh token, as after duplicating a
-// tab, renew the token with one request. Both stay signed in.
+// TestBrowserSDKTabs shows what happens if two tabs have the same refresh token, for example
+// because a tab was duplicated. They renew the token with one request, and both stay signed in.
 func TestBrowserSDKTabs(t *testing.T) {
 	harness.NotStorage(t)
 	for _, how := range []string{"", "&nolocks"} {
@@ -305,8 +306,8 @@ func TestBrowserSDKErrors(t *testing.T) {
 	}
 }
 
-// TestBrowserSDKFabric shows that our SDK reaches the fabric at its own host and the subscriber's
-// recordings, over HTTPS that the browser trusts.
+// TestBrowserSDKFabric shows that our SDK can use the fabric at the fabric's own host, and the
+// subscriber's recordings. It uses HTTPS that the browser trusts.
 func TestBrowserSDKFabric(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)

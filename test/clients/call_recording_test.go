@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// callRecord shows that a backend can record a running call, that both sides are notified, and that
-// the recording is available after the call, with the caller on the left.
+// callRecord shows that a backend can record a running call, and that both sides are notified. The
+// recording is available after the call, with the caller on the left channel.
 func callRecord(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	id := connect(alice, bob, false)
@@ -58,9 +58,8 @@ func callRecord(alice, bob *phone) {
 	wantOnly(t, "the callee's channel", right, bob.hz, alice.hz)
 }
 
-// wantOnly fails the test unless a channel correlates with the tone has alone, and not with the tone
-// lacks. For its own tone, the median of the blocks counts, because a busy browser leaves gaps in
-// what it sends.
+// wantOnly fails the test unless a channel correlates with the tone has, and not with the tone
+// lacks. For has, the median of the blocks counts, because a busy browser sends audio with gaps.
 func wantOnly(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	var blocks []float64
@@ -79,8 +78,8 @@ func wantOnly(t *testing.T, what string, samples []float64, has, lacks int) {
 	}
 }
 
-// correlation returns how well samples correlate with a tone of any phase, from 0 to 1: the root of the
-// share of their energy that the tone explains.
+// correlation returns how well samples correlate with a tone of any phase, from 0 to 1. It is the
+// square root of the share of their energy that the tone explains.
 func correlation(samples []float64, hz int) float64 {
 	var energy float64
 	for _, x := range samples[:len(samples)/toneBlock*toneBlock] {
@@ -90,7 +89,7 @@ func correlation(samples []float64, hz int) float64 {
 	return math.Sqrt(power(samples, hz) * blocks * toneBlock / max(1, energy))
 }
 
-// recordedRate is the sample rate to which recordings are decoded for the checks.
+// recordedRate is the sample rate to which the checks decode recordings.
 const recordedRate = 16000
 
 // channels decodes a stereo recording with ffmpeg.
@@ -110,8 +109,8 @@ func channels(t *testing.T, wav []byte) (left, right []float64) {
 	return left, right
 }
 
-// wantLength fails the test unless the length of a recording is between least and most, give or
-// take 200 ms.
+// wantLength fails the test unless the length of a recording is between least and most. A
+// difference of 200 ms is allowed.
 func wantLength(t *testing.T, samples int, least, most time.Duration) {
 	t.Helper()
 	const off = 200 * time.Millisecond
@@ -120,7 +119,7 @@ func wantLength(t *testing.T, samples int, least, most time.Duration) {
 	}
 }
 
-// wantTone fails the test unless a channel has the tone has and not the tone lacks.
+// wantTone fails the test unless a channel contains the tone has and not the tone lacks.
 func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	if got, other := power(samples, has), power(samples, lacks); got < 1e4 || other > got/100 {
@@ -129,7 +128,7 @@ func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
 	}
 }
 
-// toneBlock is a tenth of a second.
+// toneBlock is the number of samples in a tenth of a second.
 const toneBlock = recordedRate / 10
 
 // power returns the mean power of a frequency, computed by Goertzel's algorithm over blocks of a
@@ -150,7 +149,7 @@ func power(samples []float64, hz int) float64 {
 	return sum / float64(max(1, blocks))
 }
 
-// callRecordAlways shows that each answered call is recorded without a request if its project
+// callRecordAlways shows that each answered call is recorded without a request if the project
 // records all calls.
 func callRecordAlways(alice, bob *phone) {
 	t, p := alice.T, alice.project

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// sdkVersions are the versions of the stock SDK that the tests of calls use.
+// sdkVersions lists the versions of the stock SDK that the tests of calls use.
 var sdkVersions = []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"}
 
 // TestCallDetails shows details of calls with each version of the stock SDK. They do not depend on
@@ -25,18 +25,19 @@ func TestCallDetails(t *testing.T) {
 	}
 }
 
-// callDigits shows that the other side hears the tones of digits, and afterwards the caller again.
+// callDigits shows that the other side hears the tones of digits, and afterwards hears the caller
+// again.
 func callDigits(alice, bob *phone) {
 	connect(alice, bob, false)
 	bob.do(fmt.Sprintf("hearAll([%d], [697, 1209])", alice.hz), nil)
-	alice.do("call.sendDigits('1'.repeat(40))", nil) // some seconds, because the page listens at intervals
+	alice.do("call.sendDigits('1'.repeat(40))", nil) // lasts some seconds, because the page listens at intervals
 	bob.do("hearAll([697, 1209], [])", nil)
 	hear(alice, bob)
 	hangUp(alice, bob)
 }
 
-// callDirections shows that each side can stop one direction of its audio or video in a call with
-// both, and start it again.
+// callDirections shows that each side can stop and restart one direction of its audio or video, in
+// a call that has both.
 func callDirections(alice, bob *phone) {
 	connect(alice, bob, true)
 	if !alice.hasInCall("setAudioDirection") {
@@ -63,8 +64,8 @@ func (f *phone) hasInCall(method string) (has bool) {
 	return has
 }
 
-// callCodecs shows that calls work with G.722 and with PCMU, if the caller's browser offers nothing
-// else.
+// callCodecs shows that calls work with G.722 and with PCMU if the caller's browser offers no other
+// codec.
 func callCodecs(alice, bob *phone) {
 	for _, codec := range []string{"audio/G722", "audio/PCMU"} {
 		for _, f := range []*phone{alice, bob} {

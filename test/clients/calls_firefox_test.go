@@ -11,8 +11,8 @@ import (
 )
 
 // TestFirefoxCalls shows that subscribers can talk to each other in Firefox, even if UDP is
-// blocked, and that Firefox and Chromium can talk to each other. It needs its own network, because
-// Firefox sends no media to loopback.
+// blocked. It also shows that Firefox and Chromium can talk to each other. It needs its own
+// network, because Firefox sends no media to loopback.
 func TestFirefoxCalls(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, firefox.Command, "chromium", "certutil")
@@ -60,7 +60,7 @@ func TestFirefoxCalls(t *testing.T) {
 		s := harness.StartConfig(t, harness.Config{Data: s.Data, Args: args}) // uses the same certificate authority
 		alice, bob := firefoxPhones(t, s, b, "3.30.0")
 		callTalk(alice, bob)
-		if got := connected(t, s, "tcp"); got != 6 { // from each side, audio twice and video once
+		if got := connected(t, s, "tcp"); got != 6 { // each side has audio twice and video once
 			t.Errorf("%v media sections connected by TCP, want 6", got)
 		}
 	})
@@ -75,7 +75,7 @@ func firefoxPhones(t *testing.T, s *harness.Server, b *firefox.Browser, version 
 	return alice, bob
 }
 
-// inFirefox returns a version of the SDK that a page loads in a new tab of Firefox. The caller must
+// inFirefox returns a version of the SDK. A page loads it in a new tab of Firefox. The caller must
 // then open the page with reload.
 func inFirefox(t *testing.T, b *firefox.Browser, version, page string) sdk {
 	t.Helper()

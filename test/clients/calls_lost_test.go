@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// lostNodes starts nodes, and two phones whose calls outlive the nodes. Each phone has a version of
-// the SDK.
+// lostNodes starts nodes, and two phones whose calls continue after a node is lost. Each phone has
+// a version of the SDK.
 func lostNodes(t *testing.T, nodes int, callers, callees string) (n *harness.Nodes, alice, bob *phone) {
 	t.Helper()
 	if servers.BackendName(t) == "sqlite" {
@@ -23,7 +23,7 @@ func lostNodes(t *testing.T, nodes int, callers, callees string) (n *harness.Nod
 	return n, alice, bob
 }
 
-// meet makes alice, at the first node, call bob, at the second. token is alice's token.
+// meet connects a call from alice, at the first node, to bob, at the second. token is alice's token.
 func meet(n *harness.Nodes, alice, bob *phone, token string, video bool) (id string) {
 	alice.Helper()
 	n.Prefer(0)
@@ -43,8 +43,8 @@ func renew(t *testing.T, all ...*phone) {
 	}
 }
 
-// wantMoved waits until the phone's call is on another node. id is the call's id, or "" if it is
-// unknown.
+// wantMoved waits until the phone's call is on another node. id is the ID of the call, or "" if it
+// is unknown.
 func (f *phone) wantMoved(id string) {
 	f.Helper()
 	f.do("until(() => states.includes('media.reconnecting') && states.lastIndexOf('media.connected') > "+
@@ -56,7 +56,7 @@ func (f *phone) wantMoved(id string) {
 	}
 }
 
-// wantSame fails the test unless the id of the phone's call is id.
+// wantSame fails the test unless the phone's call has this ID.
 func (f *phone) wantSame(id string) {
 	f.Helper()
 	var now string
@@ -84,7 +84,7 @@ func (f *phone) wantOne(at *harness.Server, id, status string) {
 }
 
 // TestCallsOutliveTheirNode repeatedly kills the node of a call. With our SDK, the call continues
-// on the other node with the same id and record, and each side hears the other.
+// on the other node with the same ID and record, and each side hears the other.
 func TestCallsOutliveTheirNode(t *testing.T) {
 	n, alice, bob := lostNodes(t, 2, "3.30.0", "3.30.0")
 	p := alice.project
@@ -158,7 +158,7 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 	t.Run("stock SDK", func(t *testing.T) {
 		renew(t, alice, bob)
 		alice.kept, bob.kept = false, false
-		for _, f := range []*phone{alice, bob} { // as with any page: only tests change this
+		for _, f := range []*phone{alice, bob} { // reload like any page; only tests change the SDK here
 			f.eval(t, "(restriction = { iceCandidatePoolSize: 10 }) && 0", new(int))
 		}
 		id := meet(n, alice, bob, p.NewSAT(t, alice.person.Email).Token, false)
@@ -173,9 +173,9 @@ func TestCallsOutliveTheirNode(t *testing.T) {
 	})
 }
 
-// TestVideoCallsOutliveTwoNodes kills two of three nodes in turn, each while it carries a video
-// call between two older versions of the stock SDK. With our SDK, both sides continue to hear and
-// see each other.
+// TestVideoCallsOutliveTwoNodes kills two of three nodes in turn. Each carries a video call between
+// two older versions of the stock SDK. With our SDK, both sides continue to hear and see each
+// other.
 func TestVideoCallsOutliveTwoNodes(t *testing.T) {
 	n, alice, bob := lostNodes(t, 3, "3.28.0", "3.29.2")
 	id := meet(n, alice, bob, alice.project.NewSAT(t, alice.person.Email).Token, true)
@@ -198,15 +198,15 @@ func TestVideoCallsOutliveTwoNodes(t *testing.T) {
 }
 
 // TestCallsOutliveTheirServer kills the only server during a recorded call, and starts it again.
-// The call continues with each version of the stock SDK that can attach. Its recording also
-// continues, in a second file.
+// With each version of the stock SDK that can attach, the call continues. Its recording continues
+// in a second file.
 func TestCallsOutliveTheirServer(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
 	for _, version := range sdkVersions {
 		t.Run(version, func(t *testing.T) {
 			if version == "3.27.0" {
-				return // it cannot attach: see callReload
+				return // this version cannot attach; see callReload
 			}
 			if version != sdkVersions[0] {
 				harness.OneBackend(t)
@@ -241,8 +241,8 @@ func outliveServer(t *testing.T, s *harness.Server, version string) {
 	alice.wantRecordings(s, id, 2, bob)
 }
 
-// wantRecordings waits until a call has as many recordings, and fails the test unless each has both
-// sides.
+// wantRecordings waits until a call has want recordings. It fails the test unless each of them
+// contains both sides.
 func (f *phone) wantRecordings(at *harness.Server, call string, want int, callee *phone) {
 	f.Helper()
 	p := f.project

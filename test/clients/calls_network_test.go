@@ -21,7 +21,7 @@ func TestCallsByNetwork(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		faults network.Faults
-		by     string // the transport of their media
+		by     string // transport of their media
 	}{
 		{"lossy", network.Faults{Lost: 0.05, Delay: 30 * time.Millisecond, Jitter: 20 * time.Millisecond,
 			NoTCP: true}, "udp"},
@@ -31,7 +31,7 @@ func TestCallsByNetwork(t *testing.T) {
 			net.Set(tt.faults)
 			before := connected(t, s, tt.by)
 			talkAgain(t, alice, bob)
-			if got := connected(t, s, tt.by) - before; got != 4 { // from each side, audio and video
+			if got := connected(t, s, tt.by) - before; got != 4 { // each side has audio and video
 				t.Errorf("%v media sections connected by %s, want 4", got, tt.by)
 			}
 			hangUp(alice, bob)
@@ -56,7 +56,7 @@ func TestCallsByNetwork(t *testing.T) {
 		talkAgain(t, alice, bob)
 		net.Rebind()
 		harness.Eventually(t, patience, "media to the new addresses", func() error {
-			if n := net.Returned(); n < 500 { // more packets than the checks of addresses cause
+			if n := net.Returned(); n < 500 { // more packets than the checks of addresses send
 				return fmt.Errorf("%d packets came", n)
 			}
 			return nil

@@ -46,8 +46,9 @@ func (f *phone) wantRecord(status string) {
 	}
 }
 
-// callDevices shows that a call rings on each of the callee's devices. The first one to answer gets
-// the call. The other one receives an event that it was too late, even if it still answers.
+// callDevices shows that a call rings on each of the callee's devices. The first device that
+// answers gets the call. The other device receives an event that says it was too late, even if it
+// answers later.
 func callDevices(alice, bob *phone) {
 	second := bob.beside(1500, "lime")
 	alice.enter(false)
@@ -121,7 +122,7 @@ func callRevoked(alice, bob *phone) {
 	p.Do(t, "DELETE", sessions+tokens.SessionOf(t), p.Basic()).Want(t, 204)
 	wantEnd("the login ends", bob, alice)
 
-	connect(alice, bob, false) // comes last, because tokens issued in the next seconds would be refused
+	connect(alice, bob, false) // this comes last, because tokens issued in the next seconds would be refused
 	hear(alice, bob)
 	p.Command(t, "", "subscriber", "update", alice.person.ID, "--disabled")
 	wantEnd("the account is disabled", alice, bob)

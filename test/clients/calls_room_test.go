@@ -26,10 +26,10 @@ func TestRooms(t *testing.T) {
 				{"recorded", roomRecorded}, {"moved", roomMoved}} {
 				t.Run(j.name, func(t *testing.T) {
 					if j.name == "moderator" && version == "3.27.0" {
-						return // it changes only members who joined earlier
+						return // this version changes only members who joined earlier
 					}
 					if j.name == "moved" && version != "3.30.0" {
-						return // shown with the newest version
+						return // tested with the newest version
 					}
 					for _, p := range []*phone{alice, bob, carol} {
 						p.use(t)
@@ -63,7 +63,7 @@ func enterRoom(address string, video bool, all ...*phone) {
 	}
 }
 
-// roomTones shows that each of three members hears the two others but not itself.
+// roomTones shows that each of three members hears the other two but not itself.
 func roomTones(alice, bob, carol *phone) {
 	address := newRoom(alice, "tones", nil)
 	enterRoom(address+"?channel=audio", false, alice, bob, carol)
@@ -100,7 +100,8 @@ func roomVideo(alice, bob, carol *phone) {
 	}
 }
 
-// roomModerator shows what subscribers may do to others: mute, lock, remove, and end for all.
+// roomModerator shows what subscribers may do to other members: mute, lock, remove, and end the
+// session for all.
 func roomModerator(alice, bob, carol *phone) {
 	address := newRoom(alice, "moderated", map[string]any{"max_members": 2})
 	enterRoom(address+"?channel=audio", false, alice, bob)
@@ -130,8 +131,8 @@ func roomModerator(alice, bob, carol *phone) {
 	alice.do("until(() => states.includes('destroy'))", nil)
 }
 
-// roomMoved shows that a call moves into a room, where its two sides and the members hear each other, and out
-// again. The call sends Opus all the time.
+// roomMoved shows that a call can move into a room and out again. In the room, the two sides of the
+// call and the members hear each other. The call sends Opus all the time.
 func roomMoved(alice, bob, carol *phone) {
 	address := newRoom(alice, "moved", nil)
 	enterRoom(address+"?channel=audio", false, carol)

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestCallsByRTPEngine walks the journeys of calls with rtpengine as the engine, and calls a phone that supports
-// only PCMU: rtpengine transcodes what Chromium sends in Opus.
+// TestCallsByRTPEngine walks the journeys of calls with rtpengine as the engine. It also calls a
+// phone that supports only PCMU. rtpengine transcodes the Opus that Chromium sends.
 func TestCallsByRTPEngine(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
@@ -44,7 +44,8 @@ func callScreenRefused(alice, bob *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// callsPhoneInOpus calls bob's desk phone, which sends back what it hears in PCMU. The recording has both sides.
+// callsPhoneInOpus calls bob's desk phone, which sends the audio that it receives back in PCMU. The
+// recording contains both sides.
 func callsPhoneInOpus(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	t.Helper()

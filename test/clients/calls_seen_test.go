@@ -15,8 +15,8 @@ import (
 )
 
 // TestCallsSeen shows that running and ended calls are visible to operators in the dashboard, to
-// backends through clients of the LaML API, and to webhooks. Operators and backends each end a
-// call.
+// backends through clients of the LaML API, and to webhooks. An operator ends one call, and a
+// backend ends another.
 func TestCallsSeen(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
@@ -56,8 +56,8 @@ func begin(alice, bob *phone) (id string) {
 	return id
 }
 
-// callInDashboard shows a call as an operator sees it. The list shows that a call began, and the
-// operator hangs up. The page of the call then states why it ended, and has its recording.
+// callInDashboard shows a call to an operator. The list shows that a call began, and the operator
+// hangs up. The page of the call then shows why it ended, and has its recording.
 func callInDashboard(alice, bob *phone) {
 	p, b := alice.project, alice.window.beside()
 	b.do(goTo(p.CLI(alice.T, "", "operator", "setup-link")["url"].(string)))

@@ -12,16 +12,16 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A phone is a subscriber with the stock SDK in a tab. It sends its own tone and color.
+// A phone is a subscriber with the stock SDK in a browser tab. It sends its own tone and color.
 type phone struct {
 	sdk
-	window  tab // only in Chromium
+	window  tab // nil except in Chromium
 	person  harness.Subscriber
 	project *harness.Project
 	page    string
 	hz      int
 	color   string
-	kept    bool   // its calls outlive their server, because it uses our SDK
+	kept    bool   // whether it uses our SDK, so that its calls continue when their server is lost
 	token   string // set by enter
 }
 
@@ -69,8 +69,8 @@ func callTab(t *testing.T, home string) tab {
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
 		chromedp.Flag("disable-renderer-backgrounding", true))
-	// Grant the permissions that a page has once it has used its microphone. Before that, Chromium
-	// hides the machine's addresses.
+	// Grant the permissions that a page has after it has used its microphone. Without them,
+	// Chromium hides the machine's addresses.
 	for _, device := range []string{"microphone", "camera"} {
 		if _, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{
 			Permission: &browser.PermissionDescriptor{Name: device}, Setting: "granted"}); err != nil {
@@ -106,7 +106,7 @@ func (f *phone) load() {
 	f.eval(f.T, fmt.Sprintf("wear(%d, %q)", f.hz, f.color), new(int))
 }
 
-// enter connects with a new token of its subscriber.
+// enter connects with a new token for its subscriber.
 func (f *phone) enter(reachable bool) {
 	f.Helper()
 	f.enterWith(f.project.NewSAT(f.T, f.person.Email).Token, reachable)
@@ -137,7 +137,7 @@ func (f *phone) address() string {
 	return "/private/" + a.Name
 }
 
-// journeys are tasks that two subscribers do with calls.
+// journeys lists what two subscribers do with calls.
 var journeys = []struct {
 	name string
 	walk func(alice, bob *phone)
@@ -188,7 +188,8 @@ func callEcho(alice, _ *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// connect connects both phones, has alice call bob and bob answer, and returns the id of the call.
+// connect connects both phones, makes alice call bob and bob answer, and returns the ID of the
+// call.
 func connect(alice, bob *phone, video bool) (id string) {
 	alice.Helper()
 	alice.enter(false)
@@ -196,7 +197,7 @@ func connect(alice, bob *phone, video bool) (id string) {
 	return talk(alice, bob, video)
 }
 
-// talk has alice call bob and bob answer, once both are connected to the server. It returns the id
+// talk makes alice call bob and bob answer. Both must be connected to the server. It returns the ID
 // of the call.
 func talk(alice, bob *phone, video bool) (id string) {
 	alice.Helper()
@@ -252,7 +253,7 @@ func callTalk(alice, bob *phone) {
 	bob.do("until(() => states.includes('destroy'))", nil)
 }
 
-// callReject shows that a caller learns that the callee rejected the call.
+// callReject shows that a caller is notified when the callee rejects the call.
 func callReject(alice, bob *phone) {
 	alice.enter(false)
 	bob.enter(true)
@@ -270,8 +271,8 @@ func (f *phone) wantCause(want string) {
 	}
 }
 
-// callCancel shows that a callee learns that the caller gave up, and that answering too late has no
-// effect.
+// callCancel shows that a callee is notified when the caller gives up, and that answering too late
+// has no effect.
 func callCancel(alice, bob *phone) {
 	alice.enter(false)
 	bob.enter(true)
@@ -284,7 +285,7 @@ func callCancel(alice, bob *phone) {
 		".then(() => until(() => states.includes('destroy')))", nil)
 }
 
-// callOffline shows that a caller learns that the callee is not online.
+// callOffline shows that a caller is notified when the callee is not online.
 func callOffline(alice, bob *phone) {
 	alice.enter(false)
 	bob.enter(false)

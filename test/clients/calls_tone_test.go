@@ -12,9 +12,9 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// TestRecordTone shows that both sides of a recorded call hear a tone when the recording begins,
-// repeatedly while it runs, and when it resumes after a pause. The audit trail has the beginning
-// and the end of the recording.
+// TestRecordTone shows that both sides of a recorded call hear a tone when the recording begins, at
+// intervals while it runs, and when it resumes after a pause. The audit trail contains the
+// beginning and the end of the recording.
 func TestRecordTone(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RECORD_TONE=5s"}})

@@ -11,7 +11,7 @@ import (
 )
 
 // TestCallsByTURN shows that browsers that can reach only the TURN server hear each other through
-// it, and that doctor reports it as working.
+// it. It also shows that doctor finds no problem with the TURN server.
 func TestCallsByTURN(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t, "--listen-turn", "127.0.0.1:0")
@@ -25,7 +25,7 @@ func TestCallsByTURN(t *testing.T) {
 	alice.do("until(() => states.includes('destroy'))", nil)
 
 	found := regexp.MustCompile(`ok +TURN +turns:localhost:\d+\?transport=tcp answers`)
-	harness.Eventually(t, patience, "doctor to find the TURN server", func() error { // in time
+	harness.Eventually(t, patience, "doctor to find the TURN server", func() error { // doctor sees it after some time
 		if out, err := s.TryCommand("doctor"); err != nil || !found.MatchString(out) {
 			return fmt.Errorf("doctor ends with %v and prints %s, want %s", err, out, found)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestTab shows that after a form is sent or a link is followed, the tab waits for the next page
-// before it reads anything. Clicks that stay on the page do not make it wait.
+// TestTab shows that the tab waits for the next page after a form is sent or a link is followed.
+// Clicks that stay on the page do not make it wait.
 func TestTab(t *testing.T) {
 	harness.OneBackend(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

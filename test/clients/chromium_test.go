@@ -32,17 +32,17 @@ type tab struct {
 }
 
 // lean disables features of Chromium that the tests do not need:
-//   - the buttons of its window, which are pages in a process that takes part in every navigation, and a
-//     second such process that is started ahead of time;
+//   - the buttons of its window, which are pages in a process that takes part in every navigation,
+//     and a second process of this kind that is started in advance;
 //   - a spare process for the next page;
-//   - the cache of pages that the back button returns to.
+//   - the cache of pages to which the back button returns.
 //
 // The first two names are chromedp's own defaults.
 const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI," +
 	"SpareRendererForSitePerProcess,BackForwardCache"
 
 // chromiumDir creates a directory for all files of a Chromium: its profile, and its sockets, which
-// it would otherwise leave elsewhere. Socket names must be short.
+// it would otherwise leave elsewhere. The names of sockets must be short.
 func chromiumDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tab-")
@@ -50,7 +50,7 @@ func chromiumDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 
-	t.Cleanup(func() { // one of its processes may still be writing
+	t.Cleanup(func() { // one of Chromium's processes may still be writing
 		harness.Eventually(t, patience, "the directory of Chromium to be removed", func() error {
 			return os.RemoveAll(dir)
 		})
@@ -145,9 +145,9 @@ func (b tab) beside(opts ...chromedp.ContextOption) tab {
 	return other
 }
 
-// leaving runs first in every page. It notes that the page is about to be left: a form was sent
-// or a link leads elsewhere, and the next page has not arrived yet. From then on, the page must
-// not be read or used.
+// leaving runs first in every page. It records that the page is about to be left: a form was sent
+// or a link leads elsewhere, and the next page has not arrived yet. From then on, the page must not
+// be read or used.
 const leaving = `
 addEventListener("submit", (e) => {
 	const target = e.submitter?.formTarget || e.target.target || "_self"
@@ -166,8 +166,8 @@ func (b tab) watch() {
 	}
 }
 
-// show logs the page's text and saves a screenshot if the test failed. Screenshots need
-// SELVAGE_TEST_PICTURES.
+// show logs the page's text and saves a screenshot if the test failed. It saves screenshots only if
+// SELVAGE_TEST_PICTURES is set.
 func (b tab) show() {
 	if !b.Failed() {
 		return
@@ -181,7 +181,7 @@ func (b tab) show() {
 }
 
 // do runs each step on a page that is complete and about to stay. If the next page arrives during a
-// step, do repeats the step, which has not clicked or typed anything yet.
+// step, do repeats the step. Such a step has not clicked or typed anything yet.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	for _, step := range steps {
@@ -206,7 +206,7 @@ func goTo(address string) chromedp.Action[chromedp.Void] {
 			return err
 		case res.ErrorText != "":
 			return fmt.Errorf("going to %s: %s", address, res.ErrorText)
-		case res.LoaderID == "": // another part of the page
+		case res.LoaderID == "": // another part of the same page
 			return nil
 		}
 

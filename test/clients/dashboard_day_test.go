@@ -10,9 +10,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDashboardDay shows an operator's first day. The operator sets up the account by the link,
-// creates a key, an app and a room, explains a failed login, uploads and plays a recording, and
-// revokes a leaked key.
+// TestDashboardDay shows an operator's first day. The operator opens the link and sets up the
+// account, creates a key, an app and a room, and finds out why a login failed. The operator also
+// uploads and plays a recording, and revokes a leaked key.
 func TestDashboardDay(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)

@@ -31,7 +31,8 @@ func TestDashboardForms(t *testing.T) {
 	b.arrive(form)
 	b.until("the URL after going back", typed)
 
-	// Another tab signs the operator out. The form leads to the login, and back to what was typed.
+	// Another tab signs the operator out. The form leads to the login page, and then back to the
+	// form with the typed text.
 	if status := eval[int](b, `(async () => {
 		const out = document.querySelector("form[action='/dashboard/logout']");
 		const answer = await fetch(out.action, {method: "POST", body: new URLSearchParams(new FormData(out))});

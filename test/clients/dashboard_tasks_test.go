@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// follow clicks the visible link or button with this text, like an operator who does not know
-// any address or id.
+// follow clicks the visible link or button with this text, like an operator who does not know any
+// address or ID.
 func (b tab) follow(says string) {
 	b.Helper()
 	found := fmt.Sprintf(
@@ -31,7 +31,7 @@ func TestDashboardTasks(t *testing.T) {
 	p := s.NewProject(t)
 	sub := p.NewSubscriber(t)
 	app := p.NewClient(t, "service", "--name", "Billing", "--scope", "Voice")
-	today := time.Now().UTC().Format(time.DateOnly) // before the import, in case midnight passes
+	today := time.Now().UTC().Format(time.DateOnly) // determined before the import, in case midnight passes
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today",
 		"../../cmd/selvage/internal/demo/welcome.wav")
 	tokens, _ := p.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid offline_access")

@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// demoLogin returns the demo's subscriber, as the first start recorded it.
+// demoLogin returns the demo's subscriber from the file that the first start wrote.
 func demoLogin(t *testing.T, s *harness.Server) harness.Subscriber {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Data, "first-run.txt"))
@@ -50,7 +50,7 @@ func (b tab) waitDone(id string) {
 	b.until(id+" to be done", fmt.Sprintf("document.querySelector('#step-%s')?.matches('.done')", id))
 }
 
-// said returns the output of a step, as the page shows it.
+// said returns the output of a step that the page shows.
 func (b tab) said(id string) string {
 	b.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector('#step-%s .out').textContent", id))
@@ -64,7 +64,7 @@ func (b tab) wantSaid(id, what string) {
 	}
 }
 
-// TestDemo shows that the demo's seven steps and those of the stock SDK work in a new browser.
+// TestDemo shows that the demo's seven steps and the steps of the stock SDK work in a new browser.
 // The stock SDK's certificate step fails until `selvage ca install` has installed the local CA.
 func TestDemo(t *testing.T) {
 	harness.NotStorage(t)
@@ -181,7 +181,7 @@ func (b tab) stock() {
 	b.picture("demo-stock")
 }
 
-// callFromOtherTab calls the subscriber of this tab, which is online, from a second one.
+// callFromOtherTab calls the subscriber of this tab from a second tab. The subscriber is online.
 func (b tab) callFromOtherTab() {
 	b.Helper()
 	other := b.beside()
@@ -200,7 +200,7 @@ func (b tab) callFromOtherTab() {
 	other.step("disconnect")
 }
 
-// stockScript returns the script of the stock SDK that the demo names.
+// stockScript returns the script of the stock SDK that the demo's page names.
 func stockScript(t *testing.T) string {
 	t.Helper()
 	file, err := filepath.Abs("node_modules/signalwire-3.30.0/dist/index.umd.js")
@@ -210,8 +210,9 @@ func stockScript(t *testing.T) string {
 	return file
 }
 
-// TestDemoSDKFromVendor shows that the demo loads the stock SDK from its vendor only when the second
-// tab is opened, in the version that npm has, and that it says what to do if that fails.
+// TestDemoSDKFromVendor shows that the demo loads the stock SDK from its vendor only when the
+// second tab is opened. The version must be the one that npm has. If the script cannot be loaded,
+// the demo explains what to do.
 func TestDemoSDKFromVendor(t *testing.T) {
 	harness.NotStorage(t)
 	needNode(t)
@@ -244,8 +245,8 @@ func TestDemoSDKFromVendor(t *testing.T) {
 	}
 }
 
-// TestDemoInFirefox shows that the demo says in Firefox, and only there, how to start the server if
-// its media is on loopback.
+// TestDemoInFirefox shows that the demo explains how to start the server if its media is on
+// loopback. It does so in Firefox only.
 func TestDemoInFirefox(t *testing.T) {
 	harness.NotStorage(t)
 	const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"

@@ -40,7 +40,7 @@ func TestDevice(t *testing.T) {
 		if page.Has("user-code") {
 			fields := map[string]string{}
 			if what != "" {
-				fields["user-code"] = strings.ToLower(strings.ReplaceAll(what, "-", " ")) // as people type
+				fields["user-code"] = strings.ToLower(strings.ReplaceAll(what, "-", " ")) // as people type it
 			}
 			page = b.Submit(t, page, "device-submit", fields)
 		}

@@ -77,7 +77,7 @@ func TestFormPostInChromium(t *testing.T) {
 		b.do(goTo(by + "/?" + url.Values{"u": {silent.URL()}}.Encode()))
 		b.until("the frame", "window.framed")
 	}
-	frame(stranger) // its frame loads, without a response
+	frame(stranger) // the frame loads, but gets no response
 	frame(origin)
 	took(silent)
 	if len(posts) > 0 {

@@ -32,7 +32,7 @@ func signInWithGoOIDC(t *testing.T, c *harness.Client, sub harness.Subscriber, a
 		t.Fatalf("NewProvider(%q): %v", c.Issuer(), err)
 	}
 
-	config := oauth2.Config{ // x/oauth2 finds the authentication method by trying
+	config := oauth2.Config{ // x/oauth2 tries the authentication methods
 		ClientID: c.ID, ClientSecret: c.Secret, Endpoint: provider.Endpoint(), RedirectURL: c.Redirect,
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email", oidc.ScopeOfflineAccess},
 	}

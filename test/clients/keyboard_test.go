@@ -39,10 +39,10 @@ func (b tab) byKeys(page string) {
 
 		at := eval[int](b, "stops.indexOf(document.activeElement)")
 		if len(got) > 0 && at == got[len(got)-1] {
-			continue // still the same control, such as the month of a date
+			continue // the same control, for example the month of a date
 		}
 		if slices.Contains(got, at) && at >= 0 {
-			break // back at the start
+			break // the focus has returned to the start
 		}
 		if at < 0 {
 			continue // a control of the browser itself
@@ -56,7 +56,7 @@ func (b tab) byKeys(page string) {
 		}
 	}
 
-	first := 0 // Tab starts at the last focus
+	first := 0 // Tab starts at the control that last had the focus
 	if len(got) > 0 {
 		first = slices.Index(got, slices.Min(got))
 	}

@@ -8,10 +8,10 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(tests{m}) }
 
-// tests are the tests of this package. The Chromium that they share is stopped after them.
+// tests holds the tests of this package. Run stops the shared Chromium after them.
 type tests struct{ *testing.M }
 
 func (t tests) Run() int {
-	defer func() { stopChromium() }() // the first test that starts Chromium sets it
+	defer func() { stopChromium() }() // the first test that starts Chromium sets stopChromium
 	return t.M.Run()
 }

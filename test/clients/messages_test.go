@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A said is a message as an SDK shows it to an app.
+// A said is a message in the form that an SDK passes to an app.
 type said struct {
 	Text           string
 	ConversationID string `json:"conversation_id"`
 	UserName       string `json:"user_name"`
 }
 
-// TestMessages shows that each version of the stock SDK that has a chat writes to the other ones and
-// to our SDK, hears from them, and reads the history after a restart of the server.
+// TestMessages shows that each version of the stock SDK with a chat can write to the other versions
+// and to our SDK. It receives their messages, and reads the history after a restart of the server.
 func TestMessages(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -42,7 +42,7 @@ func TestMessages(t *testing.T) {
 			s.Kill()
 			s.Restart(t)
 			var all []said
-			if version != "3.27.0" { // which has no chat
+			if version != "3.27.0" { // this version has no chat
 				stock.do(fmt.Sprintf("history(client.chat.getMessages({ addressId: %q, pageSize: 5 }))", b), &all)
 				wantHistory(t, all, b, "client.chat")
 				stock.do(fmt.Sprintf("client.chat.join({ addressId: %q })", b), nil)
@@ -61,12 +61,12 @@ func TestMessages(t *testing.T) {
 			wantHistory(t, all, a, "our SDK")
 
 			stock.do(fmt.Sprintf("client.conversation.sendMessage({ addressId: %q, text: 'back' })", b), nil)
-			ours.wantHeard("back") // it has connected again
+			ours.wantHeard("back") // our SDK has connected again
 		})
 	}
 }
 
-// wantHistory checks that a list has the 17 messages of TestMessages, the newest first.
+// wantHistory checks that a list has the 17 messages of TestMessages, newest first.
 func wantHistory(t *testing.T, all []said, conversation, what string) {
 	t.Helper()
 	if len(all) != 17 || all[0].Text != "m14" || all[15].Text != "good day" || all[16].Text != "hello" ||
@@ -84,7 +84,7 @@ func (s sdk) beside(issuer, token string) sdk {
 	return ours
 }
 
-// wantHeard waits until the last messages that the SDK's listener got are these.
+// wantHeard waits until the last messages that the SDK's listener received are texts.
 func (s sdk) wantHeard(texts ...string) {
 	s.Helper()
 	list := "heard"

@@ -29,7 +29,8 @@ type certificate struct {
 	key  *ecdsa.PrivateKey
 }
 
-// newCertificate returns a certificate for a name. issuer signs it, or its own key if issuer is nil.
+// newCertificate returns a certificate for a name. The issuer signs it. If issuer is nil, it is
+// self-signed.
 func newCertificate(t *testing.T, name string, issuer *certificate) certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -124,8 +125,8 @@ func TestMTLS(t *testing.T) {
 	}
 }
 
-// TestCertificateHeader shows that a trusted proxy reports the certificates of clients, and that a
-// header from anyone else is ignored.
+// TestCertificateHeader shows that a trusted proxy can report the certificates of clients, and that
+// the header is ignored if anyone else sends it.
 func TestCertificateHeader(t *testing.T) {
 	self := newCertificate(t, "self", nil)
 	header := url.PathEscape(self.certificate())

@@ -16,8 +16,8 @@ import (
 // nodeDeadline bounds one run of a script.
 const nodeDeadline = 3 * time.Minute
 
-// runNode runs a Node script with its settings as JSON in the environment. The script prints
-// URLs to open in a browser, one per line, and reads the result of visit for each. The test
+// runNode runs a Node script with its settings as JSON in the environment. The script prints URLs
+// to open in a browser, one per line, and reads the result of visit for each of them. The test
 // fails if the script exits with an error.
 func runNode(t *testing.T, script string, settings map[string]string, visit func(url string) string, env ...string) {
 	t.Helper()

@@ -60,8 +60,8 @@ func app(t *testing.T, p *harness.Project, flags ...string) string {
 	return origin
 }
 
-// serveBeside serves on another port of the issuer's host. That is another origin of the same
-// site, as app.example.com is to id.example.com.
+// serveBeside serves on another port of the issuer's host. That is another origin of the same site,
+// in the same way that app.example.com and id.example.com are different origins of example.com.
 func serveBeside(t *testing.T, issuer string, h http.Handler) string {
 	t.Helper()
 	u, err := url.Parse(issuer)
@@ -197,8 +197,8 @@ func TestOIDCClientTSPushed(t *testing.T) {
 	p.Get(t, "/subscriber/info", harness.Bearer(o.User.AccessToken)).Want(t, 401)
 }
 
-// TestOIDCClientTSLogout shows that an open app learns of a logout in another tab in both ways of
-// OpenID Connect: by asking the session iframe, and by its front-channel logout URI.
+// TestOIDCClientTSLogout shows that an open app learns of a logout in another tab. It tests both
+// methods of OpenID Connect: the session iframe, and the front-channel logout URI.
 func TestOIDCClientTSLogout(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)

@@ -21,8 +21,8 @@ func (b tab) presence(key webauthn.AuthenticatorID, there bool) {
 }
 
 // TestPasskeyOfOperatorInChromium shows that an operator who needs a second factor can add a
-// passkey. The operator signs in with it in the email field and after the password, and uses it
-// to confirm a sensitive step.
+// passkey. The operator signs in with the passkey, both in the email field and after the password.
+// The operator also confirms a sensitive step with it.
 func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})

@@ -29,7 +29,7 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// TestPackage shows that the packed SDK contains the files its README lists, and that it can be
+// TestPackage shows that the packed SDK contains the files that its README lists. It can be
 // installed and used as a module and as CommonJS.
 func TestPackage(t *testing.T) {
 	harness.NotStorage(t)
@@ -89,7 +89,7 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// TestTypes shows that the SDK's source and the examples of its README type-check, and that the
+// TestTypes shows that the SDK's source and the examples in its README type-check, and that the
 // committed types match the source.
 func TestTypes(t *testing.T) {
 	harness.NotStorage(t)
@@ -124,7 +124,7 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Join the examples to one program. First declare the names that they omit.
+	// Join the examples into one program. First declare the names that the examples do not declare.
 	program := `import { SignalWire } from "./stock"
 declare const button: HTMLButtonElement, audio: HTMLAudioElement
 declare const id: string, token: string, pushToken: string, address: { id: string }, room: { id: string }

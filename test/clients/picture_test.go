@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The picture in README.md is a grid of two by two pages with a gap around each.
+// The picture in README.md shows four pages in two rows and two columns, with a gap around each.
 const (
 	pictureWide, pictureHigh = 1100, 700
 	pictureGap               = 24

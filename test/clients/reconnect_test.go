@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestSignalWireReconnects shows that an online SDK reconnects by itself, and is still online,
-// after the server is stopped or killed and restarted.
+// TestSignalWireReconnects shows what an online SDK does after the server is stopped or killed and
+// restarted. It reconnects without help and is online again.
 func TestSignalWireReconnects(t *testing.T) {
 	harness.NotStorage(t)
 	for where, load := range map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium,
@@ -48,8 +48,8 @@ func TestSignalWireReconnects(t *testing.T) {
 	}
 }
 
-// TestSignalWireBeta shows which parts of the SDK's next version, which has another interface,
-// work. docs/divergences.md lists them, too.
+// TestSignalWireBeta shows which parts work with the SDK's next version, which has a different
+// interface. docs/divergences.md also lists these parts.
 func TestSignalWireBeta(t *testing.T) {
 	harness.NotStorage(t)
 	server := harness.Shared(t)
@@ -80,7 +80,7 @@ func TestSignalWireBeta(t *testing.T) {
 	v.wantOnline(t, false)
 }
 
-// await waits until the JavaScript expression not is false.
+// await waits until a JavaScript expression is no longer equal to not.
 func (s sdk) await(not string) {
 	s.Helper()
 	harness.Eventually(s, patience, not+" to become false", func() error {

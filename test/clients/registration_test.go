@@ -9,7 +9,7 @@ import (
 // TestRegistration shows that openid-client and oauth4webapi register themselves and complete a login.
 func TestRegistration(t *testing.T) { register(t, "registration.mjs") }
 
-// TestRegistrationFAPI shows the same for clients that choose the profile fapi2.
+// TestRegistrationFAPI is like TestRegistration, but for clients that choose the profile fapi2.
 func TestRegistrationFAPI(t *testing.T) { register(t, "registration-fapi.mjs") }
 
 // register runs a script that registers clients in a new project.

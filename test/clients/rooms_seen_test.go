@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// operatorBeside signs the first operator in, in another tab, and returns the path of the project's home page.
+// operatorBeside signs the first operator in, in another tab. It returns the tab and the path of
+// the project's home page.
 func operatorBeside(alice *phone) (b tab, home string) {
 	p := alice.project
 	b = alice.window.beside()
@@ -62,8 +63,8 @@ func TestRoomSeen(t *testing.T) {
 	b.until("the past members", "document.body.innerText.includes('Ended by a backend or an operator')")
 }
 
-// TestMoveSeen shows that an operator moves a call into a room and out of it, and sees why it cannot move into
-// one that is too small.
+// TestMoveSeen shows that an operator can move a call into a room and out of it. The page also
+// shows why the call cannot move into a room that is too small.
 func TestMoveSeen(t *testing.T) {
 	harness.NotStorage(t)
 	alice, bob := phones(t, harness.StartConfig(t, harness.Config{}), "3.30.0")

@@ -81,8 +81,8 @@ func TestRoomGuests(t *testing.T) {
 	}
 }
 
-// TestRoomSound shows that a member hears others, through a mute by a moderator, and that a member
-// whose token is revoked leaves the room.
+// TestRoomSound shows that a member hears the others, also after a moderator has muted the member.
+// A member whose token is revoked leaves the room.
 func TestRoomSound(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Shared(t)
@@ -97,7 +97,7 @@ func TestRoomSound(t *testing.T) {
 	all[0].Speak(440)
 	all[1].WaitSound(true)
 	all[2].WaitSound(true)
-	all[0].WaitSound(false) // not itself
+	all[0].WaitSound(false) // the speaker does not hear itself
 
 	all[1].Command("call.mute", map[string]any{"channels": []string{"audio"},
 		"target": map[string]string{"call_id": all[0].ID, "member_id": all[0].ID, "node_id": all[0].Node()}})
@@ -111,8 +111,8 @@ func TestRoomSound(t *testing.T) {
 	all[2].Hangup()
 }
 
-// TestMovedCall shows that a backend moves a recorded call into a room and out again. The sides hear the
-// members there, and the call has one record and one recording.
+// TestMovedCall shows that a backend can move a recorded call into a room and out again. The sides
+// hear the members of the room, and the call has one record and one recording.
 func TestMovedCall(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "ffmpeg")

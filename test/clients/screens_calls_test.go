@@ -39,7 +39,7 @@ func callRows(t *testing.T, s *harness.Server) *store.Store {
 	return rows
 }
 
-// addCall writes the record of a call that began some minutes ago, and returns its id. If cause is
+// addCall writes the record of a call that began some minutes ago, and returns its ID. If cause is
 // set, the call has ended. talked is how long its parties were connected.
 func addCall(
 	t *testing.T, rows *store.Store, projectID string, from, to calls.Party,
@@ -66,7 +66,7 @@ func addCall(
 }
 
 // TestScreensOfCalls shows that the pages about calls pass the checks of screens. The server itself
-// carries no calls. Otherwise, it would end the calls that the test writes into the database.
+// carries no calls, because it would end the calls that the test writes into the database.
 func TestScreensOfCalls(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()

@@ -22,7 +22,7 @@ func (d *drawer) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
-// letters are all kinds of email that people receive.
+// letters lists all kinds of email that people receive.
 var letters = []mail.Kind{
 	mail.Reset, mail.Verify, mail.Invitation, mail.ChangeAddress, mail.AddressChanged, mail.AddressTaken,
 	mail.Registration, mail.Registered,

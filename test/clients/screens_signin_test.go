@@ -37,7 +37,7 @@ func (s *screens) mail(at *harness.Server) string {
 	return eval[string](s.tab, "document.getElementById('mail-link').getAttribute('href')")
 }
 
-// Names that are likely to break the layout.
+// These names are likely to break the layout.
 const (
 	longApp  = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk Dialer"
 	rtlName  = "\u05d0\u05d3\u05d4 \u05dc\u05d1\u05d9 (II)"

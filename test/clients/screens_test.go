@@ -14,12 +14,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// screens checks the pages that a tab shows: axe-core must find nothing serious in either theme,
+// screens checks the pages that a tab shows. axe-core must find nothing serious in either theme,
 // and no page may be wider than a phone. If SELVAGE_TEST_SCREENSHOTS names a folder, screenshots
 // are saved there.
 type screens struct {
 	tab
-	axe string // the script
+	axe string // script of axe-core
 	dir string
 }
 
@@ -38,7 +38,8 @@ func newScreens(t *testing.T) *screens {
 	return s
 }
 
-// looks are the window sizes and themes that pages are checked in, with their names in file names.
+// looks lists the window sizes and themes in which pages are checked. File names contain the names
+// of the looks.
 var looks = []struct {
 	name       string
 	wide, high int64
@@ -57,7 +58,7 @@ func (s *screens) stop(name string) {
 		s.look(l.wide, l.high, l.theme)
 		switch l.name {
 		case "light":
-			// Missing regions are not a serious problem, and checking them takes axe-core as long as
+			// Missing regions are not a serious problem. Checking them takes axe-core as long as
 			// all other rules except contrast.
 			s.audit(name, l.name, "{rules: {region: {enabled: false}}}")
 		case "dark":

@@ -35,7 +35,7 @@ type outcomeOf struct {
 		Code          int
 		Name, Message string
 	} `json:"error"`
-	Hangs string `json:"hangs"` // the situation, if the promise did not settle
+	Hangs string `json:"hangs"` // situation in which the promise did not settle
 }
 
 // try returns the outcome of a promise.
@@ -70,7 +70,7 @@ func (o outcomeOf) String() string {
 	return string(o.Value)
 }
 
-// wantError fails the test unless a promise is rejected with an error of that name and code.
+// wantError fails the test unless a promise is rejected with an error that has this name and code.
 func (s sdk) wantError(promise, name string, code int) {
 	s.Helper()
 	if o := s.try(promise); o.Error == nil || o.Error.Name != name || o.Error.Code != code {
@@ -159,7 +159,7 @@ func inNode(t *testing.T, s *harness.Server, version string) sdk {
 		timer := time.AfterFunc(chromiumDeadline, func() { _ = cmd.Process.Kill() })
 		t.Cleanup(func() {
 			timer.Stop()
-			_ = cmd.Process.Kill() // its sockets would keep it running
+			_ = cmd.Process.Kill() // open sockets would keep it running
 			_ = cmd.Wait()
 			if t.Failed() {
 				t.Logf("the script printed: %s", faults.String())

@@ -25,8 +25,8 @@ func (v visitor) token(t *testing.T) string {
 	return sat.Token
 }
 
-// brief requests a token that expires soon: in two seconds, or later on a slow machine. The server
-// refuses a token that would already have expired when it is issued.
+// brief requests a token that expires in two seconds, or later on a slow machine. The server does
+// not issue a token that would already have expired.
 func (v visitor) brief(t *testing.T) string {
 	t.Helper()
 	for life := 2 * time.Second; ; life *= 2 {
@@ -157,7 +157,7 @@ func walkAddresses(s sdk, v visitor) {
 		len(pages[0]) != 3 || len(pages[1]) != 1 {
 		s.Fatalf("two pages of addresses are %v", pages)
 	}
-	if s.version != "3.27.0" { // 3.27.0 cannot sort or find by name
+	if s.version != "3.27.0" { // version 3.27.0 cannot sort or find by name
 		s.wantSorted(slices.Concat(pages...))
 	}
 
@@ -172,7 +172,8 @@ func walkAddresses(s sdk, v visitor) {
 	s.do("client.disconnect()", nil)
 }
 
-// wantSorted requests the same addresses in reverse order, and one of them by its id and its name.
+// wantSorted requests the same addresses in reverse order. It also requests one of them by its ID
+// and by its name.
 func (s sdk) wantSorted(ordered []string) {
 	s.Helper()
 	var reversed [][]string
@@ -245,7 +246,7 @@ func walkRevoked(s sdk, v visitor) {
 	v.wantOnline(s.T, false)
 	s.wantEvent("session.reconnecting")
 	s.wantEvent("session.auth_error -32002")
-	if s.version != "3.27.0" { // 3.27.0 has no such error
+	if s.version != "3.27.0" { // version 3.27.0 has no such error
 		s.wantError("client.getSubscriberInfo()", "AuthError", 401)
 	}
 }

@@ -21,7 +21,7 @@ type sipPhone struct {
 	transport            string
 }
 
-// newSIPPhone creates SIP credentials for a subscriber and returns a phone that has them.
+// newSIPPhone creates SIP credentials for a subscriber and returns a phone that uses them.
 func newSIPPhone(t *testing.T, s *harness.Server, p *harness.Project, subscriber, user, transport string) *sipPhone {
 	t.Helper()
 	p.Post(t, "/api/fabric/resources/subscribers/"+subscriber+"/sip_endpoints", p.Basic(),
@@ -87,13 +87,13 @@ func (p *sipPhone) run(scenario, to string, more ...string) (wait func() error) 
 	}
 }
 
-// TestSIPPhones lets sipp register, ring, call, hold, cancel and hang up, by UDP and TCP. The other
-// side is a client of the relay, as browsers are.
+// TestSIPPhones makes sipp register, ring, call, hold, cancel and hang up, by UDP and TCP. The
+// other side is a client of the relay, as browsers are.
 func TestSIPPhones(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")
 	s := harness.Start(t, "--listen-sip", "127.0.0.1:0", "--phone-ports", "0",
-		"--phone-digests", "MD5") // sipp supports no other, and reads only the first challenge
+		"--phone-digests", "MD5") // sipp supports no other digest, and reads only the first challenge
 	for _, transport := range []string{"u1", "t1"} {
 		t.Run(transport, func(t *testing.T) {
 			p := s.NewProject(t)
@@ -101,7 +101,7 @@ func TestSIPPhones(t *testing.T) {
 			desk := newSIPPhone(t, s, p, bob.SubscriberID, "bob-"+transport, transport)
 			browser := telephone.Connect(t, s, alice.Token, "").G711().Online()
 			desk.mustEnd(desk.run("register.xml", ""))
-			if transport == "u1" { // sipp closes its connection when it has registered by TCP
+			if transport == "u1" { // over TCP, sipp closes its connection after it has registered
 				ringsAtPhone(desk, browser)
 			}
 			callsFromPhone(desk, browser)
@@ -137,8 +137,8 @@ func callsFromPhone(desk *sipPhone, browser *telephone.Phone) {
 	desk.t.Helper()
 	for _, tt := range []struct {
 		scenario string
-		hangUp   bool   // the browser hangs up
-		cause    string // that the browser gets
+		hangUp   bool   // whether the browser hangs up
+		cause    string // cause that the browser gets
 	}{
 		{"call.xml", false, "NORMAL_CLEARING"}, {"call-ended.xml", true, ""},
 		{"cancel.xml", false, "ORIGINATOR_CANCEL"},
@@ -163,8 +163,8 @@ func callsFromPhone(desk *sipPhone, browser *telephone.Phone) {
 	}
 }
 
-// joinsRoom calls a room from the phone. A member who speaks hears itself through the phone, because
-// sipp sends back the audio that it receives.
+// joinsRoom calls a room from the phone. sipp sends back the audio that it receives, so a member
+// who speaks hears itself through the phone.
 func joinsRoom(desk *sipPhone, browser *telephone.Phone, p *harness.Project) {
 	desk.t.Helper()
 	address, _ := createRoom(desk.t, p, "hall", nil)

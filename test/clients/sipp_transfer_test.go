@@ -7,7 +7,8 @@ import (
 	telephone "github.com/selvage/selvage/test/phone"
 )
 
-// TestSIPPTransfers lets sipp call alice and transfer her to carol. They hear each other then.
+// TestSIPPTransfers makes sipp call alice and transfer her to carol. Alice and carol then hear each
+// other.
 func TestSIPPTransfers(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "sipp")

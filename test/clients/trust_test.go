@@ -25,14 +25,14 @@ func newHome(t *testing.T) string {
 	return t.TempDir()
 }
 
-// plain returns an environment with little more than a home directory. It omits this machine's
-// certificate settings.
+// plain returns an environment that contains little more than a home directory. It omits this
+// machine's certificate settings.
 func plain(home string) []string {
 	return []string{"HOME=" + home, "PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LANG=C.UTF-8"}
 }
 
 // ca runs a subcommand of selvage ca with a home directory. The arguments must name the stores in
-// that home. By default, the command would change the machine's store if it runs as root.
+// that home. Otherwise, the command would change the machine's store if it runs as root.
 func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	t.Helper()
 	if !slices.Contains(args, "--store") || slices.Contains(args, "system") {
@@ -61,7 +61,7 @@ func overHTTPS(t *testing.T, s *harness.Server, host string) string {
 // did not open.
 func visit(t *testing.T, home, address string) (title string, err error) {
 	t.Helper()
-	t.Run("visit", func(t *testing.T) { // stops Chromium at its end
+	t.Run("visit", func(t *testing.T) { // Chromium stops at the end of this subtest
 		b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 		if err = chromedp.Do(b.ctx, chromedp.Navigate(address)); err == nil {
 			title = eval[string](b, "document.title")
@@ -112,8 +112,8 @@ func TestChromiumTrust(t *testing.T) {
 	})
 }
 
-// TestFirefoxTrust shows that every Firefox profile gets the certificate, and that it replaces
-// an older one of the same name.
+// TestFirefoxTrust shows that every Firefox profile gets the certificate, and that it replaces an
+// older certificate with the same name.
 func TestFirefoxTrust(t *testing.T) {
 	harness.OneBackend(t)
 	home := newHome(t)
@@ -175,8 +175,8 @@ func certutil(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// systemScript replaces the machine's certificate stores by temporary ones. It runs in a mount
-// namespace, as root or mapped to root in it.
+// systemScript replaces the machine's certificate stores with temporary ones. It runs in a mount
+// namespace, as root or as a user that is mapped to root in the namespace.
 const systemScript = `
 set -eu
 mount --bind "$STORE/local" /usr/local/share/ca-certificates
@@ -267,9 +267,9 @@ fi
 "$SELVAGE" ca install --store chromium,firefox --data "$DATA"
 `
 
-// TestSudoTrust shows that without root, the command does what it can and prints the command to run
-// as root. Under sudo, it installs into the browsers of the calling account, and leaves no files
-// owned by root there.
+// TestSudoTrust shows that, without root, the command changes only the stores that it may change,
+// and prints the command to run as root. Under sudo, it installs into the browsers of the calling
+// account, and leaves no files owned by root there.
 func TestSudoTrust(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "certutil", "setpriv", "unshare")

@@ -22,7 +22,7 @@ type upstream struct {
 	signIn                   func(b tab, email string)
 }
 
-// nodeProvider starts node-oidc-provider, with a server as its client.
+// nodeProvider starts node-oidc-provider. The server s is its client.
 func nodeProvider(t *testing.T, s *harness.Server) upstream {
 	t.Helper()
 	needNode(t)
@@ -64,8 +64,9 @@ func nodeProvider(t *testing.T, s *harness.Server) upstream {
 	return up
 }
 
-// TestUpstreamInChromium shows that people sign in with node-oidc-provider in a browser: one who has no
-// account gets one, and one who has an account links it first. Signing out also signs out at the provider.
+// TestUpstreamInChromium shows that people can sign in with node-oidc-provider in a browser. A
+// person without an account gets one. A person with an account links it first. Signing out also
+// signs the person out at the provider.
 func TestUpstreamInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_EGRESS__ALLOW=127.0.0.1"}})
@@ -102,8 +103,8 @@ func TestUpstreamInChromium(t *testing.T) {
 	}
 }
 
-// signInWith signs in to the app with an account at the provider. If somebody has an account with its
-// email, password is theirs. The account is linked then.
+// signInWith signs in to the app with an account at the provider. If an account with the same email
+// exists, password is the password of that account, which is then linked.
 func (b tab) signInWith(up upstream, origin, email, password string) outcome {
 	b.Helper()
 	b.do(goTo(origin))

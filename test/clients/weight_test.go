@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestWeightOfSignIn shows that the login page, its headers and all files it names, except the font
-// that all pages share, are at most 30,000 bytes over the wire, and that the page does not wait for
-// scripts.
+// TestWeightOfSignIn shows that the login page is small: the page, its headers and all its files
+// take at most 30,000 bytes over the wire. The font that all pages share does not count. The page
+// does not wait for scripts.
 func TestWeightOfSignIn(t *testing.T) {
 	harness.OneBackend(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
@@ -22,7 +22,7 @@ func TestWeightOfSignIn(t *testing.T) {
 	page := p.Browser().Open(t, c.NewFlow("openid").URL())
 
 	body := page.Body
-	total := len(body) + 1500 // its headers and those of the redirects
+	total := len(body) + 1500 // includes its headers and the headers of the redirects
 	files := regexp.MustCompile(`(?:href|src)="(/[^"?#]+\.[a-z]+)"`).FindAllStringSubmatch(string(body), -1)
 	for _, m := range files {
 		got := p.Get(t, m[1]).Want(t, http.StatusOK)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/history"
 )
 
-// end stops the clients, and checks what the cluster promises: nothing acknowledged is lost, no code
-// and no refresh token was used twice, and what was revoked stays revoked.
+// end stops the clients, and checks the promises of the cluster. Nothing acknowledged is lost, no
+// code and no refresh token was used twice, and everything that was revoked stays revoked.
 func (l *load) end() {
 	l.t.Helper()
 	close(l.stop)
@@ -40,10 +40,10 @@ func (l *load) checkFaults() {
 	}
 }
 
-// checked is how many logins are used once more in the end, except in a release's run.
+// checked is the number of logins that are used once more at the end, except in a release's run.
 const checked = 100
 
-// checkLogins uses the newest refresh token of logins, and then their codes, and judges all
+// checkLogins uses the newest refresh token of each login, and then its code. It judges all
 // histories.
 func (l *load) checkLogins() {
 	l.t.Helper()

@@ -10,10 +10,10 @@ import (
 type loss struct {
 	what    string
 	kill    func()
-	replace func()        // starts it again, or promotes its replica
-	without []kind        // operations that succeed before it is replaced
-	within  time.Duration // operations succeed again, in a release's run
-	long    bool          // only in a release's run
+	replace func()        // starts the process again, or promotes its replica
+	without []kind        // operations that succeed before the process is replaced
+	within  time.Duration // time within which operations succeed again, in a release's run
+	long    bool          // whether the loss is tested only in a release's run
 }
 
 // every lists all kinds of operations.
@@ -73,8 +73,8 @@ func TestCluster(t *testing.T) {
 	l.end()
 }
 
-// within fails the test in a release's run if a recovery took longer than it may. Other runs share
-// their machine.
+// within fails the test in a release's run if a recovery took longer than want. In other runs,
+// other programs use the machine at the same time.
 func within(t *testing.T, what string, took, want time.Duration) {
 	t.Helper()
 	t.Logf("%s: it works after %v", what, took.Round(time.Millisecond))

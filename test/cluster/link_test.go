@@ -16,7 +16,7 @@ type link struct {
 	proxy *toxiproxy.Proxy
 }
 
-// newLink returns a link to an address. Its own address is link.proxy.Listen.
+// newLink returns a link to an address. The address of the link itself is link.proxy.Listen.
 func newLink(t harness.T, to string) *link {
 	t.Helper()
 	log := zerolog.Nop()

@@ -12,12 +12,12 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// Disturbances of a link; see the toxics of github.com/Shopify/toxiproxy.
+// These are the disturbances of a link; see the toxics of github.com/Shopify/toxiproxy.
 const (
 	slow      = `{"type": "latency", "attributes": {"latency": 800, "jitter": 400}}`
 	cut       = `{"type": "reset_peer", "attributes": {"timeout": 0}}`
 	halfOpen  = `{"type": "timeout", "attributes": {"timeout": 0}}`      // bytes are lost, connections stay
-	truncated = `{"type": "limit_data", "attributes": {"bytes": 20000}}` // of the answers of a connection
+	truncated = `{"type": "limit_data", "attributes": {"bytes": 20000}}` // bytes of the responses on a connection
 )
 
 // A disturbance is a fault of the network between nodes and one of their servers.
@@ -26,13 +26,13 @@ type disturbance struct {
 	of      *link
 	toxic   string
 	noticed func()
-	without []kind // operations that succeed meanwhile
-	storm   bool   // many clients wait for its end
-	long    bool   // only in a release's run
+	without []kind // operations that succeed during the disturbance
+	storm   bool   // whether many clients wait for its end
+	long    bool   // whether it is tested only in a release's run
 }
 
-// TestLinks makes the network between two nodes and their servers slow, cuts it, and makes it lose
-// bytes. No acknowledged change is lost, and everything recovers without help.
+// TestLinks makes the network between two nodes and their servers slow, cuts it, and loses bytes on
+// it. No acknowledged change is lost, and everything recovers without help.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	rows, postgres := via(t, servers.Postgres(t))

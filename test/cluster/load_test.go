@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// often is the interval at which a client begins its next operation. Clients without a pause would
-	// use all CPU time during an outage, and find nothing more.
+	// often is the interval between two operations of a client. Clients without a pause would use
+	// all CPU time during an outage, and would not find more faults.
 	often = 80 * time.Millisecond
 
 	// patience is how long a cluster may take to recover on a busy machine.
@@ -35,11 +35,11 @@ const (
 	changes
 	uploads
 	downloads
-	kinds // how many there are
+	kinds // number of kinds
 )
 
-// A load is clients that sign in, refresh, write and revoke while parts of a cluster fail. It records
-// every answer.
+// A load is clients that sign in, refresh, write and revoke while parts of a cluster fail. It
+// records every response.
 type load struct {
 	t       *testing.T
 	front   *harness.Nodes
@@ -48,21 +48,21 @@ type load struct {
 	stop    chan struct{}
 	work    sync.WaitGroup
 	done    [kinds]atomic.Int64 // operations that succeeded
-	lost    [kinds]atomic.Int64 // operations without an answer, or that were refused with a 503
+	lost    [kinds]atomic.Int64 // operations without a response, or refused with a 503
 
 	mu          sync.Mutex
 	logins      []*login
-	subscribers []string                     // ids of acknowledged subscribers
-	recordings  map[string][sha256.Size]byte // acknowledged ones, by Sid
+	subscribers []string                     // IDs of acknowledged subscribers
+	recordings  map[string][sha256.Size]byte // acknowledged recordings, by Sid
 	revoked     []string                     // access tokens whose revocation was acknowledged
-	faults      []string                     // answers that are never acceptable
+	faults      []string                     // responses that are never acceptable
 }
 
-// A login is a code and what clients did with it.
+// A login is a code and what clients have done with it.
 type login struct {
 	flow    *harness.Flow
 	code    string
-	newest  string // the last refresh token that a client got, or ""
+	newest  string // last refresh token that a client received; may be ""
 	history *history.History
 }
 
@@ -128,13 +128,13 @@ func (l *load) fails(k kind) {
 	})
 }
 
-// logIn gets a code, redeems it once or twice concurrently, and refreshes, always by two clients at
-// a time.
+// logIn gets a code, redeems it once or twice concurrently, and refreshes the tokens. Two clients
+// always do this at the same time.
 func (l *load) logIn(twice bool) {
 	f := l.client.NewFlow(scope)
 	code, err := f.QuickCode(l.cookies)
 	if err != nil {
-		return // nothing was acknowledged
+		return // nothing has been acknowledged
 	}
 
 	it := &login{flow: f, code: code, history: history.New()}
@@ -159,7 +159,7 @@ func (l *load) logIn(twice bool) {
 }
 
 // ask makes the same request for several clients concurrently. It returns a token that one of them
-// got, if any did.
+// received, or "" if none did.
 func (l *load) ask(it *login, clients int, in history.Use, do func() (harness.Tokens, error)) string {
 	outputs := make([]string, clients)
 	harness.AtOnce(clients, func(i int) { outputs[i] = it.history.Ask(i, in, do) })
@@ -214,12 +214,12 @@ func (l *load) change(n int) {
 	}
 }
 
-// read downloads an acknowledged recording. An answer that is whole must have the right bytes.
+// read downloads an acknowledged recording. A complete response must contain the right bytes.
 func (l *load) read(int) {
 	var sid string
 	var sum [sha256.Size]byte
 	l.mu.Lock()
-	for sid, sum = range l.recordings { // in random order
+	for sid, sum = range l.recordings { // the order is random
 		break
 	}
 	l.mu.Unlock()
@@ -244,8 +244,9 @@ func isUnavailable(a harness.Answer) bool {
 	return a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != ""
 }
 
-// acknowledged sends a request and reports whether it had the wanted status. It reads the answer into
-// v. A lost answer and a 503 with Retry-After are acceptable, all other answers are faults.
+// acknowledged sends a request and reports whether its response has the wanted status. It reads the
+// response into v. A lost response, and a 503 with Retry-After, are acceptable. All other responses
+// are faults.
 func (l *load) acknowledged(k kind, method, path string, v any, want int, opts ...harness.Option) bool {
 	a, err := l.front.Try(method, path, opts...)
 	switch {

@@ -10,9 +10,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// restartNodes restarts each node in turn while requests arrive at a steady rate. None may fail.
+// restartNodes restarts each node in turn while requests arrive at a steady rate. All requests must
+// succeed.
 func (c *Cluster) restartNodes(t *testing.T) {
-	rate, turns := 100, 1 // requests a second
+	rate, turns := 100, 1 // rate is in requests per second
 	if long() {
 		rate, turns = 500, 10
 	}
@@ -32,7 +33,8 @@ func (c *Cluster) restartNodes(t *testing.T) {
 	r.end(t)
 }
 
-// requests are sent to a cluster at a steady rate, whether or not earlier ones were answered.
+// A requests sends requests to a cluster at a steady rate, whether or not earlier ones were
+// answered.
 type requests struct {
 	stop chan struct{}
 	work sync.WaitGroup

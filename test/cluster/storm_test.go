@@ -12,13 +12,13 @@ import (
 )
 
 // A storm is many clients that want to sign in during an outage. Each tries again about a second
-// after each refusal, as Retry-After asks.
+// after each refusal, as Retry-After requests.
 type storm struct {
 	clients int
 	work    sync.WaitGroup
-	refused atomic.Int64 // attempts
-	waiting atomic.Int64 // clients that were refused at least once
-	failed  atomic.Int64 // clients that gave up
+	refused atomic.Int64 // number of refused attempts
+	waiting atomic.Int64 // number of clients that were refused at least once
+	failed  atomic.Int64 // number of clients that gave up
 }
 
 // newStorm starts the clients. They give up after a while.

@@ -29,7 +29,7 @@ func backchannelDiscovery(m *module) {
 // the client receives.
 func backchannelLogout(m *module) {
 	s := harness.StartConfig(m, harness.Config{Env: []string{harness.AllowLocal}})
-	// The command that registers the clients checks the URI, too.
+	// The command that registers the clients also checks the URI.
 	s.Backends = append(s.Backends, harness.AllowLocal)
 
 	told := make(chan *http.Request, 8)

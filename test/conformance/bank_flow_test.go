@@ -16,8 +16,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// newBankProvider returns a provider that trusts this machine as a proxy, with two banks for each way.
-// The redirect URI of the second has a query. flags are added to those of the clients.
+// newBankProvider returns a provider that trusts this machine as a proxy. It has two banks for each
+// way. The redirect URI of the second bank has a query. The clients have flags in addition to their
+// own.
 func newBankProvider(t *testing.T, ways []string, flags ...string) *provider {
 	t.Helper()
 	s := harness.StartConfig(t, harness.Config{Args: trustingProxy})
@@ -38,7 +39,7 @@ const dummyQuery = "?dummy1=lorem&dummy2=ipsum"
 
 func (m *module) bank() bank        { return m.op.banks[m.kind][0] }
 func (m *module) secondBank() bank  { return m.op.banks[m.kind][1] }
-func (m *module) isSigned() bool    { return m.mode == "jwt" } // the plan Message Signing
+func (m *module) isSigned() bool    { return m.mode == "jwt" } // only in the plan Message Signing
 func (r transfer) endpoint() string { return r.m.op.endpoint(r.m, "authorization_endpoint") }
 
 // sumOf returns the SHA-256 of a text in base64url.
@@ -56,7 +57,8 @@ func thumbprintOf(m *module, key crypto.PublicKey) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// A transfer is an authorization request of a bank. Its values are the parameters to push.
+// A transfer is an authorization request of a bank. Its values are the parameters that the bank
+// pushes.
 type transfer struct {
 	m        *module
 	bank     bank
@@ -81,7 +83,8 @@ func (m *module) transfer(b bank, params ...string) transfer {
 	return transfer{m, b, f.Verifier, f.Query, nil}
 }
 
-// form returns the form that the bank pushes: the parameters, or a request object that has them.
+// form returns the form that the bank pushes: the parameters, or a request object that contains
+// them.
 func (r transfer) form() url.Values {
 	r.m.Helper()
 	if !r.m.isSigned() {
@@ -102,7 +105,7 @@ func (r transfer) claims() members {
 	return changed(claims, r.object)
 }
 
-// push pushes the request. options replace or add to what is sent.
+// push pushes the request. options replace or extend the usual options of the request.
 func (r transfer) push(options ...harness.Option) harness.Answer {
 	r.m.Helper()
 	return r.pushForm(r.form(), options...)
@@ -161,7 +164,7 @@ func (r transfer) response(p harness.Page) url.Values {
 	return v
 }
 
-// opened verifies a signed response, and returns what it contains.
+// opened verifies a signed response, and returns its content.
 func (r transfer) opened(v url.Values) url.Values {
 	r.m.Helper()
 	if err := only(v, "response"); err != nil {
@@ -197,7 +200,8 @@ func (r transfer) tokenForm(code string) url.Values {
 		"code_verifier": {r.verifier}}
 }
 
-// token sends a token request with what binds its tokens. proof has changed claims of the proof.
+// token sends a token request with the proof or certificate to which the tokens are bound. proof
+// contains changed claims of the DPoP proof.
 func (m *module) token(b bank, form url.Values, proof members) harness.Answer {
 	m.Helper()
 	options := m.authenticated(b, form)

@@ -26,7 +26,7 @@ import (
 // A way is how the clients of a plan for FAPI 2.0 authenticate and bind their tokens.
 type way struct{ auth, bind string }
 
-// The values of a way, as the Foundation names them.
+// These are the values of a way, with the Foundation's names.
 const (
 	byKey  = "private_key_jwt"
 	byTLS  = "mtls"
@@ -39,18 +39,18 @@ func wayOf(name string) way {
 	return way{auth, bind}
 }
 
-// certificateHeader is the header with which a trusted proxy, which is the test here, reports the
-// certificate of a client.
+// certificateHeader is the header in which a trusted proxy reports the certificate of a client. The
+// test is the proxy.
 const certificateHeader = "X-SSL-Cert"
 
-// A bank is a client with the profile fapi2. It holds a key for its assertions and request objects, one
-// for its proofs, and a certificate.
+// A bank is a client with the profile fapi2. It has a key for its assertions and request objects,
+// another key for its proofs, and a certificate.
 type bank struct {
 	*harness.Client
 	way
 	signing     jose.JSONWebKey
 	holder      *ecdsa.PrivateKey
-	certificate string // as the value of certificateHeader
+	certificate string // value of certificateHeader
 }
 
 // newKey returns a new key for ES256.
@@ -99,7 +99,7 @@ func newBankWith(t harness.T, p *harness.Project, w way, signing jose.JSONWebKey
 	switch {
 	case w.bind == byTLS:
 		all = append(all, "--tls-client-certificate-bound-access-tokens")
-	case w.auth == byTLS: // otherwise, tokens are bound to the certificate if there is no proof
+	case w.auth == byTLS: // without a proof, tokens would be bound to the certificate
 		all = append(all, "--dpop-bound-access-tokens")
 	}
 	b.Client = p.NewClient(t, "web", append(all, flags...)...)
@@ -119,7 +119,7 @@ func selfSigned(t harness.T) (key *ecdsa.PrivateKey, der []byte) {
 	return key, der
 }
 
-// sign returns a compact JWT. head has more members of its header.
+// sign returns a compact JWT. head contains additional members of its header.
 func (m *module) sign(key any, alg jose.SignatureAlgorithm, head, claims members) string {
 	m.Helper()
 	o := &jose.SignerOptions{}
@@ -160,7 +160,7 @@ func (m *module) bankAssertion(b bank, changes members) string {
 		"exp": now.Add(time.Minute).Unix()}, changes))
 }
 
-// authenticated returns the options that send a form as the bank. An assertion that is in the form stays.
+// authenticated returns the options that send a form as the bank. An assertion in the form is kept.
 func (m *module) authenticated(b bank, form url.Values) []harness.Option {
 	m.Helper()
 	v := maps.Clone(form)

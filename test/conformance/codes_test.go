@@ -66,7 +66,7 @@ func (m *module) refreshed(c *harness.Client) signedIn {
 	first := r.redeem(r.form(r.code(r.answer())))
 	m.check(printable(first.RefreshToken),
 		"the refresh token %q is empty or contains characters that RFC 6749 forbids", first.RefreshToken)
-	m.await(m.moment(first.claims, "iat").Add(time.Second)) // so that the next token differs
+	m.await(m.moment(first.claims, "iat").Add(time.Second)) // the next token then differs
 
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken}}
 	if c == m.op.basic { // the suite sends it only for the first client

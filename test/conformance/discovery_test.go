@@ -15,8 +15,8 @@ import (
 // publicOrigin is the origin of a provider that is reachable from outside, over HTTPS only.
 const publicOrigin = "https://op.example"
 
-// public starts a server whose public origin is publicOrigin, as behind a proxy. It returns the
-// metadata and a function that fetches the documents published there.
+// public starts a server whose public origin is publicOrigin, as if it were behind a proxy. It
+// returns the metadata, and a function that fetches the documents published there.
 func (m *module) public() (get func(where string) harness.Answer, metadata map[string]any) {
 	m.Helper()
 	s := harness.Start(m, "--public-url", publicOrigin, "--auth-url", publicOrigin)
@@ -163,8 +163,8 @@ func (m *module) wantKeys(a harness.Answer) {
 	}
 }
 
-// knownMetadata are the members that the suite knows and that this kind of provider could have.
-// The suite warns of others.
+// knownMetadata lists the members that the suite knows and that this kind of provider could have.
+// The suite warns about other members.
 var knownMetadata = []string{
 	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported",
 	"authorization_signing_alg_values_supported",

@@ -42,10 +42,10 @@ func newDynamicProvider(t *testing.T) *provider {
 	return op
 }
 
-// members are those of a registration.
+// members holds the members of a registration.
 type members = map[string]any
 
-// newKeyPair returns an RSA key with a name of its own.
+// newKeyPair returns an RSA key with its own name.
 func newKeyPair(m *module) jose.JSONWebKey {
 	m.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -96,15 +96,15 @@ func (m *module) clientMetadata(key jose.JSONWebKey, more members) members {
 	return body
 }
 
-// register registers a client, and unregisters it at the end of the module. It makes the checks that
-// the suite makes of each registration.
+// register registers a client, and unregisters it at the end of the module. It makes the same
+// checks as the suite.
 func (m *module) register(more members) *harness.Client {
 	m.Helper()
 	c, _ := m.registerWith(newKeyPair(m), more)
 	return c
 }
 
-// registerWith is register for a client with this key. It also returns the response.
+// registerWith is like register, but for a client with this key. It also returns the response.
 func (m *module) registerWith(key jose.JSONWebKey, more members) (*harness.Client, members) {
 	m.Helper()
 	body := m.clientMetadata(key, more)
@@ -126,7 +126,7 @@ func (m *module) registerWith(key jose.JSONWebKey, more members) (*harness.Clien
 }
 
 // dynamic returns a module that registers its clients and then runs another module with them. more
-// are members of their registrations.
+// contains members of their registrations.
 func dynamic(run func(*module), more members) func(*module) {
 	return func(m *module) {
 		m.asClient(m.register(more))
@@ -275,7 +275,8 @@ func logoURI(m *module) {
 	m.check(shown.Header.Get("Content-Type") == "image/png", "the logo is %q", shown.Header.Get("Content-Type"))
 }
 
-// linkURI returns a module that registers a link, which the login page must have in this element.
+// linkURI returns a module that registers a link. The login page must show the link in the element
+// with this ID.
 func linkURI(member, id string) func(*module) {
 	return func(m *module) {
 		const link = "https://rp.example/link"
@@ -312,7 +313,7 @@ func sectorURI(good bool) func(*module) {
 	}
 }
 
-// rotateKeys rotates the keys of a provider: there is a new one, and the old ones stay.
+// rotateKeys rotates the keys of a provider. There is a new key, and the old keys stay.
 func rotateKeys(m *module) {
 	s := harness.Start(m)
 	names := func() map[string]bool {
@@ -340,7 +341,7 @@ func keyRotation(m *module) {
 
 	m.keys[c.ID] = newKeyPair(m)
 	at.put("/jwks", mustJSON(m, publicKeys(m.keys[c.ID])))
-	m.await(time.Now().Add(6 * time.Second)) // the suite also waits, since keys are not read again at once
+	m.await(time.Now().Add(6 * time.Second)) // the suite also waits, because keys are not read again immediately
 	again := r
 	again.Values = url.Values{}
 	second := again.redeem(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken}})
@@ -348,7 +349,7 @@ func keyRotation(m *module) {
 	m.userInfo(second)
 }
 
-// requestURIUnsigned is skipped, since unsigned request objects are not offered.
+// requestURIUnsigned is skipped, because the provider does not support unsigned request objects.
 func requestURIUnsigned(m *module) {
 	m.check(m.op.metadata["request_uri_parameter_supported"] == true, "the metadata offers no request_uri")
 	m.onlySigned()

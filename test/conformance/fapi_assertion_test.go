@@ -34,12 +34,12 @@ func pushAssertion(status int, changes func(op *provider) members) func(*module)
 	}
 }
 
-// fixed returns changes that depend on nothing.
+// fixed returns a function that always returns changes.
 func fixed(changes members) func(*provider) members {
 	return func(*provider) members { return changes }
 }
 
-// claims returns changes that depend only on the time.
+// claims returns a function that calls changes, which depend only on the time.
 func claims(changes func() members) func(*provider) members {
 	return func(*provider) members { return changes() }
 }
@@ -61,7 +61,7 @@ func assertionRS256(m *module) {
 	key := rsaKey(m)
 	b := newBankWith(m, m.op.Project, m.bank().way, key)
 	push := func(status int) {
-		v := b.NewFlow("openid").Query // this client need not sign its requests
+		v := b.NewFlow("openid").Query // this client does not have to sign its requests
 		v.Set("client_assertion", m.bankAssertion(b, nil))
 		v.Set("client_assertion_type", assertionType)
 		m.op.Post(m, m.op.endpoint(m, "pushed_authorization_request_endpoint"), harness.Form(v),
@@ -72,8 +72,8 @@ func assertionRS256(m *module) {
 	push(401)
 }
 
-// short returns the module at another provider, whose configuration has a lifetime of one second, with a
-// bank there.
+// short returns the module for another provider, in which one lifetime is a second. It also returns
+// a bank at that provider.
 func (m *module) short(lifetime string) (*module, bank) {
 	m.Helper()
 	s := harness.StartConfig(m, harness.Config{Args: trustingProxy, Env: []string{lifetime + "=1s"}})

@@ -26,15 +26,15 @@ func (r transfer) pushProof(b bank) harness.Option {
 		r.m.proof(b, "POST", r.m.op.endpoint(r.m, "pushed_authorization_request_endpoint"), "", nil))
 }
 
-// keysDiffer pushes a request with the thumbprint of one key and a proof of another.
+// keysDiffer pushes a request with the thumbprint of one key and a proof by another.
 func keysDiffer(m *module) {
 	b := m.bank()
 	r := m.transfer(b, "dpop_jkt", m.thumbprint(m.otherHolder(b)))
 	m.wantRefused(r.push(r.pushProof(b)), "invalid_dpop_proof", "invalid_request")
 }
 
-// boundCode returns a module that binds the code to a key, by a proof or by dpop_jkt. It redeems the code
-// with the same key or with another.
+// boundCode returns a module that binds the code to a key, by a proof or by dpop_jkt. It redeems
+// the code with the same key or with another one.
 func boundCode(byProof, same bool) func(*module) {
 	return func(m *module) {
 		b := m.bank()
@@ -53,7 +53,7 @@ func boundCode(byProof, same bool) func(*module) {
 	}
 }
 
-// wrongProofs uses an access token with wrong proofs, and at last with a valid one.
+// wrongProofs uses an access token with wrong proofs, and finally with a valid one.
 func wrongProofs(m *module) {
 	b, at := m.bank(), m.op.endpoint(m, "userinfo_endpoint")
 	token := m.transfer(b).complete().AccessToken

@@ -2,7 +2,8 @@ package conformance
 
 import "testing"
 
-// The ways of the plan FAPI 2.0 Security Profile, and those with proofs and with assertions.
+// These are the ways of the plan FAPI 2.0 Security Profile. Two lists contain the ways with proofs
+// and with assertions.
 var (
 	ways    = []string{byKey + "+" + byDPoP, byKey + "+" + byTLS, byTLS + "+" + byDPoP, byTLS + "+" + byTLS}
 	proving = []string{byKey + "+" + byDPoP, byTLS + "+" + byDPoP}
@@ -14,10 +15,10 @@ func TestFAPIMessageSigning(t *testing.T) {
 	plans[14].run(t, newBankProvider(t, ways, messageSigning...))
 }
 
-// messageSigning are the flags of clients in the plan FAPI 2.0 Message Signing.
+// messageSigning lists the flags of clients in the plan FAPI 2.0 Message Signing.
 var messageSigning = []string{"--require-signed-request-object", "--authorization-signed-response-alg", "ES256"}
 
-// fapi returns modules with the prefix of their names.
+// fapi returns modules with the prefix that their names have in the suite.
 func fapi(modules []entry) (all []entry) {
 	for _, e := range modules {
 		e.name = "fapi2-security-profile-final-" + e.name

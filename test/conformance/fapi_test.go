@@ -38,7 +38,8 @@ func fapiDiscovery(m *module) {
 	}
 }
 
-// bankFlow signs in at both clients, and shows that the first cannot use the tokens of the second.
+// bankFlow signs in at both clients. It also shows that the first client cannot use the tokens of
+// the second.
 func bankFlow(m *module) {
 	first := m.transfer(m.bank()).complete()
 	second := m.transfer(m.secondBank()).complete()
@@ -61,12 +62,13 @@ func transferred(params ...string) func(*module) {
 	return func(m *module) { m.transfer(m.bank(), params...).complete() }
 }
 
-// longParameter returns a module whose request has a long parameter. An error would be valid, too.
+// longParameter returns a module whose request has a long parameter. An error would also be valid.
 func longParameter(name string) func(*module) {
 	return func(m *module) { m.transfer(m.bank(), name, strings.Repeat("0123456789abcdef", 24)).complete() }
 }
 
-// otherOutside sends the browser with another value of a parameter, which must be ignored.
+// otherOutside sends the browser with another value of a parameter. The provider must ignore that
+// value.
 func otherOutside(name string) func(*module) {
 	return func(m *module) {
 		r := m.transfer(m.bank())
@@ -75,10 +77,10 @@ func otherOutside(name string) func(*module) {
 	}
 }
 
-// stateOnlyOutside sends the browser with a state that the pushed request does not have.
+// stateOnlyOutside sends the browser with a state that the pushed request does not contain.
 func stateOnlyOutside(m *module) {
 	r := m.transfer(m.bank(), "state", "")
-	r.code(r.response(m.signIn(r.visit(r.reference(r.push()), "state", "outside")))) // checks that it has no state
+	r.code(r.response(m.signIn(r.visit(r.reference(r.push()), "state", "outside")))) // it has no state
 }
 
 // identityClaims requests claims with the parameter claims.
@@ -139,7 +141,7 @@ var (
 	wrongGrant   = []string{"invalid_grant"}
 )
 
-// redirectURIOmitted sends no redirect URI, neither when pushing nor with the browser.
+// redirectURIOmitted sends no redirect URI, either in the push or with the browser.
 func redirectURIOmitted(m *module) {
 	r := m.transfer(m.bank(), "redirect_uri", "")
 	m.wantRefused(r.push(), wrongRequest...)
@@ -154,7 +156,7 @@ func otherClientID(m *module) {
 	m.wantRefused(m.token(r.bank, form, nil), "invalid_client", "invalid_grant", "invalid_request")
 }
 
-// holderRequired redeems a code without anything that the tokens could be bound to.
+// holderRequired redeems a code without anything to which the tokens could be bound.
 func holderRequired(m *module) {
 	r := m.transfer(m.bank())
 	form := r.tokenForm(r.code(r.answer()))
@@ -184,7 +186,7 @@ func codeAgain(m *module) {
 	m.wantRefused(m.token(r.bank, form, nil), wrongGrant...)
 }
 
-// bankRefresh refreshes tokens: with the client's authentication and key alone, and without rotation.
+// bankRefresh refreshes tokens with only the client's authentication and key, and without rotation.
 func bankRefresh(m *module) {
 	b := m.bank()
 	r := m.transfer(b, "scope", "openid offline_access", "prompt", "consent")
@@ -232,7 +234,7 @@ func referencePushed(m *module) {
 	m.wantRefused(r.pushForm(form), "invalid_request")
 }
 
-// wrongMethods uses other methods than POST to push a request.
+// wrongMethods pushes a request with methods other than POST.
 func wrongMethods(m *module) {
 	r := m.transfer(m.bank())
 	for _, method := range []string{http.MethodGet, http.MethodPut} {

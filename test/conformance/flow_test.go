@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A request is an authorization request of the plans. By default it has the scope openid, a state
+// A request is an authorization request in the plans. By default it has the scope openid, a state
 // and a nonce, and no code challenge.
 type request struct {
 	m      *module
@@ -38,7 +38,7 @@ func (m *module) requestOf(c *harness.Client, params ...string) request {
 	return r
 }
 
-// url returns the URL that the client sends the browser to.
+// url returns the URL to which the client sends the browser.
 func (r request) url() string {
 	return r.m.op.endpoint(r.m, "authorization_endpoint") + "?" + r.Encode()
 }
@@ -63,8 +63,8 @@ func (m *module) signIn(p harness.Page) harness.Page {
 	return p
 }
 
-// parameters returns the parameters of the authorization response. It fails unless the response arrives
-// by the plan's response mode, and only by that mode.
+// parameters returns the parameters of the authorization response. It fails unless the response
+// arrives only by the plan's response mode.
 func (m *module) parameters(p harness.Page) url.Values {
 	m.Helper()
 	if m.mode != "form_post" {
@@ -82,7 +82,7 @@ func (m *module) parameters(p harness.Page) url.Values {
 // returns reports whether responses to the module's requests contain a part: code, id_token or token.
 func (m *module) returns(part string) bool { return slices.Contains(strings.Fields(m.kind), part) }
 
-// finish checks a successful response and returns what the client has at the end. Tokens come from the
+// finish checks a successful response and returns what the client then has. Tokens come from the
 // code, if there is one.
 func (r request) finish(v url.Values) signedIn {
 	r.m.Helper()
@@ -113,7 +113,7 @@ func (r request) finish(v url.Values) signedIn {
 }
 
 // wantHash checks the hash of a value that came with an ID token (OpenID Connect Core, section
-// 3.3.2.11). There must be one if there is a value.
+// 3.3.2.11). If there is a value, the ID token must contain its hash.
 func (r request) wantHash(claims map[string]any, name, value string) {
 	r.m.Helper()
 	if value != "" || claims[name] != nil {
@@ -162,7 +162,7 @@ func (r request) wantError(v url.Values, codes ...string) {
 }
 
 // describes reports whether a text is a valid error_description (RFC 6749, section 4.1.2.1). The
-// suite also warns of line breaks and tabs in it.
+// suite also warns about line breaks and tabs in it.
 func describes(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' })
 }
@@ -220,7 +220,7 @@ type signedIn struct {
 
 func (s signedIn) sub() string { return s.claims["sub"].(string) } // idToken has checked it
 
-// flow runs a complete login with a request: response, tokens and userinfo.
+// flow runs a complete login with a request, and checks the response, the tokens and userinfo.
 func (r request) flow() signedIn {
 	r.m.Helper()
 	s := r.finish(r.answer())
@@ -228,8 +228,9 @@ func (r request) flow() signedIn {
 	return s
 }
 
-// userInfo requests the userinfo endpoint and checks the response. Without an access token, it returns
-// the claims of the ID token, which then has those of the scopes (OpenID Connect Core, section 5.4).
+// userInfo requests the userinfo endpoint and checks the response. Without an access token, it
+// returns the claims of the ID token, which then contains the claims of the scopes (OpenID Connect
+// Core, section 5.4).
 func (m *module) userInfo(s signedIn) map[string]any {
 	m.Helper()
 	if s.AccessToken == "" {

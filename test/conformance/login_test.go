@@ -13,7 +13,7 @@ func longState() string {
 	return (rand.Text() + rand.Text() + rand.Text() + rand.Text() + rand.Text())[:128]
 }
 
-// uiErrors are the errors of requests that must not show a page although one would be needed.
+// uiErrors lists the errors for a request that needs a page but must not show one.
 var uiErrors = []string{"interaction_required", "login_required", "account_selection_required", "consent_required"}
 
 // again runs a second login in the module's browser and checks whether it asks for a password.

@@ -32,7 +32,7 @@ func (m *module) wantLoggedOut() {
 	r.wantError(m.parameters(m.browser.Open(m, r.url())), uiErrors...)
 }
 
-// wantReturn checks that the browser was redirected with no parameter but the state.
+// wantReturn checks that the browser was redirected with no parameter except the state.
 func (m *module) wantReturn(p harness.Page, state string) {
 	m.Helper()
 	v := p.Callback(m)
@@ -56,8 +56,8 @@ func logoutNoState(m *module) {
 	m.wantLoggedOut()
 }
 
-// refused checks a logout that must not redirect the browser. It ends with an error page or with
-// a confirmation page, whose answer must not redirect either.
+// refused checks a logout that must not redirect the browser. It ends with an error page, or with a
+// confirmation page whose response must not redirect either.
 func (m *module) refused(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)
@@ -123,8 +123,8 @@ func logoutBadHint(m *module) {
 	})
 }
 
-// wantLogoutPage checks a logout without a return address: the person is signed out, and a page
-// reports that. If no hint names the person, a confirmation page comes first.
+// wantLogoutPage checks a logout without a return address. The person is signed out, and a page
+// reports that. If no hint identifies the person, a confirmation page comes first.
 func (m *module) wantLogoutPage(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)

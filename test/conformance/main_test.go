@@ -26,7 +26,7 @@ type plan struct {
 type entry struct {
 	name string
 	run  func(*module)
-	only []string // those of the plan's types that it runs it for; nil means all
+	only []string // response types for which the module runs; nil means all of the plan's types
 }
 
 // A module is the state of a running module: a browser without cookies, whose person has never
@@ -38,25 +38,25 @@ type module struct {
 	kind    string // response_type of the requests, or the name of a way
 	browser *harness.Browser
 	keys    map[string]jose.JSONWebKey // keys of clients that registered themselves, by client
-	outcome string                     // "passes", or "warns" or "skipped" with the reason
+	outcome string                     // "passes", "warns" with the reason, or "skipped" with the reason
 }
 
-// The outcomes of a module that does not fail.
+// These are the outcomes of a module that does not fail.
 const (
 	passes  = "passes"
 	warns   = "warning: "
 	skipped = "skipped: "
 )
 
-// A provider is the server as the plans' configuration describes it: its metadata, its keys, three
-// statically registered clients and a person.
+// A provider is the server in the form that the plans' configuration describes: its metadata, its
+// keys, three statically registered clients and a person.
 type provider struct {
 	*harness.Project
 	metadata            map[string]any
 	keys                jose.JSONWebKeySet
 	basic, second, post *harness.Client
 	person              harness.Subscriber
-	initial             harness.Option // the initial access token, where clients register themselves
+	initial             harness.Option // initial access token, if clients register themselves
 	banks               map[string][2]bank
 }
 
@@ -142,7 +142,7 @@ func (p plan) run(t *testing.T, op *provider) {
 	}
 }
 
-// module returns a test that runs a module for a response type. state is its outcome in
+// module returns a test that runs a module for a response type. state is the module's outcome in
 // docs/openid.md.
 func (p plan) module(e entry, op *provider, kind, state string) func(*testing.T) {
 	return func(t *testing.T) {
@@ -156,11 +156,11 @@ func (p plan) module(e entry, op *provider, kind, state string) func(*testing.T)
 	}
 }
 
-// warn records that the suite would warn of something.
+// warn records that the suite would warn about something.
 func (m *module) warn(format string, args ...any) { m.outcome = warns + fmt.Sprintf(format, args...) }
 
-// skip records that the suite would end the module because the provider does not offer what it
-// tests.
+// skip records that the suite would end the module, because the provider does not offer the feature
+// that the module tests.
 func (m *module) skip(format string, args ...any) { m.outcome = skipped + fmt.Sprintf(format, args...) }
 
 // check fails the module unless ok.

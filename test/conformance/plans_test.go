@@ -96,7 +96,7 @@ var plans = []plan{
 		fapi(append(slices.Clone(securityModules), signingModules...)), ways},
 }
 
-// The response types of the plans Implicit and Hybrid.
+// These are the response types of the plans Implicit and Hybrid.
 var (
 	implicitTypes = []string{"id_token", "id_token token"}
 	hybridTypes   = []string{"code id_token", "code token", "code id_token token"}
@@ -135,7 +135,8 @@ var directModules = []entry{
 	{"oidcc-ensure-request-object-with-redirect-uri", requestObjectRedirectURI, nil},
 }
 
-// implicitModules are the modules of the plan Implicit. The plan Form Post Implicit has the same.
+// implicitModules are the modules of the plan Implicit. The plan Form Post Implicit has the same
+// modules.
 var implicitModules = append(slices.Clone(directModules), []entry{
 	{"oidcc-userinfo-get", userInfoGet, []string{"id_token token"}},
 	{"oidcc-userinfo-post-header", userInfoPostHeader, []string{"id_token token"}},
@@ -143,7 +144,7 @@ var implicitModules = append(slices.Clone(directModules), []entry{
 	{"oidcc-response-type-missing", responseTypeMissing, []string{"id_token token"}},
 }...)
 
-// hybridModules are the modules of the plan Hybrid. The plan Form Post Hybrid has the same.
+// hybridModules are the modules of the plan Hybrid. The plan Form Post Hybrid has the same modules.
 var hybridModules = append(slices.Clone(directModules), []entry{
 	{"oidcc-response-type-missing", responseTypeMissing, []string{"code id_token"}},
 	{"oidcc-userinfo-get", userInfoGet, nil},

@@ -13,8 +13,8 @@ func registeredRedirectURI(m *module) {
 	m.browser.Open(m, m.request("redirect_uri", harness.RedirectURI+"/"+rand.Text()).url()).WantErrorPage(m, 400)
 }
 
-// onlySigned skips a module with an unsigned request object, as the suite does if the metadata does
-// not offer these.
+// onlySigned skips a module with an unsigned request object. The suite skips it if the metadata
+// does not offer unsigned objects.
 func (m *module) onlySigned() {
 	m.Helper()
 	const algs = "request_object_signing_alg_values_supported"
@@ -39,7 +39,7 @@ func requestObject(m *module) {
 	r.Set("request", unsigned(m, r))
 	r.wantError(m.parameters(m.browser.Open(m, r.url())), "request_not_supported")
 
-	// As in the suite, state, nonce and response_mode are only in the object. The response must come in
+	// As in the suite, state, nonce and response_mode are only in the object. The response must use
 	// that mode.
 	whole := m.request()
 	bare := request{m, whole.client, maps.Clone(whole.Values)}
@@ -52,7 +52,7 @@ func requestObject(m *module) {
 }
 
 // requestObjectRedirectURI sends a valid redirect URI in the object and an invalid one as a
-// parameter. The result must be an error page, since unsigned objects are not read.
+// parameter. The result must be an error page, because unsigned objects are not read.
 func requestObjectRedirectURI(m *module) {
 	r := m.request()
 	r.Set("request", unsigned(m, r))

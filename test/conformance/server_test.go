@@ -55,7 +55,7 @@ func responseTypeMissing(m *module) {
 		p.WantErrorPage(m, 400)
 		return
 	}
-	r.wantError(p.Callback(m), "unsupported_response_type", "invalid_request") // the type chooses the part of the URL
+	r.wantError(p.Callback(m), "unsupported_response_type", "invalid_request") // the type selects the part of the URL
 }
 
 // idTokenSignature checks the signature for a client registered without an algorithm.
@@ -77,13 +77,13 @@ func idTokenUnsigned(m *module) {
 	m.skip("id_token_signing_alg_values_supported does not contain none")
 }
 
-// withParameter returns a module that sends a parameter that must have no effect.
+// withParameter returns a module that sends a parameter without effect.
 func withParameter(name, value string) func(*module) {
 	return func(m *module) { m.request(name, value).flow() }
 }
 
-// withoutNonce omits the nonce. The suite's module ends with the authorization response; this one
-// also checks that tokens are issued without a nonce.
+// withoutNonce omits the nonce. The suite's module ends with the authorization response. This
+// module also checks that tokens are issued without a nonce.
 func withoutNonce(m *module) {
 	r := m.request()
 	r.Del("nonce")

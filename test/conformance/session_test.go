@@ -20,8 +20,8 @@ func sessionDiscovery(m *module) {
 		"other sites may not frame check_session_iframe: %v", a.Header)
 }
 
-// sessionLogout signs out through the client and compares the session_state before and after as
-// check_session_iframe does. In test/clients, oidc-client-ts does so in Chromium.
+// sessionLogout signs out through the client and compares the session_state before and after, as
+// check_session_iframe does. In test/clients, oidc-client-ts does the same in Chromium.
 func sessionLogout(m *module) {
 	r := m.request("state", longState())
 	v := r.answer()

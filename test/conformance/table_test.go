@@ -58,8 +58,8 @@ func readTables(t *testing.T) map[string]table {
 	return tables
 }
 
-// TestTable compares the tables of docs/openid.md with the plans that run: neither has a plan
-// or a module that the other lacks.
+// TestTable compares the tables in docs/openid.md with the plans that run. Both must have the same
+// plans and modules.
 func TestTable(t *testing.T) {
 	tables := readTables(t)
 	for _, p := range plans {

@@ -34,7 +34,7 @@ func userInfoPostHeader(m *module) {
 	m.checkUserInfo(s, m.op.Post(m, m.op.endpoint(m, "userinfo_endpoint"), harness.Bearer(s.AccessToken)))
 }
 
-// userInfoPostBody sends the token in the body, as in RFC 6750, section 2.2.
+// userInfoPostBody sends the token in the body (RFC 6750, section 2.2).
 func userInfoPostBody(m *module) {
 	s := m.request().flow()
 	m.checkUserInfo(s, m.op.Post(m, m.op.endpoint(m, "userinfo_endpoint"),
@@ -99,7 +99,7 @@ func standard(name string, value any) error {
 }
 
 // birthdate reports whether s is a date, a date without a year, or only a year. The suite accepts
-// no year before 1850 and none in the future.
+// no year before 1850 and no date in the future.
 func birthdate(s string) bool {
 	year, _, full := strings.Cut(s, "-")
 	if full {
@@ -119,8 +119,8 @@ func scopeAddress(m *module) { m.scopes("address") }
 func scopePhone(m *module)   { m.scopes("phone") }
 func scopeAll(m *module)     { m.scopes("email", "phone", "address", "profile") }
 
-// scopeEmail requests only the email address: userinfo must not contain the name. The ID token must
-// contain neither, since there is an access token.
+// scopeEmail requests only the email address. userinfo must not contain the name. The ID token must
+// not contain either of them, because there is an access token.
 func scopeEmail(m *module) {
 	if s, info := m.scopes("email"); info != nil {
 		m.check(info["name"] == nil, "userinfo contains a name although the scope is email")
@@ -136,7 +136,7 @@ func (m *module) scopes(scopes ...string) (signedIn, map[string]any) {
 	return m.scopesOf(nil, scopes...)
 }
 
-// scopesOf is scopes with an optional function that returns another URL for the request.
+// scopesOf is like scopes, with an optional function that returns another URL for the request.
 func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signedIn, info map[string]any) {
 	m.Helper()
 	for _, scope := range scopes {

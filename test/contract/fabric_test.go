@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// unprovoked are statuses that need an internal fault or a heavy load.
+// unprovoked lists statuses that need an internal fault or a heavy load.
 var unprovoked = []string{"429", "500", "503"}
 
 // TestOperations shows that every operation of the fabric returns all its documented statuses. It
@@ -45,7 +45,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// A look records an answer's status and returns the answer.
+// A look records a response's status and returns the response.
 type look func(harness.Answer) harness.Answer
 
 // schemes returns the security schemes that may call an operation.
@@ -215,7 +215,7 @@ func wantFault(t *testing.T, a harness.Answer, param string) {
 	t.Errorf("%s: no error names %s", a.Body, param)
 }
 
-// refusesOther provokes the documented statuses that the other checks do not.
+// refusesOther provokes the documented statuses that the other checks do not provoke.
 func (w *world) refusesOther(t *testing.T, op operation, see look) {
 	t.Helper()
 	as := w.who["basic"]

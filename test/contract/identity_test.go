@@ -71,7 +71,7 @@ func TestIdentity(t *testing.T) {
 		"registerClient":  bodies(initial, 201, app),
 		"getRegistration": {{200, "", []harness.Option{manage}}, {401, "", nil}},
 		"putRegistration": bodies(manage, 200, full),
-		// A deleted client's token is as wrong as any other.
+		// A token of a deleted client is refused like any wrong token.
 		"deleteRegistration": {{401, "", []harness.Option{initial}}, {204, "", []harness.Option{last}},
 			{401, "", []harness.Option{last}}},
 		"getOpenidConfiguration":         document("/.well-known/openid-configuration"),

@@ -33,8 +33,8 @@ func (w *world) lines(t *testing.T) map[string]string {
 	return all
 }
 
-// TestLines shows that the command of every operation works when pasted into a shell that has
-// the variables that it names.
+// TestLines shows that the command of every operation works when it is pasted into a shell with the
+// variables that it uses.
 func TestLines(t *testing.T) {
 	harness.Need(t, "curl", "sh")
 	w := newWorld(t)
@@ -125,8 +125,8 @@ func (w *world) shell(t *testing.T) []string {
 
 var inLine = regexp.MustCompile(`https?://[^/\s"]+(/[^\s"?]*)`)
 
-// named returns the variables of a command's path, with their values from a path to an existing
-// object.
+// named returns the variables in a command's path. It takes their values from the path of an
+// existing object.
 func named(line, pattern, path string) (env []string) {
 	m := inLine.FindStringSubmatch(line)
 	if m == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// notHere are statuses that others provoke. The tests of recordings/laml do for 406, which needs audio
-// that cannot be converted, and TestMediaInAnObjectStore does for 307.
+// notHere lists statuses that other tests provoke. The tests of recordings/laml provoke 406, which
+// needs audio that cannot be converted. TestMediaInAnObjectStore provokes 307.
 var notHere = []string{"307", "406"}
 
 // login signs in a new subscriber with a scope and returns the subscriber's id and access token.
@@ -30,8 +30,8 @@ func (w *world) login(t *testing.T, scope string) (string, harness.Option) {
 	return sub.ID, harness.Bearer(tokens.AccessToken)
 }
 
-// recording creates what an operation needs, a recording of a subscriber above all, and returns the
-// operation's path with the ids filled in.
+// recording creates what an operation needs, usually a recording of a subscriber. It returns the
+// operation's path with the IDs filled in.
 func (w *world) recording(t *testing.T, op operation, subscriber string) string {
 	t.Helper()
 	if op.ingests() {
@@ -71,7 +71,7 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 }
 
 // retention returns the path of an operation on retention rules. The project has one rule if the
-// operation names one, and otherwise none.
+// path contains the ID of one. Otherwise it has none.
 func (w *world) retention(t *testing.T, op operation) string {
 	t.Helper()
 	const rules = "/api/relay/rest/recordings/retention"
@@ -107,8 +107,8 @@ func (w *world) callback(t *testing.T, sid string) string {
 	return ""
 }
 
-// ingests reports whether an operation takes recordings from a switch, whose credential is the
-// ingest key in the path.
+// ingests reports whether an operation takes recordings from a switch. The credential of a switch
+// is the ingest key in the path.
 func (op operation) ingests() bool { return strings.Contains(op.path, "{key}") }
 
 // open reports whether an operation needs no credentials.
@@ -121,8 +121,8 @@ func (op operation) uploads() bool {
 	return op.RequestBody != nil && op.RequestBody.Value.Content["audio/*"] != nil
 }
 
-// TestRecordings shows that every operation of recordings returns all its documented statuses, as
-// TestOperations does.
+// TestRecordings shows that every operation of recordings returns all its documented statuses. It
+// uses the same checks as TestOperations.
 func TestRecordings(t *testing.T) {
 	w := newWorld(t)
 	subscriber, login := w.login(t, "openid Voice")
@@ -254,8 +254,8 @@ func (r *recordingTest) refuses(t *testing.T) {
 	}
 }
 
-// conflicts calls the operation in a state that it does not permit: for a recording on hold, for a
-// second rule about the same recordings, or with a wrong number of recordings.
+// conflicts calls the operation in states that it does not permit. These are a recording on hold, a
+// second rule about the same recordings, and a wrong number of recordings.
 func (r *recordingTest) conflicts(t *testing.T) {
 	t.Helper()
 	path, basic := r.path(t), r.who["basic"]

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// TestMediaInAnObjectStore shows that a server whose media is in an object store can redirect clients
-// there, as the document says.
+// TestMediaInAnObjectStore shows that a server whose media is in an object store can redirect
+// clients to that store, as the document describes.
 func TestMediaInAnObjectStore(t *testing.T) {
 	harness.OneBackend(t)
 	store, bucket := servers.S3(t)
@@ -42,7 +42,7 @@ func TestMediaInAnObjectStore(t *testing.T) {
 	}
 }
 
-// fetch returns what a URL of the object store answers.
+// fetch returns the response of the object store at a URL.
 func fetch(t *testing.T, url string) []byte {
 	t.Helper()
 	res, err := http.Get(url)

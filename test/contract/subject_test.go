@@ -79,12 +79,12 @@ func (w *world) roomSession(t *testing.T) string {
 	return page.Data[0].ID
 }
 
-// movable begins a call that the operation moves into the room of its example, or out of it, and returns the
-// id of the call.
+// movable begins a call that the operation moves into the room of its example, or out of it. It
+// returns the ID of the call.
 func (w *world) movable(t *testing.T, op operation) string {
 	t.Helper()
 	w.Post(t, "/api/fabric/resources/conference_rooms", w.who["basic"],
-		harness.JSON(map[string]string{"name": "lobby"})).Want(t, 201, 422) // 422 if it exists
+		harness.JSON(map[string]string{"name": "lobby"})).Want(t, 201, 422) // 422 if the room exists
 	from, to := unique("caller"), unique("callee")
 	at := phone.Connect(t, w.Server, w.NewSAT(t, to).Token, "").G711().Online()
 	caller, _ := phone.Talk(phone.Connect(t, w.Server, w.NewSAT(t, from).Token, "").G711(), at, "/private/"+to)
@@ -122,7 +122,8 @@ func (w *world) credentialsOf(t *testing.T, op operation) string {
 	return of + "/" + id(t, a.Want(t, 201))
 }
 
-// held creates a subscriber with an object that the path names, and returns the path to it.
+// held creates a subscriber with an object whose ID the path contains, and returns the path to the
+// object.
 func (w *world) held(t *testing.T, op operation) string {
 	t.Helper()
 	sub := w.NewSubscriber(t)
@@ -146,7 +147,7 @@ func (w *world) held(t *testing.T, op operation) string {
 		c.SignIn(t, sub, "openid")
 		return list + "/" + c.ID
 	case "/factors/{id}":
-		return list + "/recovery_codes" // can always be removed
+		return list + "/recovery_codes" // the codes can always be removed
 	case "/sessions/{id}":
 		w.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid")
 	case "/tokens/{id}":

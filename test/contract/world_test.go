@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A world is a project with one object of everything that operations need, and the credentials of
-// another project, which must not see them.
+// A world is a project with one object of every kind that operations need, and the credentials of
+// another project. That project must not see the objects.
 type world struct {
 	*harness.Project
 	doc     *openapitest.Document
@@ -28,11 +28,11 @@ type world struct {
 	foreign map[string]harness.Option            // credentials of the other project
 	weak    harness.Option                       // key whose scope permits nothing
 	small   harness.Option                       // key with only the scope Management
-	values  map[string]func(t *testing.T) string // replaces a value in the examples by a real one
-	stands  map[string]standing                  // by operation id
+	values  map[string]func(t *testing.T) string // returns a real value for a value in the examples
+	stands  map[string]standing                  // standing paths and bodies, by operation ID
 }
 
-// A standing is a path and a body for calls of an operation that change nothing.
+// A standing is the path and the body of an operation, for calls that change nothing.
 type standing struct {
 	path string
 	body []byte
@@ -89,7 +89,7 @@ func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	}
 }
 
-// stand returns functions that create the real values for the ids and secrets in the examples.
+// stand returns functions that create the real values for the IDs and secrets in the examples.
 func (w *world) stand() map[string]func(t *testing.T) string {
 	subscriber := func(t *testing.T) string { return w.NewSAT(t, "ada").SubscriberID }
 	return map[string]func(t *testing.T) string{
@@ -120,10 +120,10 @@ func unique(name string) string { return name + strconv.FormatInt(serial.Add(1),
 // An operation is an operation of the OpenAPI document.
 type operation struct {
 	*openapi3.Operation
-	method, path string // the path below the server, with its parameters
+	method, path string // path below the server, with its parameters
 }
 
-// operations returns the operations of the groups, sorted by their ids.
+// operations returns the operations of the groups, sorted by ID.
 func (w *world) operations(groups ...string) (all []operation) {
 	for path, item := range w.doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -136,8 +136,8 @@ func (w *world) operations(groups ...string) (all []operation) {
 	return all
 }
 
-// body returns the example of an operation's body, with the example values replaced by real
-// ones, or nil if the operation has no body.
+// body returns the example of an operation's body, with real values instead of the example values.
+// It returns nil if the operation has no body.
 func (w *world) body(t *testing.T, op operation) []byte {
 	t.Helper()
 	text := openapitest.Example(op.Operation)
@@ -149,14 +149,14 @@ func (w *world) body(t *testing.T, op operation) []byte {
 
 	switch {
 	case op.OperationID == "rotateSigningKey":
-		return []byte(`{"overlap":0}`) // without overlap, so that the next rotation need not wait
+		return []byte(`{"overlap":0}`) // without overlap, the next rotation need not wait
 	case w.tag[op.Tags[0]] == "Kinds of resources":
 		return renamed(t, text)
 	}
 	return text
 }
 
-// bodyFor is like body, for a scheme of credentials. Subscribers cannot write to themselves.
+// bodyFor is like body, but for one security scheme. Subscribers cannot write to themselves.
 func (w *world) bodyFor(t *testing.T, op operation, scheme string) []byte {
 	t.Helper()
 	text := w.body(t, op)
@@ -167,8 +167,8 @@ func (w *world) bodyFor(t *testing.T, op operation, scheme string) []byte {
 	return bytes.ReplaceAll(text, []byte(w.Address(t, own.SubscriberID)), []byte(w.Address(t, other.SubscriberID)))
 }
 
-// standing returns a path and a body for an operation, created once, for calls that only read or
-// that are refused. Other calls use their own [world.subject].
+// standing returns a path and a body for an operation, for calls that only read or that are
+// refused. It creates them once. Other calls use their own [world.subject].
 func (w *world) standing(t *testing.T, op operation) (path string, body []byte) {
 	t.Helper()
 	s, ok := w.stands[op.OperationID]
@@ -179,7 +179,7 @@ func (w *world) standing(t *testing.T, op operation) (path string, body []byte) 
 	return s.path, s.body
 }
 
-// renamed returns an example with new names, since names are unique among resources of a kind.
+// renamed returns an example with new names, because names are unique among resources of a kind.
 func renamed(t *testing.T, text []byte) []byte {
 	t.Helper()
 	if text == nil {
@@ -199,7 +199,7 @@ func renamed(t *testing.T, text []byte) []byte {
 	return text
 }
 
-// ask sends a request to an operation; a nil body sends none.
+// ask sends a request to an operation. If body is nil, the request has no body.
 func (w *world) ask(t *testing.T, op operation, who harness.Option, path string, body []byte) harness.Answer {
 	t.Helper()
 	opts := []harness.Option{who}
@@ -211,8 +211,8 @@ func (w *world) ask(t *testing.T, op operation, who harness.Option, path string,
 
 func nobody() harness.Option { return harness.Header("Accept", "*/*") }
 
-// create creates an object of the kind that a tag names, and returns its id. It uses the operation
-// of the tag that creates objects, with its example, or the command line if there is none.
+// create creates an object of the kind that a tag names, and returns its ID. It uses the operation
+// with this tag that creates objects, with its example. If there is none, it uses the command line.
 func (w *world) create(t *testing.T, tag string) string {
 	t.Helper()
 	for _, op := range w.operations(w.tag[tag]) {

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// aborts returns how many requests of each kind are aborted.
+// aborts returns the number of requests of each kind to abort.
 func aborts() int {
 	if os.Getenv("LONG") == "1" {
 		return 20000
@@ -31,7 +31,7 @@ func TestAbortedRequests(t *testing.T) {
 	p := s.NewProject(t)
 	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256")
 	_, b := c.SignIn(t, p.NewSubscriber(t), "openid")
-	long := p.Upload(t, harness.Tone(4<<20, 20)) // more than sockets buffer
+	long := p.Upload(t, harness.Tone(4<<20, 20)) // more than sockets can buffer
 
 	upload := request(t, s, "POST", p.LaML("/Recordings"), p.Basic(),
 		harness.Body("audio/wav", harness.Tone(8000, 20)))
@@ -76,7 +76,7 @@ func TestAbortedRequests(t *testing.T) {
 	}
 }
 
-// kept are metrics that do not grow with the number of requests.
+// kept lists metrics that do not grow with the number of requests.
 var kept = []string{"go_goroutines", "process_open_fds", `selvage_database_connections_open{holds="rows"}`}
 
 // metric returns the value of a metric.
@@ -112,7 +112,7 @@ func request(t *testing.T, s *harness.Server, method, path string, opts ...harne
 	return raw.Bytes()
 }
 
-// abort sends the bytes of a request on a connection of its own, reads some bytes of the answer, and
+// abort sends the bytes of a request on a new connection, reads some bytes of the response, and
 // closes the connection.
 func abort(s *harness.Server, raw []byte, read int64) error {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))

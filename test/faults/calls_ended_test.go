@@ -23,7 +23,7 @@ type ending struct {
 }
 
 // endings lists all ways to end a call. If the server takes long to notice an end, the function
-// returns before that.
+// returns earlier.
 var endings = []ending{
 	{"the caller hangs up", []string{"NORMAL_CLEARING"}, func(p *pair) {
 		alice, bob := p.talk()
@@ -158,16 +158,16 @@ var endings = []ending{
 // expiry is longer than a server takes to end the calls of clients that have vanished.
 const expiry = 2 * time.Minute
 
-// keptTables are the tables in which calls and their parties leave rows that are kept.
+// keptTables lists the tables in which calls and their parties leave rows that are kept.
 var keptTables = []string{"addresses", "audit", "audit_heads", "calls", "daily_counts", "families",
 	"recording_subscribers", "recording_words", "recordings", "revocations", "sequences", "subscribers"}
 
-// manyCounts counts the projects with more than a few daily counts on a day, which do not depend on the
-// number of calls.
+// manyCounts counts the projects with more than a few daily counts on one day. Their number does
+// not depend on the number of calls.
 const manyCounts = `SELECT count(*) FROM (SELECT 1 FROM daily_counts GROUP BY project_id, day HAVING count(*) > 8)`
 
 // TestCallsLeaveNothing makes CALLS calls, or a few hundred by default, and ends them in every way.
-// Each leaves a record with its cause. No goroutines, sockets, files or other rows remain.
+// Each call leaves a record with its cause. No goroutines, sockets, files or other rows remain.
 func TestCallsLeaveNothing(t *testing.T) {
 	harness.OneBackend(t)
 	temporary := t.TempDir()
@@ -179,7 +179,7 @@ func TestCallsLeaveNothing(t *testing.T) {
 	}
 	db, sessions := openRows(t, s, "selvage.db"), openRows(t, s, "sessions.db")
 	before, rowsBefore := residueOf(t, s, temporary), rows(t, db)
-	const others = `SELECT count(*) FROM selvage_sessions WHERE kind <> 'presence'` // which expires within an hour
+	const others = `SELECT count(*) FROM selvage_sessions WHERE kind <> 'presence'` // presence expires within an hour
 	entries := count(t, sessions, others)
 
 	began := time.Now()
@@ -253,16 +253,16 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// A pair is two new subscribers with a phone each, for one of the endings.
+// A pair is two new subscribers, each with a phone, for one of the endings.
 type pair struct {
 	*harness.Project
 	t              *testing.T
 	caller, callee harness.SAT
-	to             string // the callee's address
+	to             string // address of the callee
 	alice, bob     *phone.Phone
 }
 
-// pairs counts the pairs, which are named by number.
+// pairs counts the pairs. The number of a pair is part of its name.
 var pairs atomic.Int64
 
 func newPair(t *testing.T, in *harness.Project) *pair {

@@ -23,12 +23,12 @@ type residue struct {
 	files      int            // open files, except for databases
 	paths      []string       // files in the data directory and in the directory for temporary files
 	gauges     map[string]int // gauges of sockets, calls and recordings
-	heap       int            // bytes in use after a garbage collection
+	heap       int            // heap bytes in use after a garbage collection
 	ended      map[string]int // ended calls by cause
 }
 
-// slack is how many more goroutines there may be at the end than before, because the server also
-// does other things. Each way to end a call is tried more times than this.
+// slack is the number of additional goroutines that are allowed at the end, because the server also
+// does other work. Each way to end a call is tried more times than this.
 const slack = 4
 
 // residueOf measures a server that keeps its temporary files in the directory temporary.
@@ -61,7 +61,7 @@ func residueOf(t *testing.T, s *harness.Server, temporary string) (r residue) {
 	return r
 }
 
-// endedMetric is the beginning of the lines of metrics that count the ends of calls by cause.
+// endedMetric is the beginning of the metric lines that count the ends of calls by cause.
 const endedMetric = `selvage_calls_ended_total{cause="`
 
 // gauges matches the gauges that are 0 if there are no calls and no clients.
@@ -119,7 +119,8 @@ func (r residue) String() string {
 		r.goroutines, r.sockets, r.files, r.heap>>10)
 }
 
-// since returns an error that names what has increased since before, or nil.
+// since returns an error that names what has increased compared to before. It returns nil if
+// nothing has.
 func (r residue) since(before residue) error {
 	for name, n := range r.gauges {
 		if n != before.gauges[name] {
@@ -146,7 +147,7 @@ func openRows(t *testing.T, s *harness.Server, name string) *sql.DB {
 	return db
 }
 
-// count returns the result of a query for a number.
+// count returns the number that a query returns.
 func count(t *testing.T, db *sql.DB, query string, args ...any) (n int) {
 	t.Helper()
 	if err := db.QueryRow(query, args...).Scan(&n); err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // A counter counts the acknowledged operations of many workers, so that a test can wait for a
-// number.
+// certain number.
 type counter struct {
 	mu   sync.Mutex
 	n    int
@@ -27,8 +27,9 @@ func (c *counter) add() {
 	c.more.Broadcast()
 }
 
-// isGone reports whether a server was killed. A busy server may refuse a request before that. If
-// workers gave up on such a refusal, the count would never be reached and the test would hang.
+// isGone reports whether a server was killed. A busy server may refuse a request before it is
+// killed. If workers gave up because of a refusal, the count would never be reached and the test
+// would hang.
 func isGone(p *harness.Project) bool {
 	_, err := p.Try("GET", "/robots.txt")
 	return err != nil

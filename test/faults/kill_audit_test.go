@@ -109,7 +109,7 @@ func sidOf(t *testing.T, token string) string {
 	return claims.SessionID
 }
 
-// grantOf returns the grant of a refresh token, whose id is the token's first part.
+// grantOf returns the grant of a refresh token. The ID of the grant is the token's first part.
 func grantOf(t *testing.T, refresh string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(refresh, ".")

@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// recordedCalls is how many calls are being recorded when their server is killed.
+// recordedCalls is the number of calls that are being recorded when their server is killed.
 const recordedCalls = 20
 
-// The constants are the tones of callers and callees, in Hz.
+// These constants are the tones of callers and callees, in Hz.
 const (
 	aliceHz = 500
 	bobHz   = 400
@@ -28,7 +28,7 @@ func TestKillDuringRecordedCalls(t *testing.T) {
 	p := s.NewProject(t)
 	p.Command(t, "", "project", "update", p.ID, "--record-calls", "on")
 
-	answered := make(map[string]time.Time) // by call
+	answered := make(map[string]time.Time) // times by call
 	var last *phone.Call
 	for range recordedCalls {
 		two := newPair(t, p)
@@ -64,7 +64,7 @@ func TestKillDuringRecordedCalls(t *testing.T) {
 	}
 }
 
-// recordingLag returns how much sound may not be on disk, according to the metrics.
+// recordingLag returns how much sound may not be on disk yet, according to the metrics.
 func recordingLag(t *testing.T, s *harness.Server) time.Duration {
 	t.Helper()
 	const metric = "selvage_call_recording_lag_seconds "
@@ -95,7 +95,8 @@ func recordingsOf(t *testing.T, p *harness.Project) []recording {
 	return list.Recordings
 }
 
-// wantEnded returns an error unless there is a recording of each call, and none is in progress.
+// wantEnded returns an error unless there is a recording of each call, and no recording is in
+// progress.
 func wantEnded(all []recording) error {
 	for _, r := range all {
 		if r.Status != "completed" {

@@ -11,9 +11,9 @@ import (
 type login struct {
 	flow    *harness.Flow
 	code    string
-	refresh string // the newest refresh token that was acknowledged
-	old     string // the refresh token before refresh, "" if none
-	unsure  bool   // a refresh was in progress when the server was killed
+	refresh string // newest refresh token that was acknowledged
+	old     string // refresh token before refresh; "" if there is none
+	unsure  bool   // whether a refresh was in progress when the server was killed
 }
 
 // TestKillDuringLogins kills the server while clients redeem codes and refresh tokens. Nothing
@@ -52,7 +52,7 @@ func TestKillDuringLogins(t *testing.T) {
 	}
 }
 
-// logInUntilKilled runs flows until the server is killed, and counts each acknowledged answer.
+// logInUntilKilled runs flows until the server is killed, and counts each acknowledged response.
 func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter) (done []*login) {
 	for {
 		l := &login{flow: c.NewFlow("openid offline_access")}

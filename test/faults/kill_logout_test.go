@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestKillBeforeLogout kills the server while logins are ended. The client is notified of every
+// TestKillBeforeLogout kills the server while logins end. The client is notified of every
 // acknowledged end, and of no login that continues.
 func TestKillBeforeLogout(t *testing.T) {
 	t.Parallel()
@@ -83,7 +83,7 @@ type ended struct {
 	acked       bool
 }
 
-// endUntilKilled ends one login after another until the server is killed, and records which logouts
+// endUntilKilled ends one login after another until the server is killed. It records which logouts
 // the server acknowledged.
 func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*ended, acked *counter) {
 	for _, l := range logins {

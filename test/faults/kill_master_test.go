@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestKillDuringMasterKey kills `selvage master-key rotate` at different moments, and in every other
-// round the server, too. Each time, the rotation has happened or not: the audit trail stays
-// verifiable, all earlier tokens stay valid, secrets can be read, and changes go on. The next rotation
-// completes, and then nothing needs an earlier master key.
+// TestKillDuringMasterKey kills `selvage master-key rotate` at different moments. In every other
+// round, it also kills the server. Each time, the rotation has either happened or not. The audit
+// trail stays verifiable, all earlier tokens stay valid, secrets can be read, and changes are
+// possible. The next rotation completes, and then nothing needs an earlier master key.
 func TestKillDuringMasterKey(t *testing.T) {
 	harness.Rows(t)
 	s := harness.StartConfig(t, harness.Config{})
@@ -60,7 +60,7 @@ func TestKillDuringMasterKey(t *testing.T) {
 	wantUsable(t, l, secret)
 }
 
-// rotateMaster replaces the master key. If after is set, it kills the command after that time.
+// rotateMaster replaces the master key. If after is set, it kills the command after this time.
 func rotateMaster(t *testing.T, s *harness.Server, after time.Duration) {
 	t.Helper()
 	if s.Database() != "" {
@@ -81,7 +81,7 @@ func rotateMaster(t *testing.T, s *harness.Server, after time.Duration) {
 	_ = cmd.Wait() // it may have been killed
 }
 
-// masterKeys returns how many master keys the installation has had.
+// masterKeys returns the number of master keys that the installation has had.
 func masterKeys(t *testing.T, s *harness.Server) int {
 	t.Helper()
 	return len(strings.Fields(s.Command(t, "", "master-key", "list", "-o", "id")))
@@ -93,8 +93,8 @@ func signingKey(t *testing.T, p *harness.Project) string {
 	return p.CLI(t, "", "webhook", "key", "show", "--project", p.ID)["key"].(string)
 }
 
-// wantUsable checks that all tokens are valid, that the audit trail can be verified, that a secret is
-// as before, and that the server makes new tokens.
+// wantUsable checks that all tokens are valid, that the audit trail can be verified, that a secret
+// has not changed, and that the server can create new tokens.
 func wantUsable(t *testing.T, l *load, secret string) {
 	t.Helper()
 	for _, v := range l.tokens {

@@ -17,12 +17,12 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// sweepDeadline is how long bytes without a recording may remain after a start.
+// sweepDeadline limits how long bytes without a recording may remain after a start.
 const sweepDeadline = 90 * time.Second
 
 // TestKillDuringUploads kills the server while recordings are uploaded. Acknowledged recordings are
-// complete, and listed ones can be fetched. In a directory, all other bytes are swept. In a bucket, they
-// are swept only when they are a day old.
+// complete, and listed recordings can be fetched. In a directory, all other bytes are deleted. In a
+// bucket, they are deleted only when they are a day old.
 func TestKillDuringUploads(t *testing.T) {
 	harness.Rows(t)
 	t.Run("directory", func(t *testing.T) { killDuringUploads(t, true) })
@@ -100,8 +100,8 @@ func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string]
 	}
 }
 
-// cutUpload begins an upload that never ends on its own. The returned function cuts it off and
-// waits for its failure.
+// cutUpload begins an upload that never ends on its own. The returned function aborts it and waits
+// for its failure.
 func cutUpload(p *harness.Project) func() {
 	body, feed := io.Pipe()
 	ended := make(chan struct{})
@@ -128,7 +128,7 @@ func cutUpload(p *harness.Project) func() {
 	}
 }
 
-// wantRecordings fetches every acknowledged and every listed recording, and compares the
+// wantRecordings fetches every acknowledged and every listed recording. It compares the
 // acknowledged ones with the uploads.
 func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte) {
 	t.Helper()

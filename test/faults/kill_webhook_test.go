@@ -12,12 +12,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// tellDeadline is how long deliveries may take after a start. The lease of a killed node on a
+// tellDeadline limits how long deliveries may take after a start. The lease of a killed node on a
 // webhook ends after some seconds.
 const tellDeadline = 90 * time.Second
 
 // TestKillBeforeDelivery kills the server while subscribers are created. Every acknowledged
-// subscriber is delivered to the webhook, and no subscriber that does not exist is.
+// subscriber is delivered to the webhook. No subscriber is delivered that does not exist.
 func TestKillBeforeDelivery(t *testing.T) {
 	harness.Rows(t)
 	t.Parallel()

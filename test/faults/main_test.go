@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	_ "modernc.org/sqlite" // opens the files of a killed server
+	_ "modernc.org/sqlite" // the driver that opens the files of a killed server
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -21,8 +21,8 @@ func rounds() int {
 	return 4
 }
 
-// wantWhole checks the integrity of a stopped server's databases. A database server was not
-// killed, so there is nothing to check.
+// wantWhole checks the integrity of a stopped server's databases. A database server was not killed,
+// so it needs no check.
 func wantWhole(t *testing.T, s *harness.Server) {
 	t.Helper()
 	if s.Database() != "" {

@@ -11,17 +11,17 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The constants describe the load under which keys change: the requests per second and the clients
-// that send them.
+// These constants describe the load during the rotation of keys: the requests per second and the
+// clients that send them.
 const (
 	verifications = 200
-	longRate      = 500 // if LONG=1
+	longRate      = 500 // rate with LONG=1
 	verifiers     = 10
 	turnEvery     = 8 * time.Second // more than twice the time until a next key is known everywhere
 )
 
-// TestRotationUnderLoad rotates all keys by command every few seconds while tokens are
-// verified, including those of earlier keys. None is refused. LONG=1 runs it for two minutes, at
+// TestRotationUnderLoad rotates all keys by command every few seconds while tokens are verified,
+// including tokens from earlier keys. No token is refused. LONG=1 runs the test for two minutes, at
 // more than twice the rate.
 func TestRotationUnderLoad(t *testing.T) {
 	harness.Rows(t)
@@ -61,7 +61,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// A load verifies tokens: signed ones at userinfo, and sealed ones at the fabric.
+// A load verifies tokens: signed tokens at userinfo, and sealed tokens at the fabric.
 type load struct {
 	t       *testing.T
 	project *harness.Project
@@ -85,7 +85,7 @@ func newVerifications(t *testing.T, p *harness.Project) *load {
 	return l
 }
 
-// mint adds two tokens signed and sealed by the current keys.
+// mint adds two tokens, one signed and one sealed by the current keys.
 func (l *load) mint() {
 	l.t.Helper()
 	f := l.client.NewFlow("openid")

@@ -12,7 +12,7 @@ type answer struct {
 	out string
 }
 
-// inOrder returns the operations of one client, of which lost ones may take effect later.
+// inOrder returns the operations of one client. Operations without an answer may take effect later.
 func inOrder(answers []answer) (ops []porcupine.Operation) {
 	for i, a := range answers {
 		op := porcupine.Operation{ClientId: i, Input: a.in, Output: a.out, Call: int64(2 * i), Return: int64(2*i + 1)}
@@ -49,7 +49,7 @@ func TestWrongHistories(t *testing.T) {
 	}
 }
 
-// TestRightHistories shows that the model accepts what may happen when answers are lost.
+// TestRightHistories shows that the model accepts everything that may happen when answers are lost.
 func TestRightHistories(t *testing.T) {
 	code := Use{}
 	for name, answers := range map[string][]answer{

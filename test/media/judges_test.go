@@ -19,9 +19,9 @@ import (
 
 const corpus = "../../recordings/testdata"
 
-// A verdict is what the corpus expects of a file.
+// A verdict is the result that the corpus expects for a file.
 type verdict struct {
-	Result    string  `json:"result"` // ok | repair | err
+	Result    string  `json:"result"` // ok, repair or err
 	Absent    bool    `json:"may_accept_absent"`
 	Codec     string  `json:"codec"`
 	Rate      int     `json:"sample_rate"`
@@ -164,7 +164,7 @@ func judgeMP3(t *testing.T, p *harness.Project, path string, want verdict) {
 
 	complaints := run(t, "mp3val", file)
 	if found := strings.Contains(complaints, "Too few MPEG frames"); found &&
-		want.Duration < 1 { // mp3val distrusts files this short
+		want.Duration < 1 { // mp3val does not trust files this short
 		complaints = strings.Replace(complaints, "WARNING", "", 1)
 	}
 	if strings.Contains(complaints, "WARNING") || strings.Contains(complaints, "PROBLEM") ||
@@ -207,7 +207,7 @@ func run(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestOriginalsAreKept shows that MP3 files are returned unchanged and in no other
+// TestOriginalsAreKept shows that MP3 files are returned unchanged and are not available in another
 // format.
 func TestOriginalsAreKept(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)

@@ -63,7 +63,7 @@ func startCache(t *testing.T, behind string) string {
 
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // killed
+		_ = cmd.Wait() // it was killed
 		if t.Failed() {
 			t.Logf("nginx: %s", faults.String())
 		}
@@ -79,9 +79,9 @@ func startCache(t *testing.T, behind string) string {
 	return "http://" + address
 }
 
-// TestCacheNeverMixes shows that a cache never confuses a recording's media and document, which
-// have the same URL. It requests them in every order and concurrently. The document is never
-// returned without credentials, and media never in its place.
+// TestCacheNeverMixes shows that a cache never confuses the media and the document of a recording,
+// which have the same URL. It requests them in every order and concurrently. The document is never
+// returned without credentials, and media is never returned instead of the document.
 func TestCacheNeverMixes(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -144,8 +144,8 @@ func TestCacheNeverMixes(t *testing.T) {
 	})
 }
 
-// TestCacheKeepsFormatsApart shows that a cache returns each format of a recording as the server
-// does.
+// TestCacheKeepsFormatsApart shows that a cache returns each format of a recording in the same form
+// as the server.
 func TestCacheKeepsFormatsApart(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)

@@ -16,7 +16,7 @@ import (
 )
 
 // frontConfig is the nginx configuration for sending recordings from docs/high-availability.md,
-// with the settings that a process in a test needs.
+// with additional settings that a process in a test needs.
 const frontConfig = `
 daemon off;
 master_process off;
@@ -51,8 +51,8 @@ func documented(t *testing.T, dir string) string {
 	return strings.Replace(string(manual[from:from+to+6]), "/srv/recordings/", dir+"/", 1)
 }
 
-// TestNginxSendsFiles shows that nginx, configured as in the manual, sends whole files and the
-// server everything else.
+// TestNginxSendsFiles shows that nginx, configured as in the manual, sends whole files. The server
+// sends everything else.
 func TestNginxSendsFiles(t *testing.T) {
 	harness.Need(t, "nginx")
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_RECORDINGS__OFFLOAD=x-accel-redirect"}})

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestRangesMakeTheWhole shows that the ranges of a recording, in several sizes, make up the
+// TestRangesMakeTheWhole shows that the ranges of a recording, in several sizes, together are the
 // whole file.
 func TestRangesMakeTheWhole(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
@@ -40,7 +40,7 @@ func TestRangesMakeTheWhole(t *testing.T) {
 	}
 }
 
-// TestRangeForms shows that the other kinds of ranges that players send work.
+// TestRangeForms shows that the other kinds of ranges that players send also work.
 func TestRangeForms(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)

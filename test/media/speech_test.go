@@ -29,8 +29,8 @@ func speech(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestSpeechIsUnchanged shows that speech is returned unchanged under all its names, whether it was
-// uploaded raw or as a form, or imported with a command.
+// TestSpeechIsUnchanged shows that speech is returned unchanged under all its names. It was
+// uploaded raw or in a form, or imported with a command.
 func TestSpeechIsUnchanged(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{
@@ -105,8 +105,8 @@ func importFile(t *testing.T, p *harness.Project, name string, wav []byte) strin
 	return fmt.Sprint(first["sid"])
 }
 
-// TestFFProbeAgrees shows that ffprobe finds the same format in a served file as in the original and
-// in the recording's document.
+// TestFFProbeAgrees shows that ffprobe finds the same format in a served file as in the original.
+// The recording's document has the same format, too.
 func TestFFProbeAgrees(t *testing.T) {
 	harness.Need(t, "ffprobe")
 	p := harness.Shared(t).NewProject(t)
@@ -132,7 +132,7 @@ func TestFFProbeAgrees(t *testing.T) {
 	}
 }
 
-// A stream is what ffprobe reports of an audio stream.
+// A stream is the information that ffprobe prints about an audio stream.
 type stream struct {
 	Codec    string `json:"codec_name"`
 	Rate     string `json:"sample_rate"`
@@ -140,7 +140,8 @@ type stream struct {
 	Duration string `json:"duration"`
 }
 
-// wholeSeconds returns the duration as recordings report it: rounded to seconds, at least one.
+// wholeSeconds returns the duration in the form that recordings use: rounded to seconds, at least
+// one.
 func (s stream) wholeSeconds(t *testing.T) int {
 	t.Helper()
 	d, err := strconv.ParseFloat(s.Duration, 64)

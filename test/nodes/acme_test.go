@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A front waits until it has been sent addresses, then forwards connections to them in rotation.
+// A front waits for a list of addresses, and then forwards connections to them in rotation.
 type front struct {
 	port int
-	to   chan []string // the addresses, sent once
+	to   chan []string // receives the addresses once
 }
 
 func newFront(t *testing.T) front {
@@ -51,9 +51,9 @@ func pass(in net.Conn, address string) {
 	_, _ = io.Copy(in, out) // either side may close first
 }
 
-// TestACMETogether shows that two nodes share certificates. The authority connects to the nodes
-// in turn, three times for each name, so the node that did not place the order must also prove
-// control of it.
+// TestACMETogether shows that two nodes share certificates. For each name, the authority connects
+// to the nodes in turn, three times. The node that did not place the order must therefore also
+// prove control of the name.
 func TestACMETogether(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

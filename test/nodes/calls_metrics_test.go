@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// TestCallMetrics shows that the node of a call measures it: its clients, how long they took to
-// connect, and why it ended. Nodes count their messages, and how long answers take.
+// TestCallMetrics shows that the node of a call measures the call: its clients, how long they took
+// to connect, and why it ended. Nodes also count their messages, and measure how long answers take.
 func TestCallMetrics(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -44,7 +44,7 @@ func TestCallMetrics(t *testing.T) {
 	}
 }
 
-// TestLostCallMetrics shows that the node that closes the record of a dead node's call counts it.
+// TestLostCallMetrics shows that a dead node's call is counted by the node that closes its record.
 func TestLostCallMetrics(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -62,8 +62,8 @@ func TestLostCallMetrics(t *testing.T) {
 	})
 }
 
-// wantMetrics waits until metrics of a server have values. Each metric is named by the beginning of
-// its line.
+// wantMetrics waits until metrics of a server have the given values. The keys are the beginnings of
+// metric lines.
 func wantMetrics(t *testing.T, s *harness.Server, want map[string]float64) {
 	t.Helper()
 	for name, value := range want {

@@ -28,8 +28,8 @@ func (p people) phones(t *testing.T, n *harness.Nodes) (here, there *phone.Phone
 	return phone.Connect(t, n.Each[0], p.alice.Token, ""), phone.Connect(t, n.Each[1], p.bob.Token, "").Online()
 }
 
-// TestCallElsewhere shows that a call between clients on two nodes works like one on a single node:
-// both clients learn the caller's node, and each can end the call.
+// TestCallElsewhere shows that a call between clients on two nodes works like a call on a single
+// node. Both clients learn the caller's node, and each can end the call.
 func TestCallElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -94,8 +94,8 @@ func TestCallMovesElsewhere(t *testing.T) {
 	}
 }
 
-// TestEndCallElsewhere shows that a call ends when a token is revoked, or a backend ends the call,
-// at either node.
+// TestEndCallElsewhere shows that a call ends at both nodes when a token is revoked or a backend
+// ends the call, at either node.
 func TestEndCallElsewhere(t *testing.T) {
 	for i := range 2 {
 		n := two(t)
@@ -122,8 +122,8 @@ func TestEndCallElsewhere(t *testing.T) {
 	}
 }
 
-// TestNodeOfCallDies shows that if the node that carries a call is killed, the call ends for the
-// other side, and its record states the reason.
+// TestNodeOfCallDies shows what happens if the node that carries a call is killed. The call ends
+// for the other side, and its record contains the reason.
 func TestNodeOfCallDies(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -146,7 +146,7 @@ func TestNodeOfCallDies(t *testing.T) {
 }
 
 // TestDrain shows that a call continues while its node drains. Its clients connect to the other
-// node, and the draining node stops once the call has ended.
+// node, and the draining node stops after the call has ended.
 func TestDrain(t *testing.T) {
 	patient := harness.Config{Args: []string{"--drain", "10m"}}
 	n := harness.StartNodes(t, nil, patient, patient)
@@ -172,8 +172,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestSessionsLost shows that a call continues while Redis repeatedly loses its contents, including
-// the entries that show that nodes are alive.
+// TestSessionsLost shows that a call continues while Redis repeatedly loses its contents. These
+// include the entries that show that nodes are alive.
 func TestSessionsLost(t *testing.T) {
 	r := servers.OwnRedis(t)
 	forgetful := harness.Config{Env: []string{"SELVAGE_SESSIONS=" + r.URL}}

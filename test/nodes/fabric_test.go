@@ -10,7 +10,7 @@ import (
 const resources = "/api/fabric/resources/"
 
 // TestFabricElsewhere creates, changes and deletes each kind of resource at one node. The other
-// node shows every change immediately, since both read the same rows.
+// node shows every change immediately, because both nodes read the same rows.
 func TestFabricElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
@@ -98,7 +98,7 @@ func find(doc map[string]any, name string) any {
 }
 
 // TestAssignedElsewhere deploys a call flow at one node and assigns it at the other. Both nodes
-// show either change, and an assigned flow cannot be deleted.
+// show both changes, and an assigned flow cannot be deleted.
 func TestAssignedElsewhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -110,7 +110,7 @@ func TestAssignedElsewhere(t *testing.T) {
 	versions := resources + "call_flow/" + flow + "/versions"
 	first := made(t, here, p, versions, `{"document_version":1}`)
 
-	// If two changes name the same version, the second is refused, whichever node it reaches.
+	// If two changes contain the same version, the second is refused, whichever node it reaches.
 	there.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
 		harness.JSON(`{"flow_data":{"a":1},"document_version":2}`)).Want(t, 200)
 	here.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
@@ -126,8 +126,8 @@ func TestAssignedElsewhere(t *testing.T) {
 	there.Do(t, "DELETE", resources+flow, p.Basic()).Want(t, 422)
 }
 
-// TestAddressesElsewhere shows that a SAT at one node lists the addresses as the other node
-// creates, renames and deletes them, without those of disabled subscribers.
+// TestAddressesElsewhere shows that a SAT at one node lists the addresses that the other node
+// creates, renames and deletes. Addresses of disabled subscribers are not listed.
 func TestAddressesElsewhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

@@ -58,8 +58,8 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	}
 }
 
-// TestOneReferenceAtTwoNodes asks both nodes concurrently for tokens for an unknown reference. All
-// tokens belong to one new subscriber.
+// TestOneReferenceAtTwoNodes requests tokens for an unknown reference from both nodes concurrently.
+// All tokens belong to one new subscriber.
 func TestOneReferenceAtTwoNodes(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -97,8 +97,8 @@ func TestOneReferenceAtTwoNodes(t *testing.T) {
 	}
 }
 
-// TestEmbedLimitOfAllNodes uses an embed key at both nodes in turn. Its limit counts the tokens of
-// both.
+// TestEmbedLimitOfAllNodes uses an embed key at both nodes in turn. Its limit counts the tokens
+// from both nodes.
 func TestEmbedLimitOfAllNodes(t *testing.T) {
 	const limit = 4
 	c := harness.Config{Env: []string{fmt.Sprint("SELVAGE_LIMITS__EMBED_TOKENS=", limit)}}
@@ -107,7 +107,7 @@ func TestEmbedLimitOfAllNodes(t *testing.T) {
 	address := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	body := harness.JSON(map[string]any{"token": p.CLI(t, "", "token", "embed", "--address", address)["token"]})
 
-	// A new minute may start once during the test, which permits as many tokens again.
+	// A new minute may start once during the test. It permits the same number of tokens again.
 	refused := 0
 	for i := range 2*limit + 2 {
 		a := n.Each[i%2].Post(t, "/api/fabric/embeds/tokens", body).Want(t, 201, 429)

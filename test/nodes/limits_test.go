@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestGuessesAtAllNodes guesses passwords at both nodes concurrently: for one account, and for many
-// accounts from one network and range. The nodes count together, and exactly.
+// TestGuessesAtAllNodes guesses passwords at both nodes concurrently, for one account and for many
+// accounts from one network and range. The nodes count exactly, and together.
 func TestGuessesAtAllNodes(t *testing.T) {
 	const allowed, guesses = 5, 24
 	one, many := func(int) string { return "ada@example.com" }, func(i int) string {
@@ -37,7 +37,7 @@ func TestGuessesAtAllNodes(t *testing.T) {
 				page := b.Open(t, client.NewFlow("openid").URL()) // the nodes receive the forms in turn
 				all.Go(func() {
 					var status int
-					harness.Patiently(func() (int, error) { // an attempt that is not checked does not count
+					harness.Patiently(func() (int, error) { // an attempt that was not checked does not count
 						status = guess(b, page, email(i))
 						return status, nil
 					})
@@ -52,7 +52,7 @@ func TestGuessesAtAllNodes(t *testing.T) {
 
 			all.Wait()
 			if looked.Load() < allowed || looked.Load() > allowed+1 ||
-				looked.Load()+refused.Load() != guesses { // on a very slow machine one more is permitted
+				looked.Load()+refused.Load() != guesses { // a very slow machine permits one more
 				t.Errorf("of %d guesses %d were checked and %d refused, want %d and the others", guesses,
 					looked.Load(), refused.Load(), allowed)
 			}

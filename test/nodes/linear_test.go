@@ -15,8 +15,8 @@ const (
 	rounds = 4
 )
 
-// ask makes a request, records it and returns its output. While no node fails, each request is
-// answered with tokens or invalid_grant.
+// ask makes a request, records it and returns its output. While no node fails, the answer to each
+// request is tokens or invalid_grant.
 func ask(t *testing.T, h *history.History, client int, in history.Use, do func() (harness.Tokens, error)) string {
 	return h.Ask(client, in, func() (tokens harness.Tokens, err error) {
 		harness.Patiently(func() (int, error) {
@@ -40,7 +40,8 @@ func check(t *testing.T, h *history.History, what string) {
 }
 
 // TestLinearRedemptions redeems one code many times at two nodes concurrently, and refreshes the
-// result. The answers must be those of a single node that serves one request after the other.
+// resulting tokens. The answers must be possible for a single node that serves one request after
+// the other.
 func TestLinearRedemptions(t *testing.T) {
 	p, c, cookies := linear(t)
 	for range rounds {
@@ -60,7 +61,7 @@ func TestLinearRedemptions(t *testing.T) {
 	}
 }
 
-// TestLinearRefreshes refreshes one login many times at two nodes concurrently, mostly with the
+// TestLinearRefreshes refreshes one login many times at two nodes concurrently, usually with the
 // newest known token.
 func TestLinearRefreshes(t *testing.T) {
 	p, c, cookies := linear(t)

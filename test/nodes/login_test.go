@@ -9,8 +9,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLoginAcrossNodes takes each step of a login at the node that did not take the previous
-// step.
+// TestLoginAcrossNodes does each step of a login at the node that did not do the previous step.
 func TestLoginAcrossNodes(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -53,7 +52,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestNodeDies kills one of two nodes. The other knows everything that the first acknowledged.
+// TestNodeDies kills one of two nodes. The other node has everything that the killed node
+// acknowledged.
 func TestNodeDies(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -74,7 +74,7 @@ func TestNodeDies(t *testing.T) {
 	n.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 }
 
-// TestDeviceElsewhere signs a device in, with each step at the node that did not take the
+// TestDeviceElsewhere signs a device in, and does each step at the node that did not do the
 // previous step.
 func TestDeviceElsewhere(t *testing.T) {
 	n := two(t)

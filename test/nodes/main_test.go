@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMain chooses PostgreSQL and Redis if no backend is chosen. It refuses SQLite, which supports
+// TestMain chooses PostgreSQL and Redis if no backend is chosen. It rejects SQLite, which supports
 // only one node.
 func TestMain(m *testing.M) {
 	const backend = "SELVAGE_TEST_BACKEND"
@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	harness.Main(m)
 }
 
-// rows skips a test that concerns only the database when it runs on the cluster, which has the
-// same database as redis.
+// rows skips a test that concerns only the database when it runs on the backend cluster, because
+// the backend redis has the same database.
 func rows(t *testing.T) {
 	t.Helper()
 	if os.Getenv("SELVAGE_TEST_BACKEND") == "cluster" {

@@ -35,7 +35,7 @@ func (w writer) writes(t harness.T, to, text string) {
 		"conversation_id": to, "text": text})).Want(t, 201)
 }
 
-// reads returns the texts of a conversation, the newest first.
+// reads returns the texts of a conversation, newest first.
 func (w writer) reads(t *testing.T, of string) (texts []string) {
 	t.Helper()
 	var page struct{ Data []harness.Said }
@@ -46,9 +46,9 @@ func (w writer) reads(t *testing.T, of string) (texts []string) {
 	return texts
 }
 
-// TestMessagesElsewhere shows that each socket of both people, at each node, gets each message once,
-// in the order of the conversation, that others get none, and that the messages are still there after
-// a restart.
+// TestMessagesElsewhere shows that each socket of both people, at each node, gets each message once
+// and in the order of the conversation. Other people get no message. The messages are still there
+// after a restart.
 func TestMessagesElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -79,7 +79,7 @@ func TestMessagesElsewhere(t *testing.T) {
 	if len(want) != 2*each {
 		t.Fatalf("%d messages are in the history, want %d", len(want), 2*each)
 	}
-	alice.writes(t, bob.address, "last") // a message that came twice would come before this one
+	alice.writes(t, bob.address, "last") // a duplicate would arrive before this message
 	want = append(want, "last")
 	for i, s := range sockets {
 		var got []string
@@ -105,7 +105,7 @@ func TestMessagesElsewhere(t *testing.T) {
 }
 
 // TestRoomMessagesElsewhere shows that a message reaches 100 members of a room at two nodes, and a
-// guest, but nobody else. It logs how long that takes.
+// guest, but nobody else. It logs how long this takes.
 func TestRoomMessagesElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestProofElsewhere uses DPoP proofs at both nodes. A proof that one node has accepted is refused by
-// the other, and each accepts the nonces of the other.
+// TestProofElsewhere uses DPoP proofs at both nodes. A proof that one node has accepted is refused
+// by the other. Each node accepts the other's nonces.
 func TestProofElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)

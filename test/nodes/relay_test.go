@@ -11,8 +11,8 @@ import (
 // soon limits how long a node may take to notice a change.
 const soon = time.Minute
 
-// wantOnline waits until a command with the first node's data reports whether a subscriber is
-// online.
+// wantOnline waits until a command with the first node's data reports that a subscriber is online
+// or, if want is false, offline.
 func wantOnline(t *testing.T, p *harness.Project, subscriber string, want bool) {
 	t.Helper()
 	harness.Eventually(t, soon, fmt.Sprintf("the subscriber to be online: %v", want), func() error {
@@ -30,7 +30,7 @@ func online(t *testing.T, s *harness.Socket) {
 	}
 }
 
-// TestOnlineSeenElsewhere shows that a subscriber is online while a socket at either node is.
+// TestOnlineSeenElsewhere shows that a subscriber is online while there is a socket at either node.
 func TestOnlineSeenElsewhere(t *testing.T) {
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
@@ -116,7 +116,7 @@ func TestSocketsMove(t *testing.T) {
 	}
 }
 
-// stop stops a node that has a socket, and checks that the client is asked to reconnect.
+// stop stops a node with an open socket. It checks that the client is asked to reconnect.
 func stop(t *testing.T, node *harness.Server, s *harness.Socket) error {
 	t.Helper()
 	code := make(chan int, 1)

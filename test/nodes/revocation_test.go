@@ -107,7 +107,7 @@ func TestKeyEndedEverywhere(t *testing.T) {
 	}
 }
 
-// A login was made by both nodes, with its steps taken in turn.
+// A login was created by both nodes, which did its steps in turn.
 type login struct {
 	project *harness.Project
 	c       *harness.Client
@@ -128,7 +128,7 @@ func logIn(t *testing.T, n *harness.Nodes) *login {
 	return l
 }
 
-// at returns the client, with requests only to node.
+// at returns a copy of the client that sends requests only to node.
 func (l *login) at(node *harness.Server) *harness.Client {
 	p, c := *l.project, *l.c
 	p.Server, c.Project = node, &p

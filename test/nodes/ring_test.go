@@ -13,8 +13,8 @@ import (
 // patience is far longer than the second or two in which each node notices a change of the ring.
 const patience = time.Minute
 
-// TestRingTurns rotates the keys of each use by a command, without waiting. Whatever either
-// node creates from then on is valid at both immediately.
+// TestRingTurns rotates the keys of each use by a command, without waiting. Everything that either
+// node creates from then on is valid at both nodes immediately.
 func TestRingTurns(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -24,7 +24,7 @@ func TestRingTurns(t *testing.T) {
 	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
 	for range 2 {
 		n.Each[0].Command(t, "", "ring", "rotate", "--now")
-		deadline := time.Now().Add(1500 * time.Millisecond) // until both nodes have noticed
+		deadline := time.Now().Add(1500 * time.Millisecond) // both nodes notice the change before this
 		for tick := time.NewTicker(askEvery); time.Now().Before(deadline); <-tick.C {
 			for i, maker := range n.Each {
 				l := login{project: p, c: c}
@@ -37,8 +37,8 @@ func TestRingTurns(t *testing.T) {
 	}
 }
 
-// TestRingEndedEverywhere retires keys by a command. The other node refuses what they signed or
-// sealed, and no longer publishes them.
+// TestRingEndedEverywhere retires keys by a command. The other node refuses everything that these
+// keys have signed or sealed, and no longer publishes the keys.
 func TestRingEndedEverywhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

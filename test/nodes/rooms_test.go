@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// TestRoomElsewhere shows that clients of two nodes meet in one room, which is on the node of the
-// first, and that the next room session may be on the other node.
+// TestRoomElsewhere shows that clients of two nodes meet in one room. The room is on the node of
+// the first client, and the next room session may be on the other node.
 func TestRoomElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
@@ -54,8 +54,8 @@ func TestRoomElsewhere(t *testing.T) {
 	alice.Hangup()
 }
 
-// TestRoomTakenOver kills the node of a room. A new caller makes the other node take over the room,
-// and a member that attaches comes back into the same session. The session stays locked and its
+// TestRoomTakenOver kills the node of a room. When a new caller arrives, the other node takes over
+// the room. A member that attaches returns to the same session, which stays locked and whose
 // recording continues. The member that does not attach leaves the session.
 func TestRoomTakenOver(t *testing.T) {
 	for _, first := range []string{"member", "caller"} {
@@ -111,7 +111,7 @@ func TestRoomTakenOver(t *testing.T) {
 	}
 }
 
-// runningRoom returns the id of the project's only room session that runs.
+// runningRoom returns the ID of the project's only running room session.
 func (p people) runningRoom(t *testing.T, at *harness.Server) string {
 	t.Helper()
 	var page struct{ Data []struct{ ID string } }
@@ -153,7 +153,7 @@ func TestRoomRecordedElsewhere(t *testing.T) {
 	list := p.LaML("/Conferences/" + session + "/Recordings")
 	n.Each[1].Post(t, list, p.Basic(), harness.Form(nil)).Want(t, 201)
 	p.wantRecordings(t, n.Each[0], session, "in-progress")
-	const second = 8000 // bytes of the recording of alice, who uses G.711
+	const second = 8000 // bytes per second in the recording of alice, who uses G.711
 	harness.Eventually(t, soon, "the recording at the other node", func() error {
 		if size := sizeOf(t, filepath.Join(n.Each[0].Data, "spool")); size < second {
 			return fmt.Errorf("it has %d bytes, and would count as silent", size)

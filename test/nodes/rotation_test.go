@@ -20,13 +20,13 @@ import (
 const turns = 3
 
 // askEvery is the interval at which each node is asked for tokens while keys change. It is short
-// enough to create tokens at every stage of a change, and long enough to leave CPU time to other
-// tests.
+// enough to create tokens at every stage of a change. It is also long enough to leave CPU time to
+// other tests.
 const askEvery = 25 * time.Millisecond
 
 // TestRotationUnderLoad rotates keys automatically every six seconds while both nodes sign and
-// seal. A verifier caches the JWKS for as long as permitted, and fetches it again for an
-// unknown key. It never fails, and neither node refuses what the other created.
+// seal. A verifier caches the JWKS for as long as permitted, and fetches it again for an unknown
+// key. Verification never fails, and each node accepts everything that the other created.
 func TestRotationUnderLoad(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -63,18 +63,18 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// A verifier caches a JWKS for as long as its Cache-Control permits, and fetches it again,
-// once, for an unknown key.
+// A verifier caches a JWKS for as long as its Cache-Control permits. For an unknown key, it fetches
+// the JWKS again, but only once.
 type verifier struct {
 	server *harness.Server
 
 	mu      sync.Mutex
 	set     jose.JSONWebKeySet
 	expires time.Time
-	kids    map[string]bool // the keys that tokens were signed with
+	kids    map[string]bool // keys that have signed tokens
 }
 
-// turned reports whether tokens were signed with more than n keys.
+// turned reports whether more than n keys have signed tokens.
 func (v *verifier) turned(n int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

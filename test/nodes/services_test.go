@@ -44,9 +44,9 @@ func TestOneServiceEach(t *testing.T) {
 		200).Read(t, &made)
 	n.Get(t, l.project.LaML("/Recordings"), harness.Bearer(made.AccessToken)).Want(t, 200)
 
-	// A node does not serve the paths of other services. The documents do not describe the
-	// answers of such a node, so these requests bypass the harness, which checks answers
-	// against a document.
+	// A node does not serve the paths of other services. The documents do not describe its
+	// responses to such requests. These requests therefore bypass the harness, which checks
+	// responses against a document.
 	for path, serving := range map[string]int{
 		"/.well-known/openid-configuration": 0, "/oauth/jwks": 0, "/api/fabric/addresses": 1,
 		"/subscriber/info": 1, l.project.LaML("/Recordings"): 2,
@@ -63,7 +63,7 @@ func TestOneServiceEach(t *testing.T) {
 		}
 	}
 
-	// A token revoked by a command at one node ends at the others.
+	// A token that a command at one node revokes also ends at the others.
 	n.Each[0].Command(t, l.tokens.AccessToken, "token", "revoke")
 	harness.WithinASecond(t, "a revoked token at the fabric", func() error {
 		return n.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken)).StatusIs(401)

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/phone"
 )
 
-// verto sends a verto message about a call, and returns the code of the answer.
+// verto sends a verto message about a call, and returns the code of the response.
 func verto(t *testing.T, s *harness.Socket, call, node, method string, dialog map[string]any) string {
 	t.Helper()
 	dialog["callID"] = call
@@ -41,8 +41,8 @@ func TestAttachFlood(t *testing.T) {
 	}
 }
 
-// TestStrangeNodes shows that commands for nodes with impossible names are answered immediately. The
-// quickest of three tries counts, because a busy machine delays some.
+// TestStrangeNodes shows that commands for nodes with impossible names are answered immediately.
+// The quickest of three attempts counts, because a busy machine may delay the others.
 func TestStrangeNodes(t *testing.T) {
 	sessionless := harness.Config{Env: []string{"SELVAGE_SESSIONS="}}
 	n := harness.StartNodes(t, nil, sessionless, sessionless)
@@ -77,7 +77,7 @@ func TestSocketOfOthers(t *testing.T) {
 	}
 }
 
-// TestHungUpElsewhere shows that a node forgets calls on other nodes once its clients have left
+// TestHungUpElsewhere shows that a node forgets calls on other nodes when its clients have left
 // them.
 func TestHungUpElsewhere(t *testing.T) {
 	n := two(t)

@@ -14,8 +14,8 @@ import (
 )
 
 // TestCallTakenOver kills the node that carries a call. Both sides are notified, and attach to
-// their legs again in either order. They then hear each other under the same ids, and there is only
-// one record of the call.
+// their legs again, in either order. They then hear each other under the same IDs, and there is
+// only one record of the call.
 func TestCallTakenOver(t *testing.T) {
 	for _, first := range []string{"caller", "callee"} {
 		t.Run(first+" first", func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestCallTakenFromSilentNode(t *testing.T) {
 	phone.HearBoth(alice, bob)
 
 	signal(syscall.SIGCONT)
-	n.Each[0].Terminate() // ends the calls that it still considers its own
+	n.Each[0].Terminate() // also ends the calls that the node still considers its own
 	if err := n.Each[0].Wait(t); err != nil {
 		t.Errorf("the first node ended with %v", err)
 	}

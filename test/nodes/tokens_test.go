@@ -22,20 +22,20 @@ func newGrantee(t *testing.T, n *harness.Nodes, p *harness.Project) *grantee {
 	return g
 }
 
-// at returns the project, with requests only to node.
+// at returns a copy of the project that sends requests only to node.
 func (g *grantee) at(node *harness.Server) *harness.Project {
 	p := *g.Project
 	p.Server = node
 	return &p
 }
 
-// TestTokensElsewhere creates each kind of token at one node and uses it at the other. It ends
+// TestTokensElsewhere creates each kind of token at one node and uses it at the other node. It ends
 // the token there in every possible way, and checks that the first node refuses it.
 func TestTokensElsewhere(t *testing.T) {
 	n := two(t)
-	here, there := n.Each[1], n.Each[0] // commands run with the data of there
+	here, there := n.Each[1], n.Each[0] // commands use the data of the node there
 	p := n.NewProject(t)
-	// The ways to create a token.
+	// These functions create a token.
 	sat := func(t *testing.T, g *grantee) string { return g.at(here).NewSAT(t, t.Name()).Token }
 	guest := func(t *testing.T, g *grantee) string { return g.at(here).NewGuest(t, g.address).Token }
 	invite := func(t *testing.T, g *grantee) string { return g.at(here).NewInvite(t, g.Token, g.address) }
@@ -46,7 +46,7 @@ func TestTokensElsewhere(t *testing.T) {
 		return token
 	}
 
-	// The ways to end a token.
+	// These functions end a token.
 	revoke := func(t *testing.T, _ *grantee, token string) { there.Command(t, token, "token", "revoke") }
 	subscriber := func(g *grantee) string { return "/api/fabric/resources/subscribers/" + g.SubscriberID }
 	remove := func(t *testing.T, g *grantee, _ string) {
@@ -84,7 +84,7 @@ func TestTokensElsewhere(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := p
 			if tt.name == "guest token of an embed key that is revoked" {
-				p = n.NewProject(t) // a new project, which has no other embed key
+				p = n.NewProject(t) // a new project has no other embed key
 			}
 			g := newGrantee(t, n, p)
 			token := tt.make(t, g)
@@ -116,8 +116,8 @@ func onlyID(t *testing.T, node *harness.Server, command ...string) string {
 	return id[:36]
 }
 
-// TestFamilyElsewhere uses a refresh token at one node, and again at the other. That ends the
-// family at both.
+// TestFamilyElsewhere uses a refresh token at one node, and uses it again at the other. The second
+// use ends the family at both nodes.
 func TestFamilyElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
@@ -148,8 +148,8 @@ func TestFamilyElsewhere(t *testing.T) {
 	}
 }
 
-// TestDevicesElsewhere registers a device at one node, and again at the other. It is the same
-// device.
+// TestDevicesElsewhere registers a device at one node, and again at the other. Both registrations
+// are the same device.
 func TestDevicesElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)

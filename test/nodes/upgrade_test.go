@@ -30,8 +30,8 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// previous builds the commit before the one that added the newest migration, and returns the binary. It
-// needs the history of the repository.
+// previous builds the commit before the one that added the newest migration, and returns the path
+// of the binary. It needs the history of the repository.
 func previous(t *testing.T) (binary string) {
 	t.Helper()
 	all, err := filepath.Glob(root + "/store/migrations/*.sql")
@@ -72,7 +72,7 @@ func TestRollingUpgrade(t *testing.T) {
 	account := login{project: p, c: c}
 	ofOld := account.at(old)
 
-	// The load makes tokens, and changes rows, on the old node.
+	// The load creates tokens and changes rows on the old node.
 	ctx, stop := context.WithCancel(t.Context())
 	var count atomic.Int64
 	var load sync.WaitGroup

@@ -69,8 +69,8 @@ func toldOf(r *harness.Receiver, ids []string) error {
 }
 
 // TestPresenceDelivered brings a subscriber online at both nodes. The first socket that comes
-// online and the end of the last one are delivered. If a node is killed, the other may repeat
-// its last delivery, as the same event.
+// online and the end of the last socket are delivered. If a node is killed, the other node may
+// repeat the killed node's last delivery, as the same event.
 func TestPresenceDelivered(t *testing.T) {
 	t.Parallel()
 	n := telling(t)

@@ -17,11 +17,11 @@ import (
 // recovery limits how long a server may take to recover after a fault.
 const recovery = time.Minute
 
-// often is the interval at which a client repeats its requests. Clients without a pause would use
-// all CPU time during an outage, and find nothing more.
+// often is the interval between two requests of a client. Clients without a pause would use all CPU
+// time during an outage, and would not find more faults.
 const often = 40 * time.Millisecond
 
-// clients sign in, refresh and request codes during a fault, and record the answers.
+// clients sign in, refresh and request codes during a fault, and record the responses.
 type clients struct {
 	t       *testing.T
 	client  *harness.Client
@@ -32,19 +32,19 @@ type clients struct {
 
 	mu     sync.Mutex
 	chains []*chain
-	failed []string // answers that violate the protocol
+	failed []string // responses that violate the protocol
 }
 
 // A chain is a login and its acknowledged refresh tokens.
 type chain struct {
 	flow      *harness.Flow
 	code      string
-	newest    string // the last refresh token received
-	used      string // the refresh token exchanged for newest, "" if none
-	uncertain bool   // the last exchange got no answer and may have happened
+	newest    string // last refresh token received
+	used      string // refresh token exchanged for newest; "" if there is none
+	uncertain bool   // whether the last exchange got no response and may have happened
 }
 
-// loadClients starts clients of a server and waits until they are at work.
+// loadClients starts clients of a server and waits until their operations succeed.
 func loadClients(t *testing.T, s *harness.Server) *clients {
 	t.Helper()
 	p := s.NewProject(t)
@@ -82,7 +82,7 @@ type errMore int64
 
 func (e errMore) Error() string { return "some have not succeeded yet" }
 
-// logIn makes a chain: a code, its redemption and a few refreshes.
+// logIn creates a chain: it gets a code, redeems it and refreshes the tokens a few times.
 func (c *clients) logIn() {
 	f := c.client.NewFlow("openid offline_access")
 	a, ok := c.ask("GET", "/login/oauth/authorize?"+f.Query.Encode(), c.cookies)
@@ -126,8 +126,8 @@ func (c *clients) token(form url.Values) (tokens harness.Tokens, ok bool) {
 	return tokens, ok
 }
 
-// ask sends a request. Any answer other than success, a 503 with Retry-After or a lost code is a
-// fault of the server.
+// ask sends a request. The only acceptable responses are a success, a 503 with Retry-After, and the
+// error for a lost code. Any other response is a fault of the server.
 func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answer, bool) {
 	a, err := c.client.Try(method, path, opts...)
 	if err != nil {
@@ -151,8 +151,8 @@ func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answ
 // codeGone is the error for a code that the session store lost.
 const codeGone = "the code is not valid or has expired"
 
-// check ends the load and checks that the server kept its promises: nothing acknowledged is
-// lost, and nothing used up is valid again.
+// check ends the load and checks that the server has kept its promises. Nothing acknowledged is
+// lost, and nothing that was used up is valid again.
 func (c *clients) check(t *testing.T) {
 	t.Helper()
 	c.stop.Store(true)

@@ -1,8 +1,8 @@
-// Package outages makes PostgreSQL and Redis fail under a working server: killed, hanging, full,
-// locked, read-only or emptied. It checks the responses that clients get during the outage, and
-// that the server keeps its promises afterwards.
+// Package outages makes PostgreSQL and Redis fail under a working server. They are killed, hanging,
+// full, locked, read-only or emptied. It checks the responses during the outage, and checks that
+// the server keeps its promises afterwards.
 //
-// LONG=1 checks every login rather than some.
+// LONG=1 checks every login instead of some.
 package outages
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// checked returns how many logins are checked in the end, of a few thousand.
+// checked returns how many of a few thousand logins are checked at the end.
 func checked() int {
 	if os.Getenv("LONG") == "1" {
 		return 1 << 30

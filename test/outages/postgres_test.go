@@ -17,7 +17,7 @@ func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *har
 		"SELVAGE_SESSIONS=" + url}})
 }
 
-// TestPostgresRestarts stops, kills and restarts PostgreSQL under load. In the meantime, requests
+// TestPostgresRestarts stops, kills and restarts PostgreSQL under load. While it is down, requests
 // get a 503 with Retry-After.
 func TestPostgresRestarts(t *testing.T) {
 	t.Parallel()
@@ -76,8 +76,8 @@ func TestPostgresIsFull(t *testing.T) {
 	c.check(t)
 }
 
-// TestPostgresLock locks a table for longer than any request waits. In the meantime, requests get a
-// 503. Afterwards, no connection waits for the lock.
+// TestPostgresLock locks a table for longer than any request waits. During that time, requests get
+// a 503. Afterwards, no connection waits for the lock.
 func TestPostgresLock(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)
@@ -101,7 +101,7 @@ func TestPostgresLock(t *testing.T) {
 }
 
 // TestPostgresSerializable makes transactions serializable by default, as an operator might.
-// Transactions that fail because of that are retried.
+// Transactions that fail because of this setting are retried.
 func TestPostgresSerializable(t *testing.T) {
 	t.Parallel()
 	_, s := onPostgres(t, "default_transaction_isolation=serializable")

@@ -46,8 +46,8 @@ func TestRedisFlushed(t *testing.T) {
 	c.check(t)
 }
 
-// TestClusterLosesAMaster kills one of three masters. Logins continue without the cluster, and use
-// it again once the master is back.
+// TestClusterLosesAMaster kills one of three masters. Logins continue without the cluster. They use
+// it again when the master is back.
 func TestClusterLosesAMaster(t *testing.T) {
 	t.Parallel()
 	cluster := servers.OwnCluster(t, 0)
@@ -67,7 +67,7 @@ func TestClusterLosesAMaster(t *testing.T) {
 }
 
 // TestStartWithoutRedis starts a server while Redis is unavailable. The server works without Redis,
-// and uses it once it is available.
+// and uses Redis when it becomes available.
 func TestStartWithoutRedis(t *testing.T) {
 	t.Parallel()
 	r := servers.OwnRedis(t)

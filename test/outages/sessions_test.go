@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// An outage is a temporary fault of Redis. open starts a Redis and returns its URL, and the
-// functions that begin and end the fault.
+// An outage is a temporary fault of Redis. open starts a Redis and returns its URL, together with
+// the functions that begin and end the fault.
 type outage struct {
 	name string
 	open func(t *testing.T) (url string, begin, end func())
@@ -61,10 +61,10 @@ var outages = []outage{
 	}},
 }
 
-// The constants bound the effects of an outage.
+// These constants bound the effects of an outage.
 const (
-	slowest  = 10 * time.Second // for a login during the outage
-	recovers = time.Minute      // until Redis is no longer used, or is used again
+	slowest  = 10 * time.Second // maximum time of a login during the outage
+	recovers = time.Minute      // time until Redis is no longer used, or is used again
 )
 
 // TestRedisOutage stops Redis under load. Nobody is signed out, and logins continue. A logout
@@ -132,7 +132,7 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 	}
 }
 
-// fallback returns an error unless the server's metric of its fallback has a value.
+// fallback returns an error unless the server's metric for the fallback has this value.
 func fallback(t *testing.T, c *harness.Client, want string) error {
 	t.Helper()
 	page := string(c.Get(t, c.Ops+"/metrics").Body)
@@ -161,7 +161,7 @@ type load struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	from   time.Time // when the server noticed the outage; earlier logins may fail
+	from   time.Time // time at which the server noticed the outage; earlier logins may fail
 	done   int
 	failed []string // failures of logins that began after from
 }
@@ -205,15 +205,15 @@ func (l *load) signIn(c *harness.Client, cookies harness.Option) {
 	}
 }
 
-// noticed records that the server has noticed the outage. From now on logins must not be
-// affected.
+// noticed records that the server has noticed the outage. From now on the outage must not affect
+// logins.
 func (l *load) noticed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.from = time.Now()
 }
 
-// last waits until the given number of further logins have ended, successful or not.
+// last waits until the given number of additional logins have ended, whether or not they succeeded.
 func (l *load) last(t *testing.T, more int) {
 	t.Helper()
 	done := func() int {
@@ -241,7 +241,7 @@ func (l *load) end(t *testing.T) {
 	}
 }
 
-// TestF07RedisEvicting lets Redis evict entries at random. Nobody is signed out, and nobody who
+// TestF07RedisEvicting lets Redis evict entries at random. Nobody is signed out. Nobody who has
 // signed out is signed in again.
 func TestF07RedisEvicting(t *testing.T) {
 	r := servers.OwnRedis(t, "--maxmemory", "2mb", "--maxmemory-policy", "allkeys-random")

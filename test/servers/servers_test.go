@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPostgres shows that databases are separate and sorted by language, and that their roles have
-// no further rights.
+// TestPostgres shows that databases are separate and use the collation of a language, and that
+// their roles have no other rights.
 func TestPostgres(t *testing.T) {
 	a, b := Postgres(t), Postgres(t)
 	SQL(t, a, "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a'), ('B')")
@@ -71,8 +71,8 @@ func TestRedis(t *testing.T) {
 	}
 }
 
-// TestRedisFaults shows that a server keeps its data when it is stopped, killed or paused, and
-// loses it when it is started empty.
+// TestRedisFaults shows that a server keeps its data when it is stopped, killed or paused. It loses
+// the data when it is started empty.
 func TestRedisFaults(t *testing.T) {
 	r := OwnRedis(t, "--requirepass", "secret")
 	r.CLI(t, "SET", "k", "v")
