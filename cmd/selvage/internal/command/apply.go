@@ -34,7 +34,10 @@ func (e driftError) Error() string {
 // ExitStatus returns 2, which other tools also use to report a difference.
 func (e driftError) ExitStatus() int { return 2 }
 
-func (c *commands) applyCommand() *cobra.Command {
+// applyCommands implements the command apply.
+type applyCommands struct{ *commands }
+
+func (c applyCommands) command() *cobra.Command {
 	cmd := cli.Command("apply", "Create and update projects and their contents to match a file", c.apply)
 	cmd.Use, cmd.Args = "apply -f FILE", cli.NoArguments
 	cmd.Long = `Create, update and delete projects, keys, clients, subscribers, resources and webhooks until they match
@@ -58,7 +61,7 @@ With --dry-run nothing is changed. The exit status is then 0 if nothing differs,
 	return cmd
 }
 
-func (c *commands) apply(cmd *cobra.Command, _ []string) error {
+func (c applyCommands) apply(cmd *cobra.Command, _ []string) error {
 	if err := cli.Need(cmd, "file"); err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (c *commands) apply(cmd *cobra.Command, _ []string) error {
 }
 
 // applyText parses a file, plans the steps and takes them. If dry is set, it only prints them.
-func (c *commands) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
+func (c applyCommands) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
 	ctx := cmd.Context()
 	d := declared.New(declared.Config{Fabric: a.Fabric, IDP: a.IDP, Store: a.Store, Suggest: suggest.Meant})
 	file, err := d.Parse(cli.InputName(name), text)
@@ -100,7 +103,7 @@ func (c *commands) applyText(cmd *cobra.Command, a *app, name string, text []byt
 		return err
 	}
 
-	out := &applyReport{c: c, dry: dry, total: len(steps), counts: make(map[declared.Action]int)}
+	out := &applyReport{c: c.commands, dry: dry, total: len(steps), counts: make(map[declared.Action]int)}
 	if dry || len(steps) == 0 {
 		for _, s := range steps {
 			out.add(declared.Done{Step: s})
@@ -117,7 +120,7 @@ func (c *commands) applyText(cmd *cobra.Command, a *app, name string, text []byt
 }
 
 // confirmRemovals asks before anything is deleted.
-func (c *commands) confirmRemovals(cmd *cobra.Command, steps []declared.Step) error {
+func (c applyCommands) confirmRemovals(cmd *cobra.Command, steps []declared.Step) error {
 	var removed []string
 	for _, s := range steps {
 		if s.Action == declared.Delete {

@@ -12,7 +12,10 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/doctor"
 )
 
-func (c *commands) doctorCommand() *cobra.Command {
+// doctorCommands runs the examinations of the doctor.
+type doctorCommands struct{ *commands }
+
+func (c doctorCommands) command() *cobra.Command {
 	var asJSON bool
 	cmd := cli.Command("doctor", "Find problems and suggest fixes", func(cmd *cobra.Command, _ []string) error {
 		if asJSON {
@@ -29,7 +32,7 @@ failed, and 0 if there are only warnings.`
 }
 
 // examine prints the doctor's findings. It returns an error if a check failed.
-func (c *commands) examine(cmd *cobra.Command) error {
+func (c doctorCommands) examine(cmd *cobra.Command) error {
 	findings := c.findings(cmd)
 	if err := c.printFindings(findings); err != nil {
 		return err
@@ -44,7 +47,7 @@ func (c *commands) examine(cmd *cobra.Command) error {
 	}
 }
 
-func (c *commands) findings(cmd *cobra.Command) []doctor.Finding {
+func (c doctorCommands) findings(cmd *cobra.Command) []doctor.Finding {
 	conf, from, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return doctor.Unreadable(err)
@@ -64,7 +67,7 @@ func count(findings []doctor.Finding, v doctor.Verdict) (n int) {
 
 // printFindings prints findings in the format of --output. With -o id, it prints the names of the
 // checks that failed or found a problem.
-func (c *commands) printFindings(findings []doctor.Finding) error {
+func (c doctorCommands) printFindings(findings []doctor.Finding) error {
 	switch c.Output {
 	case "json":
 		return c.PrintJSON(struct {
@@ -107,7 +110,7 @@ var verdictColors = map[doctor.Verdict]string{
 //
 // It wraps the lines at the width of the terminal. If stdout is not a terminal, it does not wrap
 // them.
-func (c *commands) formatFindings(findings []doctor.Finding) string {
+func (c doctorCommands) formatFindings(findings []doctor.Finding) string {
 	const status = len(doctor.Skipped) // the width of the longest verdict
 	names := 0
 	for _, f := range findings {
@@ -132,7 +135,7 @@ func (c *commands) formatFindings(findings []doctor.Finding) string {
 }
 
 // formatRemedy writes a remedy after an arrow, indented to column.
-func (c *commands) formatRemedy(b *strings.Builder, remedy string, column int) {
+func (c doctorCommands) formatRemedy(b *strings.Builder, remedy string, column int) {
 	if remedy == "" {
 		return
 	}

@@ -44,8 +44,11 @@ var gatewayView = cli.View[resource]{
 	},
 }
 
-func (c *commands) gatewayCommand() *cobra.Command {
-	n := noun[resource]{commands: c, view: gatewayView, find: findGateway, list: listGateways}
+// gatewayCommands implements the commands for SIP gateways.
+type gatewayCommands struct{ *commands }
+
+func (c gatewayCommands) command() *cobra.Command {
+	n := noun[resource]{commands: c.commands, view: gatewayView, find: findGateway, list: listGateways}
 	create := n.projectCommand("create", "Create a SIP gateway", []string{"name", "uri"}, c.createGateway)
 	ls := n.listCommand("list", "List the SIP gateways of a project")
 	show := n.showCommand("show ID", "Show a SIP gateway")
@@ -89,7 +92,7 @@ var gatewayFlags = map[string]string{
 }
 
 // gatewayMembers returns the members that the flags set.
-func (c *commands) gatewayMembers(cmd *cobra.Command) (map[string]json.RawMessage, error) {
+func (c gatewayCommands) gatewayMembers(cmd *cobra.Command) (map[string]json.RawMessage, error) {
 	sent := make(map[string]json.RawMessage)
 	for flag, member := range gatewayFlags {
 		f := cmd.Flags().Lookup(flag)
@@ -122,7 +125,9 @@ func (c *commands) gatewayMembers(cmd *cobra.Command) (map[string]json.RawMessag
 
 func (a *app) gatewayKind() *kinds.Kind { return a.Fabric.Resources.Kinds().ByType(fabric.GatewayKind) }
 
-func (c *commands) createGateway(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (resource, error) {
+func (c gatewayCommands) createGateway(
+	ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project,
+) (resource, error) {
 	sent, err := c.gatewayMembers(cmd)
 	if err != nil {
 		return resource{}, err
@@ -137,7 +142,9 @@ func (c *commands) createGateway(ctx context.Context, a *app, cmd *cobra.Command
 	return resource{r, k}, err
 }
 
-func (c *commands) updateGateway(ctx context.Context, a *app, cmd *cobra.Command, r resource) (resource, error) {
+func (c gatewayCommands) updateGateway(
+	ctx context.Context, a *app, cmd *cobra.Command, r resource,
+) (resource, error) {
 	sent, err := c.gatewayMembers(cmd)
 	if err != nil {
 		return r, err

@@ -61,7 +61,10 @@ new key makes no changes until it gets it.
 The old key stays in the data directory as master.key.FINGERPRINT, because backups from before need it.
 After a leak, run it with --leaked, and do what docs/keys.md says.`
 
-func (c *commands) masterKeyCommand() *cobra.Command {
+// masterKeyCommands implements the commands for the master key.
+type masterKeyCommands struct{ *commands }
+
+func (c masterKeyCommands) command() *cobra.Command {
 	ls := cli.Command("list", "List the master keys that the installation has had, by their fingerprints",
 		c.with(func(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
 			return c.listMasters(ctx, a)
@@ -77,7 +80,7 @@ func (c *commands) masterKeyCommand() *cobra.Command {
 
 // listMasters prints the master keys. Before the first rotation, the store has no record of the
 // current one.
-func (c *commands) listMasters(ctx context.Context, a *app) error {
+func (c masterKeyCommands) listMasters(ctx context.Context, a *app) error {
 	records, err := a.Store.MasterKeys(ctx)
 	if err != nil {
 		return err
@@ -89,7 +92,7 @@ func (c *commands) listMasters(ctx context.Context, a *app) error {
 	return cli.List(c.Env, masterView, records)
 }
 
-func (c *commands) prepareMaster(cmd *cobra.Command, _ []string) error {
+func (c masterKeyCommands) prepareMaster(cmd *cobra.Command, _ []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
@@ -103,7 +106,7 @@ func (c *commands) prepareMaster(cmd *cobra.Command, _ []string) error {
 	return nil
 }
 
-func (c *commands) rotateMaster(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func (c masterKeyCommands) rotateMaster(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	_, before := a.Ring.BackupKey()
 	next, err := nextMaster(a.Config)
 	if err != nil {

@@ -73,10 +73,12 @@ func formatClaimNames(u idp.Upstream) (all []string) {
 
 var findUpstream = inAnyProject(func(a *app) finder[idp.Upstream] { return a.IDP.Upstreams.Find })
 
-// upstreamCommand returns the commands for upstream providers.
-func (c *commands) upstreamCommand() *cobra.Command {
+// upstreamCommands implements the commands for upstream providers.
+type upstreamCommands struct{ *commands }
+
+func (c upstreamCommands) command() *cobra.Command {
 	n := noun[idp.Upstream]{
-		commands: c, view: upstreamView, find: findUpstream,
+		commands: c.commands, view: upstreamView, find: findUpstream,
 		list: inProject(func(a *app) lister[idp.Upstream] { return a.IDP.Upstreams.List }),
 	}
 	create := n.projectCommand("create", "Let people sign in with another OpenID provider",
@@ -113,7 +115,7 @@ func (c *commands) upstreamCommand() *cobra.Command {
 }
 
 // upstreamInput returns the fields of an upstream provider that the flags set.
-func (c *commands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInput, err error) {
+func (c upstreamCommands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInput, err error) {
 	in = idp.UpstreamInput{
 		Name: cli.Text(cmd, "name"), Issuer: cli.Text(cmd, "issuer"), ClientID: cli.Text(cmd, "client-id"),
 		Scopes: cli.Texts(cmd, "scope"), SignUp: cli.Bool(cmd, "sign-up"), Logout: cli.Bool(cmd, "logout"),
@@ -138,7 +140,7 @@ func (c *commands) upstreamInput(cmd *cobra.Command) (in idp.UpstreamInput, err 
 	return in, nil
 }
 
-func (c *commands) createUpstream(ctx context.Context, a *app, cmd *cobra.Command,
+func (c upstreamCommands) createUpstream(ctx context.Context, a *app, cmd *cobra.Command,
 	p fabric.Project) (idp.Upstream, error) {
 	in, err := c.upstreamInput(cmd)
 	if err != nil {
@@ -147,7 +149,7 @@ func (c *commands) createUpstream(ctx context.Context, a *app, cmd *cobra.Comman
 	return a.IDP.Upstreams.Create(ctx, p.ID, in)
 }
 
-func (c *commands) updateUpstream(ctx context.Context, a *app, cmd *cobra.Command,
+func (c upstreamCommands) updateUpstream(ctx context.Context, a *app, cmd *cobra.Command,
 	u idp.Upstream) (idp.Upstream, error) {
 	in, err := c.upstreamInput(cmd)
 	if err != nil {
