@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// voice returns audio at 16 kHz that resembles a voice: a buzz with a random pitch, in syllables of
-// random length and loudness. The results for two seeds have little in common.
+// voice returns audio at 16 kHz that resembles a voice. It is a buzz with a random pitch, in
+// syllables of random length and loudness. The results for two seeds have little in common.
 func voice(seed uint64, seconds int) []int16 {
 	random := rand.New(rand.NewPCG(seed, 1))
 	samples := make([]int16, 0, seconds*16000)
@@ -95,13 +95,13 @@ func oggPackets(t testing.TB, b []byte) (packets [][]byte) {
 	return packets
 }
 
-// A stream describes what one side sends, and what the network does to it.
+// A stream describes what one side sends, and how the network changes it.
 type stream struct {
-	codec   string // of encode
+	codec   string // codec for encode
 	samples []int16
 
 	ppm       float64       // how much faster the sender's clock runs than the server's
-	jitter    time.Duration // of packet delays
+	jitter    time.Duration // jitter of packet delays
 	loss, dup float64
 	first     uint32 // RTP timestamp of the first packet
 	seq       uint16
@@ -115,7 +115,7 @@ type stream struct {
 // A sent is a packet that a side sends.
 type sent struct {
 	calls.Packet
-	said    time.Duration // since the start of the recording
+	said    time.Duration // time since the start of the recording
 	arrives time.Duration
 	side    calls.Side
 	report  bool // the packet is a sender report
@@ -185,7 +185,7 @@ func spoolOf(t testing.TB, between func(p *spool, at time.Duration), sides ...[]
 // feed passes a packet to the tap of its side.
 func feed(p *spool, s *sent) {
 	if s.report {
-		sender := time.Unix(1_700_000_000, 0).Add(s.said) // a clock that is wrong, but runs at the right speed
+		sender := time.Unix(1_700_000_000, 0).Add(s.said) // a wrong clock that runs at the right speed
 		p.Tap(s.side).Clock(calls.Audio, s.Time, sender)
 		return
 	}
@@ -230,8 +230,8 @@ func envelope(samples []int16, rate int) (loud []float64) {
 	return loud
 }
 
-// correlate returns the best correlation of two pieces of audio, at most 1, and the delay of a
-// after b at which it is reached. It tries delays of up to half a second.
+// correlate returns the best correlation of two pieces of audio, at most 1. It also returns the
+// delay of a after b with this correlation. It tries delays of up to half a second.
 func correlate(a, b []float64) (best float64, behind time.Duration) {
 	most := int(500 * time.Millisecond / slot)
 	for lag := -most; lag <= most; lag++ {
@@ -261,8 +261,8 @@ func alike(x, y []float64) float64 {
 	return xy / math.Sqrt(xx*yy)
 }
 
-// sounds checks that each ten seconds of a channel contain the voice want, misplaced by at most
-// most.
+// sounds checks that each ten seconds of a channel contain the voice want. The voice may be
+// misplaced by at most most.
 func sounds(t *testing.T, what string, got []int16, rate int, want []int16, most time.Duration) {
 	t.Helper()
 	const part = 10 * int(time.Second/slot)

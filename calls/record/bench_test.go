@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// BenchmarkRender measures rendering a minute of a call, from its spool to the bytes of its WAV.
+// BenchmarkRender measures rendering a minute of a call, from its spool to the bytes of its WAV
+// file.
 func BenchmarkRender(b *testing.B) {
 	for _, codec := range []string{"opus", "celt", "G722", "PCMU"} {
 		b.Run(codec, func(b *testing.B) {

@@ -8,16 +8,16 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestDecodingBound shows that a client cannot cause much more audio to be decoded than the call
-// lasted, and that the other side's audio is unaffected.
+// TestDecodingBound shows that a client cannot make the server decode much more audio than the call
+// lasted. The other side's audio is unaffected.
 func TestDecodingBound(t *testing.T) {
-	const packets, every = 200 * 60, 5 * time.Millisecond // the most that one side may send in a minute
+	const packets, every = 200 * 60, 5 * time.Millisecond // the maximum per side and minute
 	const length = packets * every
-	long := append([]byte{0x1b, 2}, bytes.Repeat([]byte{0x55}, 40)...) // 120 ms: two frames of 60 ms
+	long := append([]byte{0x1b, 2}, bytes.Repeat([]byte{0x55}, 40)...) // 120 ms
 	tests := []struct {
 		name    string
 		payload []byte
-		step    uint32 // between timestamps
+		step    uint32 // difference between timestamps
 	}{
 		{"packets that overlap", long, 240},
 		{"packets with one timestamp", long, 0},

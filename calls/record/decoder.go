@@ -10,14 +10,14 @@ import (
 
 // A decoder decodes the packets of one sender, even if the codec changes.
 type decoder struct {
-	opus   *opus.Decoder               // nil before the first Opus packet, and after a broken one
-	others [aLawCodec + 1]*wav.Decoder // by codec; nil before its first packet
+	opus   *opus.Decoder               // nil before the first Opus packet, and after an error
+	others [aLawCodec + 1]*wav.Decoder // decoders by codec; nil before the codec's first packet
 
 	doubler doubler
 	narrow  []int16 // buffer for samples to be doubled
 }
 
-// wavNames are the names of codecs other than Opus in package wav.
+// wavNames contains the names in package wav of all codecs except Opus.
 var wavNames = map[codec]string{g722Codec: "g722", muLawCodec: "mulaw", aLawCodec: "alaw"}
 
 // reset makes the decoder forget all earlier packets.
@@ -26,8 +26,8 @@ func (d *decoder) reset() { *d = decoder{narrow: d.narrow} }
 // maxOpus is the longest Opus packet in milliseconds (RFC 6716, section 3.2.5).
 const maxOpus = 120
 
-// decode appends the samples of a packet at the given rate, which is 8000 or 16000 for codecs other than
-// Opus. It appends nothing if the packet cannot be decoded.
+// decode appends the samples of a packet at the given rate. For codecs other than Opus, the rate is
+// 8000 or 16000. If the packet cannot be decoded, decode appends nothing.
 func (d *decoder) decode(to []int16, c codec, payload []byte, rate int) []int16 {
 	if c == opusCodec {
 		return d.decodeOpus(to, payload, rate)
@@ -42,7 +42,7 @@ func (d *decoder) decode(to []int16, c codec, payload []byte, rate int) []int16 
 	}
 	n := d.others[c].Samples(len(payload))
 
-	// G.722 has 16000 samples a second, the other codecs have 8000.
+	// G.722 has 16000 samples per second. The other codecs have 8000.
 	if c == g722Codec || rate == 8000 {
 		start := len(to)
 		to = grow(to, n)
@@ -92,7 +92,7 @@ func grow(s []int16, n int) []int16 {
 }
 
 // halfBand interpolates between two samples. It holds one half of a symmetric windowed sinc
-// (Blackman), scaled so that the whole has the sum 2^15.
+// (Blackman), scaled so that the whole filter has the sum 2^15.
 var halfBand = [8]int32{20531, -6023, 2783, -1322, 576, -212, 56, -5}
 
 // A doubler doubles the sample rate of audio that arrives in pieces.

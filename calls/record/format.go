@@ -9,12 +9,12 @@ import (
 )
 
 // A spool is a file that consists of the magic and blocks. A block consists of the length of its
-// entries, a checksum and the entries. The checksum continues that of the previous block, so that a
-// block is valid only in its place. Data that a crash or a full disk leaves after the last good
-// block is therefore ignored.
+// entries, a checksum and the entries. The checksum continues the previous block's checksum, so
+// that a block is valid only in its place. Therefore, data that a crash or a full disk leaves after
+// the last good block is ignored.
 const (
 	magic     = "selvage spool 1\n"
-	blockHead = 8 // length and checksum, 32 bits each, little-endian like all numbers
+	blockHead = 8 // length and checksum with 32 bits each, in little-endian order
 	maxBlock  = 1 << 20
 )
 
@@ -31,15 +31,15 @@ func seal(block []byte, before uint32) uint32 {
 	return sum
 }
 
-// A kind is the type of an entry. In the file, it is followed by the length of the body in 16 bits,
-// the time in microseconds since the start of the recording in 64 bits, and the body.
+// A kind is the type of an entry. In the file, the length of the body (16 bits), the time since the
+// start of the recording in microseconds (64 bits) and the body follow the kind.
 type kind uint8
 
 const (
 	headerKind kind = iota + 1 // the call, as JSON; always the first entry
 	packetKind                 // an RTP packet: side and codec, SSRC, number, time, payload
 	clockKind                  // a side's RTP time and the matching wall-clock time in microseconds
-	pauseKind                  // a pause begins; 1 if it is to be cut out
+	pauseKind                  // a pause begins; the body is 1 to cut out the pause
 	resumeKind                 // the pause ends
 	lostKind                   // the number of dropped packets, in 32 bits
 	stopKind                   // the recording ended normally
@@ -48,7 +48,7 @@ const (
 const (
 	entryHead  = 1 + 2 + 8
 	packetHead = 1 + 4 + 2 + 4
-	maxPayload = 8 << 10 // per packet, with its entry: far more than a datagram has, less than TCP allows
+	maxPayload = 8 << 10 // per packet with its entry: more than a datagram can have
 )
 
 // A codec is a codec whose packets spools store. Files contain its numeric value.
@@ -61,8 +61,8 @@ const (
 	aLawCodec
 )
 
-// codecOf returns the codec for a name in [calls.Packet], or 0 if packets of that codec are not
-// stored. Telephone events are not, because digits may be secrets.
+// codecOf returns the codec for a name in [calls.Packet], or 0 if packets of this codec are not
+// stored. Telephone events are not stored, because digits may be secrets.
 func codecOf(name string) codec {
 	switch name {
 	case "opus":
@@ -77,8 +77,8 @@ func codecOf(name string) codec {
 	return 0
 }
 
-// clockRate returns the RTP clock rate in Hz. For G.722 it is 8000 because of a mistake in an early
-// specification (RFC 3551, section 4.5.2).
+// clockRate returns the RTP clock rate in Hz. For G.722, it is 8000 because of a mistake in an
+// early specification (RFC 3551, section 4.5.2).
 func (c codec) clockRate() int64 {
 	if c == opusCodec {
 		return 48000
@@ -89,15 +89,15 @@ func (c codec) clockRate() int64 {
 // An entry is one entry of a spool. Its kind determines which fields are set.
 type entry struct {
 	kind    kind
-	at      time.Duration // since the start
+	at      time.Duration // time since the start
 	side    calls.Side
 	codec   codec
 	ssrc    uint32
 	seq     uint16
 	rtp     uint32
-	wall    int64  // sender's clock, in microseconds
-	skip    bool   // of a pause
-	payload []byte // of a packet; for the other kinds, the body
+	wall    int64  // the sender's clock in microseconds
+	skip    bool   // whether to cut out the pause
+	payload []byte // the payload of a packet; for other kinds, the body
 }
 
 // appendEntry appends an entry without its body.

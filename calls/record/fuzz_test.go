@@ -33,7 +33,7 @@ func FuzzSpool(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, b []byte) {
 		render(t, b)
-		// The fuzzer's entries have no valid checksums, so they get them here.
+		// The fuzzer's entries have no valid checksums, so sealed adds them.
 		render(t, sealed(b))
 	})
 }
@@ -59,7 +59,7 @@ func render(t *testing.T, b []byte) {
 		t.Fatalf("the length is %d frames", plan.frames)
 	}
 	if n := len(plan.pauses); n > 0 && plan.pauses[n-1].to > plan.toFrames(time.Hour.Microseconds()) {
-		return // parts that are cut out must be read, too
+		return // removed parts must be read, too
 	}
 	plan.limit(int64(plan.rate) * 60)
 
@@ -72,8 +72,8 @@ func render(t *testing.T, b []byte) {
 	}
 }
 
-// FuzzOpus decodes arbitrary packets as Opus. Panics must be caught, and the result may not be
-// longer than a packet can be.
+// FuzzOpus decodes arbitrary packets as Opus. Panics must be caught. The result must not be longer
+// than the longest packet.
 func FuzzOpus(f *testing.F) {
 	for _, toc := range []byte{0x08, 0x48, 0x60, 0x78, 0xf8, 0xfb} {
 		f.Add([]byte{toc, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 0x11, 0x22})

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 }
 
 // recordUntilKilled records calls whose recordings were announced. It reads their Sids. After three
-// seconds, it prints how much of each call is on disk as soon as that lacks at most a second. A disk that
-// is busy for half a minute may lack more.
+// seconds, it waits until at most a second of each call is missing on disk. Then, it prints how
+// much is on disk. A disk that is busy for half a minute may lack more.
 func recordUntilKilled(dir, project string) {
 	s, err := Open(Config{Dir: dir})
 	if err != nil {
@@ -72,8 +72,8 @@ func recordUntilKilled(dir, project string) {
 	}
 }
 
-// TestKill shows that if a process is killed while it records twenty calls, each recording loses at
-// most a second.
+// TestKill shows that each recording loses at most a second if its process is killed while it
+// records twenty calls.
 func TestKill(t *testing.T) {
 	w := newWorld(t)
 	child := exec.Command(os.Args[0])

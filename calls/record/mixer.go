@@ -8,21 +8,21 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A mixer is the audio of a spool as a [wav.Source]: the caller left and the callee right, with
-// pauses cut out or silent. It can be read once, from start to end.
+// A mixer is the audio of a spool as a [wav.Source]. The caller is on the left and the callee on
+// the right. Pauses are cut out or silent. A mixer can be read once, from start to end.
 type mixer struct {
 	plan   *plan
 	legs   [2]*sideReader
 	at     int64 // frames returned
-	now    int64 // frames read, on the time of the recording
+	now    int64 // frames read, including pauses
 	pauses []pause
 	buf    [2][]int16
-	last   [2]int16 // the last frame returned
+	last   [2]int16 // the last returned frame
 }
 
 var _ wav.Source = (*mixer)(nil)
 
-// mixed is how many frames of each side are read at a time.
+// mixed is the number of frames of each side that are read at a time.
 const mixed = 1024
 
 func newMixer(file io.ReaderAt, p *plan) (*mixer, error) {
@@ -48,8 +48,8 @@ func (m *mixer) Frames() int64 { return m.plan.frames }
 
 var errBackwards = errors.New("rendering: a spool is read from its start to its end")
 
-// ReadFrames implements [wav.Source] for sequential reads. The last frame can be read twice, for
-// readers of bytes that stop within a frame.
+// ReadFrames implements [wav.Source] for sequential reads. The last frame can be read twice,
+// because readers of bytes may stop within a frame.
 func (m *mixer) ReadFrames(dst []int16, at int64) (n int, err error) {
 	switch {
 	case len(dst) == 0:
@@ -117,10 +117,10 @@ func (m *mixer) readSome(dst []int16) (n int, err error) {
 }
 
 // quiet is the greatest absolute value of a sample that counts as silence when the ends are
-// trimmed: 50 dB below full scale.
+// trimmed. It is 50 dB below full scale.
 const quiet = 104
 
-// soundOf returns the range of frames of a source from its first sound to its last.
+// soundOf returns the range of frames of a source from its first sound to its last sound.
 func soundOf(s wav.Source) (from, to int64, err error) {
 	from = s.Frames()
 	buf := make([]int16, mixed*s.Channels())
@@ -146,7 +146,7 @@ type cut struct {
 }
 
 // newCut returns the frames of s from from up to, but not including, to. It reads and discards the
-// frames before.
+// earlier frames.
 func newCut(s wav.Source, from, to int64) (wav.Source, error) {
 	buf := make([]int16, mixed*s.Channels())
 	for at := int64(0); at < from; {

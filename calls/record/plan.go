@@ -8,10 +8,10 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A plan holds what the first pass over a spool finds: all that must be known before the first
-// sample is written. Its size is bounded by the length of the call, about 100 KB per hour.
+// A plan contains the result of the first pass over a spool. The first sample cannot be written
+// without it. Its size is limited by the length of the call, to about 100 KB per hour.
 type plan struct {
-	rate   int // of the result
+	rate   int // sample rate of the result
 	frames int64
 	pauses []pause
 	sides  [2]timeline
@@ -21,7 +21,7 @@ type plan struct {
 // A pause is a time without packets in the recording, in frames.
 type pause struct {
 	from, to int64
-	skip     bool // it is cut out
+	skip     bool // whether to cut out the pause
 }
 
 // survey makes the first pass over a spool.
@@ -60,7 +60,7 @@ func survey(file io.ReaderAt) (*plan, error) {
 type surveyor struct {
 	end                 time.Duration // time of the last entry
 	wide, lost, stopped bool
-	paused              bool // the last span has not ended yet
+	paused              bool // the last span has no end yet
 	spans               []span
 }
 
@@ -83,7 +83,7 @@ func (s *surveyor) addEntry(p *plan, e *entry) {
 	case stopKind:
 		s.stopped = true
 	case pauseKind:
-		s.resume(e.at) // a second pause may have another skip
+		s.resume(e.at) // a second pause may have a different skip
 		s.spans, s.paused = append(s.spans, span{from: e.at, skip: e.skip}), true
 	case resumeKind:
 		s.resume(e.at)
@@ -123,7 +123,7 @@ func (p *plan) measure(s *surveyor) {
 // toFrames converts microseconds to frames, rounded down.
 func (p *plan) toFrames(micros int64) int64 { return micros * int64(p.rate) / 1_000_000 }
 
-// limit limits the result to a number of frames, and reports whether the result is complete.
+// limit limits the result to a number of frames. It reports whether the result is complete.
 func (p *plan) limit(frames int64) bool {
 	if p.frames > frames {
 		p.frames, p.whole = frames, false

@@ -15,7 +15,7 @@ import (
 // A reader reads the entries of a spool in order, up to the last complete block.
 type reader struct {
 	in    *bufio.Reader
-	sum   uint32 // of the last block
+	sum   uint32 // checksum of the last block
 	block []byte
 	rest  []byte // unparsed part of the block
 }
@@ -59,7 +59,7 @@ func (r *reader) next() (entry, error) {
 	}
 	e, rest, ok := parseEntry(r.rest)
 	if !ok {
-		return entry{}, io.EOF // written by a later version
+		return entry{}, io.EOF // a later version wrote the entry
 	}
 	r.rest = rest
 	return e, nil

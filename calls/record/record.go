@@ -1,13 +1,13 @@
-// Package record records calls, in a way that survives a crash of the server.
+// Package record records calls so that recordings survive a crash of the server.
 //
-// During a call, the packets of both sides are appended to a spool: a file with the packets as they
-// arrived and their times, synced to disk every second. Nothing is decoded until the call has
-// ended. A full or slow disk costs packets of the recording but never holds up the call. A part of
-// the disk is left free for everything else. After the call, the spool is decoded into a stereo WAV
-// with the caller on the left, which package recordings ingests like any upload. The spool is
-// deleted once the recording is safe.
+// During a call, the packets of both sides are appended to a spool. A spool is a file with the
+// packets as they arrived and their times. It is synced to disk about every second. Nothing is
+// decoded until the call has ended. A full or slow disk may cost packets of the recording, but
+// never delays the call. A part of the disk is left free for everything else. After the call, the
+// spool is decoded to a stereo WAV file with the caller on the left. Package recordings ingests the
+// file like any upload. The spool is deleted after the recording is safe.
 //
-// [Spools.Run] renders the spools of killed processes: their recordings end with the last packet. A
+// [Spools.Run] renders the spools of killed processes. Their recordings end with the last packet. A
 // process locks its spools (flock), so several processes may share a directory. Each spool becomes
 // one recording, even if its rendering is interrupted several times.
 package record
@@ -44,8 +44,8 @@ type Spools struct {
 	renders    background.Queue
 
 	mu     sync.Mutex
-	spools map[string]*spool  // in progress, by Sid
-	delays map[string]attempt // of spools whose rendering failed, by file name
+	spools map[string]*spool  // spools in progress, by Sid
+	delays map[string]attempt // spools whose rendering failed, by Sid
 	closed bool
 
 	bytes, lost atomic.Uint64
@@ -109,8 +109,8 @@ func (s *Spools) Start(ctx context.Context, c calls.RecordedCall) (calls.Recordi
 	return p, nil
 }
 
-// abandon stops the recording of a call that has no spool. Its media never arrives, so the
-// recording becomes absent.
+// abandon stops the recording of a call that has no spool. The recording's media never arrives, so
+// the recording becomes absent.
 func (s *Spools) abandon(ctx context.Context, c calls.RecordedCall) error {
 	rec, err := s.find(ctx, c)
 	if err != nil {
@@ -121,8 +121,8 @@ func (s *Spools) abandon(ctx context.Context, c calls.RecordedCall) error {
 }
 
 // announce announces the recording of a call and returns its Sid. If the call already has a
-// recording in progress that this process is not making, the process that made it was killed.
-// announce then ends that recording and announces a new one.
+// recording in progress that this process does not make, the process that made it was killed. Then,
+// announce ends this recording before it announces a new one.
 func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string, err error) {
 	d := recordings.Description{
 		Metadata: recordings.Metadata{CallSid: c.CallID, ConferenceSid: c.RoomSession, From: c.From, To: c.To,
@@ -142,7 +142,7 @@ func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string
 			return rec.Sid, nil
 		}
 		_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
-		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended in the meantime
+		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended meanwhile
 			return "", fmt.Errorf("ending an interrupted recording: %w", err)
 		}
 	}
@@ -179,8 +179,8 @@ func (s *Spools) End(ctx context.Context, of calls.Recorded) error {
 	return err
 }
 
-// end ends the matching recordings of a call or room session that are in progress or paused. It reports
-// whether at least one of them was not paused.
+// end ends the matching recordings of a call or room session that are in progress or paused. It
+// reports whether at least one of them was not paused.
 func (s *Spools) end(
 	ctx context.Context, of calls.Recorded, matches func(sid string) bool,
 ) (recorded bool, err error) {
@@ -195,7 +195,7 @@ func (s *Spools) end(
 		}
 		recorded = recorded || rec.Status == recordings.InProgress
 		_, err := s.recordings.Move(ctx, rec, recordings.Stopped, "")
-		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended in the meantime
+		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended meanwhile
 			return false, fmt.Errorf("ending a recording: %w", err)
 		}
 	}
@@ -213,8 +213,8 @@ func (s *Spools) recordingsOf(ctx context.Context, of calls.Recorded) ([]recordi
 	return found.Items, nil
 }
 
-// maxPerCall is how many of a call's recordings are examined, newest first. Only one per track can
-// be in progress at a time.
+// maxPerCall is how many of a call's recordings are examined, newest first. Only one recording per
+// track can be in progress at a time.
 const maxPerCall = 100
 
 // has reports whether this process is making the recording.
@@ -232,7 +232,7 @@ func (s *Spools) forget(sid string) {
 }
 
 // Close stops all recordings in progress, and waits until they are rendered or ctx is done. Run
-// renders the remaining ones in the next process.
+// renders the others in the next process.
 func (s *Spools) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -257,12 +257,12 @@ func (s *Spools) Close(ctx context.Context) error {
 
 // Stats holds metrics of spools.
 type Stats struct {
-	Recordings int    // under way
-	Bytes      uint64 // written since the process started
-	Lost       uint64 // packets dropped because the disk was full, nearly full, or slow
+	Recordings int    // recordings in progress
+	Bytes      uint64 // bytes written since the process started
+	Lost       uint64 // packets dropped because the disk was full, nearly full or slow
 
-	// Lag is an upper bound for the age of the oldest entry that is not on disk. It is about a
-	// second if the disk keeps up.
+	// Lag is an upper limit for the age of the oldest entry that is not on disk. If the disk keeps
+	// up, it is about one second.
 	Lag time.Duration
 }
 

@@ -65,8 +65,8 @@ func TestRecording(t *testing.T) {
 	}
 }
 
-// TestRoom shows that the recording of a room session has one channel as loud as the sum of the
-// room, and that it is found by the id of the session.
+// TestRoom shows that the recording of a room session has one channel, which is as loud as the sum
+// of the room. The recording can be found by the id of the session.
 func TestRoom(t *testing.T) {
 	w := newWorld(t)
 	room := calls.RecordedCall{Project: w.project, RoomSession: "s", To: "/public/lobby", Mono: true,
@@ -103,8 +103,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestInterrupted shows that a recording ends at its last packet if its process is killed, and
-// that the call can then be recorded again.
+// TestInterrupted shows that a recording ends at its last packet if its process is killed. The call
+// can then be recorded again.
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t)
 	sid := w.interrupted(t, w.call(time.Hour), 150)
@@ -133,7 +133,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestOnce shows that a spool makes one recording, no matter when its process is killed.
+// TestOnce shows that a spool makes only one recording, no matter when its process is killed.
 func TestOnce(t *testing.T) {
 	w := newWorld(t)
 	sid := w.interrupted(t, w.call(time.Hour), 50)
@@ -169,7 +169,7 @@ func TestOnce(t *testing.T) {
 }
 
 // TestSpoolOutlives shows what happens to a spool if its recording changed while no process was
-// running. A deleted recording stays deleted. A recording that was given up is completed.
+// running. A deleted recording stays deleted. An abandoned recording is completed.
 func TestSpoolOutlives(t *testing.T) {
 	t.Run("deleted", func(t *testing.T) {
 		w := newWorld(t)
@@ -329,7 +329,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestPause shows that a pause is silent or cut out, and that nothing said during it is stored.
+// TestPause shows that a pause is silent or cut out, and that no audio is stored during a pause.
 func TestPause(t *testing.T) {
 	for _, skip := range []bool{false, true} {
 		said := stream{codec: "PCMU", samples: voice(1, 30)}.packets(t, calls.CallerSide)
@@ -380,8 +380,8 @@ func isSilent(samples []int16) bool {
 	return true
 }
 
-// TestLimit shows that a recording is cut off at the maximum length of an upload, and marked as
-// such.
+// TestLimit shows that a recording is cut off at the maximum length of an upload, and that it is
+// marked as cut off.
 func TestLimit(t *testing.T) {
 	p := newTestSpool(t)
 	speak(p, 0, 100)
@@ -396,7 +396,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestStartFails shows that a recording that cannot begin leaves nothing behind.
+// TestStartFails shows that a recording that cannot begin leaves no trace.
 func TestStartFails(t *testing.T) {
 	w := newWorld(t)
 	call := w.call(0)

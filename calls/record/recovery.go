@@ -14,10 +14,10 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// extension is the file name extension of spools. Other files in the directory are not touched.
+// extension is the file name extension of spools. Other files in the directory are ignored.
 const extension = ".spool"
 
-// lookEvery is how often the directory is searched for spools that no process is using.
+// lookEvery is how often Run searches the directory for spools that no process uses.
 const lookEvery = 15 * time.Second
 
 // An attempt records when to retry a spool whose rendering failed.
@@ -26,11 +26,11 @@ type attempt struct {
 	next     time.Time
 }
 
-// maxDelay is the longest time between two attempts.
+// maxDelay is the maximum time between two attempts.
 const maxDelay = 15 * time.Minute
 
-// Run renders spools that no process is using, until ctx is done: those left by killed processes,
-// and those whose rendering failed before.
+// Run renders spools that no process uses, until ctx is done. These are spools of killed processes,
+// and spools whose rendering has failed.
 func (s *Spools) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -106,7 +106,7 @@ func (s *Spools) enqueue(file *os.File, sid string) {
 }
 
 // createFile creates and locks the spool of a recording. It tries again if another process found
-// the file before it was locked, and deleted it.
+// the file before it was locked and deleted it.
 func (s *Spools) createFile(sid string) (*os.File, error) {
 	for {
 		file, err := s.dir.OpenFile(sid+extension, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -124,8 +124,8 @@ func (s *Spools) createFile(sid string) (*os.File, error) {
 	}
 }
 
-// lockFile opens a spool and locks it. It returns a nil file if the spool is locked already or
-// gone.
+// lockFile opens a spool and locks it. It returns a nil file if the spool is already locked or no
+// longer exists.
 func (s *Spools) lockFile(sid string) (*os.File, error) {
 	file, err := s.dir.OpenFile(sid+extension, os.O_RDWR, 0) // NFS locks only files opened for writing
 	if errors.Is(err, fs.ErrNotExist) {

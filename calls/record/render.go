@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// interrupt marks the recording of a killed process as stopped, so that the call can be recorded
-// again before this recording is rendered.
+// interrupt marks the recording of a killed process as stopped. The call can then be recorded again
+// before this recording is rendered.
 func (s *Spools) interrupt(ctx context.Context, file *os.File) {
 	_, c, err := openReader(file)
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *Spools) find(ctx context.Context, c calls.RecordedCall) (recordings.Rec
 	return s.recordings.Find(ctx, recordings.Owner{ProjectID: c.Project}, c.Sid)
 }
 
-// isLive reports whether a recording with this status is under way.
+// isLive reports whether a recording with this status is in progress or paused.
 func isLive(rec recordings.Recording) bool {
 	return !rec.Waits.IsZero() && rec.Status != recordings.Stopped
 }
@@ -43,12 +43,12 @@ func isMissing(rec recordings.Recording) bool {
 	return !rec.Waits.IsZero() || rec.Status == recordings.Absent && rec.Bytes == 0
 }
 
-// render makes a recording from a spool. When it returns nil, the spool is no longer needed: the
-// recording is safe or was deleted, or nothing was recorded.
+// render makes a recording from a spool. When it returns nil, the spool is no longer needed. The
+// recording is then safe or was deleted, or nothing was recorded.
 //
-// A process may be killed after ingesting a recording and before removing its spool. The next
-// attempt then finds a recording that already has media. If two attempts race, the key of the spool
-// lets only one of them add media.
+// A process may be killed after it has ingested a recording and before it removes the spool. The
+// next attempt then finds a recording that already has media. If two attempts race, the key of the
+// spool ensures that only one of them adds media.
 func (s *Spools) render(ctx context.Context, file *os.File) error {
 	_, c, err := openReader(file)
 	if errors.Is(err, errNoSpool) {
@@ -68,7 +68,7 @@ func (s *Spools) render(ctx context.Context, file *os.File) error {
 	}
 	err = s.ingest(ctx, file, rec)
 	if errors.Is(err, problem.Invalid) {
-		// It may have been deleted or completed in the meantime.
+		// The recording may have been deleted or completed in the meantime.
 		now, lost := s.find(ctx, c)
 		if errors.Is(lost, problem.NotFound) || lost == nil && !isMissing(now) {
 			return nil
@@ -105,11 +105,11 @@ func (s *Spools) ingest(ctx context.Context, file *os.File, rec recordings.Recor
 
 const (
 	frameBytes = 4   // two channels of 16 bits
-	wavHead    = 100 // bytes before the audio, at most
+	wavHead    = 100 // maximum number of bytes before the audio
 )
 
-// source returns the audio of a spool in the format of its recording: both sides or one, with or
-// without the silence at its ends.
+// source returns the audio of a spool in the format of its recording. The format has both sides or
+// one side, with or without the silence at the ends.
 func (p *plan) source(file *os.File, rec recordings.Recording) (wav.Source, error) {
 	open := func() (wav.Source, error) {
 		stereo, err := newMixer(file, p)

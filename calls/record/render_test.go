@@ -50,8 +50,8 @@ func TestRenderCodecs(t *testing.T) {
 	}
 }
 
-// TestInterruptions shows that speech after an interruption is in the right place, whatever the
-// sender does to its timestamps, and that the interruption itself is silent.
+// TestInterruptions shows that speech after an interruption is in the right place, no matter how
+// the sender changes its timestamps. The interruption itself is silent.
 func TestInterruptions(t *testing.T) {
 	const from, to = 5 * time.Second, 8 * time.Second
 	const packets = uint16((to - from) / (20 * time.Millisecond))
@@ -89,8 +89,8 @@ func TestInterruptions(t *testing.T) {
 }
 
 // TestDrift shows that senders whose clocks run too fast or too slow stay aligned with the server's
-// clock, and therefore with each other. The clocks here are far worse than real ones, so that the
-// drift becomes audible within minutes. TestTimeline uses realistic clocks, for hours.
+// clock, and thus with each other. The clocks in this test are far worse than real clocks, so that
+// the drift becomes audible within minutes. TestTimeline uses realistic clocks for hours.
 func TestDrift(t *testing.T) {
 	const ppm = 600
 	alice, bob := voice(1, 180), voice(2, 180)

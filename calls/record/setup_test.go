@@ -34,7 +34,7 @@ type world struct {
 	store   *store.Store
 	media   string
 	project string
-	ahead   time.Duration // how far the clock of recordings is ahead
+	ahead   time.Duration // how far the recordings' clock is ahead
 }
 
 func newWorld(t testing.TB) *world {
@@ -83,7 +83,7 @@ func (w *world) all(t testing.TB) []recordings.Recording {
 	return listed.Items
 }
 
-// recover renders all spools, as the next process would.
+// recover renders all spools in the same way as the next process.
 func (w *world) recover(t testing.TB) {
 	t.Helper()
 	if err := w.enqueueUnlocked(t.Context()); err != nil {
@@ -134,8 +134,8 @@ func (w *world) samples(t testing.TB, sid string) []int16 {
 	return all
 }
 
-// interrupted starts a recording and simulates the death of the process: nothing is written after
-// the given number of packets, and the lock is released.
+// interrupted starts a recording and simulates the death of the process. After the given number of
+// packets, nothing is written, and the lock is released.
 func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (sid string) {
 	t.Helper()
 	sid, err := w.announce(t.Context(), c)
@@ -160,7 +160,7 @@ func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (si
 	return sid
 }
 
-// speak feeds G.711 packets with sound. Each side has a different square wave.
+// speak feeds G.711 packets with sound. The two sides have different square waves.
 func speak(p *spool, from, to int) {
 	loud := map[bool]string{true: "\x20", false: "\xa0"}
 	for i := from; i < to; i++ {
@@ -173,7 +173,7 @@ func speak(p *spool, from, to int) {
 	}
 }
 
-// newWorldAt opens the recordings of a world again, as the next process would.
+// newWorldAt opens the recordings of a world again, in the same way as the next process.
 func newWorldAt(t testing.TB, w *world) *recordings.Recordings {
 	t.Helper()
 	return recordings.New(recordings.Config{Store: w.store, Media: storetest.Media(t, w.media)})

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A sideReader reads the audio of one side as a continuous run of samples, on the time of the
+// A sideReader reads the audio of one side as continuous samples. Their time is the time of the
 // recording including pauses. It reads the spool as needed and buffers about a second.
 type sideReader struct {
 	in      *reader
@@ -17,15 +17,15 @@ type sideReader struct {
 	plan    *plan
 	tracker tracker
 	decoder decoder
-	ended   bool // the end of the spool was reached
+	ended   bool // the reader has reached the end of the spool
 
-	queue []packet // packets not yet decoded, because earlier ones may still arrive; sorted by place
-	free  [][]byte // payload buffers for reuse
-	last  place    // the place of the last packet decoded
-	next  int64    // the timestamp at which the last packet decoded ends
+	queue []packet // packets that wait for earlier packets; sorted by place
+	free  [][]byte // unused payload buffers
+	last  place    // place of the last decoded packet
+	next  int64    // timestamp at the end of the last decoded packet
 
-	decoded time.Duration // length of all packets decoded
-	arrived time.Duration // when the latest of them arrived
+	decoded time.Duration // length of all decoded packets
+	arrived time.Duration // when the latest of these packets arrived
 
 	at      int64   // position of the pending silence and samples, in frames
 	silence int64   // pending frames of silence, returned before samples
@@ -40,7 +40,7 @@ type packet struct {
 	payload []byte
 }
 
-// queued is how many packets are held back in case earlier ones still arrive: at least a second.
+// queued is how many packets wait in case earlier packets arrive. They last at least a second.
 const queued = 50
 
 // read fills dst with the next samples. After the last packet, it returns silence.
@@ -70,7 +70,7 @@ func (l *sideReader) read(dst []int16) error {
 	return nil
 }
 
-// nextPacket returns the next packet in the order of sending. ok is false after the last one.
+// nextPacket returns the next packet in the order of sending. ok is false after the last packet.
 func (l *sideReader) nextPacket() (p packet, ok bool, err error) {
 	for len(l.queue) <= queued && !l.ended {
 		if err := l.receive(); err != nil {
@@ -85,8 +85,8 @@ func (l *sideReader) nextPacket() (p packet, ok bool, err error) {
 	return p, true, nil
 }
 
-// receive reads an entry and queues it if it is a packet of this side. It drops a packet that
-// arrives twice, or after later packets were already decoded.
+// receive reads an entry. If the entry is a packet of this side, receive queues it. It drops
+// repeated packets, and packets that arrive after later packets were decoded.
 func (l *sideReader) receive() error {
 	e, err := l.in.next()
 	if errors.Is(err, io.EOF) {
@@ -128,16 +128,16 @@ func (p place) compare(other place) int {
 	return int(p.seq - other.seq)
 }
 
-// mayDecode reports whether the limit of the side permits decoding the packet. The limit is as much
-// audio as the time that has passed, plus a quarter for a fast clock, plus a burst. Senders exceed
-// it if their packets overlap, or last longer than the time between them.
+// mayDecode reports whether the limit of the side permits decoding the packet. The limit is the
+// time that has passed, plus a quarter for a fast clock, plus a burst. Senders exceed it if their
+// packets overlap, or last longer than the time between them.
 func (l *sideReader) mayDecode(p packet) bool {
 	l.arrived = max(l.arrived, p.place.arrived)
 	return l.decoded <= l.arrived+l.arrived/4+maxLeap
 }
 
 // count counts a packet that was decoded to the given number of samples. A packet that could not be
-// decoded counts as the longest one possible.
+// decoded counts as the longest possible packet.
 func (l *sideReader) count(samples int) {
 	length := time.Duration(samples) * time.Second / time.Duration(l.plan.rate)
 	if samples == 0 {
@@ -167,9 +167,10 @@ func (l *sideReader) decodePacket(p packet) {
 // align corrects the difference off between the place of the samples and the number of frames
 // before them.
 //
-// If the samples do not follow the previous ones, it inserts silence. Otherwise the difference
-// comes from clock drift or its correction. Then align adds or removes a few inaudible samples at a
-// time, until the samples are in their place. Only a large difference is corrected in one step.
+// If the samples do not follow the previous samples, align inserts silence. Otherwise, the
+// difference comes from clock drift or its correction. Then, align adds or removes a few inaudible
+// samples at a time until the samples are in their place. It corrects only large differences in one
+// step.
 func (l *sideReader) align(off int64, follows bool) {
 	n, rate := int64(len(l.samples)), int64(l.plan.rate)
 	switch {

@@ -11,35 +11,35 @@ import (
 
 const (
 	firstBuffer = 16 << 10
-	maxBuffer   = 512 << 10 // entries waiting for a slow disk: half a minute of two G.711 legs
+	maxBuffer   = 512 << 10 // entries that wait for a slow disk: 30 s of two G.711 legs
 )
 
-// A spool is a recording in progress: a file, and the entries waiting to be written to it. There are
-// two buffers: taps append to one while the other is being written, so that a slow disk never holds
-// up a call.
+// A spool is a recording in progress. It consists of a file and the entries that wait to be written
+// to it. It has two buffers. Taps append to one buffer while the other is being written, so that a
+// slow disk never delays a call.
 type spool struct {
 	owner *Spools
 	call  calls.RecordedCall
 	file  *os.File
 	taps  [2]tap
 	stop  chan struct{} // closed by Stop
-	done  chan struct{} // closed once the last entry is on disk, or run has given up
+	done  chan struct{} // closed after the last entry is on disk, or run has given up
 
 	mu      sync.Mutex
-	open    []byte   // space for a block's head, followed by its entries
+	open    []byte   // space for the head of a block, followed by its entries
 	used    [2]int64 // bytes stored for each side; see hasRoom
-	lost    uint32   // packets dropped since they were last noted in an entry
+	lost    uint32   // packets dropped since the last entry about dropped packets
 	paused  bool
 	skip    bool // cut out the current pause
 	low     bool // the disk has too little space, so packets are dropped
 	stopped bool
 
 	// Only the goroutine of run uses the following fields. The second buffer is in sealed while it
-	// waits to be written, and in spare otherwise; the other field is nil.
+	// waits to be written, and otherwise in spare. The other field is nil.
 	spare  []byte
 	sealed []byte
-	offset int64  // of the next block
-	sum    uint32 // of the last block on disk
+	offset int64  // offset of the next block
+	sum    uint32 // checksum of the last block on disk
 	failed bool   // the last write or sync failed
 
 	durable atomic.Int64 // entries up to this Unix time in nanoseconds are on disk

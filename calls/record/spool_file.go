@@ -11,9 +11,10 @@ import (
 
 const (
 	writeEvery = 250 * time.Millisecond // a killed process loses at most this much
-	syncEvery  = 750 * time.Millisecond // a machine that loses power loses at most the sum of both, one second
+	syncEvery  = 750 * time.Millisecond // a power failure loses at most the sum of both, a second
 
-	// lastTries is how many times run tries to write the end of a recording, once a second.
+	// lastTries is how many times run tries to write the end of a recording. It tries once a
+	// second.
 	lastTries = 30
 )
 
@@ -79,7 +80,7 @@ func (p *spool) run() {
 }
 
 // finish writes the end of the recording. If the disk does not accept it, the recording ends with
-// the last block that is on disk.
+// the last block on disk.
 func (p *spool) finish(ticker *time.Ticker) {
 	ticker.Reset(time.Second)
 	for range lastTries {
@@ -95,7 +96,7 @@ func (p *spool) finish(ticker *time.Ticker) {
 // write writes the waiting entries, and reports whether all of them are in the file. If a block
 // cannot be written, the next call writes it to the same place.
 func (p *spool) write() bool {
-	for range 2 { // a block that failed before, and a block with the later entries
+	for range 2 { // a block that failed earlier, and a block with the later entries
 		if p.sealed == nil && !p.takeBlock() {
 			return true
 		}
@@ -111,7 +112,7 @@ func (p *spool) write() bool {
 }
 
 // takeBlock makes the taps fill the spare buffer, and seals the buffer that they have filled. It
-// returns false if that buffer is empty. sealed must be nil.
+// returns false if this buffer is empty. sealed must be nil.
 func (p *spool) takeBlock() bool {
 	p.mu.Lock()
 	block := p.open
@@ -134,7 +135,7 @@ func (p *spool) sync() bool {
 	return err == nil
 }
 
-// report logs when the disk starts to fail, and when it works again.
+// report logs when the disk begins to fail, and when it works again.
 func (p *spool) report(err error) {
 	switch {
 	case err != nil && !p.failed:

@@ -103,7 +103,7 @@ func TestSpool(t *testing.T) {
 // at the last block before that byte.
 func TestTornTail(t *testing.T) {
 	p := newTestSpool(t)
-	ends := []int64{p.offset} // of blocks
+	ends := []int64{p.offset} // ends of blocks
 	counts := []int{0}        // entries up to each block
 	for i := range 8 {
 		for range i + 1 {
@@ -147,7 +147,7 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// TestStaleTail shows that blocks left from an earlier attempt are ignored after a shorter one.
+// TestStaleTail shows that blocks from an earlier attempt are ignored after a shorter attempt.
 func TestStaleTail(t *testing.T) {
 	p := newTestSpool(t)
 	start, sum := p.offset, p.sum
@@ -165,8 +165,8 @@ func TestStaleTail(t *testing.T) {
 	}
 }
 
-// TestFullDisk shows that a full disk causes packets to be dropped only once the buffer is full,
-// and that the spool records how many.
+// TestFullDisk shows that a full disk causes packets to be dropped only after the buffer is full.
+// The spool records how many packets were dropped.
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -218,7 +218,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestLag shows that the metrics have the age of the oldest audio that is not on disk.
+// TestLag shows that the metrics contain the age of the oldest audio that is not on disk.
 func TestLag(t *testing.T) {
 	p := newTestSpool(t)
 	p.owner.spools[p.Sid()] = p
@@ -242,9 +242,9 @@ func TestLag(t *testing.T) {
 	<-p.done
 }
 
-// TestLowDisk shows that a recording leaves some space on its disk free. A recording begins only if
-// there is enough space, and drops packets while there is too little. Packets stored before are
-// rendered.
+// TestLowDisk shows that recordings leave some space on their disk free. A recording begins only if
+// the disk has enough space, and drops packets while the disk has too little. Packets stored
+// earlier are rendered.
 func TestLowDisk(t *testing.T) {
 	const never = 1 << 62
 	w := newWorld(t)
@@ -288,7 +288,7 @@ func TestFlood(t *testing.T) {
 	p := newTestSpool(t)
 	packet := audio(p, 0)
 	packet.Payload = make([]byte, 1200)
-	for i := range 60 * 1000 { // a thousand packets a second
+	for i := range 60 * 1000 { // a thousand packets per second
 		packet.Arrived = p.call.Started.Add(time.Duration(i) * time.Millisecond)
 		p.Tap(calls.CallerSide).Packet(packet)
 		p.Tap(calls.CalleeSide).Packet(audio(p, i/20))

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// Packets from a side are dropped beyond maxRate bytes a second, after a burst of maxBurst bytes.
-// Opus has at most 64 KB a second.
+// Packets from a side are dropped beyond maxRate bytes per second, after a burst of maxBurst bytes.
+// Opus needs at most 64 KB per second.
 const (
 	maxRate  = 96 << 10
 	maxBurst = 1 << 20
@@ -43,7 +43,7 @@ func (t *tap) Packet(packet calls.Packet) {
 	p.open = appendPacket(p.open, at, t.side, c, &packet)
 }
 
-// hasRoom reports whether a packet may be stored, and if so, counts its bytes.
+// hasRoom reports whether a packet may be stored, and then counts its bytes.
 func (p *spool) hasRoom(side calls.Side, at time.Duration, size int) bool {
 	used := p.used[side] + int64(size)
 	if p.low || len(p.open)+size > maxBuffer || size > maxPayload || used > maxBurst+int64(at.Seconds()*maxRate) {
@@ -53,7 +53,7 @@ func (p *spool) hasRoom(side calls.Side, at time.Duration, size int) bool {
 	return true
 }
 
-// noteLost appends an entry about packets that were dropped, if there are any.
+// noteLost appends an entry about dropped packets, if any were dropped.
 func (p *spool) noteLost(at time.Duration) {
 	if p.lost > 0 {
 		p.open, p.lost = appendLost(p.open, at, p.lost), 0

@@ -8,22 +8,22 @@ import (
 // A timeline places the packets of one side on the time of the recording, which is the server's
 // clock.
 //
-// Packets arrive late by varying times, but never early. The least delay within a window therefore
-// shows the offset of the sender's clock and, over several windows, its drift. Both sides are
-// aligned with the server's clock, and so with each other. The least delays of neighboring windows
-// are joined by lines, which follow drift in either direction.
+// Packets arrive late by varying times, but never early. The minimum delay within a window
+// therefore shows the offset of the sender's clock and, over several windows, its drift. Both sides
+// are aligned with the server's clock, and thus with each other. Lines join the minimum delays of
+// neighboring windows, and follow drift in either direction.
 //
-// If timestamps leap permanently, for example because the sender's clock stood still while it was
-// muted, the line breaks. If only the network held packets back, the line does not break. The
-// sender's reports (RFC 3550, section 6.4.1) distinguish these cases or, without reports, the
-// delays that follow do.
+// If timestamps leap permanently, the line breaks. For example, the sender's clock may have stood
+// still while it was muted. If only the network delayed packets, the line does not break. The
+// sender's reports (RFC 3550, section 6.4.1) distinguish these cases. Without reports, the
+// subsequent delays do.
 type timeline struct {
 	tracker  tracker
 	segments []segment
 	opened   time.Duration // arrival of the current window's first packet
 }
 
-// reach is how many windows before and after a window are searched for its least delay.
+// reach is how many windows before and after a window are searched for the minimum delay.
 const reach = 30
 
 // add records a packet, and reports whether the packet can be placed.
@@ -42,7 +42,7 @@ func (t *timeline) add(e *entry) bool {
 	if t.tracker.started || age >= windowLength || t.tracker.leapt && age >= minWindow {
 		w := window{rtp: p.rtp, base: base, leap: t.tracker.leapt}
 		if w.leap {
-			w.rtp = min(w.rtp, t.tracker.before+1) // other packets may have been overtaken
+			w.rtp = min(w.rtp, t.tracker.before+1) // this packet may have overtaken others
 		}
 		if n := len(s.windows); n > 0 {
 			w.rtp = max(w.rtp, s.windows[n-1].rtp) // the packet may be late
@@ -67,7 +67,8 @@ func (t *timeline) report(e *entry) {
 	}
 }
 
-// fitLines replaces the measured delays by those of the line, once all packets are known.
+// fitLines replaces the measured delays with the delays of the line. It is called after the last
+// packet.
 func (t *timeline) fitLines() {
 	for i := range t.segments {
 		t.segments[i].fitLine()
@@ -140,9 +141,9 @@ func firstReport(w []window) (sender int64, ok bool) {
 	return 0, false
 }
 
-// at returns when the audio of a packet was recorded by the sender, on the server's clock, in
-// microseconds since the start of the recording. Whatever the sender claims, this is at most ten
-// seconds before the packet arrived.
+// at returns when the sender recorded the audio of a packet. This is a time on the server's clock,
+// in microseconds since the start of the recording. No matter what the sender claims, it is at most
+// ten seconds before the packet arrived.
 func (t *timeline) at(p place) int64 {
 	s := &t.segments[p.segment]
 	w := s.windows

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// A line is a packet with the time at which it was said, to be compared with its place on a
-// timeline.
+// A line is a packet with the time at which its audio was said. The test compares this time with
+// its place on a timeline.
 type line struct {
 	e    entry
 	said time.Duration
 }
 
 // lines returns the packets that an Opus sender sends within length, in the order of their arrival.
-// It calls say before each packet is sent; say may change the packet, or return false to drop it.
-// Reports are sent every five seconds.
+// It calls say before each packet is sent. say may change the packet, or return false to drop the
+// packet. Reports are sent every five seconds.
 func lines(length time.Duration, ppm float64, jitter time.Duration, reports bool, say func(l *line) bool) []line {
 	random := rand.New(rand.NewPCG(1, 1))
 	var all []line
@@ -38,8 +38,8 @@ func lines(length time.Duration, ppm float64, jitter time.Duration, reports bool
 	return all
 }
 
-// TestTimeline shows where packets are placed: at the time when they were said, plus the least
-// delay.
+// TestTimeline shows where packets are placed. Their place is the time when their audio was said,
+// plus the minimum delay.
 func TestTimeline(t *testing.T) {
 	const ms = time.Millisecond
 	during := func(l *line, from, to time.Duration) bool { return l.said >= from && l.said < to }
@@ -154,8 +154,8 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestHostileTimeline shows that a sender cannot increase memory use or length by the values that
-// it writes into its packets.
+// TestHostileTimeline shows that a sender cannot increase memory use or length with the values in
+// its packets.
 func TestHostileTimeline(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var line timeline
@@ -166,7 +166,7 @@ func TestHostileTimeline(t *testing.T) {
 			worst = max(worst, abs(time.Duration(line.at(p))*time.Microsecond-e.at))
 		}
 	}
-	all := make([]entry, 200*600) // 200 a second for ten minutes
+	all := make([]entry, 200*600) // 200 per second for ten minutes
 	for i := range all {
 		e := entry{kind: packetKind, codec: opusCodec, at: time.Duration(i) * 5 * time.Millisecond}
 		switch i / 20_000 {

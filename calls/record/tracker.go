@@ -3,22 +3,22 @@ package record
 import "time"
 
 const (
-	windowLength = time.Second            // of a window
-	minWindow    = 250 * time.Millisecond // limits how many windows and segments a hostile sender can cause
+	windowLength = time.Second            // maximum length of a window
+	minWindow    = 250 * time.Millisecond // limits the windows and segments of a hostile sender
 
-	// leap is by how much the change of a timestamp must differ from the time between two packets
-	// to count as a leap. The cause may be the network, or the sender: for example, its clock stood
-	// still while it sent nothing.
+	// leap is the minimum difference between the change of a timestamp and the time between two
+	// packets that counts as a leap. The cause may be the network or the sender. For example, the
+	// sender's clock may have stood still while it sent nothing.
 	leap = 100 * time.Millisecond
 
-	// Beyond these limits, a sender has restarted (RFC 3550, appendix A.1, has 3000 and 100).
+	// Beyond these limits, the sender has restarted. RFC 3550, appendix A.1, uses 3000 and 100.
 	maxLeap    = 10 * time.Second
 	maxDropout = 3000
 	maxReorder = 100
 	maxLate    = 2 * time.Second
 )
 
-// A place is the position of a packet among those of its side.
+// A place is the position of a packet among the packets of its side.
 type place struct {
 	segment int   // counted from 0
 	seq     int64 // number within the segment, without wrapping
@@ -28,9 +28,9 @@ type place struct {
 
 // A window covers a second of one side's packets.
 type window struct {
-	rtp  int64 // timestamp of its first packet or, after a leap, the least one after the leap
-	base int64 // least difference between arrival and timestamp of its packets, in microseconds
-	leap bool  // timestamps leapt at its first packet
+	rtp  int64 // timestamp of its first packet; after a leap, the least one
+	base int64 // minimum of arrival minus timestamp, in microseconds
+	leap bool  // timestamps leapt at the window's first packet
 
 	// sender is the difference between the sender's wall clock and its timestamps in microseconds,
 	// from the first report in this window. It does not depend on the network.
@@ -40,7 +40,7 @@ type window struct {
 
 // A segment is a run of packets with the same SSRC and clock rate, and continuous timestamps.
 type segment struct {
-	clock   int64 // timestamps a second
+	clock   int64 // timestamp units per second
 	windows []window
 }
 
@@ -52,18 +52,18 @@ type tracker struct {
 	clock    int64
 	began    time.Duration // arrival of the segment's first packet
 
-	// The newest packet, by sequence number.
+	// These fields describe the newest packet by sequence number.
 	seq, rtp       int64
 	seqRaw         uint16
 	rtpRaw         uint32
 	arrived        time.Duration
-	leapt, started bool // about the last packet placed: timestamps leapt before it; it started a segment
+	leapt, started bool // the last packet followed a leap, or started a segment
 
-	before int64 // newest timestamp before the last packet placed
+	before int64 // newest timestamp before the last packet
 }
 
-// place returns the place of a packet. ok is false if the packet cannot be placed: it was sent
-// before the sender restarted, or its sender restarts all the time.
+// place returns the place of a packet. ok is false if the packet cannot be placed, because it was
+// sent before the sender restarted, or because its sender restarts all the time.
 func (t *tracker) place(e *entry) (p place, ok bool) {
 	seq, rtp := t.seq+int64(int16(e.seq-t.seqRaw)), t.rtp+int64(int32(e.rtp-t.rtpRaw))
 	t.leapt, t.started = false, false
@@ -95,8 +95,8 @@ func (t *tracker) continues(e *entry, seq, rtp int64) bool {
 		abs(t.drift(e, rtp)) <= maxLeap
 }
 
-// drift returns how much more the timestamps have advanced since the newest packet than the clock
-// has.
+// drift returns how much further than the clock the timestamps have advanced since the newest
+// packet.
 func (t *tracker) drift(e *entry, rtp int64) time.Duration {
 	return time.Duration(toMicros(rtp-t.rtp, t.clock))*time.Microsecond - (e.at - t.arrived)
 }

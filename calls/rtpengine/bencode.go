@@ -9,7 +9,7 @@ import (
 // A dict is a dictionary of the NG protocol. Its values are strings, integers, lists and dicts.
 type dict map[string]any
 
-// maxDepth limits how deep values of a reply are nested.
+// maxDepth limits how deeply the values of a reply may be nested.
 const maxDepth = 12
 
 var errBencode = errors.New("rtpengine's reply is not valid bencode")
@@ -133,7 +133,7 @@ func (d dict) number(key string) int {
 	return n
 }
 
-// at returns the dictionary at a path of keys, or an empty one.
+// at returns the dictionary at a path of keys, or an empty dictionary.
 func (d dict) at(path ...string) dict {
 	for _, key := range path {
 		d, _ = d[key].(dict)

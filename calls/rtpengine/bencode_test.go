@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzDecode shows that decoding never panics, and that a decoded value stays the same if it is
-// encoded and decoded again.
+// FuzzDecode shows that decoding never panics. A decoded value stays the same if it is encoded and
+// decoded again.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{"d6:result4:ponge", "d4:tagsd6:clientd6:mediasld5:indexi1eeeeee", "d1:ai-1ee", "de",
 		"d99999999999:ae", "dddddddddddddddddddd", "llllllllllllllllllllll", "i-e", "d1:a2:be"} {
@@ -24,7 +24,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// encodable reports whether a value has no lists, which are decoded as another type than requests use.
+// encodable reports whether a value has no lists. Decoded lists have a different type than the
+// lists of requests.
 func encodable(v any) bool {
 	switch v := v.(type) {
 	case []any:

@@ -25,7 +25,7 @@ import (
 // deadline is how long a test waits for the network.
 const deadline = time.Minute
 
-// newEngine returns an engine with a new rtpengine, and a built-in one for rooms.
+// newEngine returns an engine with a new rtpengine, and with the built-in engine for rooms.
 func newEngine(t *testing.T) (*rtpengine.Engine, *servers.RTPEngine) {
 	t.Helper()
 	daemon := servers.OwnRTPEngine(t)
@@ -50,7 +50,7 @@ func newEngine(t *testing.T) (*rtpengine.Engine, *servers.RTPEngine) {
 	return e, daemon
 }
 
-// A watcher keeps what the engine reports.
+// A watcher stores what the engine reports.
 type watcher struct {
 	connected, lost chan calls.Path
 	failed          chan error
@@ -65,7 +65,7 @@ func (w *watcher) Lost()                  { w.lost <- calls.Path{} }
 func (w *watcher) Talking(bool)           {}
 func (w *watcher) Failed(err error)       { w.failed <- err }
 
-// wait returns what arrives on a channel.
+// wait returns the next value from a channel.
 func wait[T any](t *testing.T, what string, from <-chan T) T {
 	t.Helper()
 	select {
@@ -99,7 +99,7 @@ func frames(t *testing.T) [][]byte {
 	return slices.Collect(slices.Chunk(tone, 60))
 }
 
-// dial makes a browser that has offered media.
+// dial makes a browser that offers media.
 func dial(t *testing.T, e *rtpengine.Engine, terms calls.Terms) *browser {
 	t.Helper()
 	b := &browser{watcher: newWatcher(), t: t, heard: make(chan []byte, 1000)}
@@ -136,7 +136,7 @@ func (b *browser) open(description string) {
 	b.line = l
 }
 
-// renew connects a new line, as a page does that was reloaded.
+// renew connects a new line, like a page after a reload.
 func (b *browser) renew(description string) {
 	b.t.Helper()
 	b.mu.Lock()
@@ -178,7 +178,7 @@ type phone struct {
 	t     *testing.T
 	media calls.Media
 	conn  *net.UDPConn
-	heard chan []byte // packets
+	heard chan []byte // received packets
 	offer string
 	seq   uint16
 }
@@ -264,7 +264,7 @@ func (p *phone) speak(conn *net.UDPConn) {
 func loud(packet []byte) bool {
 	n := 0
 	for _, v := range packet[12:] {
-		if v&0x7f < 0x60 { // ~v: small values are loud
+		if v&0x7f < 0x60 { // small inverted values are loud
 			n++
 		}
 	}
@@ -287,7 +287,7 @@ func waitFor(t *testing.T, what string, from <-chan []byte, is func(packet []byt
 	}
 }
 
-// isPCMU and isEvent tell packets to the phone apart.
+// isPCMU and isEvent distinguish the packets to the phone.
 func isPCMU(packet []byte) bool  { return packet[1]&0x7f == 0 && len(packet) == 172 }
 func isEvent(packet []byte) bool { return packet[1]&0x7f == 101 }
 
@@ -297,5 +297,5 @@ func link(a, b calls.Media) {
 	b.Link(calls.Audio, a)
 }
 
-// atLoopback are the terms of a phone on this machine.
+// atLoopback contains the terms of a phone on this machine.
 var atLoopback = calls.Terms{Phone: netip.MustParseAddr("127.0.0.1")}

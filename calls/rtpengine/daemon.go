@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// How long the engine waits for a daemon. A request is repeated with the same cookie, for which the
-// daemon repeats its reply.
+// These constants determine how long the engine waits for a daemon. A repeated request has the same
+// cookie, so that the daemon repeats its reply.
 const (
 	repeatAfter = 250 * time.Millisecond
 	repeats     = 4
 	pingEvery   = time.Second
 )
 
-// maxReply is the longest UDP packet.
+// maxReply is the maximum size of a UDP packet.
 const maxReply = 64 << 10
 
 var (
@@ -28,23 +28,23 @@ var (
 	errClosed = errors.New("the media engine is closed")
 )
 
-// A refusal is an error that the daemon returns, with its words.
+// A refusal is an error that the daemon returns. Its text comes from the daemon.
 type refusal string
 
 func (r refusal) Error() string { return "rtpengine refused the request: " + string(r) }
 
-// unknownSession is the refusal for a session that the daemon does not have.
+// unknownSession is the refusal for an unknown session.
 const unknownSession = refusal("Unknown call-id")
 
 // A daemon is one rtpengine. Its methods are safe for concurrent use.
 type daemon struct {
 	address string
 	conn    *net.UDPConn
-	up      atomic.Bool  // it answered the last ping
-	drain   *net.UDPConn // never read: where media goes that nobody receives
+	up      atomic.Bool  // the daemon answered the last ping
+	drain   *net.UDPConn // never read: receives media that nobody hears
 
 	mu      sync.Mutex
-	waiting map[string]chan dict // by cookie
+	waiting map[string]chan dict // waiting requests by cookie
 }
 
 // dial opens the sockets to a daemon. It sends nothing.
@@ -80,7 +80,7 @@ func addressOf(conn *net.UDPConn) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// close closes the sockets. Requests that wait fail.
+// close closes the sockets. Waiting requests fail.
 func (d *daemon) close() error { return errors.Join(d.conn.Close(), d.drain.Close()) }
 
 // read passes replies to their requests until the daemon is closed.
@@ -92,7 +92,7 @@ func (d *daemon) read() {
 			return
 		}
 		if err != nil {
-			continue // ICMP: nobody listens there; the request times out
+			continue // an ICMP error: the request times out
 		}
 		cookie, body, _ := bytes.Cut(b[:n], []byte(" "))
 		d.mu.Lock()

@@ -19,7 +19,7 @@ const (
 	switchTag = "switch"
 )
 
-// phoneCodecs are the codecs that phones are offered in addition to the caller's.
+// phoneCodecs contains the codecs that phones are offered in addition to the caller's codecs.
 var phoneCodecs = []string{sdp.G722, sdp.PCMU, sdp.PCMA}
 
 // parse parses a description from the client.
@@ -34,7 +34,8 @@ func (l *leg) parse(text string) (*sdp.Description, error) {
 	return d, err
 }
 
-// plan returns the sections for an offer from the client. before are the sections so far, whose codecs stay.
+// plan returns the sections for an offer from the client. before contains the previous sections,
+// which keep their codecs.
 func (l *leg) plan(offer string, before []*section) (planned []*section, err error) {
 	d, err := l.parse(offer)
 	if err != nil {
@@ -64,8 +65,8 @@ func (l *leg) plan(offer string, before []*section) (planned []*section, err err
 	return planned, nil
 }
 
-// answer selects what an offered section carries. Browsers send Opus if they can, because rtpengine
-// transcodes it for phones.
+// answer selects what an offered section carries. Browsers send Opus if they support it, because
+// rtpengine transcodes it for phones.
 func (l *leg) answer(o *sdp.Section, before []*section) (a sdp.Section) {
 	var first []string
 	for _, s := range before {
@@ -97,8 +98,8 @@ func withoutRoomCodec(codecs []sdp.Codec) []sdp.Codec {
 	})
 }
 
-// phoneEvents returns the codec of audio and, for a phone that is called, telephone events at the clock rate of
-// phones. Many phones answer with the payload type 101, whatever the offer had.
+// phoneEvents returns the codec of audio. For a called phone, it adds telephone events at the clock
+// rate of phones. Many phones answer with the payload type 101, no matter which type was offered.
 func phoneEvents(codecs []sdp.Codec) []sdp.Codec {
 	events := sdp.Codec{Type: 101, Name: sdp.Events, Clock: 8000, Parameters: "0-15"}
 	for _, c := range codecs[1:] {
@@ -109,7 +110,8 @@ func phoneEvents(codecs []sdp.Codec) []sdp.Codec {
 	return []sdp.Codec{codecs[0], events}
 }
 
-// checkUsable returns an error unless a client's section has everything that its transport requires.
+// checkUsable returns an error unless a client's section has everything that its transport
+// requires.
 func (l *leg) checkUsable(s *sdp.Section) error {
 	if l.isPhone() {
 		return l.checkKeys(s)
@@ -123,8 +125,8 @@ func (l *leg) checkUsable(s *sdp.Section) error {
 	return nil
 }
 
-// checkKeys returns an error unless a phone's section is as encrypted as it must be. rtpengine would accept suites
-// that do not encrypt.
+// checkKeys returns an error unless a phone's section has the required encryption. rtpengine would
+// accept suites that do not encrypt.
 func (l *leg) checkKeys(s *sdp.Section) error {
 	if !s.IsSecure() {
 		if l.terms.SRTP.Required {
@@ -138,7 +140,7 @@ func (l *leg) checkKeys(s *sdp.Section) error {
 	return nil
 }
 
-// clean returns a client's section as rtpengine gets it: with the codecs that are used, and without an
+// clean returns a client's section in the form for rtpengine. It has only the codecs in use, and no
 // address unless the client is a phone.
 func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 	c := *o
@@ -158,9 +160,9 @@ func (l *leg) clean(o *sdp.Section, ours sdp.Section) sdp.Section {
 	return c
 }
 
-// remoteFor returns the address to exchange packets with, if a phone's description names the address
-// described: the one that it proved or, for gateways, the described one, unless it is in a private network
-// and the gateway is not.
+// remoteFor returns the address to exchange packets with, if a phone's description contains the
+// address described. For phones, it is the proved address. For gateways, it is the described
+// address, unless only the described address is in a private network.
 func (l *leg) remoteFor(described netip.Addr) netip.Addr {
 	proved := l.terms.Phone
 	switch {
@@ -195,7 +197,8 @@ func (l *leg) accept(d *sdp.Description) error {
 	return nil
 }
 
-// findAnswer returns the section with a mid or, from phones that repeat no mids, at an index.
+// findAnswer returns the section with the given mid. Some phones do not repeat mids, so it may
+// return the section at index instead.
 func findAnswer(d *sdp.Description, mid string, index int) *sdp.Section {
 	for i := range d.Sections {
 		if d.Sections[i].Mid == mid {
@@ -208,7 +211,8 @@ func findAnswer(d *sdp.Description, mid string, index int) *sdp.Section {
 	return nil
 }
 
-// innerProtocol returns the protocol of the switch's side: that of the client without encryption.
+// innerProtocol returns the protocol on the switch's side. It is the client's protocol without
+// encryption.
 func (l *leg) innerProtocol() string {
 	if l.isPhone() {
 		return "RTP/AVP"
@@ -216,7 +220,7 @@ func (l *leg) innerProtocol() string {
 	return "RTP/AVPF"
 }
 
-// describeClient returns the client's description as rtpengine gets it. The caller holds io.
+// describeClient returns the client's description in the form for rtpengine. The caller holds io.
 func (l *leg) describeClient() string {
 	d := sdp.Description{Session: 1, Version: l.version}
 	for _, s := range l.sections {
@@ -228,7 +232,8 @@ func (l *leg) describeClient() string {
 	return d.String()
 }
 
-// describeSwitch returns the switch's description: where the client's media goes. The caller holds io.
+// describeSwitch returns the switch's description, which says where the client's media goes. The
+// caller holds io.
 func (l *leg) describeSwitch(sending map[calls.Kind]netip.AddrPort) string {
 	d := sdp.Description{Session: 1, Version: l.version}
 	for _, s := range l.sections {
@@ -245,7 +250,8 @@ func (l *leg) describeSwitch(sending map[calls.Kind]netip.AddrPort) string {
 	return d.String()
 }
 
-// readInner returns the addresses at which rtpengine takes media for the client, from its description.
+// readInner returns the addresses at which rtpengine receives media for the client, according to
+// its description.
 func readInner(text string) (map[calls.Kind]netip.AddrPort, error) {
 	d, err := sdp.ParsePhone(text)
 	if err != nil {
@@ -260,7 +266,7 @@ func readInner(text string) (map[calls.Kind]netip.AddrPort, error) {
 	return inner, nil
 }
 
-// withoutTrickle removes the offer of further candidates, which never come.
+// withoutTrickle removes the offer of more candidates, because none follow.
 func withoutTrickle(text string) string {
 	return strings.ReplaceAll(text, "a=ice-options:trickle\r\n", "")
 }

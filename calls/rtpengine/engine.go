@@ -1,17 +1,19 @@
-// Package rtpengine is an engine for calls whose media rtpengine carries, a media server for SIP. selvage
-// controls it by the NG protocol over UDP.
+// Package rtpengine is an engine for calls whose media is carried by rtpengine, a media server for
+// SIP. selvage controls rtpengine by the NG protocol over UDP.
 //
-// rtpengine transcodes: browsers send Opus to it whenever they can, and phones get what they support.
-// Each leg is a session of its own, between the client and "the switch", which is this package. On the
-// switch's side, all media is plain RTP, at ports of rtpengine's interface "internal". Legs are linked by
-// telling rtpengine to send the media of one to the internal port of the other. So a client is answered
-// before anybody else has answered, and its session does not change when the other side does. Media that
-// nobody receives goes to one of our ports that is never read.
+// rtpengine transcodes. Browsers send Opus to it whenever they can, and phones get a codec that
+// they support. Each leg has its own session, between the client and "the switch", which is this
+// package. On the switch's side, all media is plain RTP, at ports of rtpengine's interface
+// "internal". To link two legs, this package makes rtpengine send the media of one leg to the
+// internal port of the other. Therefore, a client is answered before anybody else has answered, and
+// its session does not change when the other side changes. Media without a receiver goes to one of
+// our ports, which is never read.
 //
-// Clients' descriptions never reach rtpengine as they are. It gets them without candidates, and learns a
-// browser's address from its STUN checks, so that no description can direct packets to a third party.
+// rtpengine never receives the original descriptions of clients. It receives them without
+// candidates, and learns a browser's address from its STUN checks. Therefore, no description can
+// direct packets to a third party.
 //
-// Rooms are not carried by rtpengine, but by the built-in engine.
+// The built-in engine carries rooms.
 package rtpengine
 
 import (
@@ -26,8 +28,8 @@ import (
 
 // Config configures an Engine.
 type Config struct {
-	// Addresses are the control addresses of rtpengines: hosts and UDP ports for the NG protocol. Calls
-	// use the first one that answers.
+	// Addresses contains the control addresses of rtpengines: hosts and UDP ports for the NG
+	// protocol. Calls use the first rtpengine that answers.
 	Addresses []string
 
 	// Rooms carries rooms.
@@ -49,16 +51,16 @@ type Engine struct {
 	closed bool
 
 	done  chan struct{}
-	group sync.WaitGroup // all goroutines of the engine, but those that read replies
-	reads sync.WaitGroup // those that read replies
+	group sync.WaitGroup // all goroutines of the engine, except those in reads
+	reads sync.WaitGroup // goroutines that read replies
 }
 
 var _ calls.Engine = (*Engine)(nil)
 
-// errUnavailable is returned for calls while no rtpengine answers.
+// errUnavailable is the error for calls while no rtpengine answers.
 var errUnavailable = problem.New(problem.Unavailable, "media_unavailable", "no rtpengine answers")
 
-// New starts an engine. Daemons that do not answer yet are tried again every second.
+// New starts an engine. It pings daemons that do not answer every second.
 func New(cfg Config) (*Engine, error) {
 	e := &Engine{log: cfg.Log, rooms: cfg.Rooms, legs: map[*leg]struct{}{}, done: make(chan struct{})}
 	if e.log == nil {
@@ -145,8 +147,8 @@ func (e *Engine) firstUp() *daemon {
 	return nil
 }
 
-// errSource refuses shared screens: rtpengine would send reports about their video to the camera of the same
-// member, which cannot repeat the picture that is missing.
+// errSource refuses shared screens. rtpengine would send reports about a screen's video to the
+// camera of the same member, which cannot repeat the missing picture.
 var errSource = problem.New(problem.Invalid, "no_media", "rtpengine carries no shared screens and no further devices")
 
 // Answer implements calls.Engine.
@@ -226,13 +228,14 @@ func (e *Engine) Close() error {
 	return err
 }
 
-// NewMixer implements calls.Engine. Rooms are carried by the built-in engine.
+// NewMixer implements calls.Engine. The built-in engine carries rooms.
 func (e *Engine) NewMixer() calls.Mixer { return mixer{e.rooms.NewMixer()} }
 
-// A mixer is that of the built-in engine.
+// A mixer is a mixer of the built-in engine.
 type mixer struct{ calls.Mixer }
 
-// Adopt implements calls.Mixer. Media cannot move to another engine, because only the client can open it.
+// Adopt implements calls.Mixer. Media cannot move to another engine, because only the client can
+// open it.
 func (m mixer) Adopt(media calls.Media) error {
 	if _, ok := media.(*leg); ok {
 		return problem.New(problem.Invalid, "no_media", "rtpengine carries the call, which cannot move into rooms")

@@ -52,8 +52,9 @@ func (l *leg) exchange() (forClient string, err error) {
 	return withoutTrickle(forClient), nil
 }
 
-// describe sends rtpengine text, which describes the side whose tag is by. It returns the description
-// for the other side. Errors of rtpengine are internal, because they are not the client's fault.
+// describe sends rtpengine text, which describes the side with the tag by. It returns the
+// description for the other side. Errors of rtpengine are internal, because they are not the
+// client's fault.
 func (l *leg) describe(command, by, text string) (string, error) {
 	arguments := dict{
 		"call-id": l.session, "sdp": text,
@@ -72,8 +73,9 @@ func (l *leg) describe(command, by, text string) (string, error) {
 		arguments["from-tag"], arguments["to-tag"] = other, by
 	}
 	if command == "offer" && !l.isPhone() {
-		// Browsers then always have the controlling role (RFC 8445, section 6.1.1). Otherwise, the role would
-		// depend on which side sent the offer, and change when a client that was rung adds video.
+		// With these flags, browsers always have the controlling role (RFC 8445, section 6.1.1).
+		// Otherwise, the role would depend on which side sent the offer. It would change when a
+		// client that was rung adds video.
 		arguments["ICE-lite"] = map[string]string{switchTag: "forward", clientTag: "backward"}[by]
 	}
 	if by == switchTag {
@@ -91,7 +93,7 @@ func (l *leg) describe(command, by, text string) (string, error) {
 	return reply.text("sdp"), err
 }
 
-// flags returns the flags for describing the side whose tag is by. On the switch's side, rtpengine
+// flags returns the flags for describing the side with the tag by. On the switch's side, rtpengine
 // must not learn other addresses from packets. On a phone's side, it learns the port.
 func (l *leg) flags(by string) (flags []string) {
 	if by == switchTag {
@@ -118,11 +120,12 @@ func (l *leg) transport() dict {
 	return dict{"transport-protocol": "RTP/AVP", "ICE": "remove", "DTLS": "off", "rtcp-mux": []string{"accept"}}
 }
 
-// weakSuites are rtpengine's suites that calls never use. Some do not encrypt.
+// weakSuites contains rtpengine's suites that calls never use. Some of them do not encrypt.
 var weakSuites = []string{"AES_192_CM_HMAC_SHA1_80", "AES_192_CM_HMAC_SHA1_32", "F8_128_HMAC_SHA1_80",
 	"F8_128_HMAC_SHA1_32", "NULL_HMAC_SHA1_80", "NULL_HMAC_SHA1_32"}
 
-// otherSuites returns the flags that keep rtpengine from offering suites that the phone may not use.
+// otherSuites returns the flags that keep rtpengine from offering suites that the phone may not
+// use.
 func (l *leg) otherSuites() (flags []string) {
 	permitted := sdp.Suites(l.terms.SRTP.Suites)
 	for _, suite := range slices.Concat(sdp.Suites(""), weakSuites) {
@@ -141,8 +144,8 @@ func (l *leg) isSecure() bool {
 	return slices.ContainsFunc(l.sections, func(s *section) bool { return s.client.IsSecure() })
 }
 
-// offerCodecs adds the codecs that rtpengine offers to a phone. If the phone chooses a codec that the
-// caller does not use, rtpengine transcodes.
+// offerCodecs adds the codecs that rtpengine offers to a phone. If the phone chooses a codec that
+// the caller does not use, rtpengine transcodes.
 func (l *leg) offerCodecs(command string, arguments dict) {
 	if !l.isPhone() || command != "offer" || !l.offered {
 		return

@@ -18,19 +18,19 @@ type leg struct {
 	terms   calls.Terms
 	done    chan struct{} // closed by Close
 
-	// io guards the fields up to the next paragraph, and keeps requests in order.
+	// io guards the following fields up to tap, and keeps requests in order.
 	io          sync.Mutex
-	session     string // call-id of rtpengine
+	session     string // rtpengine's call-id
 	version     uint64 // the version number in our descriptions
-	offered     bool   // the last offer was ours
+	offered     bool   // we sent the last offer
 	accepted    bool   // the client has described its media
 	established bool   // rtpengine has the descriptions of both sides
 	sections    []*section
-	tap         *tap // nil if nothing is recorded
+	tap         *tap // nil without a recording
 
 	// Guarded by the engine's mu.
 	to, from map[calls.Kind]*leg
-	inner    map[calls.Kind]netip.AddrPort // where rtpengine takes media for the client
+	inner    map[calls.Kind]netip.AddrPort // where rtpengine receives media for the client
 	sending  map[calls.Kind]netip.AddrPort // where rtpengine sends the client's media
 	muted    map[calls.Kind]bool
 	deaf     bool
@@ -42,8 +42,8 @@ type leg struct {
 // A section is one media section of a leg.
 type section struct {
 	kind   calls.Kind
-	client sdp.Section // from the client's last description, reduced to what calls use
-	ours   sdp.Section // as the switch describes it to rtpengine
+	client sdp.Section // the client's last description, reduced to what calls use
+	ours   sdp.Section // the switch's description for rtpengine
 }
 
 // live reports whether the section carries media.
@@ -74,7 +74,8 @@ func (l *leg) begin(offer string) (answer string, err error) {
 	return answer, l.engine.add(l)
 }
 
-// ring opens a session for a client that has not answered yet, and returns the offer to it.
+// ring opens a session for a client that has not answered yet, and returns the offer for this
+// client.
 func (l *leg) ring(from *leg) (offer string, err error) {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -101,14 +102,15 @@ func (l *leg) ring(from *leg) (offer string, err error) {
 	return offer, l.engine.add(l)
 }
 
-// inheritCodecs copies the preferred codecs of another leg, unless this leg has its own.
+// inheritCodecs copies the preferred codecs of another leg, unless this leg already has preferred
+// codecs.
 func (l *leg) inheritCodecs(from *leg) {
 	if len(l.terms.Codecs) == 0 {
 		l.terms.Codecs = from.terms.Codecs
 	}
 }
 
-// agreed returns the live sections, as agreed on with the client.
+// agreed returns the live sections in the form that the client agreed to.
 func (l *leg) agreed() (live []sdp.Section) {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -229,8 +231,7 @@ func (l *leg) Close() {
 	})
 }
 
-// end ends a session of rtpengine. If that fails, the session ends by itself when its media
-// stops.
+// end ends a session of rtpengine. If this fails, the session ends by itself after its media stops.
 func (l *leg) end(session string) {
 	_, err := l.daemon.request("delete", dict{"call-id": session, "delete-delay": 0})
 	if err != nil && err != unknownSession && err != errDown {

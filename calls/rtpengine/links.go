@@ -21,7 +21,7 @@ func (l *leg) Link(kind calls.Kind, to calls.Media) {
 	l.sync()
 }
 
-// relink changes a link, and returns the leg whose media the target received so far, if any.
+// relink changes a link. It returns the leg whose media the target has received so far, or nil.
 func (l *leg) relink(kind calls.Kind, target *leg) (displaced *leg) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
@@ -61,8 +61,8 @@ func (l *leg) Deafen(deaf bool) {
 	}
 }
 
-// destinations returns where the client's media goes: to the linked leg or, if it may not be heard there, to
-// the drain.
+// destinations returns where the client's media goes. If the linked leg may not hear it, the media
+// goes to the drain.
 func (l *leg) destinations() map[calls.Kind]netip.AddrPort {
 	drain := addressOf(l.daemon.drain)
 	l.engine.mu.Lock()
@@ -77,7 +77,7 @@ func (l *leg) destinations() map[calls.Kind]netip.AddrPort {
 	return sending
 }
 
-// sync tells rtpengine where the client's media goes, if that has changed.
+// sync tells rtpengine where the client's media goes if this has changed.
 func (l *leg) sync() {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -94,7 +94,7 @@ func (l *leg) sync() {
 	}
 }
 
-// syncSources is sync for the legs whose media the client receives.
+// syncSources calls sync for the legs whose media the client receives.
 func (l *leg) syncSources() {
 	l.engine.mu.Lock()
 	from := make([]*leg, 0, len(l.from))
@@ -107,14 +107,14 @@ func (l *leg) syncSources() {
 	}
 }
 
-// target returns the leg that hears this one, or nil.
+// target returns the leg that hears this leg, or nil.
 func (l *leg) target() *leg {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()
 	return l.to[calls.Audio]
 }
 
-// Dial implements calls.Media. Digits reach phones. Browsers have no use for them.
+// Dial implements calls.Media. Digits only reach phones, because browsers have no use for them.
 func (l *leg) Dial(digits string) {
 	to := l.target()
 	if to == nil || !to.isPhone() {

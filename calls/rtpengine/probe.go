@@ -10,11 +10,11 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A Place is where an rtpengine takes media: that of clients, and that which it exchanges with itself and with
-// selvage, which is not encrypted.
+// A Place contains the addresses at which an rtpengine receives media. External is for clients.
+// Internal is for unencrypted media from rtpengine itself and from selvage.
 type Place struct{ External, Internal netip.Addr }
 
-// Probe opens a session at a daemon, as a call does, and ends it.
+// Probe opens a session at a daemon in the same way as a call, and ends it.
 func Probe(ctx context.Context, address string) (at Place, err error) {
 	d, err := dial(address)
 	if err != nil {

@@ -48,7 +48,7 @@ func (t tap) Packet(p calls.Packet) {
 
 func (tap) Clock(calls.Kind, uint32, time.Time) {}
 
-// waitPacket waits for a packet with a codec that begins with a payload.
+// waitPacket waits for a packet in a codec whose payload begins with the given text.
 func (t tap) waitPacket(test *testing.T, codec, payload string) {
 	test.Helper()
 	after := time.After(deadline)
@@ -64,7 +64,8 @@ func (t tap) waitPacket(test *testing.T, codec, payload string) {
 	}
 }
 
-// TestRecording reads the packets of both sides as they sent them, also after the browser has reloaded its page.
+// TestRecording reads the packets of both sides as the sides sent them, also after the browser has
+// reloaded its page.
 func TestRecording(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})
@@ -99,7 +100,7 @@ func TestRecording(t *testing.T) {
 		<-left
 	}
 	right.waitPacket(t, "PCMU", "")
-	if len(left) > 1 { // one may have been on its way
+	if len(left) > 1 { // one packet may have been on its way
 		t.Errorf("%d packets after the end of the recording", len(left))
 	}
 }
@@ -120,8 +121,8 @@ func answer(t *testing.T, e *rtpengine.Engine, from calls.Media) *browser {
 	return b
 }
 
-// TestMute sends packets that the other browser must not receive, and waits until rtpengine has handled them:
-// a recording has them.
+// TestMute sends packets that the other browser must not receive. It waits until rtpengine has
+// handled them, which a recording shows.
 func TestMute(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})
@@ -194,7 +195,8 @@ func TestEcho(t *testing.T) {
 	alice.media.Beep()
 }
 
-// TestDeath kills rtpengine during calls: they end, and further ones are refused until it runs again.
+// TestDeath kills rtpengine during calls. The calls end, and new calls are refused until rtpengine
+// runs again.
 func TestDeath(t *testing.T) {
 	e, daemon := newEngine(t)
 	alice := dial(t, e, calls.Terms{})
@@ -228,13 +230,13 @@ func TestDeath(t *testing.T) {
 	again.speak()
 	wait(t, "the next call connects", again.connected)
 
-	daemon.Kill(t) // and back before the next ping
+	daemon.Kill(t) // it runs again before the next ping
 	daemon.Start(t)
 	wait(t, "media that the new process does not know fails", again.failed)
 }
 
-// TestStranger sends media to a phone's port from another address than the phone's: the media fails, and what
-// the caller says does not reach the stranger.
+// TestStranger sends media to a phone's port from an address that is not the phone's. The media
+// fails, and the stranger does not hear the caller.
 func TestStranger(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})
@@ -259,7 +261,7 @@ func TestStranger(t *testing.T) {
 	}
 }
 
-// TestRefusals offers what cannot be carried.
+// TestRefusals offers media that rtpengine cannot carry.
 func TestRefusals(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})

@@ -14,11 +14,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// cryptoOf finds the key with which rtpengine encrypts what it sends to a phone.
+// cryptoOf finds the key with which rtpengine encrypts media for a phone.
 var cryptoOf = regexp.MustCompile(`a=crypto:(\d+) AES_CM_128_HMAC_SHA1_80 inline:(\S+)`)
 
-// TestSecurePhone calls a phone that must use SRTP. It hears the browser with the key that it was offered. Answers
-// without encryption are refused, also those with a suite that does not encrypt.
+// TestSecurePhone calls a phone that must use SRTP. It hears the browser with the key from the
+// offer. Answers without encryption are refused, and so are answers with a suite that does not
+// encrypt.
 func TestSecurePhone(t *testing.T) {
 	e, _ := newEngine(t)
 	alice := dial(t, e, calls.Terms{})

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// A tap receives copies of the client's packets from rtpengine, which knows us as a subscriber of the
-// session. Its audio arrives as the client sent it, without encryption.
+// A tap receives copies of the client's packets from rtpengine, where it is a subscriber of the
+// session. The audio arrives as the client sent it, but without encryption.
 type tap struct {
 	to   calls.Tap
 	conn *net.UDPConn
@@ -77,7 +77,8 @@ func (l *leg) subscribe(to calls.Tap) (*tap, error) {
 	return t, nil
 }
 
-// answer returns the section of audio in rtpengine's description, and our answer, which takes only that.
+// answer returns the section of audio in rtpengine's description, and our answer, which accepts
+// only this section.
 func (t *tap) answer(d *sdp.Description) (audio sdp.Section, text string) {
 	local := addressOf(t.conn)
 	a := sdp.Description{Session: 1, Version: 1}
@@ -94,14 +95,15 @@ func (t *tap) answer(d *sdp.Description) (audio sdp.Section, text string) {
 	return audio, a.String()
 }
 
-// stop ends the tap. rtpengine may go on to send copies, until the session ends or has another subscriber.
+// stop ends the tap. rtpengine may continue to send copies until the session ends or has another
+// subscriber.
 func (t *tap) stop() {
 	if t != nil {
-		_ = t.conn.Close() // and read returns
+		_ = t.conn.Close() // then, read returns
 	}
 }
 
-// read passes on packets until the tap is stopped.
+// read passes packets to the recording until the tap is stopped.
 func (t *tap) read(s sdp.Section) {
 	names := map[byte]string{}
 	for _, c := range s.Codecs {
@@ -120,7 +122,7 @@ func (t *tap) read(s sdp.Section) {
 	}
 }
 
-// codecName returns the name of a codec as calls spell it.
+// codecName returns the name of a codec in the spelling of package calls.
 func codecName(name string) string {
 	for _, known := range []string{sdp.Opus, sdp.G722, sdp.PCMU, sdp.PCMA, sdp.Events} {
 		if strings.EqualFold(name, known) {
@@ -130,7 +132,7 @@ func codecName(name string) string {
 	return ""
 }
 
-// take passes on one packet: RTP or a sender report of RTCP, which share a port (RFC 5761).
+// take passes on one packet. RTP and sender reports of RTCP share a port (RFC 5761).
 func (t *tap) take(b []byte, names map[byte]string) {
 	if len(b) < 12 || b[0]>>6 != 2 {
 		return
@@ -149,7 +151,8 @@ func (t *tap) take(b []byte, names map[byte]string) {
 		Payload: payload})
 }
 
-// payloadOf returns the payload of an RTP packet (RFC 3550, section 5.1), or nil if it is malformed.
+// payloadOf returns the payload of an RTP packet (RFC 3550, section 5.1), or nil if it is
+// malformed.
 func payloadOf(b []byte) []byte {
 	at := 12 + 4*int(b[0]&15)
 	if b[0]&0x10 != 0 { // a header extension

@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// tone returns a WAV file of the tone for recorded calls: 1400 Hz for 0.4 s, like that of the built-in engine.
+// tone returns a WAV file of the tone for recorded calls, 1400 Hz for 0.4 s. The built-in engine
+// plays the same tone.
 var tone = sync.OnceValue(func() string {
 	const (
 		rate    = 8000

@@ -8,20 +8,22 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// How often a session is looked at: until the client's first packet, and afterwards.
+// These constants determine how often a session is checked, before and after the client's first
+// packet.
 const (
 	lookOften   = 250 * time.Millisecond
 	lookAtTimes = 4 * time.Second
 )
 
-// timeout is how long the client may be silent before it counts as lost. Browsers that send no audio report what
-// they receive every five seconds.
+// timeout is how long the client may be silent before it counts as lost. Browsers that send no
+// audio report every five seconds what they receive.
 const timeout = 2 * calls.LostAfter
 
-// errStranger ends the media of a phone for which rtpengine takes media from another address.
+// errStranger ends the media of a phone if rtpengine receives the phone's media from another
+// address.
 var errStranger = errors.New("media of a phone came from an address that it has not proved")
 
-// A presence is what the watcher of a leg was told last.
+// A presence is the state that the leg's watcher was last notified of.
 type presence int
 
 const (
@@ -30,7 +32,7 @@ const (
 	lost
 )
 
-// watch looks at the leg's session until the leg is closed.
+// watch checks the leg's session until the leg is closed.
 func (l *leg) watch() {
 	state, session := unconnected, ""
 	every := lookOften
@@ -90,7 +92,7 @@ func (l *leg) look(session string, state presence) presence {
 	return state
 }
 
-// isCurrent reports whether session is still that of an open leg.
+// isCurrent reports whether session is still the session of an open leg.
 func (l *leg) isCurrent(session string) bool {
 	l.io.Lock()
 	defer l.io.Unlock()
@@ -99,7 +101,7 @@ func (l *leg) isCurrent(session string) bool {
 	return !l.closed && l.session == session
 }
 
-// prove permits media to the client, whose address has sent some.
+// prove permits media to the client, because media has arrived from its address.
 func (l *leg) prove() {
 	l.engine.mu.Lock()
 	proved := l.proved
@@ -122,10 +124,10 @@ func (l *leg) mayComeFrom(a netip.Addr) bool {
 	return a == l.terms.Phone
 }
 
-// A view is what rtpengine knows about a client's media.
+// A view is what rtpengine reports about a client's media.
 type view struct {
 	received, sent int
-	last           time.Time // of the newest packet
+	last           time.Time // time of the newest packet
 	local, remote  netip.AddrPort
 }
 
@@ -162,7 +164,7 @@ func endpoint(host string, port int) netip.AddrPort {
 	return netip.AddrPortFrom(a.Unmap(), uint16(port))
 }
 
-// note keeps measurements.
+// note stores measurements.
 func (l *leg) note(v view, path calls.Path) {
 	l.engine.mu.Lock()
 	defer l.engine.mu.Unlock()

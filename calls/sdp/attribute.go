@@ -126,8 +126,8 @@ func (p *parser) format(name, value string) error {
 	return nil
 }
 
-// addExtension reads a=extmap:<id>[/<direction>] <uri>. Ids over 14 need two-byte headers,
-// which answers never agree to.
+// addExtension reads a=extmap:<id>[/<direction>] <uri>. Ids above 14 need two-byte headers, to
+// which answers never agree.
 func (s *Section) addExtension(value string) {
 	id, uri, _ := strings.Cut(value, " ")
 	id, _, _ = strings.Cut(id, "/")

@@ -38,9 +38,10 @@ var extensions = map[string][]string{
 var feedback = []string{"goog-remb", "ccm fir", "nack", "nack pli"}
 
 // Answer selects what an offered section can carry: one codec, telephone events for audio, and the
-// header extensions that calls forward, with the payload types and ids from the offer. Codecs in
-// first are preferred. With Opus, the answer also has G.722, in which a room is heard if the call
-// moves there. The section is rejected if no codec is suitable. The caller adds the transport.
+// header extensions that calls forward. It uses the payload types and ids from the offer. Codecs in
+// first are preferred. With Opus, the answer also contains G.722, in which a client hears a room if
+// the call moves there. If no codec is suitable, the section is rejected. The caller adds the
+// transport.
 func (s *Section) Answer(first ...string) Section {
 	a := Section{Kind: s.Kind, Protocol: s.Protocol, Mid: s.Mid, Formats: s.Formats}
 	codecs := s.choose(first)
@@ -66,8 +67,8 @@ func (s *Section) Offer(mid string) Section {
 		Extensions: slices.Clone(s.Extensions)}
 	o.SetCodecs(slices.Clone(s.Codecs))
 
-	// What one client sends, the other receives. An inactive section may become active later, and
-	// the server cannot send another offer.
+	// What one client sends, the other client receives. An inactive section may become active
+	// later, and the server cannot send another offer.
 	o.Direction = s.Direction.Reverse()
 	if o.Direction == Inactive {
 		o.Direction = SendReceive
@@ -85,8 +86,8 @@ func (s *Section) SetCodecs(codecs []Codec) {
 	s.Formats = strings.Join(types, " ")
 }
 
-// choose returns the best codec of the section, G.722 after Opus, and telephone events, if the section
-// has them.
+// choose returns the best codec of the section, G.722 after Opus, and telephone events. It leaves
+// out what the section does not have.
 func (s *Section) choose(first []string) []Codec {
 	known := preferred[s.Kind]
 	for _, name := range slices.Concat(first, known) {
@@ -179,7 +180,7 @@ func (c Codec) agreed(name string) Codec {
 	return a
 }
 
-// events returns the telephone events of the section. It prefers those with the same clock rate as
+// events returns the telephone events of the section. It prefers events with the same clock rate as
 // the codec that they interrupt (RFC 4733, section 2.1).
 func (s *Section) events(clock int) (best Codec, ok bool) {
 	if s.Kind != Audio {
@@ -198,8 +199,8 @@ func (s *Section) events(clock int) (best Codec, ok bool) {
 	return best, ok
 }
 
-// Accept returns the section after the client's answer: what the offer s and the answer have in
-// common, with the payload types and ids from the answer.
+// Accept returns the section after the client's answer. It contains what the offer s and the answer
+// have in common, with the payload types and ids from the answer.
 func (s *Section) Accept(answer *Section) Section {
 	a := *s
 	a.Direction, a.Setup, a.Reduced = answer.Direction.Reverse(), "passive", answer.Reduced

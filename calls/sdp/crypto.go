@@ -12,25 +12,26 @@ import (
 type Crypto struct {
 	Tag   int
 	Suite string
-	Key   string // master key and salt; "" if they are not known yet
+	Key   string // master key and salt; "" if they are not yet known
 }
 
-// suites are the supported ones (RFC 4568, RFC 6188, RFC 7714), the best first.
+// suites lists the supported suites (RFC 4568, RFC 6188, RFC 7714), the best first.
 var suites = []string{"AEAD_AES_256_GCM", "AEAD_AES_128_GCM", "AES_256_CM_HMAC_SHA1_80",
 	"AES_CM_128_HMAC_SHA1_80", "AES_256_CM_HMAC_SHA1_32", "AES_CM_128_HMAC_SHA1_32"}
 
-// keyLengths are the bytes of the key and salt of each suite.
+// keyLengths contains the number of bytes of the key and salt of each suite.
 var keyLengths = map[string]int{
 	"AEAD_AES_256_GCM": 32 + 12, "AEAD_AES_128_GCM": 16 + 12,
 	"AES_256_CM_HMAC_SHA1_80": 32 + 14, "AES_CM_128_HMAC_SHA1_80": 16 + 14,
 	"AES_256_CM_HMAC_SHA1_32": 32 + 14, "AES_CM_128_HMAC_SHA1_32": 16 + 14,
 }
 
-// KeyLength returns the number of bytes of the master key and salt of a suite, or 0 if it is not
-// supported.
+// KeyLength returns the number of bytes of the master key and salt of a suite. For an unsupported
+// suite, it returns 0.
 func KeyLength(suite string) int { return keyLengths[suite] }
 
-// Suites returns the supported suites in a list separated by spaces. For an empty list, it returns all.
+// Suites returns the supported suites in a list separated by spaces. For an empty list, it returns
+// all suites.
 func Suites(list string) (supported []string) {
 	if list == "" {
 		return suites
@@ -43,12 +44,12 @@ func Suites(list string) (supported []string) {
 	return supported
 }
 
-// maxCrypto limits the a=crypto lines of a section that are read.
+// maxCrypto limits how many a=crypto lines of a section are read.
 const maxCrypto = 16
 
-// addCrypto reads a=crypto:<tag> <suite> inline:<key>. Lines that cannot be used are ignored: those with
-// another suite, with several keys, with a key identifier (MKI), or with parameters of the session that
-// would have to be followed, such as UNENCRYPTED_SRTP.
+// addCrypto reads a=crypto:<tag> <suite> inline:<key>. It ignores lines with an unknown suite,
+// several keys or a key identifier (MKI). It also ignores lines with session parameters that it
+// would have to obey, such as UNENCRYPTED_SRTP.
 func (s *Section) addCrypto(value string) {
 	fields := strings.Fields(value)
 	if len(fields) < 3 || len(s.Crypto) == maxCrypto {
@@ -72,7 +73,7 @@ func (s *Section) addCrypto(value string) {
 	}
 }
 
-// FindCrypto returns the key for the first of the suites that has one.
+// FindCrypto returns the key for the first of the suites for which the section has a key.
 func (s *Section) FindCrypto(suites []string) (c Crypto, ok bool) {
 	for _, suite := range suites {
 		i := slices.IndexFunc(s.Crypto, func(c Crypto) bool { return c.Suite == suite })

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Parse parses a description. The error is problem.Invalid and describes what is wrong. The work is
+// Parse parses a description. An error is problem.Invalid and describes what is wrong. The work is
 // linear in the length of text, which may be at most [MaxSize] bytes.
 func Parse(text string) (*Description, error) { return parse(text, false) }
 
@@ -36,7 +36,7 @@ func invalid(format string, args ...any) error {
 // A parser reads a description line by line.
 type parser struct {
 	d          Description
-	phone      bool    // the description is that of a phone
+	phone      bool    // the description comes from a phone
 	session    Section // attributes before the first section
 	candidates int
 	attributes int
@@ -103,7 +103,7 @@ func (p *parser) origin(value string) error {
 		return invalid("the o= line is incomplete")
 	}
 
-	// Clients may use numbers of any size. Only those in our own descriptions matter.
+	// Clients may use numbers of any size. Only the numbers in our own descriptions matter.
 	p.d.Session, _ = strconv.ParseUint(fields[1], 10, 64)
 	p.d.Version, _ = strconv.ParseUint(fields[2], 10, 64)
 	return nil
@@ -193,8 +193,8 @@ func (p *parser) endSection() error {
 	return nil
 }
 
-// resolve returns the codec for a payload type, from its attributes or the static assignments (RFC
-// 3551, section 6). If the payload type is unknown, the codec has no name.
+// resolve returns the codec for a payload type, from its attributes or from the static assignments
+// (RFC 3551, section 6). If the payload type is unknown, the codec has no name.
 func resolve(payloadType uint8, maps []Codec) Codec {
 	c := Codec{Type: payloadType, Clock: 8000}
 	switch payloadType {
@@ -221,8 +221,8 @@ func resolve(payloadType uint8, maps []Codec) Codec {
 	return c
 }
 
-// token reports whether a name consists of the characters that RFC 8866, section 9, allows and is
-// at most maxToken bytes long.
+// token reports whether a name is at most maxToken bytes long and consists of the characters that
+// RFC 8866, section 9, allows.
 func token(name string) bool {
 	if name == "" || len(name) > maxToken {
 		return false

@@ -10,8 +10,8 @@ import (
 // has the same limits as [Parse]. Sections without a=mid get their index as Mid.
 func ParsePhone(text string) (*Description, error) { return parse(text, true) }
 
-// setConnection reads c=IN <family> <address>. Names are not resolved, and an address that cannot
-// be used is ignored: media goes to the address from which the phone sends.
+// setConnection reads c=IN <family> <address>. It does not resolve names, and ignores unusable
+// addresses. Media goes to the address from which the phone sends.
 func (p *parser) setConnection(value string) {
 	fields := strings.Fields(value)
 	if len(fields) != 3 {
@@ -23,26 +23,26 @@ func (p *parser) setConnection(value string) {
 	}
 }
 
-// finishPhone completes what phones leave out of their descriptions.
+// finishPhone adds what phones omit from their descriptions.
 func (d *Description) finishPhone() {
 	for i := range d.Sections {
 		s := &d.Sections[i]
 		if s.Mid == "" {
 			s.Mid = itoa(i)
 		}
-		// RFC 3264, section 8.4: in old descriptions, this address means hold.
+		// In old descriptions, this address means hold (RFC 3264, section 8.4).
 		if s.Address.IsValid() && s.Address.IsUnspecified() && s.Direction.Receives() {
 			s.Direction = held[s.Direction]
 		}
 	}
 }
 
-// held maps directions to those of a client that does not want to receive.
+// held maps each direction to the direction of a client that does not want to receive.
 var held = map[Direction]Direction{SendReceive: SendOnly, ReceiveOnly: Inactive}
 
-// AnswerPhone is like [Section.Answer] for a section that a phone offers. Only audio over RTP is
-// accepted. If the phone offers SRTP, the answer names the first of the suites that the phone has, without
-// a key.
+// AnswerPhone is like [Section.Answer], for a section that a phone offers. Only audio over RTP is
+// accepted. If the phone offers SRTP, the answer names the first of the suites that the phone
+// supports, without a key.
 func (s *Section) AnswerPhone(suites []string, first ...string) Section {
 	a := Section{Kind: s.Kind, Protocol: s.Protocol, Mid: s.Mid, Formats: s.Formats, Mux: s.Mux}
 	codecs := s.choose(first)
@@ -64,9 +64,9 @@ func (s *Section) isPlain() bool {
 	return s.Kind == Audio && (s.Protocol == "RTP/AVP" || s.Protocol == "RTP/AVPF")
 }
 
-// OfferPhone returns a section that offers a phone the first codec that s has agreed on, which is the one
-// that the other side sends, and telephone events. It is over SRTP if there are suites. Their keys are
-// missing.
+// OfferPhone returns a section for a phone. It offers telephone events and the first codec that s
+// has agreed on, because the other side sends this codec. If suites is not empty, the section uses
+// SRTP, and the keys are missing.
 func (s *Section) OfferPhone(mid string, suites []string) Section {
 	o := Section{Kind: s.Kind, Protocol: "RTP/AVP", Mid: mid, Direction: SendReceive, Mux: true}
 	for i, suite := range suites {
@@ -84,7 +84,7 @@ func (s *Section) OfferPhone(mid string, suites []string) Section {
 	return o
 }
 
-// Phone formats the description for a phone. The sections have addresses and ports.
+// Phone formats the description for a phone. The sections contain addresses and ports.
 func (d *Description) Phone() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "v=0\r\no=- %d %d %s\r\ns=-\r\nt=0 0\r\n", d.Session, d.Version, connection(d.address()))
@@ -104,7 +104,7 @@ func (d *Description) address() netip.Addr {
 	return netip.IPv4Unspecified()
 }
 
-// connection formats an address as c= and o= lines have it.
+// connection formats an address for c= and o= lines.
 func connection(a netip.Addr) string {
 	if a.Is6() {
 		return "IN IP6 " + a.String()

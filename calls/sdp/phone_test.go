@@ -134,8 +134,8 @@ func TestCrypto(t *testing.T) {
 	}
 }
 
-// FuzzParsePhone looks for phone descriptions that crash the parser, and for answers that the
-// parser reads differently from how they were written.
+// FuzzParsePhone looks for phone descriptions that crash the parser, and for answers that change
+// when they are parsed.
 func FuzzParsePhone(f *testing.F) {
 	f.Add(deskPhone)
 	f.Add(softphone)

@@ -1,11 +1,11 @@
 // Package sdp reads and writes the session descriptions (RFC 8866, RFC 8829) of calls, in the form
-// that browsers and the stock SDK require: every media section has its own transport, and audio
+// that browsers and the stock SDK require. Every media section has its own transport, and audio
 // comes first.
 //
 // [Parse] reads a client's description within fixed limits, [Section.Answer] selects what a section
-// can carry, and [Description.String] formats a description. The functions are pure: credentials,
-// addresses and keys come from the caller. Clients' candidates are not read, because the engine
-// sends only to addresses that proved themselves by STUN.
+// can carry, and [Description.String] formats a description. The functions have no side effects.
+// Credentials, addresses and keys come from the caller. Clients' candidates are not read, because
+// the engine sends only to addresses that proved themselves by STUN.
 package sdp
 
 import (
@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// Limits on a client's description. Browsers stay far below all of them.
+// These constants limit a client's description. Browsers stay far below all of them.
 const (
 	MaxSize       = 64 << 10
 	MaxSections   = 4
-	MaxCodecs     = 64 // of a section
-	MaxCandidates = 64 // in all sections
+	MaxCodecs     = 64 // codecs per section
+	MaxCandidates = 64 // candidates in all sections
 	maxAttributes = 1024
 	maxToken      = 64  // mids, credentials and other names
 	maxParameters = 512 // parameters of a codec
@@ -42,7 +42,7 @@ type Description struct {
 // A Section is one media section with the attributes that selvage uses. Attributes that apply to
 // all sections of a description are copied into each.
 type Section struct {
-	Kind     string // audio, video or another one
+	Kind     string // audio, video or another kind
 	Protocol string // such as UDP/TLS/RTP/SAVPF
 	Formats  string // payload types as listed in the m= line
 	Mid      string
@@ -52,13 +52,13 @@ type Section struct {
 	Codecs     []Codec // in the order of preference
 	Extensions []Extension
 	Reduced    bool // reduced-size RTCP (RFC 5506)
-	Bandwidth  int  // the most that the author receives, in kbit/s; 0 is unlimited
+	Bandwidth  int  // the maximum that the author receives, in kbit/s; 0 is unlimited
 
 	Ufrag, Password string
 	Fingerprint     Fingerprint
 	Setup           string // active, passive or actpass (RFC 8842)
 
-	// The source that the author of the description sends in this section.
+	// These fields describe the source that the author of the description sends in this section.
 	SSRC   uint32
 	Name   string // CNAME of the source
 	Stream string // groups tracks that are played together
@@ -67,13 +67,14 @@ type Section struct {
 	Candidates []Candidate // never filled by Parse
 
 	// Phones use these instead of ICE.
-	Address netip.Addr // where the author receives RTP; filled by ParsePhone alone
+	Address netip.Addr // where the author receives RTP; only filled by ParsePhone
 	Port    int
 	Mux     bool     // RTCP shares the port with RTP (RFC 5761)
-	Crypto  []Crypto // the author's keys for SRTP, the best suite first; filled by ParsePhone alone
+	Crypto  []Crypto // the author's keys for SRTP, best first; only from ParsePhone
 }
 
-// A Direction states which side sends in a section, from the point of view of the description's author.
+// A Direction tells which side sends in a section, from the point of view of the description's
+// author.
 type Direction string
 
 // The directions (RFC 8866, section 6.7).
@@ -162,7 +163,7 @@ func (s *Section) Extension(uri string) uint8 {
 }
 
 // Sort moves audio sections to the front. If an offer begins with video, the stock SDK swaps its
-// sections and expects the answer in that order.
+// sections and expects the answer in the new order.
 func (d *Description) Sort() {
 	slices.SortStableFunc(d.Sections, func(a, b Section) int {
 		switch {

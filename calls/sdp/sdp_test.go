@@ -17,9 +17,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// offers returns the browsers' offers in testdata by name. Those from Chromium 156 and Firefox 153
-// were captured as the SDK sends them. The one from Safari was written in the form that Safari
-// uses.
+// offers returns the browsers' offers in testdata by name. The offers from Chromium 156 and Firefox
+// 153 were captured as the SDK sends them. The offer from Safari was written in the form that
+// Safari uses.
 func offers(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.sdp")

@@ -2,8 +2,8 @@ package sip_test
 
 import "testing"
 
-// unacknowledged makes a phone call the echo, and does not acknowledge the 200. It then ends the call at the
-// server, and returns the 200.
+// unacknowledged makes a phone call the echo, and does not acknowledge the 200. It then ends the
+// call at the server, and returns the 200.
 func (p *phone) unacknowledged() message {
 	p.t.Helper()
 	_, m := p.dial("echo")
@@ -21,15 +21,16 @@ func (p *phone) endedByServer() {
 	p.isOver()
 }
 
-// hasNoBYE fails if the server has sent a BYE: then it would arrive before the response to a request.
+// hasNoBYE fails if the server has sent a BYE: then it would arrive before the response to a
+// request.
 func (p *phone) hasNoBYE(answered message) {
 	p.t.Helper()
 	p.send(p.write(p.inDialog("OPTIONS", answered), ""))
 	p.expect("200")
 }
 
-// TestNoBYEBeforeACK shows that a phone gets the BYE of a call that has ended only once it has acknowledged
-// the 200 to its INVITE (RFC 3261, section 15).
+// TestNoBYEBeforeACK shows that a phone gets the BYE of a call that has ended only once it has
+// acknowledged the 200 to its INVITE (RFC 3261, section 15).
 func TestNoBYEBeforeACK(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")
@@ -64,7 +65,8 @@ func TestBYEWithoutACK(t *testing.T) {
 	p.respond(p.expect("BYE"), "200 OK", "")
 }
 
-// TestBYEInsteadOfACK shows that a phone that hangs up instead of acknowledging the 200 gets no BYE.
+// TestBYEInsteadOfACK shows that a phone that hangs up instead of acknowledging the 200 gets no
+// BYE.
 func TestBYEInsteadOfACK(t *testing.T) {
 	w := newWorld(t)
 	p := w.newPhone("alice")

@@ -89,7 +89,8 @@ func (s *Server) remove(d *dialog) bool {
 	return had
 }
 
-// removeLeg deletes a dialog from those that take part in calls. Messages of the phone still find it.
+// removeLeg deletes a dialog from those that take part in calls. Messages of the phone still find
+// it.
 func (s *Server) removeLeg(d *dialog) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,9 +188,9 @@ func (d *dialog) request(method sip.RequestMethod, seq uint32) *sip.Request {
 	return r
 }
 
-// end removes the dialog and sends the phone a BYE. If the phone has not yet acknowledged a 200, both
-// wait until it has, or until that has timed out (RFC 3261, section 15). No BYE is sent if the phone
-// has sent one by then.
+// end removes the dialog and sends the phone a BYE. If the phone has not yet acknowledged a 200,
+// both wait until it has, or until that has timed out (RFC 3261, section 15). No BYE is sent if the
+// phone has sent one by then.
 func (d *dialog) end(c calls.Cause) {
 	for _, t := range d.accepted() {
 		if t.afterACK(func() { d.end(c) }) {

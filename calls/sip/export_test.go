@@ -13,7 +13,8 @@ func (s *Server) CheckDialogs(now time.Time) { s.checkDialogs(now) }
 // ReadGateways reads all gateways, and begins the registrations that are due.
 func (s *Server) ReadGateways(ctx context.Context) error { return s.readGateways(ctx) }
 
-// TimeOutACKs makes the server stop waiting for the ACKs to all responses, as it does after 32 seconds.
+// TimeOutACKs makes the server stop waiting for the ACKs to all responses, as it does after 32
+// seconds.
 func (s *Server) TimeOutACKs() {
 	s.mu.Lock()
 	all := slices.Collect(maps.Values(s.served))

@@ -13,11 +13,12 @@ import (
 	"github.com/pion/turn/v5"
 )
 
-// checkTimeout is the longest time that a check may take.
+// checkTimeout is the maximum duration of a check.
 const checkTimeout = 10 * time.Second
 
-// Check connects to the server's URL as a client, allocates an address and asks for permission to
-// send from there to the media port. It returns the error of the first step that fails.
+// Check connects to the server's URL as a client and allocates an address. Then, it asks for
+// permission to send from this address to the media port. It returns the error of the first step
+// that fails.
 func (s *Server) Check(ctx context.Context) error {
 	if len(s.config.Own) == 0 {
 		return errors.New("this node has no media address for UDP")
@@ -49,7 +50,7 @@ func (s *Server) Check(ctx context.Context) error {
 }
 
 // Reach sends a request to the server at a TURN URL. It returns an error if the server does not
-// answer. If roots is nil, the system's are used.
+// answer. If roots is nil, it uses the system's authorities.
 func Reach(ctx context.Context, url string, roots *x509.CertPool) error {
 	client, end, err := connect(ctx, url, roots, turn.ClientConfig{})
 	if err != nil {
@@ -70,7 +71,7 @@ func connect(
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to the TURN server: %w", err)
 	}
-	closeConn := func() { _ = conn.Close() } // nothing is left to send
+	closeConn := func() { _ = conn.Close() } // no data is left to send
 	stop := context.AfterFunc(ctx, closeConn)
 
 	c.Conn = turn.NewSTUNConn(conn)

@@ -13,8 +13,8 @@ import (
 )
 
 // A connection must have an allocation within proofTimeout, so that unauthenticated clients do not
-// use resources for long. maxUnproven limits how many connections may lack one, and maxPerNetwork
-// limits how many of these one network may have.
+// use resources for long. maxUnproven limits how many connections may lack an allocation.
+// maxPerNetwork limits these connections for one network.
 const (
 	proofTimeout  = 10 * time.Second
 	maxUnproven   = 1024
@@ -35,7 +35,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if errors.Is(err, net.ErrClosed) {
 			return nil, err
 		}
-		if err != nil { // out of file descriptors, for example: retry, since other connections may end
+		if err != nil { // for example out of file descriptors; other connections may end
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
@@ -44,7 +44,7 @@ func (l *listener) Accept() (net.Conn, error) {
 			_ = raw.Close()
 			continue
 		}
-		_ = raw.SetReadDeadline(l.server.proofDeadline()) // fails only if the connection has ended
+		_ = raw.SetReadDeadline(l.server.proofDeadline()) // fails only for an ended connection
 
 		l.server.mu.Lock()
 		l.server.conns[raw.RemoteAddr().String()] = c
@@ -78,10 +78,10 @@ func (c *conn) prove() {
 	}
 	c.proven = true
 	c.listener.unproven.Remove(c.client)
-	_ = c.SetReadDeadline(time.Time{}) // fails only if the connection has ended
+	_ = c.SetReadDeadline(time.Time{}) // fails only for an ended connection
 }
 
-// unprove closes the connection, because its allocation has ended.
+// unprove closes the connection after its allocation has ended.
 func (c *conn) unprove() { _ = c.Conn.Close() }
 
 // Close implements [net.Conn].
@@ -102,8 +102,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// quiet discards the TURN library's logs, because unauthenticated clients can cause any amount of
-// them.
+// quiet discards the logs of the TURN library, because unauthenticated clients can cause unlimited
+// log entries.
 type quiet struct{}
 
 // NewLogger implements [logging.LoggerFactory].

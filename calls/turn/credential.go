@@ -12,8 +12,8 @@ import (
 )
 
 // credentials returns a user name and password for a holder of tokens. The name begins with the
-// time of expiry, in seconds since 1970, and the password is a signature of the name. So each node
-// can check them by itself (draft-uberti-behave-turn-rest, section 2.2).
+// time of expiry, in seconds since 1970, and the password is a signature of the name. Therefore,
+// each node can check credentials by itself (draft-uberti-behave-turn-rest, section 2.2).
 func (s *Server) credentials(holder string, expires time.Time) (username, password string) {
 	username = strconv.FormatInt(expires.Unix(), 10) + ":" + s.sign("holder", holder)[:16]
 	return username, s.sign("password", username)
@@ -26,7 +26,8 @@ func (s *Server) sign(use, text string) string {
 }
 
 // authenticate returns the key of a user whose credentials have not expired (RFC 8489, section
-// 9.2.2). It is also called when an allocation is refreshed, so no allocation outlives its token.
+// 9.2.2). It is also called when an allocation is refreshed, so an allocation does not outlive its
+// token.
 func (s *Server) authenticate(r *turn.RequestAttributes) (user string, key []byte, ok bool) {
 	at, holder, found := strings.Cut(r.Username, ":")
 	expires, err := strconv.ParseInt(at, 10, 64)

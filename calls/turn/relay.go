@@ -11,8 +11,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// The limits on sending through one allocation, in bytes: as much video as the media
-// port accepts, and some room for audio.
+// These constants limit sending through one allocation, in bytes. They permit as much video as the
+// media port accepts, and some audio.
 const (
 	bytesPerSecond = 300_000
 	burst          = 2 * bytesPerSecond
@@ -26,8 +26,8 @@ var _ turn.RelayAddressGenerator = relays{}
 // Validate implements [turn.RelayAddressGenerator].
 func (relays) Validate() error { return nil }
 
-// AllocatePacketConn implements [turn.RelayAddressGenerator]. The relayed address that the client
-// sees has the media address's IP, since the socket's own may be private.
+// AllocatePacketConn implements [turn.RelayAddressGenerator]. The relayed address for the client
+// has the media address's IP, because the socket's own IP may be private.
 func (r relays) AllocatePacketConn(c turn.AllocateListenerConfig) (net.PacketConn, net.Addr, error) {
 	is6 := c.Network == "udp6"
 	own := slices.IndexFunc(r.config.Own, func(a netip.AddrPort) bool { return a.Addr().Is6() == is6 })

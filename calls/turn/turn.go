@@ -1,9 +1,9 @@
 // Package turn relays the media of browsers in networks that permit nothing but TLS.
 //
 // It is a TURN server (RFC 8656) over TCP or TLS that forwards only to the media ports of this
-// deployment. So it gives no access to the network behind it. Clients get credentials when they
-// connect, but only while the server is known to work: the SDK fails calls whose TURN server does
-// not answer.
+// deployment. Therefore, it gives no access to the network behind it. Clients get credentials when
+// they connect, but only while the server is known to work. The SDK fails calls whose TURN server
+// does not answer.
 package turn
 
 import (
@@ -25,11 +25,11 @@ import (
 	"github.com/selvage/selvage/internal/limit"
 )
 
-// Limits for clients. With the stock SDK, Chromium gathers ten candidates in advance for each media
-// section, and each of them is an allocation.
+// These constants limit clients. With the stock SDK, Chromium gathers ten candidates in advance for
+// each media section, and each candidate is an allocation.
 const (
-	maxAllocations = 4000 // of all clients together
-	maxOfNetwork   = 1000 // from one network, which may be a company's
+	maxAllocations = 4000 // allocations of all clients together
+	maxOfNetwork   = 1000 // allocations of one network, which may be a company's
 	maxPerHolder   = 64
 )
 
@@ -43,17 +43,18 @@ type Config struct {
 	// URL is the server's URL for clients, such as turns:example.com:443?transport=tcp.
 	URL string
 
-	// Own lists the UDP media addresses of this node as clients see them. Local is the address at
-	// which this node itself reaches its media port.
+	// Own lists the UDP media addresses of this node as clients see them. This node itself reaches
+	// its media port at Local.
 	Own   []netip.AddrPort
 	Local netip.AddrPort
-	// Others returns the UDP media addresses of the other nodes, which carry some of the calls. It is
-	// called for each packet. Nil means no other nodes.
+	// Others returns the UDP media addresses of the other nodes, which carry some of the calls. It
+	// is called for each packet. Nil means that this is the only node.
 	Others func() []netip.AddrPort
 
 	// Secret signs the credentials. It is the same on all nodes.
 	Secret [32]byte
-	// Roots are the authorities that verify the server's certificate. Nil means the system's.
+	// Roots are the authorities that verify the server's certificate. Nil means the system's
+	// authorities.
 	Roots *x509.CertPool
 
 	Log *slog.Logger
@@ -67,10 +68,10 @@ type Server struct {
 	proof  atomic.Int64 // see proofTimeout
 
 	mu          sync.Mutex
-	allocations map[string]int // of each user
+	allocations map[string]int // allocations by user
 	networks    map[netip.Prefix]int
 	all         int
-	conns       map[string]*conn // by client address
+	conns       map[string]*conn // connections by client address
 }
 
 // New starts a server on the listener. Clients cannot use it until [Server.Watch] has found that it
@@ -108,7 +109,7 @@ func (s *Server) Close() error {
 	all := slices.Collect(maps.Values(s.conns))
 	s.mu.Unlock()
 	for _, c := range all {
-		_ = c.Conn.Close() // ends its reader, which ends the allocation
+		_ = c.Conn.Close() // ends its reader, and thus the allocation
 	}
 	return err
 }

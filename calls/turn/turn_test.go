@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/calls/turn"
 )
 
-// A media is a UDP port that echoes packets, standing for the media port.
+// A media is a UDP port that echoes packets. It stands for the media port.
 type media struct {
 	*net.UDPConn
 	at netip.AddrPort
@@ -167,7 +167,8 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestLimits shows that the allocations of a holder are limited, and that closed ones do not count.
+// TestLimits shows that the allocations of a holder are limited, and that closed allocations do not
+// count.
 func TestLimits(t *testing.T) {
 	s, address := start(t, openMedia(t))
 	relays := make([]net.PacketConn, turn.MaxPerHolder)
@@ -182,7 +183,7 @@ func TestLimits(t *testing.T) {
 	if err := relays[0].Close(); err != nil {
 		t.Fatal(err)
 	}
-	for late := time.After(time.Minute); s.Allocations() == turn.MaxPerHolder; { // Close does not wait for the server
+	for late := time.After(time.Minute); s.Allocations() == turn.MaxPerHolder; { // Close is asynchronous
 		select {
 		case <-late:
 			t.Fatal("the allocation did not end within a minute")
